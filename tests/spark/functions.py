@@ -62,3 +62,13 @@ def beside_a_view(records: DataFrame) -> DataFrame:
         return selected(records, "SELECT * FROM records")
     finally:
         records.sparkSession.catalog.dropTempView("records")
+
+
+def internal(records: DataFrame) -> DataFrame:
+    """Not understood, in a way that Spark has no sentence for."""
+    return records.selectExpr("*", "value:x AS y")
+
+
+def unnamed(records: DataFrame) -> DataFrame:
+    """Of a column that is not there."""
+    return records.select("*", "no_such_column")

@@ -266,6 +266,35 @@ def test_names_that_a_plan_works_out_are_those_of_spark(book: Notebook) -> None:
         assert {one: topic_by_sql(one, topic, f"a.{topic}") for one in NAMINGS} == wanted
 
 
+NO_SENTENCE = "[INTERNAL_ERROR] Cannot find main error class 'COLUMN_IS_NOT_VARIANT_TYPE'"
+"""What Spark 4.2 says of `value:x`, which is for variants: it looks for a sentence that it does not have."""
+BREAKS_OFF = f"the transform's SQL makes Spark itself break off: {NO_SENTENCE}; correct it, or say it in other words"
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("sql = SELECT *, value:x AS y FROM records", f"sql: {BREAKS_OFF}"),
+        ("where = value:x = 1", f"where: {BREAKS_OFF}"),
+        ("target = value:x", f"target: {BREAKS_OFF}"),
+        (
+            "function = tests.spark.functions:internal",
+            f"function: internal raises Py4JJavaError: {NO_SENTENCE}; correct it",
+        ),
+        ("function = tests.spark.functions:unnamed", "function: unnamed raises AnalysisException: "),
+    ],
+)
+def test_what_makes_spark_break_off_is_one_sentence_without_javas_stack(book: Notebook, line: str, told: str) -> None:
+    with pytest.raises(Failed) as failed:
+        book.transformed(ours(line), ONE)
+    said = str(failed.value)
+    assert said.startswith(f"ferry.transform.one.{told}")
+    assert said.endswith(("; correct it", "; correct it, or say it in other words"))
+    assert "\n" not in said
+    assert "SQLSTATE" not in said
+    assert " at org." not in said
+
+
 @pytest.mark.parametrize(
     ("lines", "words"),
     [

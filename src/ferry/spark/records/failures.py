@@ -23,6 +23,7 @@ _JAVA = re.compile(r"\b(?:[a-z_]\w*\.)+([A-Z]\w*(?:Error|Exception))\b")
 _UNREAD = re.compile(r"^ferry\.(?:\w+\.)*Unread: (\[.*\])$", re.MULTILINE)
 _WORKER_DIED = ("Python worker exited unexpectedly", "Python worker failed to connect back", "Worker died")
 _MOST_TEXT = 200
+_MOST_LINE = 600
 
 
 def told_by_ferry(error: BaseException) -> FerryError | None:
@@ -57,6 +58,18 @@ def cause_of(error: BaseException) -> str:
         return "a Python worker died: it was killed, had no memory left, or crashed in native code"
     kinds = [kind for kind in _JAVA.findall(text.partition("Driver stacktrace:")[0]) if kind != "SparkException"]
     return kinds[-1] if kinds else type(error).__name__
+
+
+def first_line(error: BaseException) -> str:
+    """What Spark says of a query in its first line, of a bounded length: without Java's stack, and without its state.
+
+    For queries that it has not begun to carry out: later on there may be values of records in it.
+    """
+    text = str(error)
+    if isinstance(error, Py4JJavaError):
+        text = str(error.java_exception.getMessage() or error.java_exception.getClass().getSimpleName())
+    line = next(iter(text.strip().splitlines()), "") or type(error).__name__
+    return line.partition(" SQLSTATE")[0].strip()[:_MOST_LINE]
 
 
 def _traceback(error: BaseException) -> str:

@@ -9,12 +9,13 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from pyspark.errors import AnalysisException, ParseException
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from ferry.config.flow.selection_rules import reads
 from ferry.decide.records.selection import Node, check_columns, check_nodes
 from ferry.errors import BadInput, Refused
+from ferry.spark.records.failures import SPARKS, first_line
 from ferry.spark.session import is_remote
 
 VIEW = "records"
@@ -25,20 +26,22 @@ _FROM_TEXT = ("Cast", "ParseToDate", "ParseToTimestamp")
 _TIMES = ("date", "timestamp", "timestamp_ntz", "time")
 _QUOTED = re.compile(r"['\"](.*)['\"]", re.DOTALL)
 _CONDITION = re.compile(r"^\[[A-Z0-9_.]+\]\s*")
+_INTERNAL = "[INTERNAL_ERROR"
 
 
 def selected(records: DataFrame, sql: str) -> DataFrame:
     """What `SELECT ... FROM records WHERE ...` makes of them.
 
-    Raises BadInput for SQL that Spark does not understand, with its place in the text, and for columns that are lacking
-    or of another type; Refused for what is no selection. Nothing is read, and no command in `sql` is carried out.
+    Raises BadInput for SQL that Spark does not understand, with its place in the text, or breaks off at itself, and for
+    columns that are lacking or of another type; Refused for what is no selection. Nothing is read, and no command in
+    `sql` is carried out.
     """
     spark = records.sparkSession
     _check_session(spark)
     try:
         # Parsed first: a command would be carried out at once.
         parsed = spark._jsparkSession.sessionState().sqlParser().parsePlan(sql)  # noqa: SLF001 - no other way
-    except ParseException as error:
+    except SPARKS as error:
         raise BadInput(_said(error)) from None
     check_nodes(_written(parsed))
     try:
@@ -50,7 +53,7 @@ def selected(records: DataFrame, sql: str) -> DataFrame:
         ) from None
     try:
         found = spark.sql(sql)
-    except AnalysisException as error:
+    except SPARKS as error:  # some of its errors have no class in Python, and come with Java's stack
         raise BadInput(_said(error)) from None
     finally:
         spark.catalog.dropTempView(VIEW)
@@ -169,10 +172,12 @@ def _each(sequence: Any) -> Iterator[Any]:
     return (sequence.apply(index) for index in range(sequence.size()))
 
 
-def _said(error: AnalysisException | ParseException) -> str:
-    """Spark's sentence, and where in the text it is about."""
-    text = str(error)
-    found = _POSITION.search(text)
+def _said(error: Exception) -> str:
+    """Spark's sentence, where in the text it is about, and what to do."""
+    found = _POSITION.search(str(error))
     where = "" if found is None else f", line {found.group(1)}, column {int(found.group(2)) + 1}"
-    sentence = _CONDITION.sub("", text.strip().splitlines()[0]).partition(" SQLSTATE")[0].partition("; line")[0]
-    return f"the transform's SQL is not understood{where}: {sentence.strip()}"
+    line = first_line(error)
+    if line.startswith(_INTERNAL):
+        return f"the transform's SQL makes Spark itself break off{where}: {line}; correct it, or say it in other words"
+    sentence = _CONDITION.sub("", line).partition("; line")[0].strip()
+    return f"the transform's SQL is not understood{where}: {sentence.removesuffix('.')}; correct it"

@@ -14,6 +14,7 @@ from pyspark.sql import functions as sf
 from ferry.config.flow.transforms import TransformSpec
 from ferry.errors import BadInput, Refused
 from ferry.run.records.transform_digest import imported
+from ferry.spark.records.failures import SPARKS, first_line
 from ferry.spark.records.meaning import SETTINGS, other_meanings
 from ferry.spark.records.selection import own_columns, selected, selected_by
 from ferry.spark.records.steps import about, carried_out
@@ -48,12 +49,24 @@ def transformed(records: DataFrame, spec: TransformSpec, targets: Mapping[str, s
     is one that `prepare` has set, once.
 
     Raises BadInput and Refused with the transform's key ahead: as `selected` and `selected_by`, for a function that
-    cannot be imported, raises or changes the session, and for a salt that cannot be looked up.
+    cannot be imported, raises or changes the session, for what else Spark makes no query of, and for a salt that
+    cannot be looked up.
     """
     for name, value in SETTINGS.items():
         if records.sparkSession.conf.get(name) != value:
             raise Refused(f"transforms need a session with {name} = {value}: call prepare(spark) first")
     secret = spec.secret()
+    try:
+        return _transformed(records, spec, secret, targets)
+    except SPARKS as error:  # nothing is carried out yet: what Spark says of it is about the text of the file
+        part = "sql" if spec.sql is not None else "function" if spec.function is not None else "topics"
+        raise BadInput(
+            f"ferry.transform.{spec.name}.{part}: Spark does not make a query of the transform: {first_line(error)}; "
+            "correct its keys"
+        ) from error
+
+
+def _transformed(records: DataFrame, spec: TransformSpec, secret: bytes, targets: Mapping[str, str]) -> DataFrame:
     named = records.withColumns({"target": _named(targets), "poison": sf.lit(None).cast("string")})
     kept = named
     if spec.sql is not None:
@@ -113,5 +126,5 @@ def _called(records: DataFrame, call: Callable[[DataFrame], DataFrame]) -> DataF
         raise
     except Exception as error:
         name = getattr(call, "__qualname__", repr(call))
-        said = (str(error).strip().splitlines() or [""])[0][:300]
+        said = first_line(error)[:300]
         raise BadInput(f"{name} raises {type(error).__name__}: {said}; correct it") from error

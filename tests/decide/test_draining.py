@@ -9,9 +9,9 @@ import pytest
 
 from ferry.decide.ledger.ledger import fold
 from ferry.decide.switch.codec import begun_record, done_records, end_record, switch_record, switch_states
-from ferry.decide.switch.draining import drain_run, standing_back
+from ferry.decide.switch.draining import PASSING, drain_run, lasting, standing_back, undrained
 from ferry.decide.switch.steps import STEPS
-from ferry.model import Flow, Record
+from ferry.model import Flow, Record, Refusal, RefusalKind
 from ferry.model.switch import (
     Evidence,
     Step,
@@ -92,3 +92,16 @@ def test_the_drain_itself_and_other_flows_and_lanes_go_on() -> None:
     ):
         assert standing_back(view, other, BEGUN_MS) is None
     assert standing_back(view, replace(RUN, run=drain_run("over-2", "0f")), BEGUN_MS) is not None
+
+
+def test_what_somebody_has_to_mend_ends_a_drain_at_once_and_each_topic_is_told() -> None:
+    def refused(kind: RefusalKind, number: int) -> Refusal:
+        return Refusal(topic=f"t{number}", partition=None, kind=kind, message=f"t{number}: mend it")
+
+    every = [refused(kind, number) for number, kind in enumerate(RefusalKind)]
+    assert {one.kind for one in lasting(every)} == set(RefusalKind) - PASSING
+    assert RefusalKind.TRANSFORM not in PASSING
+    twice = [refused(RefusalKind.TRANSFORM, number) for number in (0, 0, 1)]
+    assert undrained(twice) == "not all can be copied: t0: mend it [transform]; t1: mend it [transform]"
+    five = [refused(RefusalKind.TRANSFORM, number) for number in range(5)]
+    assert undrained(five).endswith("t2: mend it [transform]; and 2 more")

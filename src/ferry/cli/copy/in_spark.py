@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
 from ferry.errors import FerryError, Refused
@@ -16,20 +16,37 @@ if TYPE_CHECKING:  # the command line starts light, and only this needs Spark
     from ferry.run.micro_run import MicroRuns
 
 
-def planned_in_spark(runs: MicroRuns, planned: Callable[[], Plan], *, quiet: bool) -> tuple[Plan, FerryError | None]:
-    """Copy a run that is planned once Spark has started and understands all transforms; why it is not done, if so."""
+def planned_in_spark(
+    runs: MicroRuns,
+    planned: Callable[[], Plan],
+    *,
+    preview: Callable[[], Plan] | None = None,
+    only: Collection[str] | None = None,
+    quiet: bool,
+) -> tuple[Plan, FerryError | None]:
+    """Copy a run that is planned once Spark has started; why it is not done, if so.
+
+    A transform that cannot be carried out refuses its own topics, as in the flow's DAG. With `preview`, the plan that
+    there would be for the topics `only` (None: all), that is said first; Refused, before anything is begun, where such
+    topics are all that there is to copy.
+    """
     from ferry.cli.copy.stopping import ended_by_signals
     from ferry.run.micro_run import local_origin
     from ferry.spark.copy_job import CopyRequest, copy_run
     from ferry.spark.records.local_session import local_session
-    from ferry.spark.records.streams import check_transforms
+    from ferry.spark.records.streams import lost_transforms, refuse_in_vain
 
     def say(text: str) -> None:
         if not quiet:
             print(f"ferry: {text}", file=sys.stderr)
 
     with ended_by_signals(), local_session("ferry run", cores=os.cpu_count() or 1) as session:
-        check_transforms(session, runs.flow)
+        if preview is not None:
+            lost = lost_transforms(session, runs.flow, only)
+            if lost:
+                refuse_in_vain(runs.flow, preview(), lost)
+            for why in lost.values():
+                say(f"{why}; the run refuses its topics, and copies all else")
         plan = planned()
         request = CopyRequest(flow=runs.flow, run=plan.run, origin=local_origin(), say=say)
         try:

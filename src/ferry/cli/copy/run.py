@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -62,7 +62,7 @@ def run_command(
     Ctrl-C or SIGTERM ends the open chunks within seconds; what they hold is committed, the next run goes on there.
     """
     # Imported here: the command line starts light.
-    from ferry.cli.copy.in_spark import need_spark
+    from ferry.cli.copy.in_spark import need_spark, planned_in_spark
     from ferry.cli.shapes import run_json
     from ferry.decide.ledger.report import RunState
     from ferry.run.local import refuse_transforms
@@ -94,7 +94,10 @@ def run_command(
             show_plan(plan, as_json=desk.as_json)
             return 1 if plan.refusals else 0
         if spark:
-            report, failure = _in_spark(runs, planned, quiet=desk.quiet)
+            preview = None if resume is not None else partial(runs.preview, options)
+            plan, failure = planned_in_spark(runs, planned, preview=preview, only=only, quiet=desk.quiet)
+            report, untranslated = _checkpointed(runs, plan.run)
+            failure = failure or untranslated
         else:
             if resume is None:
                 refuse_transforms(chosen, only)
@@ -116,6 +119,7 @@ def copied(runs: MicroRuns, plan: Plan, *, quiet: bool, ahead: int = 0) -> tuple
     When the target is gone by then the report is what the slots said; Unreachable when nothing was copied.
     """
     # Imported here: the command line starts light.
+    from ferry.cli.copy.in_spark import copied_in_spark
     from ferry.cli.copy.progress import shown_progress
     from ferry.cli.copy.stopping import stop_signals
     from ferry.run.copy.ends import failure_of, told_report
@@ -123,7 +127,9 @@ def copied(runs: MicroRuns, plan: Plan, *, quiet: bool, ahead: int = 0) -> tuple
     from ferry.run.micro_run import local_origin
 
     if plan.row_slots:
-        return _in_spark(runs, lambda: plan, quiet=quiet)
+        failure = copied_in_spark(runs, plan, quiet=quiet)
+        report, untranslated = _checkpointed(runs, plan.run)
+        return report, failure or untranslated
     attempt = runs.begin(plan, local_origin())
     with stop_signals() as stop, shown_progress(plan, quiet=quiet, ahead=ahead) as progress:
         ends = copy_all(runs, plan, attempt, stop=stop, progress=progress)
@@ -137,16 +143,6 @@ def copied(runs: MicroRuns, plan: Plan, *, quiet: bool, ahead: int = 0) -> tuple
             raise
         print_error("Unreachable", f"{error}; the report says what the tasks know, without the ledger", as_json=False)
         return report, failure
-    return report, failure or untranslated
-
-
-def _in_spark(runs: MicroRuns, planned: Callable[[], Plan], *, quiet: bool) -> tuple[Report, FerryError | None]:
-    """The same in a Spark of this machine, which sees all transforms before the run is planned."""
-    # Imported here: the command line starts light.
-    from ferry.cli.copy.in_spark import planned_in_spark
-
-    plan, failure = planned_in_spark(runs, planned, quiet=quiet)
-    report, untranslated = _checkpointed(runs, plan.run)
     return report, failure or untranslated
 
 

@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.decide.plan.lag import total_of
-from ferry.decide.switch.draining import drain_run
+from ferry.decide.switch.draining import drain_run, lasting, undrained
 from ferry.errors import FerryError, Refused, Superseded
-from ferry.model import Plan
+from ferry.model import Plan, Refusal
 from ferry.model.switch import Evidence, Step, SwitchState
 from ferry.run.flow.connections import FlowConnections
 from ferry.run.local import copy_plan
@@ -29,7 +29,7 @@ Answers, or raises, why not all of it was copied.
 
 
 def drain(sides: Sides, state: SwitchState, *, patience_s: float, copy: Copy = copy_plan) -> Evidence:
-    """Copy what is left; Refused, naming what cannot be copied, or that producers are at work again.
+    """Copy what is left; Refused, naming what cannot be copied once all else is, or that producers are at work again.
 
     Raises as a micro-run does.
     """
@@ -38,16 +38,18 @@ def drain(sides: Sides, state: SwitchState, *, patience_s: float, copy: Copy = c
     runs = records = 0
     while True:
         runs += 1
-        records += _run_once(flow, drain_run(state.switch.id, secrets.token_hex(4)), patience_s, copy)
+        copied, refused = _run_once(flow, drain_run(state.switch.id, secrets.token_hex(4)), patience_s, copy)
+        records += copied
         lags = [lag for lag in measure_lag(flow, patience_s=patience_s) if takes(flow, lag.source.topic)]
         left = total_of(lags)
         if not left.behind and not left.unknown:
             break
         if time.monotonic() > until:
             behind = several([str(lag.source) for lag in lags if lag.records != 0])
+            why = undrained(refused) if refused else "see what holds them up with ferry plan"
             raise Refused(
                 f"after {options.drain_timeout_seconds:g} s {left.records} records of {left.behind} partitions "
-                f"({behind}) are not copied yet: see what holds them up with ferry plan, then go on"
+                f"({behind}) are not copied yet: {why}; then go on"
             )
     _refuse_moved(flow, state, patience_s)
     return Evidence(
@@ -65,15 +67,11 @@ def drain(sides: Sides, state: SwitchState, *, patience_s: float, copy: Copy = c
     )
 
 
-def _run_once(flow: FlowConfig, run: str, patience_s: float, copy: Copy) -> int:
-    """One micro-run; how many records it copied."""
+def _run_once(flow: FlowConfig, run: str, patience_s: float, copy: Copy) -> tuple[int, list[Refusal]]:
+    """One micro-run; how many records it copied, and what it refused that may pass. Refused for what may not."""
     try:
         with MicroRuns(flow, patience_s=patience_s) as runs:
             plan = runs.open_new(run, local_origin())
-            if plan.refusals:
-                first = plan.refusals[0]
-                more = f", and {len(plan.refusals) - 1} more" if len(plan.refusals) > 1 else ""
-                raise Refused(f"not all can be copied: {first.message} [{first.kind}]{more}")
             if plan.paused:
                 raise Refused(
                     f"topics are paused ({several(list(plan.paused))}), they cannot be drained: ferry resume, then go "
@@ -84,9 +82,12 @@ def _run_once(flow: FlowConfig, run: str, patience_s: float, copy: Copy) -> int:
                 if failure is not None and not isinstance(failure, Superseded):
                     raise failure
             runs.checkpoint(plan.run)
-            return runs.report(plan.run).records
+            report = runs.report(plan.run)
     except Superseded:
-        return 0  # a scheduled run began at the same moment; the next look decides
+        return 0, []  # a scheduled run began at the same moment; the next look decides
+    if plan.refusals or lasting(report.refusals):
+        raise Refused(f"{undrained(report.refusals)}; all else is copied: go on when that is mended")
+    return report.records, list(report.refusals)
 
 
 def _refuse_moved(flow: FlowConfig, state: SwitchState, patience_s: float) -> None:

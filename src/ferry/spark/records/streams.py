@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -86,12 +87,53 @@ def _named(spec: TransformSpec, topic: str, target: str, aim: str) -> str:
     return aim if spec.targets else spec.target_of(topic, target) or aim
 
 
-def check_transforms(spark: SparkSession, flow: FlowConfig) -> None:
-    """Check all transforms of a flow before a run of it is opened. Raises as `transformed`."""
+def lost_transforms(spark: SparkSession, flow: FlowConfig, only: Collection[str] | None) -> dict[str, str]:
+    """The transforms of these topics (None: all) that cannot be carried out here, by name: why, by the key."""
     prepare(spark)
     empty = spark.createDataFrame([], SCHEMA)
+    names = None if only is None else {_today(flow, topic) for topic in only}
+    found: dict[str, str] = {}
     for spec in flow.transforms:
-        transformed(empty, spec, {})
+        if names is None or spec.name in names:
+            try:
+                transformed(empty, spec, {})
+            except (BadInput, Refused) as error:
+                found[spec.name] = str(error)
+    return found
+
+
+def refuse_in_vain(flow: FlowConfig, plan: Plan, lost: Mapping[str, str]) -> None:
+    """Raise Refused, in one sentence, where a plan has nothing to copy but what lost transforms would make.
+
+    A plan that nobody has sealed will do. What units finish by a rule that was before today's is not lost with it.
+    """
+    names = {_today(flow, piece.source.topic) for piece in plan.slices}
+    rules = {era.target_topic: era for era in plan.eras}
+    known = {spec.name: spec for spec in flow.transforms}
+    for unit in plan.units:
+        name = _today(flow, unit.source_topic)
+        names.add(name if name and _is_of(known[name], rules[unit.target.topic].digest) else "")
+    if not lost or not names <= lost.keys():
+        return
+    more = f" (and {len(lost) - 1} more that cannot be carried out)" if len(lost) > 1 else ""
+    raise Refused(f"{lost[min(names or lost)]}{more}")
+
+
+def _today(flow: FlowConfig, topic: str) -> str:
+    """The name of a topic's transform; empty: it has none, or two, which its plan refuses."""
+    try:
+        spec = flow.transform_of(topic)
+    except Refused:
+        return ""
+    return "" if spec is None else spec.name
+
+
+def _is_of(spec: TransformSpec, digest: str) -> bool:
+    """Whether a rule of that digest is today's; one without a digest is, as far as anybody knows."""
+    try:
+        return digest in ("", transform_digest(spec))
+    except (BadInput, Refused):
+        return True
 
 
 def streams_of(spark: SparkSession, flow: FlowConfig, transforms: Transforms) -> list[Stream]:

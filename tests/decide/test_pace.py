@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ferry.decide.records.pace import Pace, Share, Tasks
 
 SMALL = Share(transform="small", tasks=range(1, 4), timeout_s=0)
@@ -36,3 +38,11 @@ def test_only_what_has_a_limit_is_given_up() -> None:
         "written; make it faster, copy less at a time (ferry.run.max.records), or raise ferry.transform.slow.timeout.ms"
     )
     assert Pace([SLOW]).given_up(Tasks(running={}, done=frozenset((4, 5)))) == {}
+
+
+def test_of_a_comparison_it_is_said_that_nothing_is_compared() -> None:
+    held = replace(SLOW, done="compared")
+    (told,) = Pace([held]).slow(at(1, 61))
+    assert "nothing of it is compared before all are done" in told
+    (sentence,) = Pace([held]).given_up(at(1, 601)).values()
+    assert sentence.endswith("nothing of it is compared; make it faster, or raise ferry.transform.slow.timeout.ms")

@@ -55,3 +55,14 @@ def _slow(value: bytes | None) -> bytes | None:
 def sleeps(records: DataFrame) -> DataFrame:
     """Takes as many seconds for a record as its value says."""
     return records.withColumn("value", _slow("value"))
+
+
+@F.udf(BinaryType())
+def _waits(value: bytes | None) -> bytes | None:
+    time.sleep(float(os.environ.get("TEST_FUNCTION_SECONDS", "0")))
+    return value
+
+
+def waits(records: DataFrame) -> DataFrame:
+    """Takes as long for a record as the environment of the process says."""
+    return records.withColumn("value", _waits("value"))

@@ -6,7 +6,9 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from jsonschema import Draft202012Validator
 
@@ -20,8 +22,11 @@ from tests.spark.jobs import BIN, LOCAL, ROOT
 JOB = ROOT / "jobs" / "verify_job.py"
 
 
-def submitted(lab: Lab, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    conf = [part for key, value in submit_conf().items() for part in ("--conf", f"{key}={value}")]
+def submitted(
+    lab: Lab, folder: Path, *arguments: str, more: Mapping[str, str] = MappingProxyType({})
+) -> subprocess.CompletedProcess[str]:
+    """The job; `more` are settings of Spark."""
+    conf = [part for key, value in {**submit_conf(), **more}.items() for part in ("--conf", f"{key}={value}")]
     return subprocess.run(
         [BIN / "spark-submit", "--master", "local[2]", *conf, JOB, "--config", lab.write(folder),
          "--flow", str(lab.flow.flow), *arguments],

@@ -1,6 +1,7 @@
 """Transforms that are slow: what is told of them, and which are given up. Nothing of them is written by then.
 
-Spark writes what a transform made once it has made all of a portion, so a slow one holds no transaction open.
+Spark writes, or compares, what a transform made once it has made all of a portion, so a slow one holds no transaction
+open.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ class Share:
     tasks: range
     timeout_s: float
     """How long one of them may take; 0: as long as it does."""
+    done: str = "written"
+    """What becomes of all that is changed, once it is: written, or compared."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +52,7 @@ class Pace:
             ends = f"it is ended after {share.timeout_s:.0f} s" if share.timeout_s else f"{key} would end it"
             found.append(
                 f"ferry.transform.{share.transform} is slow: {done} of {len(share.tasks)} tasks are done, and one is "
-                f"at work for {longest:.0f} s; nothing of it is written before all are done, and {ends}"
+                f"at work for {longest:.0f} s; nothing of it is {share.done} before all are done, and {ends}"
             )
         return found
 
@@ -57,8 +60,7 @@ class Pace:
         """By transform the sentence why it is not gone on with: a task takes longer than it may."""
         return {
             share.transform: f"ferry.transform.{share.transform} takes too long: a task was at work for "
-            f"{longest:.0f} s and was ended, and nothing of it is written; make it faster, copy less at a time "
-            f"(ferry.run.max.records), or raise ferry.transform.{share.transform}.timeout.ms"
+            f"{longest:.0f} s and was ended, and nothing of it is {share.done}; {_remedy(share)}"
             for share, longest in self._longest(tasks)
             if share.timeout_s and longest >= share.timeout_s
         }
@@ -68,3 +70,8 @@ class Pace:
             times = [seconds for number, seconds in tasks.running.items() if number in share.tasks]
             if times:
                 yield share, max(times)
+
+
+def _remedy(share: Share) -> str:
+    less = ", copy less at a time (ferry.run.max.records)" if share.done == "written" else ""
+    return f"make it faster{less}, or raise ferry.transform.{share.transform}.timeout.ms"

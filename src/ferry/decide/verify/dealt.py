@@ -315,6 +315,19 @@ def unfinished(copy: DealtCopy, settled: int, why: str) -> NotCompared:
     return _of_topic(copy.topic, message, NotComparedKind.UNREADABLE, asked=True)
 
 
+def not_read(
+    place: TopicPartition, target: TopicPartition, chunks: Sequence[Chunk], offset: int, why: str
+) -> NotCompared:
+    """That chunks of a target partition are not compared, for a partition of the source is not read from there on."""
+    records = count_of(sum(one.records for one in chunks), "record")
+    message = (
+        f"{records} of {target}, in {count_of(len(chunks), 'chunk')} dealt from topic {place.topic}, could not be "
+        f"compared: {why}"
+    )
+    end = max(chunk.reached[place.partition] for chunk in chunks)
+    return NotCompared(source=place, start=offset, end=end, why=NotComparedKind.UNREADABLE, message=message, asked=True)
+
+
 class ByNumber(Comparison):
     """One chunk: the offsets of the source's side are numbers in it, and say nothing where records do not agree."""
 

@@ -71,13 +71,18 @@ class Stretch:
 
 def unreadable(stretch: Stretch, why: str) -> NotCompared:
     """A stretch that somebody asked for, and that one side did not let be read."""
-    start, end = stretch.source_range
+    return unreadable_range(stretch.source, stretch.source_range, why)
+
+
+def unreadable_range(source: TopicPartition, offsets: Range, why: str) -> NotCompared:
+    """The same of some offsets."""
+    start, end = offsets
     return NotCompared(
-        source=stretch.source,
+        source=source,
         start=start,
         end=end,
         why=NotComparedKind.UNREADABLE,
-        message=f"offsets {start} to {end - 1} of {stretch.source} were not compared: {why}",
+        message=f"offsets {start} to {end - 1} of {source} were not compared: {why}",
         asked=True,
     )
 
@@ -186,7 +191,7 @@ def _stretch(
         target=copied.target,
         source_range=(start, end),
         target_range=(begins, max(begins, min(until, ends.stable))),
-        segments=tuple(_cut(copied.segments, start, end)),
+        segments=segments_within(copied.segments, start, end),
         told_until=copied.target_next,
         void=common(copied.void, [(begins, until)]),
         shared=copied.shared,
@@ -195,8 +200,12 @@ def _stretch(
     )
 
 
-def _cut(segments: Sequence[Segment], start: int, end: int) -> Iterator[Segment]:
+def segments_within(segments: Sequence[Segment], start: int, end: int) -> tuple[Segment, ...]:
     """The parts of segments that lie in source offsets `[start, end)`."""
+    return tuple(_within(segments, start, end))
+
+
+def _within(segments: Sequence[Segment], start: int, end: int) -> Iterator[Segment]:
     for segment in segments:
         a, b = max(segment.source_start, start), min(segment.source_end, end)
         if a < b:

@@ -1,4 +1,5 @@
-"""What verification asks of logs: where readers end once they see what the ledger has, and which logs are compacted."""
+"""What verification asks of logs: where readers end once they see what the ledger has, which are compacted, and how
+large records are."""
 
 from __future__ import annotations
 
@@ -6,10 +7,11 @@ import time
 from collections.abc import Collection, Mapping
 
 from ferry.model import TopicPartition
+from ferry.net.admin.disks import log_sizes
 from ferry.net.admin.topic_settings import topic_settings
 from ferry.net.connect.cluster import Cluster
-from ferry.net.fetch.offsets import LATEST, ListedOffsets, listed_offsets
-from ferry.net.fetch.requests import READ_COMMITTED
+from ferry.net.fetch.offsets import EARLIEST, LATEST, ListedOffsets, listed_offsets
+from ferry.net.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED
 from ferry.run.flow.connections import FlowConnections
 
 SETTLE_SECONDS = 10.0
@@ -46,3 +48,18 @@ async def compacted_topics(cluster: Cluster, topics: Collection[str], notes: lis
         inherited = settings.inherited.get(_CLEANUP)
         policies[topic] = settings.own.get(_CLEANUP) or (inherited.value if inherited is not None else "")
     return frozenset(topic for topic, policy in policies.items() if "compact" in policy)
+
+
+async def offset_bytes(cluster: Cluster, places: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+    """About how many bytes an offset of these partitions has: the average of the whole log, where brokers tell it."""
+    if not places:
+        return {}
+    sizes = await log_sizes(cluster)
+    known = [place for place in places if place in sizes]
+    begins = (await listed_offsets(cluster, dict.fromkeys(known, EARLIEST), isolation=READ_UNCOMMITTED)).found
+    ends = (await listed_offsets(cluster, dict.fromkeys(known, LATEST), isolation=READ_UNCOMMITTED)).found
+    return {
+        place: sizes[place] // max(1, ends[place] - begins[place])
+        for place in known
+        if place in begins and place in ends
+    }

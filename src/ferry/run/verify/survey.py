@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from ferry.config.flow.flow import FlowConfig
 from ferry.decide.ledger.copied import Copied, copied, of_run
 from ferry.decide.ledger.map_block import Chain
-from ferry.decide.verify.dealt import DealtCopy
+from ferry.decide.verify.dealt import DealtCopy, source_ranges
+from ferry.decide.verify.portions import OffsetBytes
 from ferry.decide.verify.stretches import Asked, Ends, Stretch, stretches
 from ferry.errors import BadInput
 from ferry.model import NotCompared, NotComparedKind, TopicPartition
@@ -17,7 +18,7 @@ from ferry.net.fetch.offsets import EARLIEST, LATEST, listed_offsets
 from ferry.net.fetch.requests import READ_UNCOMMITTED
 from ferry.run.flow.connections import FlowConnections
 from ferry.run.verify.dealt import survey_dealt
-from ferry.run.verify.logs import compacted_topics, settled
+from ferry.run.verify.logs import compacted_topics, offset_bytes, settled
 from ferry.run.verify.wanted import Wanted
 
 
@@ -33,6 +34,8 @@ class Survey:
     """The same of topics that get other partitions."""
     not_compared: list[NotCompared] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    sizes: OffsetBytes = field(default_factory=dict)
+    """Of the source's partitions that transforms are applied to again."""
 
     @property
     def records(self) -> int:
@@ -91,6 +94,7 @@ async def survey(flow: FlowConfig, connections: FlowConnections, wanted: Wanted)
             found.stretches += [one for one in some if not one.transform]
             found.transformed += [one for one in some if one.transform]
             found.not_compared += left
+    found.sizes = await offset_bytes(source, {*(one.source for one in found.transformed), *source_ranges(found.dealt)})
     return found
 
 

@@ -10,13 +10,11 @@ way, and are numbered by target partition and chunk in place of stretches.
 from __future__ import annotations
 
 import pickle
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import pyarrow as pa
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # it has no types
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -25,8 +23,20 @@ from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, Str
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.transforms import TransformSpec
 from ferry.config.record_source import TASK_RECORDS
+from ferry.decide.records.pace import Share
 from ferry.decide.records.ranges import ReadRange, dealt
 from ferry.decide.verify.dealt import DealtCopy, dealt_by_todays_rule, not_applied, source_ranges
+from ferry.decide.verify.portions import (
+    OffsetBytes,
+    Unread,
+    cost_of,
+    cost_of_dealt,
+    joined,
+    portion_of,
+    portion_of_dealt,
+    without_unread,
+    without_unread_dealt,
+)
 from ferry.decide.verify.stretches import Stretch, unreadable
 from ferry.decide.verify.stretches import dealt as dealt_stretches
 from ferry.decide.verify.transformed import Rule, by_todays_rule
@@ -40,9 +50,11 @@ from ferry.run.verify.verifier import CompareSpec
 from ferry.spark.records.dealt_holding import held_dealt_tasks, numbered_dealt_rows
 from ferry.spark.records.frames import read_frame
 from ferry.spark.records.holding import ORDER, HeldBy, held_tasks, marked_rows, numbered_rows
+from ferry.spark.records.holding_portions import compared_in_portions
 from ferry.spark.records.schema import HEADERS
 from ferry.spark.records.transform import prepare, transformed
-from ferry.spark.session import is_remote
+from ferry.spark.records.watching import watched
+from ferry.spark.session import at_once, is_remote
 from ferry.spark.verify_stage import ROW
 
 _HELD = StructType(
@@ -60,15 +72,13 @@ _HELD = StructType(
     ]
 )
 
-_OWN = re.compile(r"ferry\.errors\.[A-Za-z]+: (.+)")
-"""How the trace of a task has an error of Ferry."""
-
 Spec = Callable[[Sequence[Stretch], Sequence[DealtCopy]], CompareSpec]
 Stage = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
 def compare_transformed(spark: SparkSession, flow: FlowConfig, spec: Spec, found: Survey, *, asked: bool) -> Compared:
-    """Compare what a transform made; one that cannot be applied does not stop the others.
+    """Compare what a transform made; one that cannot be applied does not stop the others, nor does a source partition
+    that cannot be read.
 
     `spec` is what tasks need to compare some of it, `asked` as of `by_todays_rule`.
     """
@@ -89,24 +99,27 @@ def compare_transformed(spark: SparkSession, flow: FlowConfig, spec: Spec, found
         return compared
     if is_remote(spark):
         why = "transformed topics are not compared on Spark Connect: use a Spark session without it"
-        compared.not_compared += _unreadable(held, copies, why)
+        compared.not_compared += [unreadable(one, why) for one in held]
+        compared.not_compared += not_applied(copies, why, NotComparedKind.UNREADABLE)
         return compared
     prepare(spark)
+    most = flow.portion_bytes
+    if cost_of(held, found.sizes) + cost_of_dealt(copies, found.sizes) > most:
+        most *= at_once(spark)
     for name in sorted({rules[topic].name for topic in {one.source.topic for one in held} | _topics(copies)}):
         topics = {topic: transform for topic, (rule, transform) in usable.items() if rule.name == name}
-        transform = next(iter(topics.values()))
+        again = _Again(
+            spark=spark,
+            flow=flow,
+            transform=next(iter(topics.values())),
+            spec=spec,
+            sizes=found.sizes,
+            most=most,
+        )
         mine = [one for one in held if one.source.topic in topics]
         dealt = [one for one in copies if one.topic in topics]
-        try:
-            if mine:
-                compared.add(_compared(spark, flow, transform, spec(mine, ())))
-            if dealt:
-                compared.add(_compared_dealt(spark, flow, transform, spec((), dealt)))
-        except FerryError as error:
-            compared.not_compared += _unreadable(mine, dealt, str(error))
-        except (PySparkException, Py4JError) as error:
-            why = f"Spark gave up ferry.transform.{name} ({_told(error)}): see its log"
-            compared.not_compared += _unreadable(mine, dealt, why)
+        compared.add(compared_in_portions(_Stretches(again), mine))
+        compared.add(compared_in_portions(_Copies(again), dealt))
     return compared
 
 
@@ -128,78 +141,123 @@ def _rules(flow: FlowConfig, topics: Sequence[str]) -> tuple[dict[str, tuple[Rul
     return found, failed
 
 
-def _unreadable(held: Iterable[Stretch], copies: Sequence[DealtCopy], why: str) -> list[NotCompared]:
-    return [*(unreadable(one, why) for one in held), *not_applied(copies, why, NotComparedKind.UNREADABLE)]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Again:
+    """A transform that is carried out again."""
 
+    spark: SparkSession
+    flow: FlowConfig
+    transform: TransformSpec
+    spec: Spec
+    sizes: OffsetBytes
+    most: int
+    """About how many bytes one job shuffles."""
 
-def _told(error: PySparkException | Py4JError) -> str:
-    """What happened: a sentence of Ferry's own, else Spark's word for it. Its sentences may have values of records."""
-    own = _OWN.search(str(error))
-    if own is not None:
-        return own.group(1)
-    condition = error.getCondition() if isinstance(error, PySparkException) else None
-    return condition or type(error).__name__
-
-
-def _compared(spark: SparkSession, flow: FlowConfig, transform: TransformSpec, spec: CompareSpec) -> Compared:
-    numbers = {id(one): number for number, one in enumerate(spec.stretches)}
-    shares = dealt_stretches(spec.stretches, flow.tasks_max)
-    tasks = {numbers[id(one)]: HeldBy(task, one) for task, share in enumerate(shares) for one in share}
-    schema = to_arrow_schema(_HELD, timezone="UTC")
-    changed = _transformed(
-        spark, flow, transform, spec, _pieces([(one.source, one.source_range) for one in spec.stretches])
-    )
-    rows = changed.mapInArrow(partial(numbered_rows, tasks, transform.poison, schema), _HELD)
-    return _in_tasks(spark, rows, {number: one.task for number, one in tasks.items()}, partial(held_tasks, spec))
-
-
-def _compared_dealt(spark: SparkSession, flow: FlowConfig, transform: TransformSpec, spec: CompareSpec) -> Compared:
-    numbers = {id(one): number for number, one in enumerate(spec.dealt)}
-    shares = dealt_stretches(spec.dealt, flow.tasks_max)
-    tasks = {numbers[id(one)]: task for task, share in enumerate(shares) for one in share}
-    schema = to_arrow_schema(_HELD, timezone="UTC")
-    changed = _transformed(spark, flow, transform, spec, _pieces(list(source_ranges(spec.dealt).items())))
-    targets = {topic: transform.targets_of(topic, flow.first_name(topic)) for topic in _topics(spec.dealt)}
-    numbered = partial(numbered_dealt_rows, tasks, spec.dealt, transform.poison, targets, schema)
-    rows = changed.mapInArrow(numbered, _HELD)
-    return _in_tasks(spark, rows, tasks, partial(held_dealt_tasks, spec))
-
-
-def _in_tasks(spark: SparkSession, rows: DataFrame, tasks: Mapping[int, int], work: Stage) -> Compared:
-    """What tasks find that get the rows of their stretches, by number, in order."""
-    schema = to_arrow_schema(_HELD, timezone="UTC")
-    names = spark.range(0, 1, 1, 1).mapInArrow(partial(marked_rows, tasks, schema), _HELD)
-    ordered = rows.unionByName(names).repartitionById(len(set(tasks.values())), sf.col("task"))
-    ordered = ordered.sortWithinPartitions(*ORDER)
-    found = Compared()
-    for row in ordered.mapInArrow(work, ROW).collect():
-        found.add(pickle.loads(row.body))
-    return found
-
-
-def _transformed(
-    spark: SparkSession,
-    flow: FlowConfig,
-    transform: TransformSpec,
-    spec: CompareSpec,
-    tasks: Sequence[tuple[ReadRange, ...]],
-) -> DataFrame:
-    """What the transform makes of pieces of the source, each of which a task reads."""
-    reads = [
-        ReadSpec(
-            alias=spec.flow.source,
-            connection=spec.source,
-            fetch=spec.limits.fetch,
-            pieces=pieces,
-            topic_ids={},
-            patience_s=spec.patience_s,
-            isolation=spec.limits.isolation,
+    def held(
+        self,
+        spec: CompareSpec,
+        reads: Sequence[tuple[ReadRange, ...]],
+        number: Stage,
+        tasks: Mapping[int, int],
+        work: Stage,
+    ) -> Compared:
+        """What tasks find that get what is read and changed, numbered by `number`: each the rows of its numbers."""
+        schema = to_arrow_schema(_HELD, timezone="UTC")
+        rows = self._changed(spec, reads).mapInArrow(number, _HELD)
+        count = len(set(tasks.values()))
+        # The stage ahead of the shuffle is told from the one behind it by its number of tasks.
+        more = 2 if len(reads) + 1 == count else 1
+        names = self.spark.range(0, 1, 1, more).mapInArrow(partial(marked_rows, tasks, schema), _HELD)
+        ordered = rows.unionByName(names).repartitionById(count, sf.col("task")).sortWithinPartitions(*ORDER)
+        share = Share(
+            transform=self.transform.name,
+            tasks=range(len(reads)),
+            timeout_s=self.transform.timeout_ms / 1000,
+            done="compared",
         )
-        for pieces in tasks
-    ]
-    topics = {piece.place.topic for pieces in tasks for piece in pieces}
-    targets = {topic: flow.first_name(topic) for topic in topics}
-    return transformed(read_frame(spark, reads), transform, targets)
+        answer = watched(self.spark, [share], len(reads) + more, ordered.mapInArrow(work, ROW).collect)
+        found = Compared()
+        for row in answer:
+            found.add(pickle.loads(row.body))
+        return found
+
+    def _changed(self, spec: CompareSpec, tasks: Sequence[tuple[ReadRange, ...]]) -> DataFrame:
+        """What the transform makes of pieces of the source, each of which a task reads."""
+        reads = [
+            ReadSpec(
+                alias=spec.flow.source,
+                connection=spec.source,
+                fetch=spec.limits.fetch,
+                pieces=pieces,
+                topic_ids={},
+                patience_s=spec.patience_s,
+                isolation=spec.limits.isolation,
+            )
+            for pieces in tasks
+        ]
+        topics = {piece.place.topic for pieces in tasks for piece in pieces}
+        targets = {topic: self.flow.first_name(topic) for topic in topics}
+        return transformed(read_frame(self.spark, reads, iter), self.transform, targets)
+
+
+class _Stretches:
+    """Stretches of topics that keep their partitions."""
+
+    def __init__(self, again: _Again) -> None:
+        self._again = again
+        self.name = again.transform.name
+
+    def portion(self, left: Sequence[Stretch]) -> tuple[list[Stretch], list[Stretch]]:
+        return portion_of(left, self._again.sizes, self._again.most)
+
+    def compare(self, portion: Sequence[Stretch]) -> Compared:
+        spec = self._again.spec(portion, ())
+        numbers = {id(one): number for number, one in enumerate(spec.stretches)}
+        shares = dealt_stretches(spec.stretches, self._again.flow.tasks_max)
+        tasks = {numbers[id(one)]: HeldBy(task, one) for task, share in enumerate(shares) for one in share}
+        reads = _pieces([(one.source, one.source_range) for one in spec.stretches])
+        number = partial(numbered_rows, tasks, self._again.transform.poison, to_arrow_schema(_HELD, timezone="UTC"))
+        of_tasks = {number: one.task for number, one in tasks.items()}
+        return self._again.held(spec, reads, number, of_tasks, partial(held_tasks, spec))
+
+    def readable(
+        self, groups: Sequence[Sequence[Stretch]], unread: Unread
+    ) -> tuple[list[list[Stretch]], list[NotCompared]]:
+        return without_unread(groups, unread)
+
+    def lost(self, some: Sequence[Stretch], why: str) -> list[NotCompared]:
+        return [unreadable(one, why) for one in joined(some)]
+
+
+class _Copies:
+    """Copies of topics that get other partitions."""
+
+    def __init__(self, again: _Again) -> None:
+        self._again = again
+        self.name = again.transform.name
+
+    def portion(self, left: Sequence[DealtCopy]) -> tuple[list[DealtCopy], list[DealtCopy]]:
+        return portion_of_dealt(left, self._again.sizes, self._again.most)
+
+    def compare(self, portion: Sequence[DealtCopy]) -> Compared:
+        spec = self._again.spec((), portion)
+        numbers = {id(one): number for number, one in enumerate(spec.dealt)}
+        shares = dealt_stretches(spec.dealt, self._again.flow.tasks_max)
+        tasks = {numbers[id(one)]: task for task, share in enumerate(shares) for one in share}
+        reads = _pieces(list(source_ranges(spec.dealt).items()))
+        transform, flow = self._again.transform, self._again.flow
+        targets = {topic: transform.targets_of(topic, flow.first_name(topic)) for topic in _topics(spec.dealt)}
+        schema = to_arrow_schema(_HELD, timezone="UTC")
+        number = partial(numbered_dealt_rows, tasks, spec.dealt, transform.poison, targets, schema)
+        return self._again.held(spec, reads, number, tasks, partial(held_dealt_tasks, spec))
+
+    def readable(
+        self, groups: Sequence[Sequence[DealtCopy]], unread: Unread
+    ) -> tuple[list[list[DealtCopy]], list[NotCompared]]:
+        return without_unread_dealt(groups, unread)
+
+    def lost(self, some: Sequence[DealtCopy], why: str) -> list[NotCompared]:
+        return not_applied(some, why, NotComparedKind.UNREADABLE)
 
 
 def _pieces(found: Sequence[tuple[TopicPartition, Range]]) -> list[tuple[ReadRange, ...]]:

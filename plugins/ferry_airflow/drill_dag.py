@@ -34,6 +34,7 @@ from ferry_airflow.form import (
     leaving_params,
     names_param,
     seconds_param,
+    topics_to_leave,
     waiting_params,
 )
 from ferry_airflow.naming import drill_dag_id
@@ -117,6 +118,7 @@ def _params() -> dict[str, Any]:
         ),
         "clean": flag("Clean up first", "Shadow: remove first what a drill that was killed has left."),
         **leaving_params(),
+        "leave_topics": topics_to_leave(),
         **waiting_params(),
         "stay_seconds": seconds_param("Stay", "Full: seconds before the way back begins.", 0),
     }

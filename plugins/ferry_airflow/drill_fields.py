@@ -11,7 +11,7 @@ _FIELDS: Mapping[EvidenceKind, frozenset[str]] = {
     EvidenceKind.TABLETOP: frozenset(),
     EvidenceKind.SHADOW: frozenset({"topics", "from", "max_bytes", "clean"}),
     EvidenceKind.PARTIAL: frozenset({"topics", "groups"}),
-    EvidenceKind.FULL: frozenset({"id", "leave_groups", "leave_active"}),
+    EvidenceKind.FULL: frozenset({"id", "leave_groups", "leave_topics", "leave_active"}),
 }
 """The fields that a kind of drill has for itself, but for those that are never empty."""
 

@@ -87,6 +87,15 @@ def leaving_params() -> dict[str, Any]:
     }
 
 
+def topics_to_leave() -> Param:
+    """Which transformed topics a failback leaves."""
+    return names_param(
+        "Topics to leave",
+        "Copies that a transform made and that may stay behind, with what was written to them since; one per line.",
+        LONGEST_TOPIC,
+    )
+
+
 def waiting_params() -> dict[str, Any]:
     """How long a planned switch waits."""
     default = SwitchOptions()

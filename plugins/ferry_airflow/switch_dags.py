@@ -22,7 +22,7 @@ from airflow.sdk.definitions.param import ParamsDict
 from ferry.config.flow.flow import FlowConfig
 from ferry.decide.switch.steps import STEPS
 from ferry.model.switch import Step, SwitchOptions, Verb
-from ferry_airflow.form import approval_params, flag, leaving_params, waiting_params
+from ferry_airflow.form import approval_params, flag, leaving_params, topics_to_leave, waiting_params
 from ferry_airflow.naming import switch_dag_id
 from ferry_airflow.switch_operators import (
     APPROVE,
@@ -122,6 +122,7 @@ def _params(verb: Verb) -> dict[str, Any]:
             **waiting_params(),
         }
     if verb is Verb.FAILBACK:
+        form["leave_topics"] = topics_to_leave()
         form["export"] = Param(
             None,
             type=["null", "string"],

@@ -44,6 +44,7 @@ def options_of(params: Mapping[str, Any]) -> SwitchOptions:
         quiet_timeout_seconds=params.get("quiet_timeout_seconds", default.quiet_timeout_seconds),
         drain_timeout_seconds=params.get("drain_timeout_seconds", default.drain_timeout_seconds),
         leave_groups=tuple(params.get("leave_groups") or ()),
+        leave_topics=tuple(params.get("leave_topics") or ()),
         leave_active=bool(params.get("leave_active")),
         remove_write_block=bool(params.get("remove_write_block")),
         smoke=bool(params.get("smoke", default.smoke)),

@@ -35,6 +35,7 @@ FIELDS = {
     "quiet_timeout": "quiet_timeout_seconds",
     "drain_timeout": "drain_timeout_seconds",
     "leave_group": "leave_groups",
+    "leave_topic": "leave_topics",
     "stay": "stay_seconds",
 }
 NO_FIELD = {

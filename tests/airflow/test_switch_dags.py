@@ -43,6 +43,7 @@ FIELDS = {
     "quiet_timeout": "quiet_timeout_seconds",
     "drain_timeout": "drain_timeout_seconds",
     "leave_group": "leave_groups",
+    "leave_topic": "leave_topics",
     "no_smoke": "smoke",
     "no_reverse": "reverse",
 }

@@ -81,27 +81,39 @@ def test_a_copy_is_known_as_transformed_also_when_its_transform_was_taken_away()
     assert transformed_topics(written(), "other") == []
 
 
-def test_a_failover_says_what_is_not_there_and_a_failback_leaves_each_topic_out_with_a_sentence() -> None:
+def test_a_failover_says_what_is_not_there_and_a_failback_does_not_go_without_a_word_of_somebody() -> None:
     made = [Made("orders", "a.orders", "mask"), Made("paid", "paid", "")]
-    assert leaving(FLOW, []) == returning(FLOW, [], bool) == []
+    assert leaving(FLOW, []) == returning(FLOW, [], bool, ()) == []
     (check,) = leaving(FLOW, made)
     assert check.ok
     assert check.message == (
         "2 topics of b were made by transforms (a.orders by ferry.transform.mask, paid by a transform): what those "
         "left out or changed is not there, and no failback leads back from these topics"
     )
-    first, second = returning(FLOW, made, lambda topic: topic == "paid")
+    first, second = returning(FLOW, made, lambda topic: topic == "paid", ())
     assert first.ok
     assert first.message == (
         "a.orders on b was made of orders on a by ferry.transform.mask: what that left out or changed is nowhere on b, "
         "so no group is led back from it; leave those that read it (--leave-group)"
     )
-    assert second.ok
+    assert (second.name, second.ok) == ("transforms", False)
+    why = "paid on b was made of paid on a by a transform: what that left out or changed is nowhere on b, so the topic"
     assert second.message == (
-        "paid on b was made of paid on a by a transform: what that left out or changed is nowhere on b, so the topic "
-        "does not go back; what producers have written to it stays on b, and groups that read it have to be left "
-        "(--leave-group)"
+        f"{why} does not go back, and what producers have written to it stays on b alone: save what is needed of that, "
+        "then say that the topic may be left with --leave-topic paid, and its groups with --leave-group"
     )
+    _, said = returning(FLOW, made, lambda topic: topic == "paid", ["paid"])
+    assert said.ok
+    assert said.message == (
+        f"{why} does not go back; what producers have written to it stays on b alone, as was said (--leave-topic paid)"
+    )
+
+
+def test_only_topics_that_a_failback_would_leave_can_be_left() -> None:
+    made = [Made("orders", "a.orders", "mask"), Made("paid", "paid", "")]
+    checks = returning(FLOW, made, lambda topic: topic == "paid", ["a.orders", "paid", "piad"])
+    assert [check.ok for check in checks] == [True, True, False, False]
+    assert [check.message.partition(":")[0] for check in checks[2:]] == ["--leave-topic a.orders", "--leave-topic piad"]
 
 
 def test_a_copy_that_was_last_made_otherwise_than_the_file_says_now_is_named() -> None:

@@ -14,11 +14,12 @@ from ferry.decide.ledger.receipts import receipts
 from ferry.dev import RunningCluster
 from ferry.errors import FerryError, Refused
 from ferry.model import Attempt, Plan, RefusalKind, TimeWindow
-from ferry.model.switch import Step, SwitchOutcome, SwitchState, Verb
+from ferry.model.switch import Step, SwitchOptions, SwitchOutcome, SwitchState, Verb
 from ferry.net.write.ledger import ledger_topic
 from ferry.run.copy.ends import SlotEnd, end_of
 from ferry.run.copy.kafka_port import KafkaSlot
 from ferry.run.copy.task import run_slot
+from ferry.run.drill.full import FullDrill, FullOptions
 from ferry.run.drill.shadow import ShadowDrill, ShadowOptions
 from ferry.run.flow.connections import TargetConnection
 from ferry.run.ledger.export import JsonLines, export_ledger, json_lines
@@ -26,6 +27,7 @@ from ferry.run.ledger.rebuild import rebuild_ledger
 from ferry.run.local import copy_plan
 from ferry.run.micro_run import MicroRuns, local_origin
 from ferry.run.plan.options import RunOptions
+from ferry.run.switch.drain import Copy
 from ferry.run.switch.switcher import Switcher
 from tests.harness import (
     Lab,
@@ -181,7 +183,9 @@ def test_clients_move_to_a_transformed_copy_and_nothing_leads_back_from_it(
         assert (plan.refusals, len(plan.slices)) == ((), 2)
         assert copy(runs, plan) is None
         runs.checkpoint(plan.run)
+    assert_drilled_only_when_left(pair, copy, masked)
     with switcher(Verb.SWITCHOVER) as over:
+        assert over.states() == {}
         over.open("over", OPTIONS, "bob")
         assert_moved_there(over.run("over"), masked)
     stands = {name: committed_offsets(target_cluster, f"{group}-{name}", name, 1)[0] for name in (masked, plain)}
@@ -192,11 +196,8 @@ def test_clients_move_to_a_transformed_copy_and_nothing_leads_back_from_it(
     options = replace(OPTIONS, export=str(tmp_path / "stranded.jsonl"))
     left = (f"{group}-{masked}",)
     with switcher(Verb.FAILBACK) as back:
-        ready = back.preview("back", options).readiness
-        (told,) = [one for one in ready.checks if one.name == "transforms"]
-        assert told.ok
-        assert told.message.startswith(f"{masked} on {pair.aliases[1]} was made of {masked} on {pair.aliases[0]} by ")
-        assert "so the topic does not go back" in told.message
+        assert_refused_until_left(back, options, pair, masked)
+        options = replace(options, leave_topics=(masked,))
         back.open("back", options, "bob")
         against = rf"group {group}-{masked}: it has offsets of {masked}-0 on .* made by a transform of "
         with pytest.raises(Refused, match=against):
@@ -206,10 +207,42 @@ def test_clients_move_to_a_transformed_copy_and_nothing_leads_back_from_it(
         state = back.run("again")
         assert state.end is not None
         assert state.end.outcome is SwitchOutcome.FINISHED
+        (row,) = [row for row in state.rows(Step.READINESS) if row["message"].startswith(f"{masked} on ")]
+        assert row["message"].endswith(f"stays on {pair.aliases[1]} alone, as was said (--leave-topic {masked})")
     values = {name: [row[2] for row in read_topic(source_cluster.bootstrap, name)[0]] for name in (masked, plain)}
     assert values[plain] == [*(b"%d" % number for number in range(30)), b"since"]
     assert values[masked] == [b"%d" % number for number in range(30)], "nothing came back"
     assert committed_offsets(source_cluster, f"{group}-{plain}", plain, 1) == {0: 10}
+
+
+def assert_refused_until_left(back: Switcher, options: SwitchOptions, pair: Pair, masked: str) -> None:
+    """A failback that would leave records of a transformed topic behind does not begin by itself."""
+    here, there = pair.aliases
+    (told,) = [one for one in back.preview("back", options).readiness.checks if one.name == "transforms"]
+    assert not told.ok
+    why = f"{masked} on {there} was made of {masked} on {here} by ferry.transform.some: "
+    assert told.message.startswith(why)
+    assert (
+        f"so the topic does not go back, and what producers have written to it stays on {there} alone" in told.message
+    )
+    with pytest.raises(Refused, match=rf"{here} cannot take over: transforms: {why}.*--leave-topic {masked}"):
+        back.open("back", options, "bob")
+    with pytest.raises(Refused, match=r"--leave-topic other: that is no topic of "):
+        back.open("back", replace(options, leave_topics=(masked, "other")), "bob")
+    assert "back" not in back.states(), "nothing was written"
+
+
+def assert_drilled_only_when_left(pair: Pair, copy: Copy, masked: str) -> None:
+    """A full drill asks before clients are moved there what its way back would be refused for."""
+    flow = pair.settings.flow(pair.flow)
+    options = FullOptions(drill="d-1", who="ann", approved_by="bob", switch=OPTIONS)
+    with pytest.raises(Refused, match=rf"clients are not moved to {pair.aliases[1]}, .* --leave-topic {masked}"):
+        FullDrill(pair.settings, flow, options, copy=copy, patience_s=30).preview()
+    _, failure = FullDrill(pair.settings, flow, options, copy=copy, patience_s=30).run(lambda _step, _done: None)
+    assert isinstance(failure, Refused)
+    assert f"--leave-topic {masked}" in str(failure)
+    left = replace(options, switch=replace(OPTIONS, leave_topics=(masked,)))
+    assert FullDrill(pair.settings, flow, left, copy=copy, patience_s=30).preview()
 
 
 def assert_moved_there(state: SwitchState, masked: str) -> None:

@@ -117,7 +117,7 @@ def switch(verb: Verb, name: str = "s-1") -> Switch:
         approved_by="bob",
         approved_ms=1,
         at_ms=2,
-        options=SwitchOptions(leave_groups=("audit",), rpo_seconds=1.5),
+        options=SwitchOptions(leave_groups=("audit",), leave_topics=("masked",), rpo_seconds=1.5),
     )
 
 

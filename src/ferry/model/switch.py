@@ -59,6 +59,8 @@ class SwitchOptions:
     drain_timeout_seconds: float = 3600.0
     leave_groups: tuple[str, ...] = ()
     """Groups that are not moved."""
+    leave_topics: tuple[str, ...] = ()
+    """Topics that a transform made, and that a failback may leave with all that producers have written to them."""
     leave_active: bool = False
     """Whether groups that have members are left where they are, instead of standing against the switch."""
     remove_write_block: bool = False

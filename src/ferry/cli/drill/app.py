@@ -36,6 +36,7 @@ from ferry.cli.switch.options import (
     DrainTimeoutOption,
     LeaveActiveOption,
     LeaveGroupOption,
+    LeaveTopicOption,
     QuietSecondsOption,
     QuietTimeoutOption,
     UrlOption,
@@ -196,6 +197,7 @@ def full_command(
     quiet_timeout: QuietTimeoutOption = DEFAULT.quiet_timeout_seconds,
     drain_timeout: DrainTimeoutOption = DEFAULT.drain_timeout_seconds,
     leave_group: LeaveGroupOption = None,
+    leave_topic: LeaveTopicOption = None,
     leave_active: LeaveActiveOption = False,
     redirect_command: CommandOption = None,
     redirect_url: UrlOption = None,
@@ -232,6 +234,7 @@ def full_command(
             quiet_timeout_seconds=quiet_timeout,
             drain_timeout_seconds=drain_timeout,
             leave_groups=tuple(leave_group or ()),
+            leave_topics=tuple(leave_topic or ()),
             leave_active=leave_active,
         ),
     )

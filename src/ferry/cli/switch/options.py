@@ -32,6 +32,14 @@ DrainTimeoutOption = Annotated[
 LeaveGroupOption = Annotated[
     list[str] | None, typer.Option("--leave-group", metavar="GROUP", help="Do not move this group; may be repeated.")
 ]
+LeaveTopicOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--leave-topic",
+        metavar="TOPIC",
+        help="A copy that a transform made may stay behind, with what was written to it since; may be repeated.",
+    ),
+]
 LeaveActiveOption = Annotated[
     bool, typer.Option("--leave-active", help="Leave groups that have members, instead of refusing.")
 ]

@@ -32,6 +32,7 @@ from ferry.cli.switch.options import (
     InterruptOption,
     LeaveActiveOption,
     LeaveGroupOption,
+    LeaveTopicOption,
     NoReverseOption,
     NoSmokeOption,
     QuietSecondsOption,
@@ -41,6 +42,7 @@ from ferry.cli.switch.options import (
 )
 from ferry.cli.switch.readiness import NOT_READY, MaxRecordsOption, MaxSecondsOption, readiness_json, show_readiness
 from ferry.model.switch import SwitchOptions, Verb
+from ferry.words import several
 
 if TYPE_CHECKING:  # the command line starts light
     from ferry.config.flow.flow import FlowConfig, RedirectHook
@@ -160,6 +162,7 @@ def failback_command(
     quiet_timeout: QuietTimeoutOption = DEFAULT.quiet_timeout_seconds,
     drain_timeout: DrainTimeoutOption = DEFAULT.drain_timeout_seconds,
     leave_group: LeaveGroupOption = None,
+    leave_topic: LeaveTopicOption = None,
     leave_active: LeaveActiveOption = False,
     max_records: MaxRecordsOption = None,
     max_seconds: MaxSecondsOption = None,
@@ -190,6 +193,7 @@ def failback_command(
         quiet_timeout_seconds=quiet_timeout,
         drain_timeout_seconds=drain_timeout,
         leave_groups=tuple(leave_group or ()),
+        leave_topics=tuple(leave_topic or ()),
         leave_active=leave_active,
         remove_write_block=remove_write_block,
         smoke=not no_smoke,
@@ -278,7 +282,10 @@ def _ended(desk: Desk, state: SwitchState, written: Written | None) -> None:
 
 def _finished(state: SwitchState) -> str:
     switch = state.switch
-    return f"{switch.verb} {switch.id} is finished: {switch.via.target} is in use, approved by {switch.approved_by}"
+    left = switch.options.leave_topics
+    stays = f"; what was written to {several(left)} since stays on {switch.via.source} alone" if left else ""
+    approved = f"approved by {switch.approved_by}"
+    return f"{switch.verb} {switch.id} is finished: {switch.via.target} is in use, {approved}{stays}"
 
 
 def _shown(desk: Desk, preview: Preview) -> int:

@@ -59,6 +59,7 @@ def switch_json(switch: Switch) -> Json:
         "options": {
             **asdict(switch.options),
             "leave_groups": list(switch.options.leave_groups),
+            "leave_topics": list(switch.options.leave_topics),
             "redirect": list(switch.options.redirect),
         },
     }
@@ -69,6 +70,7 @@ def parse_switch(body: Json) -> Switch:
     known = {one.name for one in fields(SwitchOptions)}
     options = {name: value for name, value in body["options"].items() if name in known}
     options["leave_groups"] = tuple(options.get("leave_groups", ()))
+    options["leave_topics"] = tuple(options.get("leave_topics", ()))
     options["redirect"] = tuple(options.get("redirect", ()))
     return Switch(
         id=body["id"],

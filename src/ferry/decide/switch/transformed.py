@@ -1,9 +1,10 @@
-"""What a switch says of copies that a transform made: clients may go to them, and nothing of them goes back. Pure."""
+"""What a switch says of copies that a transform made: clients may go to them, and nothing of them goes back, which
+somebody has to say is meant. Pure."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -105,25 +106,37 @@ def leaving(flow: Flow, made: Sequence[Made]) -> list[Check]:
     return [Check(name=NAME, ok=True, message=message)]
 
 
-def returning(flow: Flow, made: Sequence[Made], keeps: Callable[[str], bool]) -> list[Check]:
-    """A sentence for each copy that a failback leaves out, `flow` being the one that copied it.
+def returning(flow: Flow, made: Sequence[Made], keeps: Callable[[str], bool], leave: Collection[str]) -> list[Check]:
+    """A check for each copy that does not go back, `flow` being the one that copied it; it fails where that would leave
+    records behind that nobody has said may stay.
 
     `keeps`: whether a copy has the name under which producers write on that cluster, so that the flow back would be
-    about it.
+    about it. `leave` are such copies that somebody has said may be left.
     """
     found = []
+    known = {one.target for one in made if keeps(one.target)}
     for one in made:
         what = (
             f"{one.target} on {flow.target} was made of {one.source} on {flow.source} by {one.transform}: what that "
             f"left out or changed is nowhere on {flow.target}, so"
         )
+        stays = f"what producers have written to it stays on {flow.target} alone"
+        if one.target not in known:
+            message = f"{what} no group is led back from it; leave those that read it (--leave-group)"
+        elif one.target in leave:
+            message = f"{what} the topic does not go back; {stays}, as was said (--leave-topic {one.target})"
+        else:
+            message = (
+                f"{what} the topic does not go back, and {stays}: save what is needed of that, then say that the topic "
+                f"may be left with --leave-topic {one.target}, and its groups with --leave-group"
+            )
+        found.append(Check(name=NAME, ok=one.target not in known or one.target in leave, message=message))
+    for name in sorted(set(leave) - known):
         message = (
-            f"{what} the topic does not go back; what producers have written to it stays on {flow.target}, and groups "
-            "that read it have to be left (--leave-group)"
-            if keeps(one.target)
-            else f"{what} no group is led back from it; leave those that read it (--leave-group)"
+            f"--leave-topic {name}: that is no topic of {flow.target} which a failback would leave; correct the name, "
+            "or leave the option out"
         )
-        found.append(Check(name=NAME, ok=True, message=message))
+        found.append(Check(name=NAME, ok=False, message=message))
     return found
 
 

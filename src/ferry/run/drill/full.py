@@ -31,6 +31,7 @@ from ferry.run.drill.switched import samples_of_drain
 from ferry.run.flow.connections import FlowConnections
 from ferry.run.local import copy_plan
 from ferry.run.switch.drain import Copy
+from ferry.run.switch.preflight import unreturned
 from ferry.run.switch.redirect import words_of
 from ferry.run.switch.switcher import Switcher, refuse_unready
 
@@ -98,6 +99,7 @@ class FullDrill:
         Refused when a check stands against it now.
         """
         self._refuse_without_hook()
+        self._refuse_unreturned()
         for verb, way in WAYS:
             with self._switcher(verb) as switcher:
                 if _is_finished(switcher.known(self._id(way))):
@@ -124,6 +126,19 @@ class FullDrill:
                     "which the ledger does not keep: give the same again"
                 )
 
+    def _refuse_unreturned(self) -> None:
+        """Before clients are moved there: what stands against their way back, and will, for it is about topics."""
+        flow = self._flow.flow
+        reverse = Flow(source=flow.target, target=flow.source)
+        back = next((one for one in self._settings.flows if one.flow == reverse), None)
+        if back is None or self._state(*WAYS[0]) is not None:
+            return
+        leave = self._options.switch.leave_topics
+        failed = [one for one in unreturned(self._flow, back, leave, patience_s=self._patience_s) if not one.ok]
+        if failed:
+            more = f" ({len(failed) - 1} more like it)" if len(failed) > 1 else ""
+            raise Refused(f"clients are not moved to {flow.target}, for on the way back {failed[0].message}{more}")
+
     def _id(self, way: str) -> str:
         return f"{self._options.drill}-{way}"
 
@@ -136,6 +151,7 @@ class FullDrill:
             with FlowConnections.of(self._flow, patience_s=self._patience_s) as connections:
                 found.clusters = clusters_of(connections)
             self._refuse_without_hook()
+            self._refuse_unreturned()
             for verb, way in WAYS:
                 if verb is Verb.FAILBACK and self._state(verb, way) is None:
                     between()

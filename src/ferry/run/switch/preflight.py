@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from ferry.config.flow.flow import FlowConfig
 from ferry.decide.switch.readiness import Check, Readiness, Rpo
-from ferry.decide.switch.transformed import leaving, returning, transformed_topics
+from ferry.decide.switch.transformed import Made, leaving, returning, transformed_topics
 from ferry.errors import BadInput, FilterInVain, Refused
 from ferry.model.switch import Step, SwitchState, Verb
 from ferry.run.flow.connections import FlowConnections, TargetFirst
@@ -30,20 +32,30 @@ def look_before(sides: Sides, state: SwitchState, *, patience_s: float) -> tuple
         if lost is not None
         else look_opposite(sides, patience_s=patience_s, needed=sides.verb is not Verb.FAILOVER)
     )
-    checks = (*readiness.checks, *_transforms(sides, patience_s), opposite.check(state.switch))
+    transforms = _transforms(sides, state.switch.options.leave_topics, patience_s)
+    checks = (*readiness.checks, *transforms, opposite.check(state.switch))
     return replace(readiness, checks=checks), {**facts, FACT: opposite.known}
 
 
-def _transforms(sides: Sides, patience_s: float) -> list[Check]:
-    """What is to be known of copies that a transform made; they do not stand against a switch."""
+def _transforms(sides: Sides, leave: Collection[str], patience_s: float) -> list[Check]:
+    """What is to be known of copies that a transform made; against a failback stands what nobody has said may stay."""
     if sides.verb is Verb.SWITCHOVER:
         return []  # the flow's own readiness has said it
-    forward = sides.via if sides.verb is not Verb.FAILBACK or sides.back is None else sides.back
-    with LedgerAccess(forward, patience_s=patience_s) as ledger:
-        made = transformed_topics(ledger.view(), forward.lane) if ledger.exists() else []
     if sides.verb is Verb.FAILBACK:
-        return returning(forward.flow, made, lambda topic: sides.via.selection.transformed_there(topic) is not None)
-    return leaving(forward.flow, made)
+        return [] if sides.back is None else unreturned(sides.back, sides.via, leave, patience_s=patience_s)
+    return leaving(sides.via.flow, _made(sides.via, patience_s))
+
+
+def unreturned(flow: FlowConfig, back: FlowConfig, leave: Collection[str], *, patience_s: float) -> list[Check]:
+    """The checks of a failback along `back` of what `flow` has made by transforms; `leave` are topics that may stay."""
+    return returning(
+        flow.flow, _made(flow, patience_s), lambda topic: back.selection.transformed_there(topic) is not None, leave
+    )
+
+
+def _made(flow: FlowConfig, patience_s: float) -> list[Made]:
+    with LedgerAccess(flow, patience_s=patience_s) as ledger:
+        return transformed_topics(ledger.view(), flow.lane) if ledger.exists() else []
 
 
 def _of_verb(sides: Sides, state: SwitchState, patience_s: float) -> tuple[Readiness, dict[str, Any]]:

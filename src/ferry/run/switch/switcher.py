@@ -318,5 +318,6 @@ def refuse_unready(readiness: Readiness, switch: Switch) -> None:
     """Raise Refused for the first check that failed."""
     failed = readiness.failed
     if failed:
-        more = f" ({len(failed) - 1} more: ferry readiness shows them)" if len(failed) > 1 else ""
+        where = "ferry readiness" if switch.verb is Verb.SWITCHOVER else f"ferry {switch.verb} --dry-run"
+        more = f" ({len(failed) - 1} more: {where} shows them)" if len(failed) > 1 else ""
         raise Refused(f"{switch.via.target} cannot take over: {failed[0].name}: {failed[0].message}{more}")

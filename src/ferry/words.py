@@ -2,15 +2,34 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
 _NAMES_TOLD = 3
+_THINGS = "records?|offsets?|partitions?|topics?|bytes?|groups?|receipts?|slices?|units?|chunks?|segments?|batch(?:es)?"
+_THINGS += "|differences?|keys?|rows?|members?|transactions?|runs?|windows?|refusals?|lanes?|flows?"
+_COUNTED = re.compile(
+    rf"(?<![\w.,:/=#-])\d{{4,}}(?= (?:of \d+ )?(?:(?:more|other|copied|source|target) )*(?:{_THINGS})\b)"
+)
 
 
 def count_of(number: int, noun: str) -> str:
     """`1 slice`, `2 slices`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def thousands(value: float) -> str:
+    """A number as people read it: its thousands apart, by a narrow space that does not break."""
+    return f"{value:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+
+
+def readable(sentence: str) -> str:
+    """A sentence of a log or of JSON as people read it: how many there are of something, thousands apart.
+
+    Offsets, names and addresses stay as they can be copied from it.
+    """
+    return _COUNTED.sub(lambda found: thousands(int(found[0])), sentence)
 
 
 def several(names: Sequence[str]) -> str:

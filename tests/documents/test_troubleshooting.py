@@ -16,7 +16,7 @@ from ferry.decide.metrics.alerts import AlertKind
 from ferry.model import Lifted, RefusalKind
 from ferry_airflow.page import standing
 from ferry_airflow.page.airflow_side import UNDER_WAY
-from ferry_airflow.page.standing import Mood
+from ferry_airflow.page.run_words import Mood
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "docs" / "troubleshooting.md").read_text()
@@ -73,6 +73,10 @@ def _made(call: ast.Call) -> Iterator[tuple[str, str]]:
             named = [text]
         case ast.Name(id=name):
             named = [getattr(standing, name)]
+        case ast.Attribute(value=ast.Name(id=name), attr="word"):
+            badge = getattr(standing, name)
+            assert mood == f"{name}.mood"
+            mood, named = f"Mood.{badge.mood.name}", [badge.word]
         case _:
             assert ast.unparse(word) == "run.state", f"a word that this test cannot read: {ast.unparse(word)}"
             named = sorted(UNDER_WAY)

@@ -14,8 +14,9 @@ from ferry_airflow.naming import dag_id
 from ferry_airflow.page.airflow_side import DagState
 from ferry_airflow.page.at_a_glance import ORDER, chosen, hindrances, outages, sorted_by_mood
 from ferry_airflow.page.office import OpenFlow
+from ferry_airflow.page.run_words import Mood
 from ferry_airflow.page.snapshot import Snapshot, Trouble
-from ferry_airflow.page.standing import Mood, Standing
+from ferry_airflow.page.standing import Standing
 from tests.page.conftest import Desk, lag
 from tests.page.test_map import flows
 from tests.page.test_pages import digest

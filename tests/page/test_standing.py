@@ -12,9 +12,10 @@ from ferry.decide.ledger.history import PastState
 from ferry.decide.plan.lag import PartitionLag, is_behind, total_of
 from ferry.model import Pause, Refusal, RefusalKind
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
+from ferry_airflow.page.run_words import Mood
 from ferry_airflow.page.shown import duration, number, size
 from ferry_airflow.page.snapshot import Snapshot, Trouble, by_topic
-from ferry_airflow.page.standing import Expected, Mood, ended_run, is_overdue, open_run, standing
+from ferry_airflow.page.standing import Expected, ended_run, is_overdue, open_run, standing
 from tests.page.conftest import lag
 from tests.page.test_pages import digest
 

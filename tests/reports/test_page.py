@@ -61,6 +61,28 @@ def test_what_others_named_is_text() -> None:
         ET.fromstring(chart)
 
 
+def test_sentences_write_numbers_as_the_tables_do() -> None:
+    said = "71838 records up to offset 1204111"
+    check = replace(EVIDENCE.checks[0], detail=f"check: {said}")
+    told = replace(step("x"), detail=f"step: {said}")
+    text = page(
+        replace(
+            EVIDENCE,
+            summary=f"summary: {said}",
+            checks=(check,),
+            steps=(told,),
+            samples=tuple(replace(one, lag_records=71838) for one in EVIDENCE.samples),
+            notes=(f"notes: {said}",),
+            refusals=(f"refusals: {said}",),
+            deviations=(f"deviations: {said}",),
+            would=(f"would: {said}",),
+        )
+    )
+    for name in ("summary", "check", "step", "notes", "refusals", "deviations", "would"):
+        assert f"{name}: 71\N{NARROW NO-BREAK SPACE}838 records up to offset 1204111" in text
+    assert "71838" not in text
+
+
 def step(title: str) -> TimelineStep:
     return TimelineStep(name="x", title=title, began_ms=0, ended_ms=9_000, outcome=StepOutcome.FAILED)
 

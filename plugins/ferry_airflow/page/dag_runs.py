@@ -19,8 +19,8 @@ from ferry.model import Flow, Origin
 from ferry_airflow.naming import TELLING, backfill_dag_id, other_dags, verify_dag_id
 from ferry_airflow.page.access import may_read
 from ferry_airflow.page.airflow_side import DagRunRow, dag_states, row_of
+from ferry_airflow.page.run_words import DAG_MOODS, Mood
 from ferry_airflow.page.shown import ms_of
-from ferry_airflow.page.standing import DAG_MOODS, Mood
 from ferry_airflow.tables import verified_sentence
 
 ASKING = "awaiting_input"

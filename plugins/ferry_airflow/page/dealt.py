@@ -9,7 +9,7 @@ from ferry.decide.groups.dealt_to import Dealing, DealtPart, Stretch, dealt_part
 from ferry.decide.ledger.dealt_at import Dealt, DealtAt
 from ferry.model import TopicPartition
 from ferry.run.watch import FlowWatch
-from ferry_airflow.page.standing import Mood
+from ferry_airflow.page.run_words import Mood
 
 MOODS = {
     Dealt.PASSED: (Mood.GOOD, "among these"),

@@ -30,6 +30,7 @@ from ferry_airflow.page.dag_runs import origin_in_airflow
 from ferry_airflow.page.dealt import MOODS, DealtStory, Sought, story_of_dealt
 from ferry_airflow.page.office import FlowDep, OpenFlow
 from ferry_airflow.page.pages import A_PAGE, Cut, shown_page
+from ferry_airflow.page.run_words import PLANNING, Badge
 from ferry_airflow.page.told import done_besides, not_done
 
 router = APIRouter(prefix="/flow/{source}/{target}")
@@ -80,7 +81,8 @@ def one_run(
         answer=found,
         past=past,
         report=report,
-        planning=past is not None and is_planned(open_flow, past, lane, dag_run),
+        badge=past and badge_of_past(open_flow, past, lane, dag_run),
+        planning=PLANNING,
         dag=dag,
         dag_run=dag_run,
         cut=Cut.of(receipts, page),
@@ -91,13 +93,14 @@ def one_run(
     )
 
 
-def is_planned(open_flow: OpenFlow, past: PastRun, lane: str, dag_run: DagRunRow | None) -> bool:
-    """Whether a run's plan is being made; of another lane, `dag_run` is the run of Airflow that it is a part of."""
+def badge_of_past(open_flow: OpenFlow, past: PastRun, lane: str, dag_run: DagRunRow | None) -> Badge:
+    """The word for a run; of another lane, `dag_run` is the run of Airflow that it is a part of."""
     record = past.opened.record
+    heard_ms = record.started_ms + int((past.report.seconds if past.report else 0) * 1000)
     if not lane:
-        return open_flow.plans(past.state, record.run, record.started_ms)
+        return open_flow.badge_of(past.state, record.run, heard_ms)
     elsewhere = DagState(known=True, runs=(replace(dag_run, run=record.run),) if dag_run else ())
-    return open_flow.plans(past.state, record.run, record.started_ms, elsewhere)
+    return open_flow.badge_of(past.state, record.run, heard_ms, elsewhere)
 
 
 @router.get("/partition/{topic}/{partition}")

@@ -17,8 +17,9 @@ from ferry_airflow.page.access import User
 from ferry_airflow.page.airflow_side import DagState
 from ferry_airflow.page.dag_runs import runs_beside
 from ferry_airflow.page.deep import INT32, STALE_SECONDS
-from ferry_airflow.page.office import FlowDep
+from ferry_airflow.page.office import FlowDep, OpenFlow
 from ferry_airflow.page.pages import Cut, EitherRun, place_of, shown_page
+from ferry_airflow.page.run_words import Badge, run_badge
 from ferry_airflow.page.snapshot import RunDigest, digest_of
 
 router = APIRouter(prefix="/flow/{source}/{target}")
@@ -54,9 +55,16 @@ def backfills(request: Request, open_flow: FlowDep, user: User) -> Response:
         answer=found,
         lanes=lanes,
         outlook_of=outlook_of,
+        badge_of_last=partial(_badge_of_last, open_flow),
         more=max(0, others - len(lanes)) if lanes else 0,
         beside=runs_beside(user, open_flow.flow, "backfills"),
     )
+
+
+def _badge_of_last(open_flow: OpenFlow, lane: Lane) -> Badge:
+    assert lane.last_run is not None
+    one = digest_of(lane.last_run)
+    return open_flow.badge_of(one.state, one.run, one.ended_ms, DagState())
 
 
 @router.get("/lane/{lane}")
@@ -85,7 +93,11 @@ def one_lane(
             at_ms=one.started_ms,
             digest=one,
             dag_run=None,
-            planning=page == 1 and at == 0 and open_flow.plans(one.state, one.run, one.started_ms, DagState()),
+            badges=(
+                open_flow.badge_of(one.state, one.run, one.ended_ms, DagState())
+                if page == 1 and at == 0
+                else run_badge(one.state, at_work=False),
+            ),
         )
         for at, one in enumerate(digests)
     ]

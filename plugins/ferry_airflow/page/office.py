@@ -28,8 +28,9 @@ from ferry_airflow.page.access import (
 )
 from ferry_airflow.page.airflow_side import DagState, dag_states
 from ferry_airflow.page.flows import Configured, Flows, connected
+from ferry_airflow.page.run_words import Badge, run_badge
 from ferry_airflow.page.snapshot import RunDigest, Snapshot
-from ferry_airflow.page.standing import Expected, Standing, ended_run, is_at_work, is_overdue, open_run, standing
+from ferry_airflow.page.standing import Expected, Standing, ended_run, is_begun, is_left, is_overdue, open_run, standing
 from ferry_airflow.page.watcher import Watcher, Watchers
 
 DAG_RUNS = 25
@@ -89,17 +90,17 @@ class OpenFlow:
         """Whether Airflow should have begun its next run long ago."""
         return is_overdue(self.dag, wall_ms())
 
-    def is_planning(self, run: RunDigest | None) -> bool:
-        """Whether a run has no plan because that is being made."""
-        return run is not None and self.plans(run.state, run.run, run.started_ms)
-
-    def plans(self, state: PastState, run: str, opened_ms: int, elsewhere: DagState | None = None) -> bool:
-        """As `is_planning`, of a run that was opened then; `elsewhere`: of another lane, as another DAG has it."""
-        if state is not PastState.UNPLANNED:
-            return False
+    def badge_of(self, state: PastState, run: str, heard_ms: int, elsewhere: DagState | None = None) -> Badge:
+        """The word for a run that was heard of then; `elsewhere`: it is of another lane, as another DAG has it."""
         if elsewhere is None:
-            return is_at_work(self.seen, self.dag, run, opened_ms, wall_ms())
-        return is_at_work(replace(self.seen, runs=()), elsewhere, run, opened_ms, wall_ms())
+            begun, seen, dag = is_begun(self.dag, run), self.seen, self.dag
+        else:
+            begun, seen, dag = False, replace(self.seen, runs=()), elsewhere
+        return run_badge(state, at_work=begun or is_left(seen, dag, state, run, heard_ms, wall_ms()))
+
+    def badge(self, run: RunDigest) -> Badge:
+        """The word for a run of the flow's own lane."""
+        return self.badge_of(run.state, run.run, run.ended_ms)
 
 
 def office_of(request: Request) -> Office:

@@ -10,6 +10,7 @@ from urllib.parse import quote
 from fastapi import APIRouter, HTTPException, Request, status
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
+from ferry.decide.ledger.history import PastState
 from ferry.decide.plan.lag import PartitionLag
 from ferry.model import Flow
 from ferry_airflow.naming import OWN
@@ -22,8 +23,8 @@ from ferry_airflow.page.dag_runs import runs_beside
 from ferry_airflow.page.files import charts_version
 from ferry_airflow.page.office import FlowDep, OfficeDep, OpenFlow, flow_of_dag, told_of_file, visible
 from ferry_airflow.page.paper import root_of, written
+from ferry_airflow.page.run_words import DAG_MOODS, Badge, beside_badge, dag_badge
 from ferry_airflow.page.snapshot import MOST_REFUSALS, RunDigest, TopicRow
-from ferry_airflow.page.standing import DAG_MOODS, RUN_MOODS
 from ferry_airflow.page.told import recurring
 
 router = APIRouter()
@@ -71,7 +72,6 @@ def shown_page(
         lane=lane,
         tab="backfills" if lane else tab,
         charts=charts_version(),
-        moods=RUN_MOODS,
         dag_moods=DAG_MOODS,
         **what,
     )
@@ -94,7 +94,6 @@ def home(request: Request, user: User, office: OfficeDep, q: str = "") -> Respon
         sheet_width=WIDTH,
         q=q,
         charts="",
-        moods=RUN_MOODS,
     )
 
 
@@ -184,7 +183,7 @@ class EitherRun:
     at_ms: int
     digest: RunDigest | None
     dag_run: DagRunRow | None
-    planning: bool
+    badges: tuple[Badge, ...]
 
 
 def merged(open_flow: OpenFlow) -> list[EitherRun]:
@@ -196,9 +195,17 @@ def merged(open_flow: OpenFlow) -> list[EitherRun]:
         digest, dag_run = ours.get(name), theirs.get(name)
         begun = dag_run and (dag_run.started or dag_run.queued)
         at_ms = digest.started_ms if digest else int(begun.timestamp() * 1000) if begun else open_flow.seen.looked_ms
-        planning = open_flow.is_planning(digest)
-        rows.append(EitherRun(name=name, at_ms=at_ms, digest=digest, dag_run=dag_run, planning=planning))
+        badges = _badges((digest.state, open_flow.badge(digest)) if digest else None, dag_run)
+        rows.append(EitherRun(name=name, at_ms=at_ms, digest=digest, dag_run=dag_run, badges=badges))
     return sorted(rows, key=lambda row: -row.at_ms)
+
+
+def _badges(ours: tuple[PastState, Badge] | None, dag_run: DagRunRow | None) -> tuple[Badge, ...]:
+    """Of a run by what the ledger says of it, if it knows it, and Airflow."""
+    if ours is None:
+        return (dag_badge(dag_run.state),) if dag_run else ()
+    besides = beside_badge(ours[0], dag_run.state if dag_run else None)
+    return (ours[1], besides) if besides else (ours[1],)
 
 
 @router.get("/flow/{source}/{target}/runs")

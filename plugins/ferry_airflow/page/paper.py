@@ -19,6 +19,7 @@ from starlette.exceptions import HTTPException as StarletteHTTPException
 
 import ferry
 from ferry.clock import wall_ms
+from ferry.words import readable
 from ferry_airflow.page import shown
 
 log = logging.getLogger(__name__)
@@ -51,6 +52,7 @@ def _environment() -> Environment:
     found.filters |= {
         "number": shown.number,
         "counted": shown.counted,
+        "readable": readable,
         "size": shown.size,
         "duration": shown.duration,
         "iso": shown.iso,

@@ -11,7 +11,6 @@ from fastapi import APIRouter, Query
 from ferry_airflow.page.lag_history import points_of
 from ferry_airflow.page.lag_point import LagPoint, Stretches
 from ferry_airflow.page.office import FlowDep
-from ferry_airflow.page.standing import RUN_MOODS
 
 router = APIRouter(prefix="/api")
 
@@ -53,8 +52,8 @@ def flow_series(
         rows.append(
             {
                 "run": run.run,
-                "state": run.state.value,
-                "mood": RUN_MOODS[run.state].value,
+                "state": (badge := open_flow.badge(run)).word,
+                "mood": badge.mood.value,
                 "at": run.started_ms,
                 "seconds": run.seconds,
                 "due": of.due,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from ferry.words import thousands
+
 NOTHING = "\u2013"
 _SIZES = ("B", "kB", "MB", "GB", "TB", "PB")
 _STEP = 1000
@@ -13,7 +15,7 @@ _UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 def number(value: int | None) -> str:
     """With a thin gap between thousands."""
-    return NOTHING if value is None else f"{value:,}".replace(",", "\u202f")
+    return NOTHING if value is None else thousands(value)
 
 
 def counted(value: int, one: str, more: str = "") -> str:

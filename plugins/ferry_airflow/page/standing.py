@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 from ferry.config.flow.flow import FlowConfig, RecoveryPoint
 from ferry.decide.ledger.history import PastState
@@ -12,19 +11,9 @@ from ferry.decide.metrics.due import due_ms, shortest_interval
 from ferry.decide.plan.lag import PartitionLag, is_behind
 from ferry.decide.plan.lag_start import PATIENCE_MS as DEAD_MS
 from ferry_airflow.page.airflow_side import UNDER_WAY, DagRunRow, DagState
+from ferry_airflow.page.run_words import PLANNING, RUNNING, TASK_FAILED, UNFINISHED, Mood
 from ferry_airflow.page.shown import counted, duration, ms_of, number
 from ferry_airflow.page.snapshot import RunDigest, Snapshot
-
-
-class Mood(StrEnum):
-    """What a colour stands for; always beside a word."""
-
-    GOOD = "good"
-    BUSY = "busy"
-    WARN = "warn"
-    BAD = "bad"
-    HELD = "held"
-    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,18 +30,6 @@ class Standing:
     run: str = ""
 
 
-RUN_MOODS = {
-    PastState.SUCCESS: Mood.GOOD,
-    PastState.PARTIAL: Mood.WARN,
-    PastState.FAILED: Mood.BAD,
-    PastState.OPEN: Mood.BUSY,
-    PastState.UNPLANNED: Mood.BAD,
-}
-"""Of runs by their states."""
-
-PLANNING = "planning"
-"""The word for a run that is open, whose plan is not sealed yet, and that somebody is at."""
-
 STALE = "stale"
 """The word for a flow of which only old figures are known."""
 
@@ -61,9 +38,6 @@ PATIENCE_MS = 300_000
 
 STALE_MS = 300_000
 """How old what is shown may be: ten looks at a flow that is only in the list; whoever asks makes the next one come."""
-
-DAG_MOODS = {"success": Mood.GOOD, "failed": Mood.BAD, "running": Mood.BUSY, "queued": Mood.BUSY}
-"""Of Airflow's runs by their states."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,19 +91,28 @@ _BESIDES = frozenset({Mood.BUSY, Mood.HELD})
 
 def ended_run(seen: Snapshot, dag: DagState, now_ms: int) -> RunDigest | None:
     """The newest run that nobody is at: what is told of "the last run" is told of this one."""
-    return next((run for run in seen.runs if not _goes_on(seen, dag, run, now_ms)), None)
+    return next((run for run in seen.runs if not goes_on(seen, dag, run, now_ms)), None)
 
 
 def open_run(seen: Snapshot, dag: DagState, now_ms: int) -> RunDigest | None:
     """The newest run, when somebody is at it."""
     last = seen.last_run
-    return last if last is not None and _goes_on(seen, dag, last, now_ms) else None
+    return last if last is not None and goes_on(seen, dag, last, now_ms) else None
 
 
-def _goes_on(seen: Snapshot, dag: DagState, run: RunDigest, now_ms: int) -> bool:
-    if any(one.run == run.run and one.state in UNDER_WAY for one in dag.runs):
-        return True  # also where an attempt of it has failed, and Airflow begins another
-    return run.state in _NOT_ENDED and is_at_work(seen, dag, run.run, run.ended_ms, now_ms)
+def goes_on(seen: Snapshot, dag: DagState, run: RunDigest, now_ms: int) -> bool:
+    """Whether somebody is at a run of the flow's own lane."""
+    return is_begun(dag, run.run) or is_left(seen, dag, run.state, run.run, run.ended_ms, now_ms)
+
+
+def is_begun(dag: DagState, run: str) -> bool:
+    """Whether Airflow is at a run; also where an attempt of it has failed, and Airflow begins another."""
+    return any(one.run == run and one.state in UNDER_WAY for one in dag.runs)
+
+
+def is_left(seen: Snapshot, dag: DagState, state: PastState, run: str, heard_ms: int, now_ms: int) -> bool:
+    """Whether a run is one that did not end, and somebody is at it; the rest as `is_at_work`."""
+    return state in _NOT_ENDED and is_at_work(seen, dag, run, heard_ms, now_ms)
 
 
 _NOT_ENDED = frozenset({PastState.OPEN, PastState.UNPLANNED})
@@ -197,8 +180,8 @@ def _by_hand(seen: Snapshot, dag: DagState, now_ms: int) -> Standing | None:
     if last is None:
         return None
     if last.state is PastState.UNPLANNED:
-        return Standing(mood=Mood.BUSY, word=PLANNING, why=f"Run {last.run} is being planned.")
-    return Standing(mood=Mood.BUSY, word="running", why=f"Run {last.run}, of {last.who}, is under way.")
+        return Standing(mood=PLANNING.mood, word=PLANNING.word, why=f"Run {last.run} is being planned.")
+    return Standing(mood=RUNNING.mood, word=RUNNING.word, why=f"Run {last.run}, of {last.who}, is under way.")
 
 
 def _at_work(seen: Snapshot, run: DagRunRow, dag: DagState, expected: Expected, now_ms: int) -> Standing:
@@ -276,7 +259,7 @@ def _beside_the_ledger(last: RunDigest) -> Standing | None:
     """What becomes of the ledger's word on a run that failed in Airflow; None where the ledger says as much."""
     if last.state is PastState.SUCCESS:
         why = f"Run {last.run} copied all that it was for, then a task of it failed: its log in Airflow says why."
-        return Standing(mood=Mood.WARN, word="task failed", why=why, run=last.run)
+        return Standing(mood=TASK_FAILED.mood, word=TASK_FAILED.word, why=why, run=last.run)
     if last.state is PastState.OPEN:
         why = f"Run {last.run} failed before it had copied all: its tasks' logs say why; the next run copies the rest."
         return Standing(mood=Mood.BAD, word="failed", why=why, run=last.run)
@@ -309,7 +292,7 @@ def _left_open(last: RunDigest | None) -> Standing | None:
     why = (
         f"Run {last.run}, of {last.who}, did not end and is silent: where it was killed, the next run copies the rest."
     )
-    return Standing(mood=Mood.WARN, word="unfinished", why=why, run=last.run)
+    return Standing(mood=UNFINISHED.mood, word=UNFINISHED.word, why=why, run=last.run)
 
 
 def _not_begun(seen: Snapshot) -> Standing | None:

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 
 from ferry.decide.ledger.report import Report
 from ferry.model import Refusal
+from ferry.words import count_of
+from ferry_airflow.page.run_words import Mood
 from ferry_airflow.page.snapshot import RunDigest, left_undone
-from ferry_airflow.page.standing import Mood
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +42,7 @@ def done_besides(report: Report) -> list[Line]:
         for one in plan.gaps
     ]
     lines += [
-        Line(mood=Mood.GOOD, word=one.kind.value, text=f"topic {one.topic}, {one.partitions} partitions")
+        Line(mood=Mood.GOOD, word=one.kind.value, text=f"topic {one.topic}, {count_of(one.partitions, 'partition')}")
         for one in plan.changes
     ]
     lines += [

@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, MaxNLocator
 
 from ferry.model.evidence import Sample, StepOutcome, TimelineStep
+from ferry.words import thousands
 
 INK = "#1b2733"
 FAINT = "#8a949e"
@@ -65,7 +66,7 @@ def copying_chart(samples: Sequence[Sample]) -> str:
         first, last = samples[0], samples[-1]
         peak = max(sample.bytes_per_second for sample in samples)
         told = (
-            f"Lag went from {first.lag_records} to {last.lag_records} records in "
+            f"Lag went from {thousands(first.lag_records)} to {thousands(last.lag_records)} records in "
             f"{(last.at_ms - first.at_ms) / 1000:.1f} seconds; the highest throughput was {peak / 1e6:.1f} MB a second."
         )
         return _svg(figure, "copying", told)

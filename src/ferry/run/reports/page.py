@@ -11,6 +11,7 @@ from ferry.decide.drill.drained import nothing_sampled
 from ferry.decide.evidence.codec import SealedReport
 from ferry.errors import BadInput
 from ferry.model.evidence import EvidenceOutcome, Loss
+from ferry.words import readable, thousands
 
 if TYPE_CHECKING:  # the command line starts light
     from jinja2 import Environment
@@ -72,6 +73,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {"time": _time, "clock": _clock, "seconds": _seconds, "count": _count, "size": _size}
+    environment.filters["readable"] = readable
     return environment
 
 
@@ -101,7 +103,7 @@ def _seconds(value: float | None) -> str:
 
 def _count(value: float | None) -> str:
     """Thousands apart, by a narrow space that does not break."""
-    return "not known" if value is None else f"{value:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+    return "not known" if value is None else thousands(value)
 
 
 def _size(value: float | None) -> str:

@@ -1,0 +1,67 @@
+"""The word for a run, and its colour: the same on every page and in the charts; pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ferry.decide.ledger.history import PastState
+
+
+class Mood(StrEnum):
+    """What a colour stands for; always beside a word."""
+
+    GOOD = "good"
+    BUSY = "busy"
+    WARN = "warn"
+    BAD = "bad"
+    HELD = "held"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Badge:
+    """A word in its colour."""
+
+    mood: Mood
+    word: str
+
+
+RUNNING = Badge(mood=Mood.BUSY, word="running")
+PLANNING = Badge(mood=Mood.BUSY, word="planning")
+"""Of a run that is open, whose plan is not sealed yet, and that somebody is at."""
+UNFINISHED = Badge(mood=Mood.WARN, word="unfinished")
+"""Of a run that the ledger calls open, and that nobody is at."""
+TASK_FAILED = Badge(mood=Mood.WARN, word="task failed")
+
+_ENDED = {
+    PastState.SUCCESS: Badge(mood=Mood.GOOD, word="success"),
+    PastState.PARTIAL: Badge(mood=Mood.WARN, word="partial"),
+    PastState.FAILED: Badge(mood=Mood.BAD, word="failed"),
+    PastState.OPEN: UNFINISHED,
+    PastState.UNPLANNED: Badge(mood=Mood.BAD, word="unplanned"),
+}
+
+DAG_MOODS = {"success": Mood.GOOD, "failed": Mood.BAD, "running": Mood.BUSY, "queued": Mood.BUSY}
+"""Of Airflow's runs by their states."""
+
+
+def run_badge(state: PastState, *, at_work: bool) -> Badge:
+    """Of a run as the ledger has it; `at_work`: whether somebody is at it."""
+    if at_work:
+        return PLANNING if state is PastState.UNPLANNED else RUNNING
+    return _ENDED[state]
+
+
+def dag_badge(state: str) -> Badge:
+    """Of a run as Airflow has it, which the ledger does not know."""
+    return Badge(mood=DAG_MOODS.get(state, Mood.UNKNOWN), word=state)
+
+
+def beside_badge(state: PastState, dag_state: str | None) -> Badge | None:
+    """What is said besides of a run that failed in Airflow, where the ledger's word does not say as much."""
+    if dag_state != "failed":
+        return None
+    if state is PastState.SUCCESS:
+        return TASK_FAILED
+    return Badge(mood=Mood.BAD, word=TASK_FAILED.word) if state is PastState.OPEN else None

@@ -29,7 +29,7 @@ PAGES = (
         f"{HERE}/lane/backfill-january{path}"
         for path in ("", f"/run/{RUN}", "/partition/orders/1", "/receipt/orders/1/0")
     ),
-    "/dag/no_dag_of_ferrys",
+    *("/dag/no_dag_of_ferrys", "/words"),
 )
 BUTTONS = {f"{HERE}/": ("Run now", "Verify", "Pause flow"), f"{HERE}/backfills": ("Start a backfill",)}
 """What opens a dialog, by page."""

@@ -10,7 +10,7 @@ from fastapi import Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
-from ferry_airflow.page import actions, beside, deep, files, lanes, pages, reports, series
+from ferry_airflow.page import actions, beside, deep, files, lanes, pages, reports, series, words
 from ferry_airflow.page.flows import Flows
 from ferry_airflow.page.office import Office
 from ferry_airflow.page.paper import error_page, unforeseen_page
@@ -28,7 +28,7 @@ def page_app() -> FastAPI:
     logging.getLogger("kafka").setLevel(logging.CRITICAL)  # the page itself says what cannot be reached
     app = FastAPI(title="Ferry", docs_url=None, redoc_url=None, openapi_url=None, dependencies=[Depends(get_user)])
     app.state.office = Office(flows=Flows(), watchers=Watchers())
-    for part in (pages, deep, lanes, reports, beside, series, actions, files):
+    for part in (pages, words, deep, lanes, reports, beside, series, actions, files):
         app.include_router(part.router)
     app.add_exception_handler(StarletteHTTPException, error_page)
     app.add_exception_handler(RequestValidationError, error_page)

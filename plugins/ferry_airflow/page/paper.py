@@ -21,6 +21,7 @@ import ferry
 from ferry.clock import wall_ms
 from ferry.words import readable
 from ferry_airflow.page import shown
+from ferry_airflow.page.glossary import anchor_of
 
 log = logging.getLogger(__name__)
 
@@ -53,6 +54,7 @@ def _environment() -> Environment:
         "number": shown.number,
         "counted": shown.counted,
         "readable": readable,
+        "anchor": anchor_of,
         "size": shown.size,
         "duration": shown.duration,
         "iso": shown.iso,

@@ -1,0 +1,20 @@
+"""The page of what the words mean, one click from each badge."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from ferry_airflow.page.glossary import all_words
+from ferry_airflow.page.paper import written
+
+router = APIRouter()
+
+
+@router.get("/words")
+def words(request: Request) -> Response:
+    """Every word of a flow, a run, a refusal and a gap."""
+    sections = [(name, list(rows)) for name, rows in groupby(all_words(), key=lambda one: one.section)]
+    return written(request, "words.html", sections=sections)

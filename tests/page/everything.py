@@ -31,7 +31,7 @@ from tests.decide.test_deal import receipt as unit_receipt
 from tests.decide.test_dealt_to import DEALT
 from tests.decide.values import PLAN, RECEIPT, piece, place, run_of
 from tests.page.conftest import Desk, lag
-from tests.page.test_pages import digest
+from tests.page.values import digest
 from tests.reports.values import EVIDENCE
 
 RUN = "manual__2026-11-22T10:15:00+00:00"

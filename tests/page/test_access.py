@@ -16,7 +16,7 @@ from ferry.run.watch import Sight
 from ferry_airflow.page import access
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from tests.page.conftest import HERE, RUN, Desk
-from tests.page.test_pages import digest
+from tests.page.values import digest
 
 DAGS = ("ferry__primary__backup", "ferry_verify__primary__backup", "no_such_dag")
 SECRET = "ultra-secret-cluster"

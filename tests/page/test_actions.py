@@ -28,7 +28,7 @@ from ferry_airflow.page.watcher import Job
 from tests.decide.test_ledger import view_of
 from tests.decide.values import PLAN, piece, place
 from tests.page.conftest import HERE, RUN, Desk, Right, lag
-from tests.page.test_pages import PAGES
+from tests.page.values import PAGES
 
 ROOT = Path(__file__).parents[2]
 OWN, VERIFY = "ferry__primary__backup", "ferry_verify__primary__backup"

@@ -19,7 +19,7 @@ from ferry_airflow.page.snapshot import Snapshot, Trouble
 from ferry_airflow.page.standing import Standing
 from tests.page.conftest import Desk, lag
 from tests.page.test_map import flows
-from tests.page.test_pages import digest
+from tests.page.values import digest
 
 NAMES = ("a->b", "c->b", "d->a")
 

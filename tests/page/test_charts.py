@@ -24,7 +24,7 @@ from tests.browser import chromium
 from tests.page.conftest import HERE, TEXT, Desk, lag
 from tests.page.everything import filled
 from tests.page.served import served, shown
-from tests.page.test_pages import digest
+from tests.page.values import digest
 
 HOUR_MS = 3_600_000
 NINE = 1_790_000_000_000

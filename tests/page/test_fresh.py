@@ -15,7 +15,7 @@ from tests.browser import chromium
 from tests.page.conftest import HERE, Desk, lag
 from tests.page.everything import RUN, TOPICS, filled
 from tests.page.served import served, shown
-from tests.page.test_pages import digest
+from tests.page.values import digest
 
 HEARD = """() => {
   window.heard = [];

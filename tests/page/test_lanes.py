@@ -19,7 +19,7 @@ from ferry.run.groups.translate import Translation
 from ferry_airflow.page.lanes import RUNS, LaneStory
 from tests.decide.values import PLAN, RECEIPT, place, refusal, run_of
 from tests.page.conftest import HERE, Desk
-from tests.page.test_pages import answered, digest
+from tests.page.values import answered, digest
 
 LANE = "backfill-january"
 THERE = f"{HERE}/lane/{LANE}"

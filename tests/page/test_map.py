@@ -24,7 +24,7 @@ from ferry_airflow.page.snapshot import Snapshot
 from tests.browser import chromium
 from tests.page.conftest import Desk, Still, lag
 from tests.page.served import served
-from tests.page.test_pages import digest
+from tests.page.values import digest
 
 
 def flows(*names: str) -> list[OpenFlow]:

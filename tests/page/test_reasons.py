@@ -12,7 +12,7 @@ from ferry.run.watch import Sight
 from ferry_airflow.page.snapshot import topic_rows
 from tests.page.conftest import HERE, Desk, lag
 from tests.page.everything import filled
-from tests.page.test_pages import NINE, digest
+from tests.page.values import NINE, digest
 
 PAUSES = {
     "audit": Pause(topic="audit", who="ada", why="schema <migration>", since_ms=NINE, until_ms=NINE + 60_000),

@@ -17,7 +17,7 @@ from ferry_airflow.page.shown import duration, number, size
 from ferry_airflow.page.snapshot import Snapshot, Trouble, by_topic
 from ferry_airflow.page.standing import Expected, ended_run, is_overdue, open_run, standing
 from tests.page.conftest import lag
-from tests.page.test_pages import digest
+from tests.page.values import digest
 
 LIMIT = RecoveryPoint(records=100, seconds=60)
 

@@ -19,7 +19,7 @@ from tests.decide.values import refusal, run_of
 from tests.page.conftest import HERE, Desk, lag
 from tests.page.everything import filled
 from tests.page.test_accessibility import PAGES
-from tests.page.test_pages import answered, digest
+from tests.page.values import answered, digest
 
 MINUTE_MS = 60_000
 

@@ -34,13 +34,18 @@ async def receipts_from_ledger(log: LedgerLog, view: LedgerView, lane: str, last
     return known
 
 
+async def receipts_of_topic(log: LedgerLog, view: LedgerView, lane: str, topic: str) -> tuple[Lasts, ByPlace]:
+    """The last receipt of each target partition that a source topic was dealt to; and all, as far back as there are."""
+    lasts = {place: last for place, last in last_units(view, lane).items() if last.source_topic == topic}
+    return lasts, await receipts_from_ledger(log, view, lane, lasts, {place.topic for place in lasts})
+
+
 async def dealing_of(log: LedgerLog, view: LedgerView, lane: str, topic: str) -> Dealing | None:
     """What the ledger says of a source topic that is dealt to other partitions; None where it is not."""
     rules = [era for era in eras(view, lane).values() if era.source_topic == topic]
     if not rules:
         return None
-    lasts = {place: last for place, last in last_units(view, lane).items() if last.source_topic == topic}
-    found = await receipts_from_ledger(log, view, lane, lasts, {place.topic for place in lasts})
+    lasts, found = await receipts_of_topic(log, view, lane, topic)
     return Dealing(eras=rules, lasts=lasts, receipts=found)
 
 

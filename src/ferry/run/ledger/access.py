@@ -9,10 +9,9 @@ from typing import Self, TypeVar
 from ferry.config.flow.flow import FlowConfig
 from ferry.decide.ledger.ledger import LedgerView, fold
 from ferry.decide.ledger.map_block import Chain
-from ferry.decide.ledger.unit_codec import last_units
 from ferry.model import Receipt, Record
 from ferry.run.flow.connections import TargetConnection
-from ferry.run.flow.unit_receipts import ByPlace, receipts_from_ledger
+from ferry.run.flow.unit_receipts import ByPlace, receipts_of_topic
 from ferry.run.plan.options import DEFAULT_LEDGER_REPLICATION
 
 T = TypeVar("T")
@@ -70,9 +69,8 @@ class LedgerAccess:
 
     def units_of(self, view: LedgerView, lane: str, topic: str) -> ByPlace:
         """The receipts of what was dealt of a source topic, by target partition, as far back as the ledger goes."""
-        lasts = {place: last for place, last in last_units(view, lane).items() if last.source_topic == topic}
-        names = {place.topic for place in lasts}
-        return self._run(lambda: receipts_from_ledger(self._connection.ledger, view, lane, lasts, names))
+        _, found = self._run(lambda: receipts_of_topic(self._connection.ledger, view, lane, topic))
+        return found
 
     def _run(self, work: Callable[[], Awaitable[T]]) -> T:
         async def found() -> T:

@@ -31,6 +31,8 @@ from tests.clusters import PASSWORDS, USER
 ALIASES = ("linked", "planted", "shipped")
 CONNECTIONS = {"linked": "kafka_linked", "planted": "kafka_planted", "shipped": "kafka_planted"}
 VARIABLE = "FERRY_PLANTED"
+LOGGED = "SPARK_SUBMIT_OPTS"
+"""The variable by which spark-submit is told to keep an event log."""
 LITERAL, BY_VARIABLE, BY_FILE = PASSWORDS["target"]
 SECRETS = {
     "literal": LITERAL,
@@ -79,14 +81,17 @@ def with_secrets(
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """What Airflow is started with: the variable that the file refers to, and Spark's event log in `folder`/events."""
-    events, conf = folder / "events", folder / "spark-conf"
+    """What Airflow is started with: the variable that the file refers to, and Spark's event log in `folder`/events.
+
+    By Java's properties, for with a folder of SPARK_CONF_DIR of their own no JVM of Spark's would use the archive.
+    """
+    events = folder / "events"
     events.mkdir()
-    conf.mkdir()
-    (conf / "spark-defaults.conf").write_text(
-        f"spark.eventLog.enabled true\nspark.eventLog.compress false\nspark.eventLog.dir {events.as_uri()}\n"
-    )
-    return {VARIABLE: BY_VARIABLE, "SPARK_CONF_DIR": str(conf)}
+    log = {"enabled": "true", "compress": "false", "dir": events.as_uri()}
+    return {
+        VARIABLE: BY_VARIABLE,
+        LOGGED: " ".join(f"-Dspark.eventLog.{name}={value}" for name, value in log.items()),
+    }
 
 
 def connection(conn_id: str, source: RunningCluster, password: str = SECRETS["connection"]) -> dict[str, Any]:

@@ -47,7 +47,7 @@ def test_a_run_over_spark_connect_shows_no_secret(
     flows = connected
     (tmp_path / "server").mkdir()
     # The server's own event log, beside its log of level INFO.
-    monkeypatch.setenv("SPARK_CONF_DIR", planted.environment(tmp_path / "server")["SPARK_CONF_DIR"])
+    monkeypatch.setenv(planted.LOGGED, planted.environment(tmp_path / "server")[planted.LOGGED])
     request.getfixturevalue("spark_connect")
     said = run(flows, "shipped", carried={CONTROL}, commands=())
     assert "Spark-Submit" not in said

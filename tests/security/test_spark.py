@@ -80,7 +80,7 @@ def test_executors_log_in_with_what_the_task_brings(
     permit(secured, lab, of_source, of_target)
     plan(lab, "secured")
     package = zip_package(tmp_path / "ferry.zip")
-    conf = planted.environment(tmp_path)["SPARK_CONF_DIR"]
+    logged = planted.environment(tmp_path)[planted.LOGGED]
     (ui,) = free_ports(1)
     with planted.Watch({**hidden, **CONTROL}) as watch, offered(lab.flow, tmp_path / "clients") as pipe:
         job = submit(
@@ -93,7 +93,7 @@ def test_executors_log_in_with_what_the_task_brings(
                 *(word for key, value in ui_conf(ui).items() for word in ("--conf", f"{key}={value}")),
             ),
             job=("--clients", str(pipe)),
-            environment={**emptied(lab.flow, os.environ), "SPARK_CONF_DIR": conf},
+            environment={**emptied(lab.flow, os.environ), planted.LOGGED: logged},
         )
         page = f"http://127.0.0.1:{ui}"
         until(lambda: planted.shows(f"{page}/environment/", b"spark.submit.pyFiles"), "the pages of the driver")

@@ -20,6 +20,7 @@ import psutil
 
 from ferry.dev import RunningCluster
 from ferry.dev.ports import free_ports
+from ferry.dev.spark_archive import FOLDER, java_options
 from ferry.model import Plan
 from ferry.run.micro_run import local_origin
 from ferry.spark.submit import submit_conf
@@ -29,6 +30,9 @@ ROOT = Path(__file__).parents[2]
 JOB = ROOT / "jobs" / "copy_job.py"
 BIN = Path(sys.executable).parent
 LOCAL = {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
+QUICK = java_options(ROOT / FOLDER)
+"""For what Spark starts beside the driver; Ferry leaves that to its cluster."""
+SMALL = {"SPARK_DAEMON_MEMORY": "512m", "SPARK_DAEMON_JAVA_OPTS": QUICK}
 POLL_SECONDS = 0.05
 
 
@@ -80,7 +84,8 @@ def submit(
     environment: Mapping[str, str] = MappingProxyType({}),
 ) -> Job:
     """spark-submit of the copy job; `arguments` are Spark's, `job` are the job's own, which win over the usual."""
-    conf = [part for key, value in submit_conf().items() for part in ("--conf", f"{key}={value}")]
+    settings = {**submit_conf(), "spark.executor.extraJavaOptions": QUICK}
+    conf = [part for key, value in settings.items() for part in ("--conf", f"{key}={value}")]
     command = [str(BIN / "spark-submit"), "--master", master, *conf, *arguments, str(JOB)]
     return _start([*command, *job_arguments(lab, run, folder), *job], folder / f"{run}.out", environment)
 
@@ -257,7 +262,7 @@ def service(
             stdin=subprocess.DEVNULL,
             stdout=sink,
             stderr=subprocess.STDOUT,
-            env={**os.environ, **LOCAL, "SPARK_DAEMON_MEMORY": "512m"} if environment is None else environment,
+            env={**os.environ, **LOCAL, **SMALL} if environment is None else environment,
             cwd=cwd,
             start_new_session=True,
             **as_(user),

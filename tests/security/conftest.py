@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import ScramMechanism
 
-from ferry.dev import up_all
+from ferry.dev import down, up_all
 from tests.security.clusters import Secured
 from tests.security.kdc import realms
 from tests.security.pki import Authority, pem_store
@@ -51,8 +51,7 @@ def secured(cluster_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
             with pytest.MonkeyPatch.context() as patch:
                 patch.setenv("KRB5_CONFIG", str(kdcs[0].krb5_conf))
                 yield Pair(source=sides[0], target=sides[1])
-            for side in sides:
-                side.cluster.stop()
+            down(cluster_home, [side.cluster.name for side in sides], delete=True)
     finally:
         for process in processes:
             process.kill()

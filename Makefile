@@ -68,7 +68,7 @@ $(KERBEROS): $(INSTALLED)
 		-DincludeScope=runtime -DoutputDirectory=$(CURDIR)/.kafka/$*
 	@touch $@
 
-.kafka/%/ferry.jsa: .kafka/%/.complete $(INSTALLED)
+.kafka/%/ferry.jsa: .kafka/%/.complete | $(INSTALLED)
 	$(call say,Running a broker of Kafka $* to archive its Java classes in .kafka/$* (later ones start for less))
 	@$(need_java)
 	@$(BIN)/python -m ferry.dev.kafka_archive $*

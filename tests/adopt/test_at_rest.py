@@ -19,7 +19,7 @@ from ferry.run.micro_run import local_origin
 from ferry.run.takeover.adopting import AdoptionOptions, Mm1Place, PredecessorPlace
 from ferry.run.takeover.at_rest import Mm2Place
 from ferry.run.takeover.hand_back import HandBackOptions
-from tests.cli.program import ferry
+from tests.cli.program import warm_ferry as ferry
 from tests.decide.values import place
 from tests.harness import (
     Feeder,

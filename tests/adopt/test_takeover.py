@@ -18,7 +18,8 @@ from ferry.dev import RunningCluster
 from ferry.model import RefusalKind
 from ferry.run.groups.translate import translate
 from tests.adopt.mirror_maker import SETTINGS, MirrorMaker
-from tests.cli.program import Answer, ferry
+from tests.cli.program import Answer
+from tests.cli.program import warm_ferry as ferry
 from tests.cli.test_groups import commit
 from tests.decide.values import place
 from tests.harness import Lab, Message, create_topic, new_alias, numbered, producer, read_topics, send, wait_until

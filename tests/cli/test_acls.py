@@ -12,7 +12,7 @@ from ferry.config.settings import parse_settings
 from ferry.decide.acls import AclDiff, LeftOut
 from ferry.model import AclBinding, AclChange
 from ferry.run.plan.permissions import Resource, required_acls
-from tests.cli.program import ferry
+from tests.cli.program import warm_ferry as ferry
 
 FILE = """
 clusters = a, b

@@ -9,7 +9,7 @@ import pytest
 
 from ferry.dev import RunningCluster
 from ferry.model import time_text
-from tests.cli.program import ferry
+from tests.cli.program import warm_ferry as ferry
 from tests.harness import Lab, Message, create_topic, new_alias, producer, read_topic, send
 
 HOUR = 3_600_000

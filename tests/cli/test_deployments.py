@@ -10,7 +10,7 @@ import pytest
 from ferry.decide.ledger.report import RunState
 from ferry.dev import RunningCluster
 from ferry.errors import Refused
-from tests.cli.program import ferry
+from tests.cli.program import warm_ferry as ferry
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 
 

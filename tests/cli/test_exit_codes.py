@@ -10,7 +10,8 @@ import pytest
 from ferry.dev import RunningCluster
 from ferry.net.write.ledger import ledger_topic
 from ferry.run.micro_run import local_origin
-from tests.cli.program import Answer, ferry
+from tests.cli.program import Answer
+from tests.cli.program import warm_ferry as ferry
 from tests.harness import Lab, Message, create_topic, delete_topic, new_alias, numbered, producer, send
 
 

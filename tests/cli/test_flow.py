@@ -19,7 +19,8 @@ from confluent_kafka.admin import AdminClient
 
 from ferry.dev import RunningCluster
 from ferry.run.micro_run import local_origin
-from tests.cli.program import ferry, finished, start
+from tests.cli.program import finished, start
+from tests.cli.program import warm_ferry as ferry
 from tests.harness import Lab, Message, create_topic, new_alias, numbered, producer, read_topic, send
 
 

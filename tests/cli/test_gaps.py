@@ -12,7 +12,7 @@ from ferry.decide.ledger.ledger import gaps
 from ferry.decide.ledger.report import RunState
 from ferry.dev import RunningCluster
 from ferry.model import RefusalKind
-from tests.cli.program import ferry
+from tests.cli.program import warm_ferry as ferry
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, read_topic, send
 
 

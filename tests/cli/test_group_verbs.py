@@ -9,7 +9,7 @@ import pytest
 from ferry.cli.groups.sync import made_by
 from ferry.cli.person import new_run
 from ferry.dev import RunningCluster
-from tests.cli.program import ferry
+from tests.cli.program import warm_ferry as ferry
 from tests.harness import Lab, commit_offsets, committed_offsets, create_topic, new_alias, numbered, producer, send
 
 

@@ -14,7 +14,7 @@ from ferry.cli.groups.table import COLUMNS, lines
 from ferry.decide.groups.table import GroupRow, GroupTable, Standing
 from ferry.dev import RunningCluster
 from ferry.dev.ports import LOOPBACK, free_ports
-from tests.cli.program import ferry
+from tests.cli.program import warm_ferry as ferry
 from tests.decide.values import place
 from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, send
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from ferry.config.settings import load
-from tests.cli.program import PROGRAM, Answer, environment, ferry
+from tests.cli.program import PROGRAM, Answer, environment
+from tests.cli.program import warm_ferry as ferry
 
 CONSUMER = "bootstrap.servers=west-1:9092\nfetch.size=1048576\nauto.offset.reset=smallest\n"
 PRODUCER = "bootstrap.servers=east-1:9092\nacks=-1\nssl.key.password=geheim\n"

@@ -12,7 +12,7 @@ from ferry.decide.metrics import samples as m
 from ferry.decide.metrics.samples import Values, labelled
 from ferry.dev import RunningCluster
 from ferry.run.metrics.textfile import parse
-from tests.cli.program import ferry
+from tests.cli.program import warm_ferry as ferry
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 
 pytestmark = pytest.mark.cluster

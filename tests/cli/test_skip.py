@@ -15,7 +15,8 @@ from ferry.model import RefusalKind
 from ferry.run.metrics.textfile import metrics_file, parse
 from ferry.run.micro_run import local_origin
 from ferry.wire.batch import HEADER_BYTES, batches
-from tests.cli.program import Answer, ferry
+from tests.cli.program import Answer
+from tests.cli.program import warm_ferry as ferry
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 from tests.run.test_going_back import values
 

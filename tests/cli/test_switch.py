@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from ferry.dev import RunningCluster
-from tests.cli.program import PROGRAM, environment, ferry, finished, start
+from tests.cli.program import PROGRAM, environment, finished, start
+from tests.cli.program import warm_ferry as ferry
 from tests.harness import create_topic, new_alias, numbered, producer, send, wait_until
 
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.cli.program import ferry
+from tests.cli.program import warm_ferry as ferry
 
 TEXT = """clusters = a, b
 a.bootstrap.servers = nowhere.invalid:9092

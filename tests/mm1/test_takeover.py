@@ -12,7 +12,7 @@ import pytest
 
 from ferry.dev import RunningCluster
 from ferry.dev.jars import jars, java
-from tests.cli.program import ferry
+from tests.cli.program import warm_ferry as ferry
 from tests.documents.commands import placed, told
 from tests.harness import create_topic, new_alias, numbered, producer, read_topic, send
 

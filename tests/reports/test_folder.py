@@ -28,7 +28,8 @@ from ferry.model.evidence import EvidenceOutcome
 from ferry.run.reports.folder import Checked, ReportFolder, check_folder
 from ferry.run.reports.signing import public_keys
 from ferry.run.reports.store import LocalStore, store_of
-from tests.cli.program import SCHEMAS, closed, ferry
+from tests.cli.program import SCHEMAS, closed
+from tests.cli.program import warm_ferry as ferry
 from tests.documents.commands import placed, told
 from tests.reports.values import EVIDENCE, evidence
 

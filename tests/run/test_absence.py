@@ -18,7 +18,7 @@ from ferry.errors import FilterInVain
 from ferry.model import RefusalKind
 from ferry.run.micro_run import MicroRuns, local_origin
 from ferry.run.plan.lag import measure_lag
-from tests.cli.program import ferry
+from tests.cli.program import warm_ferry as ferry
 from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, send
 
 

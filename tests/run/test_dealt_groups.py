@@ -10,7 +10,7 @@ from ferry.model.switch import Switch, SwitchState, Verb
 from ferry.run.switch.freeze import frozen
 from ferry.run.switch.groups import plan_groups
 from ferry.run.switch.sides import Sides
-from tests.cli.program import ferry
+from tests.cli.program import warm_ferry as ferry
 from tests.harness import (
     Lab,
     commit_offsets,

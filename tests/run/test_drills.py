@@ -13,7 +13,8 @@ from confluent_kafka.admin import AdminClient
 
 from ferry.clock import wall_ms
 from ferry.dev import RunningCluster
-from tests.cli.program import ferry, finished, start
+from tests.cli.program import finished, start
+from tests.cli.program import warm_ferry as ferry
 from tests.harness import (
     Lab,
     commit_offsets,

@@ -32,7 +32,7 @@ from ferry.run.micro_run import local_origin
 from ferry.run.records.row_slot import RowSlot
 from ferry.run.records.rows import Rows
 from ferry.run.records.source_logs import Marks, seen_before
-from tests.cli.program import ferry
+from tests.cli.program import warm_ferry as ferry
 from tests.harness import (
     Lab,
     commit_offsets,

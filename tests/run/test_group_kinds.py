@@ -11,7 +11,7 @@ import pytest
 
 from ferry.dev import RunningCluster
 from ferry.dev.jars import jars, java
-from tests.cli.program import ferry
+from tests.cli.program import warm_ferry as ferry
 from tests.harness import Lab, commit_offsets, committed_offsets, create_topic, new_alias, numbered, producer, send
 
 SOURCE = Path(__file__).with_name("GroupKinds.java")

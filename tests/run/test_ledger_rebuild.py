@@ -23,7 +23,8 @@ from ferry.run.flow.connections import TargetConnection
 from ferry.run.ledger.export import JsonLines, export_ledger, json_lines
 from ferry.run.ledger.parquet import ParquetLines, parquet_lines
 from ferry.run.ledger.rebuild import rebuild_ledger
-from tests.cli.program import PROGRAM, ferry
+from tests.cli.program import PROGRAM
+from tests.cli.program import warm_ferry as ferry
 from tests.cli.terminal import ESCAPE, at_a_terminal
 from tests.harness import (
     Lab,

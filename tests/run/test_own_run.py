@@ -9,7 +9,7 @@ from ferry.decide.ledger.report import RunState
 from ferry.dev import RunningCluster
 from ferry.model import DifferenceKind, VerifyMode
 from ferry.run.verify.own_run import verify_run
-from tests.cli.program import ferry
+from tests.cli.program import warm_ferry as ferry
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, read_topics, send
 from tests.run.test_verify import AT, flipped, messages, rewrite
 

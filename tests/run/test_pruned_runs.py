@@ -24,7 +24,7 @@ from ferry.run.ledger.access import LedgerAccess
 from ferry.run.plan import opening, planner
 from ferry.run.verify.verifier import Verifier
 from ferry.run.verify.wanted import Wanted
-from tests.cli.program import ferry
+from tests.cli.program import warm_ferry as ferry
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 
 RUNS = 8

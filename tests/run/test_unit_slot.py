@@ -24,7 +24,7 @@ from ferry.run.records.rows import Rows
 from ferry.run.verify.verifier import Verifier
 from ferry.run.verify.wanted import Wanted
 from ferry.run.watch import FlowWatch
-from tests.cli.program import ferry
+from tests.cli.program import warm_ferry as ferry
 from tests.decide.dealt_model import partition_of_record
 from tests.harness import Lab, Message, create_topic, new_alias, producer, read_topic, send, settled
 from tests.run.hooks import STEPS, HeldSlot, Hooks, copy_held

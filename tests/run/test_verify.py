@@ -21,7 +21,7 @@ from ferry.model import DifferenceKind, NotComparedKind, TopicPartition, Verifie
 from ferry.run.plan.options import RunOptions
 from ferry.run.verify.verifier import NOTHING, Verifier
 from ferry.run.verify.wanted import Wanted
-from tests.cli.program import ferry
+from tests.cli.program import warm_ferry as ferry
 from tests.harness import (
     Feeder,
     Lab,

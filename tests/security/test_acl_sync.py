@@ -24,7 +24,7 @@ from ferry.model import RefusalKind
 from ferry.net.admin.acls import NoAuthorizer, create_acls
 from ferry.net.connect.cluster import Cluster
 from ferry.run.plan.permissions import Acl, Resource
-from tests.cli.program import ferry
+from tests.cli.program import warm_ferry as ferry
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 from tests.security.clusters import ACL_SECONDS, Secured
 from tests.security.conftest import Pair

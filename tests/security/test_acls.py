@@ -20,7 +20,7 @@ from ferry.net.groups.offsets import CommittedOffsets
 from ferry.net.groups.offsets import commit_offsets as commit_offsets_of
 from ferry.run.micro_run import local_origin
 from ferry.run.plan.permissions import Acl, Resource, required_acls
-from tests.cli.program import ferry
+from tests.cli.program import warm_ferry as ferry
 from tests.harness import Lab, commit_offsets, committed_offsets, grow_topic, numbered, producer, send
 from tests.security.conftest import Pair
 from tests.security.test_logins import RECORDS, fill, flow, plain, scram512

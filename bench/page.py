@@ -19,10 +19,10 @@ from typing import Protocol
 
 import httpx
 from clusters import Field
-from contenders import run_command
 from groups import stand
 from long_ledger import FLOW, write_history
-from wide import PATTERN, write_round
+from page_routes import DEALT, FLOW_PAGE, Found, addresses
+from wide import PATTERN, create, write_round
 
 from ferry.config.settings import load
 from ferry.model import Origin
@@ -31,7 +31,7 @@ from ferry.run.micro_run import MicroRuns
 from ferry.run.plan.options import RunOptions
 from ferry_airflow.home import PASSWORD, USER, LocalHome
 from ferry_airflow.local import guarded, start
-from ferry_airflow.naming import dag_id, verify_dag_id
+from ferry_airflow.naming import dag_id
 from ferry_airflow.rest import AirflowRest
 
 HERE = Path(__file__).resolve().parent
@@ -46,15 +46,19 @@ LOOKS = 1
 PATIENCE_S = 600.0
 UNREADY = ("Asking the clusters", "data-waiting")
 """What a page says whose figures are on their way."""
+DEALT_TO = 120
+"""Partitions that the records of a topic with 100 are dealt to, by Spark."""
 DAG = dag_id(FLOW)
-FLOW_PAGE = f"/flow/{FLOW.source}/{FLOW.target}"
 
 SETTINGS = f"""\
 clusters = {FLOW.source}, {FLOW.target}
 {FLOW.source}.bootstrap.servers = SOURCE
 {FLOW.target}.bootstrap.servers = TARGET
 {FLOW}.enabled = true
-{FLOW}.topics = {PATTERN}
+{FLOW}.topics = {PATTERN}, {DEALT}
+{FLOW}.ferry.transforms = deal
+{FLOW}.ferry.transform.deal.topics = {DEALT}
+{FLOW}.ferry.transform.deal.partitions = {DEALT_TO}
 {FLOW}.groups = page-.*
 {FLOW}.ferry.schedule = none
 {FLOW}.ferry.report.dir = FOLDER/reports
@@ -88,10 +92,10 @@ def asked(field: Field, receipts: int) -> Asked:
         _made(field, config, receipts)
     with _served(folder, config) as browser:
         began = time.monotonic()
-        addresses = _addresses(browser)
-        for address in (address for them in addresses.values() for address in them):
+        of_routes = _addresses(browser)
+        for address in (address for them in of_routes.values() for address in them):
             _ready(browser, address)
-        return Asked(first=time.monotonic() - began, took=_measured(browser, addresses))
+        return Asked(first=time.monotonic() - began, took=_measured(browser, of_routes))
 
 
 def _made(field: Field, config: Path, receipts: int) -> None:
@@ -107,10 +111,12 @@ def _made(field: Field, config: Path, receipts: int) -> None:
     with TargetConnection.of(flow) as connection:
         write_history(far.bootstrap, connection, receipts, (near.cluster_id, far.cluster_id))
     stand(near.bootstrap, [f"page-{number:03}" for number in range(GROUPS)], "wide-000", 1)
-    for _ in range(RUNS):
-        run_command(settings, str(FLOW))
-        write_round(near.bootstrap)
     ferry = [str(Path(sys.executable).with_name("ferry")), "--config", str(settings)]
+    create(near.bootstrap, [DEALT])
+    for _ in range(RUNS):
+        write_round(near.bootstrap, [DEALT])
+        subprocess.run([*ferry, "run", str(FLOW), "--spark"], check=True, stdout=subprocess.DEVNULL)
+        write_round(near.bootstrap)
     subprocess.run([*ferry, "drill", "tabletop", str(FLOW)], check=False, stdout=subprocess.DEVNULL)
     settings.rename(config)
 
@@ -134,69 +140,28 @@ def _token(home: LocalHome) -> str:
     return str(answer.json()["access_token"])
 
 
-def _addresses(browser: httpx.Client) -> dict[str, list[str]]:
-    """What is asked of each route: first pages, last ones, and what has most to show."""
+def _addresses(browser: httpx.Client) -> Mapping[str, Sequence[str]]:
+    """What is asked of each route, once there is a page that leads there."""
     overview = _ready(browser, f"{FLOW_PAGE}/")
-    series = f"/api{FLOW_PAGE}/series"
-    run = _until_run(browser, series)
+    run = _until_run(browser, f"/api{FLOW_PAGE}/series")
     job = browser.post(f"/api{FLOW_PAGE}/dry-run", json={}, headers={"X-Ferry-Request": "1"}).json()["job"]
-    reports = _ready(browser, f"{FLOW_PAGE}/reports")
-    (report,) = re.findall(rf"{FLOW_PAGE}/report/(\d+)", reports)
+    (report,) = re.findall(rf"{FLOW_PAGE}/report/(\d+)", _ready(browser, f"{FLOW_PAGE}/reports"))
     (charts,) = re.findall(r"(/charts/[^\"]+)\"", overview)
-    any_flow = "/flow/{source}/{target}"
-    found = {
-        "/": ["/"],
-        "/dag/{dag}": [f"/dag/{DAG}"],
-        "/dag/{dag}/run/{run:path}": [f"/dag/{DAG}/run/{run}"],
-        f"{any_flow}/": [f"{FLOW_PAGE}/"],
-        f"{any_flow}/dag/{{dag}}/run/{{run:path}}": [f"{FLOW_PAGE}/dag/{verify_dag_id(FLOW)}/run/none"],
-        f"{any_flow}/topics": [f"{FLOW_PAGE}/topics{query}" for query in ("", "?sort=bytes&page=2", "?q=wide-09")],
-        f"{any_flow}/topic/{{topic}}": [f"{FLOW_PAGE}/topic/wide-000{query}" for query in ("", "?page=2")],
-        f"{any_flow}/runs": [f"{FLOW_PAGE}/runs"],
-        f"{any_flow}/refusals": [f"{FLOW_PAGE}/refusals"],
-        f"{any_flow}/run/{{run:path}}": [
-            f"{FLOW_PAGE}/run/{run}{query}" for query in ("", "?page=200", "?q=wide-09", "?q=nothing")
-        ],
-        f"{any_flow}/partition/{{topic}}/{{partition}}": [
-            f"{FLOW_PAGE}/partition/{place}" for place in ("wide-050/7", "history/42", "history/42?page=100")
-        ],
-        f"{any_flow}/receipt/{{topic}}/{{partition}}/{{start}}": [
-            _receipt(browser, place) for place in ("topic=wide-050&partition=7", "topic=history&partition=42")
-        ],
-        f"{any_flow}/offsets": [
-            f"{FLOW_PAGE}/offsets{query}"
-            for query in (
-                "",
-                "?topic=wide-050&partition=7&offset=1",
-                f"?topic={FLOW.source}.wide-050&partition=7&offset=1&back=true",
-            )
-        ],
-        f"{any_flow}/groups": [f"{FLOW_PAGE}/groups{query}" for query in ("", "?page=5", "?q=page-07")],
-        f"{any_flow}/backfills": [f"{FLOW_PAGE}/backfills"],
-        **_of_lanes(any_flow, run, _receipt(browser, "topic=history&partition=42")),
-        f"{any_flow}/reports": [f"{FLOW_PAGE}/reports"],
-        f"{any_flow}/report/{{number}}": [f"{FLOW_PAGE}/report/{report}"],
-        f"/api{any_flow}/series": [series, f"{series}?topic=wide-000"],
-        "/api/job/{number}": [f"/api/job/{job}"],
-        "/static/{name}": [f"/static/{name}" for name in ("ferry.css", "ferry.js", "act.js", "theme.js")],
-        "/icon/{name}": ["/icon/light.svg", "/icon/dark.svg"],
-        "/charts/{version}.js": [charts],
-    }
+    found = addresses(
+        Found(
+            run=run,
+            job=str(job),
+            report=report,
+            charts=charts,
+            receipt=_receipt(browser, "topic=wide-050&partition=7"),
+            old_receipt=_receipt(browser, "topic=history&partition=42"),
+        )
+    )
     routes = _routes()
     assert set(found) == routes, f"routes that nobody asks, or that are not there: {sorted(set(found) ^ routes)}"
+    dealt = _ready(browser, f"{FLOW_PAGE}/partition/{DEALT}/7")
+    assert "Dealt to" in dealt, f"nothing of {DEALT} was dealt, so its page has nothing to show"
     return found
-
-
-def _of_lanes(any_flow: str, run: str, receipt: str) -> dict[str, list[str]]:
-    """The same pages of a lane by its name: of the live one, which has most, and for the list one that is not there."""
-    lane, live = f"{any_flow}/lane/{{lane}}", f"{FLOW_PAGE}/lane/live"
-    return {
-        lane: [f"{FLOW_PAGE}/lane/backfill-none"],
-        f"{lane}/run/{{run:path}}": [f"{live}/run/{run}"],
-        f"{lane}/partition/{{topic}}/{{partition}}": [f"{live}/partition/history/42?page=100"],
-        f"{lane}/receipt/{{topic}}/{{partition}}/{{start}}": [receipt.replace(FLOW_PAGE, live)],
-        f"{lane}/offsets": [f"{live}/offsets?topic=wide-050&partition=7&offset=1"],
-    }
 
 
 def _receipt(browser: httpx.Client, place: str) -> str:

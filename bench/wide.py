@@ -44,8 +44,13 @@ def write_wide(bootstrap: str) -> None:
     write_round(bootstrap)
 
 
-def write_round(bootstrap: str) -> None:
-    """Write one record into every partition."""
+def create(bootstrap: str, names: Sequence[str]) -> None:
+    """Create topics of as many partitions."""
+    _create(AdminClient({"bootstrap.servers": bootstrap}), names)
+
+
+def write_round(bootstrap: str, names: Sequence[str] = _NAMES) -> None:
+    """Write one record into every partition of these topics."""
     producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 100, "message.timeout.ms": 120_000})
     failed: list[KafkaError] = []
 
@@ -53,7 +58,7 @@ def write_round(bootstrap: str) -> None:
         if error is not None:
             failed.append(error)
 
-    for name in _NAMES:
+    for name in names:
         for partition in range(PARTITIONS):
             producer.produce(name, b"one", partition=partition, on_delivery=delivered)
         producer.flush(120)

@@ -69,7 +69,12 @@ def test_identity_never_shows_a_loop_between_two_clusters() -> None:
 
 @pytest.mark.parametrize(
     ("topic", "internal"),
-    [("ferry-ledger.a.internal", True), ("ferry-ledger.internal", True), ("x.ferry-ledger.a.internal", False)],
+    [
+        ("ferry-ledger.a.internal", True),
+        ("ferry-delivery.app.internal", True),
+        ("ferry-ledger.internal", True),
+        ("x.ferry-ledger.a.internal", False),
+    ],
 )
 def test_ledgers_are_known_by_name(topic: str, internal: bool) -> None:
     assert is_ferry_internal(topic) is internal

@@ -19,6 +19,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import psutil
 import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -87,6 +88,16 @@ class Notebook:
         """What `ferry plan --sample` says of rows with the only flow in a file's text: `code`, `out`, `err`."""
         rows = [[_plain(value) for value in row] for row in records]
         return self._asked({"sample": rows, "of": file, "values": values, "json": as_json})
+
+    def delivered(self, call: str, **arguments: Any) -> dict[str, Any]:
+        """What one of the functions of `tests.spark.deliveries` answers. Raises Failed, its error's kind ahead."""
+        return self._asked({"call": call, "arguments": arguments})
+
+    def kill(self) -> None:
+        """End its process at once, with Spark."""
+        for child in psutil.Process(self._process.pid).children(recursive=True):
+            child.kill()
+        self._process.kill()
 
     def functions(self) -> list[str]:
         """Names of the functions that Spark has by itself, without its operators."""
@@ -231,9 +242,19 @@ def _examples(spark: Any) -> dict[str, Any]:
     return {"examples": found}
 
 
+def _delivered(spark: Any, question: Mapping[str, Any]) -> dict[str, Any]:
+    from tests.spark import deliveries  # noqa: PLC0415 - as above
+
+    try:
+        found: dict[str, Any] = getattr(deliveries, question["call"])(spark, **question["arguments"])
+    except Exception as error:
+        return {"error": f"{type(error).__name__}: {error}"}
+    return found
+
+
 def _answer(spark: Any, question: Mapping[str, Any]) -> dict[str, Any]:
-    if "sample" in question:
-        return _sampled(spark, question)
+    if "call" in question or "sample" in question:
+        return (_delivered if "call" in question else _sampled)(spark, question)
     if "functions" in question:
         found = (row[0] for row in spark.sql("SHOW SYSTEM FUNCTIONS").collect())
         return {"functions": [name for name in found if name.isidentifier()]}

@@ -7,7 +7,7 @@ Spark shows options in plans and logs, so a secret may stand in them as a refere
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -18,6 +18,7 @@ from ferry.config.flow.start import Start, StartTime, parse_start
 from ferry.config.keys import values
 from ferry.config.keys.catalogue import find
 from ferry.config.keys.fates import Fate
+from ferry.config.keys.layers import Role
 from ferry.config.login.connection import JAAS, SERVERS, from_environment
 from ferry.config.login.jaas import parse_jaas
 from ferry.config.settings import load
@@ -54,11 +55,16 @@ class RecordSource:
 
 def record_source(options: Mapping[str, str]) -> RecordSource:
     """Read the options; their names are in lower case. Raises BadInput, or Refused for what is not supported."""
-    _check_names(options)
-    topics = _read(options, "topics", options.get("path", ""), values.pattern_list)
+    check_names(options, _OPTIONS, "consumer")
+    if "topics" in options and "path" in options:
+        raise BadInput("topics are named by option topics and in load(...); leave one of the two out")
+    level = options.get(_KAFKA + _ISOLATION, "read_committed")
+    if level != "read_committed":
+        raise Refused(f"option {_KAFKA}{_ISOLATION}={level}: records are read as read_committed only; remove it")
+    topics = read_option(options, "topics", options.get("path", ""), values.pattern_list)
     if not topics.items:
         raise BadInput("no topics are named: write option topics, or load('orders,payments.*')")
-    alias, properties = _cluster(options)
+    alias, properties = cluster_of(options, "consumer")
     try:
         connection = kafka_python_options({"client.id": "ferry-records", **properties})
         fetch = fetch_options(properties)
@@ -71,11 +77,12 @@ def record_source(options: Mapping[str, str]) -> RecordSource:
         topics=topics,
         begin=_bound(options, "from", "earliest"),
         end=_bound(options, "to", "latest"),
-        task_records=_read(options, "task.records", str(TASK_RECORDS), values.integer(1, 2**31 - 1)),
+        task_records=read_option(options, "task.records", str(TASK_RECORDS), values.integer(1, 2**31 - 1)),
     )
 
 
-def _read(options: Mapping[str, str], name: str, default: str, read: Callable[[str], T]) -> T:
+def read_option(options: Mapping[str, str], name: str, default: str, read: Callable[[str], T]) -> T:
+    """The value of an option; raises BadInput with its name ahead."""
     try:
         return read(options.get(name, default))
     except BadValue as error:
@@ -83,35 +90,33 @@ def _read(options: Mapping[str, str], name: str, default: str, read: Callable[[s
 
 
 def _bound(options: Mapping[str, str], name: str, default: str) -> Start:
-    found = _read(options, name, default, parse_start)
+    found = read_option(options, name, default, parse_start)
     if isinstance(found, StartTime) and found.timestamp_ms < 0:
         raise BadInput(f"option {name}: {options[name]!r} is before 1970, where brokers find no records by their time")
     return found
 
 
-def _check_names(options: Mapping[str, str]) -> None:
+def check_names(options: Mapping[str, str], known_names: Sequence[str], role: Role) -> None:
+    """Raise BadInput for an option that is neither one of these nor a property of such a client, Refused for one that
+    is not supported.
+    """
     for name in options:
-        if name in _OPTIONS:
+        if name in known_names:
             continue
         key = name.removeprefix(_KAFKA)
         if key == name:
-            close = get_close_matches(name, _OPTIONS, n=1)
-            remedy = f"is {close[0]} meant?" if close else f"there are {', '.join(_OPTIONS)} and {_KAFKA}*"
+            close = get_close_matches(name, known_names, n=1)
+            remedy = f"is {close[0]} meant?" if close else f"there are {', '.join(known_names)} and {_KAFKA}*"
             raise BadInput(f"option {name} is not known; {remedy}")
-        known = find(key, "consumer")
+        known = find(key, role)
         if known is None:
-            raise BadInput(f"option {name}: Kafka's consumers have no property {key}; correct or remove it")
+            raise BadInput(f"option {name}: Kafka's {role}s have no property {key}; correct or remove it")
         if known.fate is Fate.REFUSED:
             raise Refused(f"option {name}: {known.text}; remove it")
-    if "topics" in options and "path" in options:
-        raise BadInput("topics are named by option topics and in load(...); leave one of the two out")
-    level = options.get(_KAFKA + _ISOLATION, "read_committed")
-    if level != "read_committed":
-        raise Refused(f"option {_KAFKA}{_ISOLATION}={level}: records are read as read_committed only; remove it")
 
 
-def _cluster(options: Mapping[str, str]) -> tuple[str, ClientProperties]:
-    """The cluster's name in messages, and how its consumer reaches it, secrets resolved."""
+def cluster_of(options: Mapping[str, str], role: Role) -> tuple[str, ClientProperties]:
+    """The cluster's name in messages, and how such a client reaches it, secrets resolved. Raises BadInput."""
     given = {name.removeprefix(_KAFKA): value for name, value in options.items() if name.startswith(_KAFKA)}
     if given:
         for name in ("config", "cluster"):
@@ -132,7 +137,7 @@ def _cluster(options: Mapping[str, str]) -> tuple[str, ClientProperties]:
     if "cluster" not in options:
         raise BadInput(f"option cluster is missing; {path} has {', '.join(settings.clusters)}")
     found = settings.cluster(options["cluster"])
-    return found.alias, found.client("consumer")
+    return found.alias, found.client(role)
 
 
 def _refuse_shown_secret(key: str, value: str) -> None:

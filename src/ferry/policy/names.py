@@ -18,7 +18,7 @@ MAX_TOPIC_NAME = 249
 """Kafka's limit on the length of a topic name."""
 
 _LEGAL = re.compile(r"[A-Za-z0-9._-]+")
-_FERRY_LEDGER = re.compile(r"ferry-ledger.*\.internal")
+_FERRY_LEDGER = re.compile(r"ferry-(ledger|delivery).*\.internal")
 
 
 class ReplicationPolicy(Protocol):

@@ -89,6 +89,6 @@ def _not_free(
         if upstream and selection.takes(upstream) and topic in copies_of(policy, flow.source, upstream):
             return f"where the flow copies topic {upstream} to"
     own = (policy.checkpoints_topic(flow.source), policy.offset_syncs_topic(flow.source), policy.heartbeats_topic())
-    if topic in own or topic.startswith("ferry-ledger."):
+    if topic in own or topic.startswith(("ferry-ledger.", "ferry-delivery.")):
         return "a topic that Ferry keeps for itself"
     return None

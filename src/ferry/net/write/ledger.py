@@ -34,9 +34,10 @@ def ledger_topic(source_alias: str) -> str:
 class LedgerTopic:
     """Reads and writes the ledger of one flow's target. Lives on the target cluster's event loop."""
 
-    def __init__(self, cluster: Cluster, source_alias: str) -> None:
+    def __init__(self, cluster: Cluster, source_alias: str, *, topic: str = "") -> None:
+        """`topic` is the name of a ledger that is no flow's."""
         self.cluster = cluster
-        self.place = TopicPartition(topic=ledger_topic(source_alias), partition=0)
+        self.place = TopicPartition(topic=topic or ledger_topic(source_alias), partition=0)
         self._appender = Appender(cluster, self.place, "ledger")
 
     async def open(self, replication_factor: int) -> None:

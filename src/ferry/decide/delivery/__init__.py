@@ -1,0 +1,1 @@
+"""What an application has delivered through the public sink, and what is left of a batch: facts -> values (ADR 41)."""

@@ -1,0 +1,78 @@
+"""A delivery: one numbered batch of an application's records, written exactly once by the public sink (ADR 41)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ferry.model.flow import TopicPartition
+
+
+class Due(NamedTuple):
+    """What a delivery has for one target partition, or for the beginning of it.
+
+    `digest` is the sum of the records' own 64-bit digests, modulo 2^64: it tells a frame that gives something else, it
+    is no proof against somebody who wants it to be the same.
+    """
+
+    records: int
+    digest: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetShape:
+    """A target topic as it was when a delivery was settled. `topic_id` is empty where brokers have none."""
+
+    partitions: int
+    topic_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """What a delivery is, frozen before any of it is written: later attempts must have the same."""
+
+    topics: Mapping[str, TargetShape]
+    due: Mapping[TopicPartition, Due] = field(default_factory=dict)
+    """Partitions without records are not among them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveryReceipt:
+    """How much of a delivery one target partition has, from its beginning; in the transaction of its last part.
+
+    `first` and `last` are the target offsets of the first and the last record. Records of others, and markers of
+    transactions, may lie between.
+    """
+
+    place: TopicPartition
+    done: Due
+    first: int
+    last: int
+    slot: int
+    generation: int
+
+
+class WrittenPart(NamedTuple):
+    """A row of the answer: where the records of a delivery lie in one target partition."""
+
+    topic: str
+    partition: int
+    first: int
+    last: int
+    records: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """A delivery that is written whole. `already`: by an earlier call, this one wrote nothing."""
+
+    application: str
+    batch: int
+    already: bool
+    parts: tuple[WrittenPart, ...]
+
+    @property
+    def records(self) -> int:
+        """How many there are, of all partitions."""
+        return sum(part.records for part in self.parts)

@@ -1,0 +1,59 @@
+"""What an application's attempts need on a cluster, and by which names: pickled to tasks, its secrets never in text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ferry.config.flow.clients import ConnectionOptions
+from ferry.model import Compression, TopicPartition
+from ferry.model.delivery import DeliveryReceipt, Due
+
+CHUNK_BYTES = 48 << 20
+"""A transaction of a slot ends when it has so many bytes of records, before the part that goes beyond."""
+
+CHUNK_SECONDS = 20.0
+"""The same in time: well below the transaction's timeout."""
+
+DRIVER = "driver"
+"""In place of a slot's number: the writer of what an attempt itself says."""
+
+
+def delivery_ledger(application: str) -> str:
+    """Name of an application's ledger topic."""
+    return f"ferry-delivery.{application}.internal"
+
+
+def delivery_writer(application: str, slot: int | str) -> str:
+    """The transactional id of a slot, without batch or attempt: a later attempt's writer fences an earlier one's."""
+    return f"ferry-delivery.{application}.{slot}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliverySpec:
+    """A batch of an application, and the cluster that it goes to."""
+
+    alias: str
+    connection: ConnectionOptions = field(repr=False)
+    application: str
+    batch: int
+    compression: Compression | None = None
+    ledger_replicas: int = 3
+    transaction_timeout_ms: int = 60_000
+    patience_s: float = 60.0
+
+    def __str__(self) -> str:
+        return f"batch {self.batch} of application {self.application}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotSpec:
+    """What one slot writes in one attempt: all of `due`, of which `receipts` are written already."""
+
+    delivery: DeliverySpec
+    slot: int
+    generation: int
+    due: Mapping[TopicPartition, Due]
+    receipts: Mapping[TopicPartition, DeliveryReceipt]
+    chunk_bytes: int = CHUNK_BYTES
+    chunk_seconds: float = CHUNK_SECONDS

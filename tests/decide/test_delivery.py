@@ -1,0 +1,136 @@
+"""What an application's ledger says of a batch, record by record, and what stands against a commit."""
+
+from __future__ import annotations
+
+import pytest
+
+from ferry.decide.delivery import codec
+from ferry.decide.delivery.dealing import first_numbers, slot_of
+from ferry.decide.delivery.standing import KEPT_BATCHES, Standing, intruder, other_content, outlived, standing, written
+from ferry.decide.ledger.codec import encode
+from ferry.errors import Refused
+from ferry.model import Fate, LedgerRecord, Record, TopicPartition
+from ferry.model.delivery import DeliveryReceipt, Due, Settled, TargetShape, WrittenPart
+
+T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
+SETTLED = Settled(topics={"t": TargetShape(partitions=2, topic_id="id")}, due={T0: Due(3, 2**64 - 1), T1: Due(1, 7)})
+
+
+def receipt(place: TopicPartition = T0, records: int = 2) -> DeliveryReceipt:
+    return DeliveryReceipt(place=place, done=Due(records, 5), first=10, last=14, slot=0, generation=0)
+
+
+def log(*records: Record | tuple[Record, Fate]) -> list[LedgerRecord]:
+    found = []
+    for offset, one in enumerate(records):
+        record, fate = one if isinstance(one, tuple) else (one, Fate.COMMITTED)
+        found.append(LedgerRecord(offset=offset, key=record.key, value=record.value, fate=fate, producer_id=1))
+    return found
+
+
+def attempt(name: str = "a", slots: int = 2) -> Record:
+    return codec.attempt_record(name, 1, slots, 0, "host")
+
+
+def test_a_batch_is_what_its_committed_records_say() -> None:
+    found = standing(
+        log(
+            attempt(),
+            codec.settled_record(1, SETTLED),
+            codec.settled_record(2, Settled(topics={})),
+            codec.receipt_record(1, receipt(records=1)),
+            codec.receipt_record(1, receipt(records=2)),
+            (codec.receipt_record(1, receipt(records=3)), Fate.ABORTED),
+            codec.receipt_record(2, receipt(T1)),
+            Record(key=b"of somebody else", value=b"{}"),
+        ),
+        1,
+        "here",
+    )
+    assert found.settled == SETTLED
+    assert found.receipts == {T0: receipt(records=2)}
+    assert (found.delivered, found.first_open, found.newest, found.slots) == (None, None, 0, 2)
+
+
+def test_a_batch_that_is_written_whole_keeps_what_it_was() -> None:
+    last = [receipt(T0, 3), receipt(T1, 1)]
+    records = [
+        attempt(),
+        codec.settled_record(1, SETTLED),
+        codec.receipt_record(1, last[0]),
+        codec.delivered_record(1, SETTLED, last, 9),
+        codec.tombstone([codec.SETTLED, 1]),
+        codec.tombstone([codec.RECEIPT, 1, *T0]),
+    ]
+    compacted = [records[0], records[3]]
+    offsets = {T0: (10, 14), T1: (10, 14)}
+    for some in (records, compacted):
+        found = standing(log(*some), 1, "here")
+        assert (found.settled, found.delivered, found.batches) == (SETTLED, offsets, {1})
+    told = written("app", 1, SETTLED, offsets, already=True)
+    assert told.parts == (WrittenPart("t", 0, 10, 14, 3), WrittenPart("t", 1, 10, 14, 1))
+    assert told.records == 4
+
+
+def test_all_slots_that_anybody_had_are_fenced() -> None:
+    records = [attempt("a", 9), codec.tombstone([codec.ATTEMPT, "a"]), codec.fenced_record(0, 9), attempt("b", 2)]
+    for some in (records, records[1:]):
+        assert standing(log(*some), 1, "here").slots == 9
+    assert standing(log(*records), 1, "here").attempts == {"b": 3}
+
+
+def test_what_is_undecided_is_told_but_not_what_is_known_to_be_committed() -> None:
+    of_others = (codec.receipt_record(2, receipt(T1)), Fate.OPEN)
+    records = log(attempt(), (codec.settled_record(1, SETTLED), Fate.OPEN), of_others)
+    assert (standing(records, 1, "here").first_open, standing(records, 1, "here").undecided) == (1, set())
+    assert standing(records, 2, "here").undecided == {T1}
+    assert standing(records, 1, "here").settled is None
+    assert standing(records, 1, "here", own={1}).settled == SETTLED
+
+
+def test_a_record_of_a_newer_ferry_is_refused() -> None:
+    with pytest.raises(Refused, match="here has a record of version 2, this Ferry reads 1: use a newer one"):
+        standing(log(Record(key=encode(["settled", 1]), value=encode({"v": 2}))), 1, "here")
+
+
+@pytest.mark.parametrize(
+    ("record", "fate", "why"),
+    [
+        (attempt("b"), Fate.COMMITTED, "a newer attempt began at ledger offset 5"),
+        (codec.receipt_record(1, receipt(T0)), Fate.COMMITTED, "another writer's receipt for t-0 lies at"),
+        (codec.receipt_record(1, receipt(T0)), Fate.OPEN, "another writer's receipt for t-0 lies at"),
+        (codec.receipt_record(1, receipt(T0)), Fate.ABORTED, None),
+        (codec.receipt_record(1, receipt(T1)), Fate.COMMITTED, None),
+        (codec.receipt_record(2, receipt(T0)), Fate.COMMITTED, None),
+        (codec.tombstone([codec.ATTEMPT, "a"]), Fate.COMMITTED, None),
+        (Record(key=b"junk", value=b"{}"), Fate.COMMITTED, None),
+    ],
+)
+def test_what_stands_against_a_commit(record: Record, fate: Fate, why: str | None) -> None:
+    seen = [LedgerRecord(offset=5, key=record.key, value=record.value, fate=fate, producer_id=1)]
+    found = intruder(seen, 1, 4, frozenset(), {T0})
+    assert found is None if why is None else (found or "").startswith(why)
+    assert intruder(seen, 1, 4, frozenset({5}), {T0}) is None, "what is one's own"
+
+
+def test_other_content_is_named_by_partition() -> None:
+    assert other_content("it", SETTLED.due, dict(SETTLED.due)) is None
+    many = {TopicPartition("t", number): Due(number + 1, 1) for number in range(9)}
+    told = other_content("it", many, {**many, T0: Due(1, 2), T1: Due(5, 1), TopicPartition("u", 0): Due(1, 1)}) or ""
+    assert told.startswith(
+        "it has other records than when it was begun (t-0 has 1 others, t-1 had 2 records and has 5,"
+    )
+    assert "u-0 had 0 records and has 1)" in told
+    assert "and 6 partitions more" in (other_content("it", many, {}) or "")
+
+
+def test_the_lowest_batches_are_forgotten() -> None:
+    assert outlived(Standing(batches=set(range(KEPT_BATCHES))), KEPT_BATCHES) == [0]
+    assert outlived(Standing(batches=set(range(5, KEPT_BATCHES + 5))), 0) == [], "the one that is being written stays"
+    assert outlived(Standing(batches={1, 2}), 3) == []
+
+
+def test_partitions_are_dealt_in_turn() -> None:
+    firsts = first_numbers({"u": 2, "t": 3})
+    assert firsts == {"t": 0, "u": 3}
+    assert [slot_of(firsts, TopicPartition("u", number), 2) for number in (0, 1)] == [1, 0]

@@ -119,6 +119,7 @@ def test_a_driver_is_killed_and_another_session_goes_on(
         dying.kill()
         asking.join(60)
     told = book.delivered("large", **asked)
+    assert told["already"] is False, "it was killed in the middle"
     found = read_topic(target_cluster.bootstrap, topic)
     rows = [(row[1], row[2], row[4]) for mine in found.values() for row in mine]
     assert len(rows) == 150_000

@@ -72,6 +72,14 @@ def test_a_batch_that_is_written_whole_keeps_what_it_was() -> None:
     assert told.records == 4
 
 
+def test_a_batch_that_is_forgotten_is_so_before_it_is_compacted_away() -> None:
+    records = [codec.delivered_record(1, SETTLED, [receipt(T0, 3), receipt(T1, 1)], 9)]
+    records += [codec.tombstone([codec.DELIVERED, 1]), codec.forgotten_record(1)]
+    for some in (records, records[1:], records[2:]):
+        found = standing(log(*some), 1, "here")
+        assert (found.settled, found.delivered, found.batches, found.forgotten) == (None, None, set(), 1)
+
+
 def test_all_slots_that_anybody_had_are_fenced() -> None:
     records = [attempt("a", 9), codec.tombstone([codec.ATTEMPT, "a"]), codec.fenced_record(0, 9), attempt("b", 2)]
     for some in (records, records[1:]):

@@ -104,8 +104,9 @@ def _take_of_batch(found: Standing, key: list[Any], value: dict[str, Any] | None
             found.receipts.pop(place, None)
         else:
             found.receipts[place] = parse_receipt(key, value)
-    elif key[0] == DELIVERED and value is not None:
-        found.settled, found.delivered = parse_settled(value), parse_offsets(value)
+    elif key[0] == DELIVERED:
+        found.settled = None if value is None else parse_settled(value)
+        found.delivered = None if value is None else parse_offsets(value)
 
 
 def intruder(

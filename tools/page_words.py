@@ -26,11 +26,18 @@ LINK = re.compile(r"\[([^]]+)\]\(([^)#]*)(#[^)]*)?\)")
 
 
 def shown(cell: str) -> str:
-    """A cell as HTML; a link to a document says which one it is."""
+    """A cell as HTML; a link says in words where it leads: to another table of the page, or to which document."""
     text = html.escape(cell.replace("\\|", "|"), quote=False)
-    text = LINK.sub(lambda found: f"{found[1]} ({'docs/' + (found[2] or SOURCE.name)})", text)
+    text = LINK.sub(lambda found: f"{found[1]} ({_place(found[2], found[3] or '')})", text)
     text = re.sub(r"`([^`]+)`", r"<code>\1</code>", text)
     return re.sub(r"\*([^*]+)\*", r"<em>\1</em>", text)
+
+
+def _place(document: str, anchor: str) -> str:
+    here = {"#" + re.sub(r"[^a-z -]", "", name.lower()).replace(" ", "-"): name for name in SECTIONS}
+    if not document and anchor in here:
+        return f"on this page: {here[anchor]}"
+    return f"docs/{document or SOURCE.name}{anchor}"
 
 
 def entries() -> Iterator[dict[str, str]]:

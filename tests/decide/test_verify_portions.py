@@ -129,6 +129,7 @@ def _found(parts: list[Stretch], spoilt: dict[int, bool]) -> tuple[int, Counter[
             (str(each.kind), each.source, offset)
             for each in comparison.differences
             for offset in range(*each.source_range)
+            if (each.source, offset) in numbers  # one difference goes on over what the filter has left out
         )
     return total, told
 

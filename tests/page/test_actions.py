@@ -227,6 +227,9 @@ def test_a_plan_is_shown_and_an_error_told_by_the_request_itself(desk: Desk, mon
     assert answer["done"] is True
     assert "orders-3" in str(answer["html"])
     assert "topic &lt;a&gt; goes round" in str(answer["html"])
+    ended(replace(PLAN, refusals=(refused,) * 22, notes=("late",) * 21), "")
+    html = str(desk.act("dry-run", {})[1]["html"])
+    assert ("and 2 more refusals" in html, "and 1 more notes" in html, "more gaps" in html) == (True, True, False)
     unit = Unit(
         source_topic="t", target=place("a.t", 7), starts=(1, 0), ends=(5, 3), slot=0, era=1, partitions=2, digest=""
     )

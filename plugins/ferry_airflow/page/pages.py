@@ -167,7 +167,7 @@ def topics(
 def one_topic(request: Request, open_flow: FlowDep, topic: str, page: int = 1) -> Response:
     """A topic's partitions with their lag."""
     row = next((row for row in open_flow.seen.topics if row.topic == topic), None)
-    if row is None and open_flow.seen.number:
+    if row is None and open_flow.seen.lag_ms:
         raise HTTPException(
             status.HTTP_404_NOT_FOUND, f"Flow {open_flow.flow} copies no topic {topic}, or the source does not show it"
         )

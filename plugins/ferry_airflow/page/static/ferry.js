@@ -265,7 +265,7 @@
     }
     if (!recipe.rows.length) {
       window.Plotly.purge(plot);
-      plot.innerHTML = '<div class="empty"><p>Nothing to show yet.</p></div>';
+      empty(figure, "Nothing to show yet.");
       return;
     }
     if (one(".empty", plot)) plot.replaceChildren();
@@ -282,19 +282,30 @@
     }
   };
   let [drawn, parsed] = [[], false];
+  const told = async (address) => {
+    try {
+      const answer = await fetch(address);
+      return answer.ok ? await answer.json() : null;
+    } catch {
+      return null; // nobody answered
+    }
+  };
+  const empty = (figure, words) => {
+    one(".plot", figure).innerHTML = `<div class="empty"><p>${words}</p></div>`;
+  };
   const charts = async () => {
     const figures = all("figure[data-chart]");
     if (!figures.length) return;
     const here = one("#live").dataset.here;
     const asked = new Map();
     for (const figure of figures) asked.set(queryOf(figure), null);
-    for (const query of asked.keys()) {
-      const answer = await fetch(`${api(here)}/series${query}`);
-      if (!answer.ok) return;
-      asked.set(query, await answer.json());
+    for (const query of asked.keys()) asked.set(query, await told(`${api(here)}/series${query}`));
+    for (const figure of figures) {
+      const data = asked.get(queryOf(figure));
+      if (data) draw(figure, data);
+      else if (!one(".plot", figure).childNodes.length) empty(figure, "The figures did not come: the page asks again.");
     }
-    drawn = figures.map((figure) => [figure, asked.get(queryOf(figure))]);
-    for (const [figure, data] of drawn) draw(figure, data);
+    drawn = figures.map((figure) => [figure, asked.get(queryOf(figure))]).filter(([, data]) => data);
   };
   const queryOf = ({ dataset: { topic, partition } }) => {
     if (!topic) return "";

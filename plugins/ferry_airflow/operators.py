@@ -8,7 +8,6 @@ from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from ferry.config.flow.flow import FlowConfig
-from ferry.errors import FerryError
 from ferry_airflow.assets import publish
 from ferry_airflow.base import FerryOperator, airflow_errors, flow_named, origin_of, run_of
 from ferry_airflow.copying import copy_on_spark
@@ -64,8 +63,8 @@ class FerryCopyOperator(FerrySparkOperator):
             return
         try:
             self.lineage = lineage.lineage_of(flow, steps.report_of(flow, run)[0])
-        except FerryError as error:
-            self.log.warning("OpenLineage is not told what was copied: %s", error)
+        except Exception as error:  # what was copied is copied, whatever hinders the telling
+            self.log.warning("OpenLineage is not told what was copied: %s", error, exc_info=True)
 
     def get_openlineage_facets_on_complete(self, _: Any) -> Any:
         """Called by OpenLineage's provider: an `OperatorLineage`, empty where nothing was to be copied."""

@@ -14,11 +14,11 @@ from ferry.decide.ledger.receipts import receipts
 from ferry.run.micro_run import MicroRuns
 from ferry_airflow.rest import AirflowRest
 from tests.airflow import planted
-from tests.airflow.otlp import Collector
+from tests.airflow.collector import Collector
 from tests.docker.stack import services
 from tests.docker.topology import SPARK, Stack, postgres_program, running
 from tests.harness import create_topic, numbered, producer, read_topic, send
-from tests.spark.jobs import as_
+from tests.spark.jobs import as_, until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark, pytest.mark.airflow, pytest.mark.timeout(600)]
 
@@ -70,6 +70,15 @@ def test_a_flow_is_copied_in_cluster_mode_and_its_logins_are_seen_nowhere(
     assert (told["airflow.ferry.record-count"], told["airflow.ferry.lag-records"]) == (RECORDS, 0), told
     assert told["airflow.ferry.replication-latency-ms-max"] >= told["airflow.ferry.record-age-ms-max"] > 0
     assert collector.of(**flow)["airflow.ferry.lag-most-records"] == 0
+
+    until(lambda: collector.event(f"{DAG}.copy", "COMPLETE") is not None, "OpenLineage's event")
+    event = collector.event(f"{DAG}.copy", "COMPLETE")
+    assert event is not None
+    datasets = {side: {one["name"]: one for one in event[side]} for side in ("inputs", "outputs")}
+    written = datasets["outputs"][f"primary.{topic}"]
+    assert written["outputFacets"]["outputStatistics"]["rowCount"] == RECORDS
+    assert len(written["facets"]["ferry_ranges"]["partitions"]) == PARTITIONS
+    assert topic in datasets["inputs"]
 
     source, target = read_topic(stack.primary.bootstrap, topic), read_topic(stack.backup.bootstrap, f"primary.{topic}")
     assert sum(len(rows) for rows in target.values()) == RECORDS

@@ -1,26 +1,34 @@
-"""A collector of OpenTelemetry that keeps what Ferry's tasks tell."""
+"""A collector of OpenTelemetry's metrics and OpenLineage's events that keeps what Ferry's tasks tell."""
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 
 PATH = "/v1/metrics"
 """Where exporters of OTLP over HTTP send metrics."""
 
+EVENTS = "api/v1/lineage"
+"""Where OpenLineage's transport of kind http sends events."""
+
 Tags = frozenset[tuple[str, str]]
 
 
 class Collector:
-    """Hears what an Airflow with its `environment` exports; `values` are of metrics whose names begin with ferry."""
+    """Hears what an Airflow with its `environment` tells.
+
+    `values` are of metrics whose names begin with ferry, `events` OpenLineage's.
+    """
 
     def __init__(self) -> None:
         self.values: dict[tuple[str, Tags], float] = {}
+        self.events: list[dict[str, Any]] = []
         collector = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -28,7 +36,9 @@ class Collector:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 if self.path == PATH:
                     collector._keep(body)
-                self.send_response(200 if self.path == PATH else 404)
+                elif self.path == f"/{EVENTS}":
+                    collector.events.append(json.loads(body))
+                self.send_response(200 if self.path in (PATH, f"/{EVENTS}") else 404)
                 self.end_headers()
 
             def log_message(self, *_: object) -> None:
@@ -40,16 +50,24 @@ class Collector:
     @property
     def environment(self) -> dict[str, str]:
         """Airflow's settings, and OpenTelemetry's own."""
+        address = f"http://127.0.0.1:{self._server.server_port}"
         return {
             "AIRFLOW__METRICS__OTEL_ON": "True",
-            "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{self._server.server_port}",
+            "OTEL_EXPORTER_OTLP_ENDPOINT": address,
             "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf",
+            "AIRFLOW__OPENLINEAGE__TRANSPORT": json.dumps({"type": "http", "url": address, "endpoint": EVENTS}),
         }
 
     def of(self, **tags: str) -> Mapping[str, float]:
         """The newest values by metric, of exactly these tags."""
         wanted = frozenset(tags.items())
         return {name: value for (name, found), value in self.values.items() if found == wanted}
+
+    def event(self, job: str, kind: str) -> dict[str, Any] | None:
+        """The last event of that kind of a job, `dag.task`; None: there is none yet."""
+        return next(
+            (one for one in reversed(self.events) if (one["job"]["name"], one["eventType"]) == (job, kind)), None
+        )
 
     def _keep(self, body: bytes) -> None:
         request = ExportMetricsServiceRequest.FromString(body)

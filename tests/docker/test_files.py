@@ -397,3 +397,30 @@ def test_the_flows_are_right(secrets: Path, tmp_path: Path) -> None:
 def test_what_whoever_runs_it_makes_stays_out_of_git() -> None:
     for path in ("docker/.env", "docker/secrets/postgres_password"):
         assert subprocess.run(["git", "check-ignore", "--quiet", path], check=False, cwd=ROOT).returncode == 0
+
+
+def test_airflow_is_published_where_it_listens_and_where_links_lead() -> None:
+    service = services()["airflow-api-server"]
+    (port,) = service["ports"]
+    host, published, inside = (
+        port.rsplit(":", 2) if isinstance(port, str) else (port["host_ip"], port["published"], port["target"])
+    )
+    (listens,) = re.findall(r"airflow api-server --port (\d+)", service["command"][2])
+    assert (host, str(inside).removesuffix("/tcp")) == ("127.0.0.1", listens)
+    assert urlsplit(service["environment"]["AIRFLOW__API__BASE_URL"]).port == int(published)
+    checked = re.findall(r"airflow-api-server:(\d+)", " ".join(service["healthcheck"]["test"]))
+    asked = urlsplit(service["environment"]["AIRFLOW__CORE__EXECUTION_API_SERVER_URL"]).port
+    assert [*checked, str(asked)] == [listens, listens]
+
+
+def test_images_put_files_where_their_environment_looks_for_them() -> None:
+    copied = dict(
+        line.split()[1:] for line in stages()["airflow"] if line.startswith("COPY ") and len(line.split()) == 3
+    )
+    assert copied["dags"] == image_environment("airflow")["AIRFLOW__CORE__DAGS_FOLDER"]
+    holders = {name: secrets_of(services()[name]) for name in OURS if "spark_defaults" in secrets_of(services()[name])}
+    assert set(holders) == {"spark-master", "spark-worker-1", "spark-worker-2", "airflow-scheduler"}
+    for name, found in holders.items():
+        stage = services()[name]["image"].removeprefix("ferry-").partition(":")[0]
+        place = image_environment(stage)["SPARK_CONF_DIR"]
+        assert found["spark_defaults"] == f"{place}/spark-defaults.conf"

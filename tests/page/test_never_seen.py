@@ -14,7 +14,7 @@ from ferry_airflow.page.snapshot import topic_rows
 from tests.browser import chromium
 from tests.page.conftest import HERE, Desk, lag
 from tests.page.served import served
-from tests.page.test_pages import digest
+from tests.page.values import digest
 
 DOWN = {alias: f"{alias} at h:9092 does not answer" for alias in ("primary", "backup")}
 ALL_CLEAR = ("Nothing was refused", "No run yet", "the ledger remembers 0", "of those read so far", "No topic<")

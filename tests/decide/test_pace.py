@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ferry.decide.records.pace import Pace, Share, Tasks
+from ferry.decide.records.pace import Pace, Share, Tasks, edge_tasks
 
 SMALL = Share(transform="small", tasks=range(1, 4), timeout_s=0)
 SLOW = Share(transform="slow", tasks=range(4, 6), timeout_s=600)
@@ -46,3 +46,9 @@ def test_of_a_comparison_it_is_said_that_nothing_is_compared() -> None:
     assert "nothing of it is compared before all are done" in told
     (sentence,) = Pace([held]).given_up(at(1, 601)).values()
     assert sentence.endswith("nothing of it is compared; make it faster, or raise ferry.transform.slow.timeout.ms")
+
+
+def test_the_stage_that_is_watched_has_another_number_of_tasks_than_the_one_behind_it() -> None:
+    pairs = [(others, behind) for others in range(9) for behind in range(1, 9)]
+    assert [(others, behind) for others, behind in pairs if others + edge_tasks(others, behind) == behind] == []
+    assert {edge_tasks(others, behind) for others, behind in pairs if others + 1 != behind} == {1}

@@ -33,6 +33,14 @@ class Tasks:
     done: frozenset[int] = frozenset()
 
 
+def edge_tasks(others: int, behind: int) -> int:
+    """How many tasks of the stage ahead of a shuffle make the edge rows, beside so many others.
+
+    Spark names no stages: this one is told from the one behind it, with `behind` tasks, by its number of tasks.
+    """
+    return 2 if others + 1 == behind else 1
+
+
 @dataclass(slots=True)
 class Pace:
     """What is known of the transforms of one stage; told at most every doubling."""

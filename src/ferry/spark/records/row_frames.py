@@ -18,7 +18,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
 
 from ferry.config.record_source import TASK_RECORDS
-from ferry.decide.records.pace import Share
+from ferry.decide.records.pace import Share, edge_tasks
 from ferry.decide.records.ranges import ReadRange, dealt, ranges_of
 from ferry.model import Piece, Slice, Unit
 from ferry.run.records.reading import ReadSpec, marks_of
@@ -83,21 +83,25 @@ def alone_frame(job: RowJob) -> DataFrame:
 def shuffled_frame(job: RowJob) -> tuple[DataFrame, list[Share], int]:
     """The answer of slots whose records pass through Spark.
 
-    Also which tasks of the stage ahead of the shuffle are which transform's, and how many there are: the first one has
-    the edge rows.
+    Also which tasks of the stage ahead of the shuffle are which transform's, and how many there are: the first ones
+    have the edge rows.
     """
     slots = sorted(job.specs)
     indexes = {slot: index for index, slot in enumerate(slots)}
     # Each task has two rows at least. The first one names its slot: one without records has receipts to write, too.
-    rows = _edge_rows(job.spark, len(slots))
+    read = {
+        number: dealt(ranges_of(stream.pieces), TASK_RECORDS)
+        for number, stream in enumerate(job.streams)
+        if stream.pieces
+    }
+    begin = edge_tasks(sum(max(1, len(tasks)) for tasks in read.values()), len(slots))
+    rows = _edge_rows(job.spark, len(slots), begin)
     shares: list[Share] = []
-    begin = 1
-    for number, stream in enumerate(job.streams):
-        if stream.pieces:
-            tasks = dealt(ranges_of(stream.pieces), TASK_RECORDS)
-            rows = rows.unionByName(_rows(job, indexes, stream, number, tasks))
-            shares.append(share_of(stream, tasks, begin))
-            begin = shares[-1].tasks.stop
+    for number, tasks in read.items():
+        stream = job.streams[number]
+        rows = rows.unionByName(_rows(job, indexes, stream, number, tasks))
+        shares.append(share_of(stream, tasks, begin))
+        begin = shares[-1].tasks.stop
     ordered = rows.repartitionById(len(slots), sf.col(SLOT)).sortWithinPartitions(*COLUMNS[:4])
     rules = {piece.source.topic: stream.rule for stream in job.streams for piece in stream.pieces}
     answer = ordered.mapInArrow(partial(write_slot, dict(job.specs), rules, job.withheld, job.seen), ROW)
@@ -146,8 +150,8 @@ def _read_spec(job: RowJob, written: Sequence[Piece], parts: tuple[ReadRange, ..
     )
 
 
-def _edge_rows(spark: SparkSession, count: int) -> DataFrame:
-    """The first and the last row of each slot."""
+def _edge_rows(spark: SparkSession, count: int, tasks: int) -> DataFrame:
+    """The first and the last row of each slot, of so many tasks."""
     empty = {
         "target_topic": sf.when(sf.col("id") < count, sf.lit("")).otherwise(sf.lit(END)),
         "target_partition": sf.lit(FIRST),
@@ -160,7 +164,7 @@ def _edge_rows(spark: SparkSession, count: int) -> DataFrame:
         "refusal": sf.lit(None).cast("string"),
         "letter": sf.lit(None).cast("string"),
     }
-    frame = spark.range(0, 2 * count, 1, 1).select(
+    frame = spark.range(0, 2 * count, 1, tasks).select(
         (sf.col("id") % count).cast("int").alias(SLOT), *(v.alias(k) for k, v in empty.items())
     )
     return frame.select([field.name for field in _DEALT.fields])

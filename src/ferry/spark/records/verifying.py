@@ -23,7 +23,7 @@ from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, Str
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.transforms import TransformSpec
 from ferry.config.record_source import TASK_RECORDS
-from ferry.decide.records.pace import Share
+from ferry.decide.records.pace import Share, edge_tasks
 from ferry.decide.records.ranges import ReadRange, dealt
 from ferry.decide.verify.dealt import DealtCopy, dealt_by_todays_rule, not_applied, source_ranges
 from ferry.decide.verify.portions import (
@@ -165,8 +165,7 @@ class _Again:
         schema = to_arrow_schema(_HELD, timezone="UTC")
         rows = self._changed(spec, reads).mapInArrow(number, _HELD)
         count = len(set(tasks.values()))
-        # The stage ahead of the shuffle is told from the one behind it by its number of tasks.
-        more = 2 if len(reads) + 1 == count else 1
+        more = edge_tasks(len(reads), count)
         names = self.spark.range(0, 1, 1, more).mapInArrow(partial(marked_rows, tasks, schema), _HELD)
         ordered = rows.unionByName(names).repartitionById(count, sf.col("task")).sortWithinPartitions(*ORDER)
         share = Share(

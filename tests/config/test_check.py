@@ -243,6 +243,22 @@ def test_what_is_corrected_is_in_the_answer_as_well(file: Path, capsys: pytest.C
     assert "planted" in file.with_name("new").read_text()
 
 
+def test_a_dry_run_tells_what_would_be_written(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text(SLIPS)
+    out = file.with_name("new.properties")
+    run = Run("config", "check", file, "--fix", out, "--dry-run", capsys=capsys)
+    assert run.code == 0
+    assert f"corrected: {file}:14: west.consumer.bootstrap.servers = h:1\n" in run.out
+    assert run.out.endswith(f"would be written: {out}\n")
+    body = json.loads(Run("config", "check", file, "--fix", out, "--dry-run", "--json", capsys=capsys).out)
+    assert (len(body["corrected"]), body["written"]) == (3, None)
+    assert not out.exists()
+    out.write_text("mine")
+    again = Run("config", "check", file, "--fix", out, "--dry-run", capsys=capsys)
+    assert (again.code, out.read_text()) == (2, "mine")
+    assert f"--fix {out}: cannot be written: File exists; name a new file" in again.err
+
+
 def test_nothing_is_written_while_an_error_is_left(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file.write_text(f"{SLIPS}groups = [\n")
     out = file.with_name("new.properties")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from pathlib import Path
@@ -33,6 +34,7 @@ FixOption = Annotated[
     Path | None,
     typer.Option("--fix", metavar="OUT", help="Write the file that works: slips corrected, rest as it was."),
 ]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Of --fix: say what it would correct, write no file.")]
 
 
 def check_command(
@@ -40,6 +42,7 @@ def check_command(
     file: FileArgument = None,
     strict: StrictOption = False,
     fix: FixOption = None,
+    dry_run: DryRunOption = False,
     config: ConfigOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -70,7 +73,7 @@ def check_command(
         fixed = corrected(text, str(path), str(fix), from_environment)
         gone, examined, text = fixed.corrected, fixed.left, fixed.left_text
         if not any(problem.severity is Severity.ERROR for problem in all_problems(fixed.left)):
-            _write(fix, fixed.text, like=path)
+            _write(fix, fixed.text, like=path, dry_run=dry_run)
             written, examined, text = fix, fixed.examined, fixed.text
     examined = desk.limited(examined)
     problems = all_problems(examined)
@@ -79,10 +82,10 @@ def check_command(
     if desk.as_json:
         from ferry.cli.config.shapes import check_json
 
-        print_json(check_json(examined, lines, problems, gone, written))
+        print_json(check_json(examined, lines, problems, gone, None if dry_run else written))
     else:
         _show(examined, lines, problems, quiet=desk.quiet)
-        _show_corrections(gone, fix, written=written is not None)
+        _show_corrections(gone, fix, written=written is not None, dry_run=dry_run)
     return BAD_INPUT if failed else 0
 
 
@@ -99,9 +102,13 @@ def all_problems(examined: Examined) -> tuple[Problem, ...]:
     return in_file_order((*of_text, *of_clients))
 
 
-def _write(out: Path, text: str, *, like: Path) -> None:
-    """Write a new file with the rights of the old one: it holds the same secrets."""
+def _write(out: Path, text: str, *, like: Path, dry_run: bool) -> None:
+    """Write a new file with the rights of the old one: it holds the same secrets. A dry run looks whether it is new."""
     try:
+        if dry_run:
+            if os.path.lexists(out):
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+            return
         descriptor = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, like.stat().st_mode & 0o777)
         with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
             stream.write(text)
@@ -214,11 +221,12 @@ def _show_problems(problems: tuple[Problem, ...]) -> None:
     print(f"{count_of(len(errors), 'error')}, {count_of(warnings, 'warning')}")
 
 
-def _show_corrections(gone: tuple[Problem, ...], out: Path | None, *, written: bool) -> None:
+def _show_corrections(gone: tuple[Problem, ...], out: Path | None, *, written: bool, dry_run: bool) -> None:
     from ferry.config.reading.slips import shown
 
     for problem in gone:
         place = f"{problem.file}: added" if problem.line is None else f"{problem.file}:{problem.line}"
         print(f"corrected: {place}: {shown(problem.correction or ()) or 'removed'}")
     if out is not None:
-        print(f"written: {out}" if written else f"not written: {out}; the errors above are yours to correct")
+        done = "would be written" if dry_run else "written"
+        print(f"{done}: {out}" if written else f"not written: {out}; the errors above are yours to correct")

@@ -35,6 +35,7 @@ ON_EXTRAS = (
         "numpy",
     ),
     *(f"ferry.run.records.{name}" for name in ("rows", "row_slot", "slice_part", "unit_part", "letterbox")),
+    "ferry.run.delivery.slot",
     *("ferry_airflow", "pyspark", "pyarrow", "gssapi", "fsspec", "jinja2", "matplotlib"),
 )
 """What only an installation with an extra can import."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import jwt
@@ -90,6 +91,10 @@ def test_a_run_is_started_watched_and_read_and_a_topic_is_paused(flows: Flows, t
         _topic_paused_by_keyboard(frame, flows)
         _topic_resumed(frame, flows)
         assert not planted.found([("page", page.content().encode()), ("frame", frame.content().encode())])
+
+        # The tab of the run, among Airflow's own of it.
+        page.goto(f"{home.url}/dags/{dag}/runs/{quote(run, safe='')}/plugin/ferry_run")
+        expect(inside(page).locator("#receipts-title")).to_be_visible()
 
         page.evaluate("localStorage.setItem('theme', 'dark')")
         page.goto(f"{home.url}/dags/{dag}/plugin/ferry_flow")

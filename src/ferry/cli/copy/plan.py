@@ -78,6 +78,7 @@ def plan_command(
     checked in a local Spark and shown on records of the source, instead of a plan; exit code 2 when one breaks.
     """
     # Imported here: the command line starts light.
+    from ferry.cli.bar import working
     from ferry.run.micro_run import MicroRuns
     from ferry.run.plan.options import RunOptions
 
@@ -94,7 +95,7 @@ def plan_command(
     if sample is not None:
         return _show_sample(chosen, sample, topic, values=show_values, as_json=desk.as_json)
     options = RunOptions(only=only_topics(chosen, topic), max_bytes=max_bytes, max_records=max_records)
-    with MicroRuns(chosen, patience_s=patience) as runs:
+    with working("Planning", quiet=desk.quiet), MicroRuns(chosen, patience_s=patience) as runs:
         plan = runs.preview(options)
     show_plan(plan, as_json=desk.as_json)
     return 1 if plan.refusals else 0

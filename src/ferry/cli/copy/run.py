@@ -62,6 +62,7 @@ def run_command(
     Ctrl-C or SIGTERM ends the open chunks within seconds; what they hold is committed, the next run goes on there.
     """
     # Imported here: the command line starts light.
+    from ferry.cli.bar import working
     from ferry.cli.copy.in_spark import need_spark, planned_in_spark
     from ferry.cli.shapes import run_json
     from ferry.decide.ledger.report import RunState
@@ -90,7 +91,8 @@ def run_command(
             return runs.open_new(run or new_run("cli"), local_origin(), options)
 
         if dry_run:
-            plan = runs.preview(options)
+            with working("Planning", quiet=desk.quiet):
+                plan = runs.preview(options)
             show_plan(plan, as_json=desk.as_json)
             return 1 if plan.refusals else 0
         if spark:
@@ -101,7 +103,8 @@ def run_command(
         else:
             if resume is None:
                 refuse_transforms(chosen, only)
-            plan = planned()
+            with working("Planning", quiet=desk.quiet):
+                plan = planned()
             report, failure = copied(runs, plan, quiet=desk.quiet) if runs.left(plan) else _checkpointed(runs, plan.run)
     tell_run(chosen, report, patience_s=min(patience, PATIENCE_S))
     print_json(run_json(report)) if desk.as_json else show_report(report)

@@ -12,9 +12,10 @@ import pytest
 from airflow.api_fastapi.core_api.security import get_user
 from fastapi.routing import APIRoute
 
-from ferry.decide.groups.table import GroupTable
+from ferry.decide.groups.table import GroupRow, GroupTable
 from ferry.decide.lanes.listing import Lane
 from ferry.decide.ledger.ledger import UNREAD
+from ferry.model import TopicPartition
 from ferry.model.lane import LaneKind
 from ferry.run.watch import Sight
 from ferry_airflow.page import reports
@@ -130,6 +131,19 @@ def test_groups_are_numbered_by_their_pages_and_it_is_said_that_there_are_more(d
     assert "21\u201340 of 45 groups" in page
     assert "41\u201345 of 45 groups" in desk.page(f"{HERE}/groups?page=3")
     assert "Only the first" not in page
+
+
+def test_all_partitions_of_a_group_are_on_pages_of_its_own(desk: Desk) -> None:
+    rows = tuple(GroupRow(source=TopicPartition("orders", number), target=None) for number in range(120))
+    tables = tuple(GroupTable(group=name, source=None, target=None, rows=rows) for name in ("a b", "a b c"))
+    answered(desk, ("groups",), (tables, (), False))
+    many = desk.page(f"{HERE}/groups")
+    assert many.count("and 80 more partitions") == 2
+    assert 'href="?group=a%20b"' in many
+    one = desk.page(f"{HERE}/groups?group=a%20b&partitions=3")
+    assert "101\u2013120 of 120 partitions" in one
+    assert ("orders-119" in one, "orders-99" in one, "a b c" in one) == (True, False, False)
+    assert "None is called" in desk.page(f"{HERE}/groups?group=c")
 
 
 def test_that_groups_were_cut_off_is_said(desk: Desk) -> None:

@@ -212,12 +212,17 @@ def offsets(
 
 
 @router.get("/groups")
-def groups(request: Request, open_flow: FlowDep, page: int = 1, q: str = "") -> Response:
-    """Consumer groups: where they stand at the source, what that is on the target, and where they stand there."""
+def groups(
+    request: Request, open_flow: FlowDep, page: int = 1, q: str = "", group: str = "", partitions: int = 1
+) -> Response:
+    """Consumer groups: where they stand at the source, what that is on the target, and where they stand there.
+
+    `group`: that one alone, with all of its partitions.
+    """
     found = open_flow.watcher.answer(("groups",), _groups, fresh_seconds=STALE_SECONDS)
     tables, lacking, more = found.got or ((), (), False)
     wanted = q.strip().lower()
-    rows = [table for table in tables if wanted in table.group.lower()]
+    rows = [table for table in tables if (table.group == group if group else wanted in table.group.lower())]
     return shown_page(
         request,
         "groups.html",
@@ -225,6 +230,8 @@ def groups(request: Request, open_flow: FlowDep, page: int = 1, q: str = "") -> 
         "groups",
         answer=found,
         cut=Cut.of(rows, page, 20),
+        group=group,
+        of_group=Cut.of(rows[0].rows, partitions) if group and rows else None,
         lacking=lacking,
         most=MOST_GROUPS if more else None,
         q=q,

@@ -99,3 +99,12 @@ def test_a_failback_is_shown_to_who_sees_the_flow_that_was_failed_back(desk: Des
     assert opened(desk, "/report/1")[0] == 200
     assert opened(desk, "/report/2")[0] == 404
     assert f"{HERE}/report/1" in opened(desk, "/reports")[1]
+
+
+def test_reports_are_in_pages_the_newest_first(desk: Desk, folder: Path) -> None:
+    for number in range(1, 61):
+        put(folder, number, OWN)
+    status, first = opened(desk, "/reports")
+    assert (status, "1\u201350 of 60 reports" in first) == (200, True)
+    assert ("Open report 60" in first, "Open report 11" in first, "Open report 10" in first) == (True, True, False)
+    assert 'Open report 1"' in opened(desk, "/reports?page=2")[1]

@@ -20,7 +20,7 @@ from ferry_airflow.page.access import User
 from ferry_airflow.page.dag_runs import runs_beside
 from ferry_airflow.page.deep import INT64, STALE_SECONDS
 from ferry_airflow.page.office import FlowDep
-from ferry_airflow.page.pages import shown_page
+from ferry_airflow.page.pages import Cut, shown_page
 
 router = APIRouter(prefix="/flow/{source}/{target}")
 
@@ -37,14 +37,14 @@ def tells_of(evidence: EvidenceReport, flow: Flow) -> bool:
 
 
 @router.get("/reports")
-def reports(request: Request, open_flow: FlowDep, user: User) -> Response:
+def reports(request: Request, open_flow: FlowDep, user: User, page: int = 1) -> Response:
     """Reports of drills and switches, newest first. One that cannot be read is listed: it breaks the chain of all."""
     work = partial(_reports, open_flow.config)
     found = open_flow.watcher.answer_aside(("reports",), work, fresh_seconds=STALE_SECONDS)
     rows: list[Checked] = list(reversed(found.got or ()))
     own = [one for one in rows if one.kept.report is None or tells_of(one.kept.report.evidence, open_flow.flow)]
     lists: dict[str, Any] = {
-        "rows": own,
+        "cut": Cut.of(own, page),
         "others": len(rows) - len(own),
         "beside": runs_beside(user, open_flow.flow, "reports"),
     }

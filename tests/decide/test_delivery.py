@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from ferry.config.flow.clients import kafka_python_options
 from ferry.decide.delivery import codec
 from ferry.decide.delivery.dealing import first_numbers, slot_of
 from ferry.decide.delivery.standing import KEPT_BATCHES, Standing, intruder, other_content, outlived, standing, written
@@ -11,6 +14,7 @@ from ferry.decide.ledger.codec import encode
 from ferry.errors import Refused
 from ferry.model import Fate, LedgerRecord, Record, TopicPartition
 from ferry.model.delivery import DeliveryReceipt, Due, Settled, TargetShape, WrittenPart
+from ferry.run.delivery.ids import DeliverySpec
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 SETTLED = Settled(topics={"t": TargetShape(partitions=2, topic_id="id")}, due={T0: Due(3, 2**64 - 1), T1: Due(1, 7)})
@@ -142,3 +146,24 @@ def test_partitions_are_dealt_in_turn() -> None:
     firsts = first_numbers({"u": 2, "t": 3})
     assert firsts == {"t": 0, "u": 3}
     assert [slot_of(firsts, TopicPartition("u", number), 2) for number in (0, 1)] == [1, 0]
+
+
+@pytest.mark.parametrize("partitions", [1, 300])
+def test_no_record_of_a_batch_becomes_larger_than_is_asked_before_it_is_begun(partitions: int) -> None:
+    settled = Settled(
+        topics={"enriched": TargetShape(partitions=partitions, topic_id="A" * 22)},
+        due={TopicPartition("enriched", number): Due(10**6, 2**64 - 1) for number in range(partitions)},
+    )
+    most = codec.most_bytes(17, settled)
+    last = [replace(receipt(place, 10**6), first=10**15, last=10**16) for place in settled.due]
+    for record in (
+        codec.settled_record(17, settled), codec.delivered_record(17, settled, last, 1_790_000_000_000),
+    ):  # fmt: skip
+        assert len(record.value or b"") <= most
+
+
+@pytest.mark.parametrize(("timeout_ms", "seconds"), [(10_000, 10 / 3), (60_000, 20), (900_000, 20)])
+def test_a_chunk_ends_well_before_its_transaction_is_aborted(timeout_ms: int, seconds: float) -> None:
+    connection = kafka_python_options({"bootstrap.servers": "h:1"})
+    spec = DeliverySpec(alias="b", connection=connection, application="a", batch=1, transaction_timeout_ms=timeout_ms)
+    assert spec.chunk_seconds == pytest.approx(seconds)

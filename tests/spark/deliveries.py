@@ -16,9 +16,17 @@ def _told(written: Written) -> dict[str, Any]:
     return {"already": written.already, "parts": [list(part) for part in written.parts]}
 
 
-def given(spark: SparkSession, *, rows: str, options: dict[str, str], **arguments: Any) -> dict[str, Any]:
-    """The rows of an SQL query."""
-    return _told(write(spark.sql(rows), to=options, **arguments))
+def given(
+    spark: SparkSession, *, rows: str, options: dict[str, str], settings: dict[str, str] | None = None, **arguments: Any
+) -> dict[str, Any]:
+    """The rows of an SQL query, in a session with these settings."""
+    for name, value in (settings or {}).items():
+        spark.conf.set(name, value)
+    try:
+        return _told(write(spark.sql(rows), to=options, **arguments))
+    finally:
+        for name in settings or {}:
+            spark.conf.unset(name)
 
 
 def drawn(spark: SparkSession, *, options: dict[str, str], **arguments: Any) -> dict[str, Any]:

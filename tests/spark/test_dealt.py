@@ -22,7 +22,7 @@ SQL = (
     "SELECT * EXCEPT (value), CAST(sha2(value, 256) AS BINARY) AS value FROM records "
     "WHERE key IS NULL OR CAST(key AS STRING) NOT LIKE '%3'"
 )
-SOURCES, FIRST, LATER, RECORDS = 200, 12, 16, 4_000
+SOURCES, FIRST, LATER, RECORDS, KEYS = 200, 12, 16, 4_000, 601
 
 
 @pytest.mark.timeout(600)  # four jobs
@@ -76,8 +76,13 @@ def test_200_partitions_to_12_and_then_to_16_whatever_is_killed(
 
 
 def give(cluster: RunningCluster, topic: str, number: int, start: int = 0) -> None:
-    given = messages(number, start=start)
-    send(producer(cluster), topic, [replace(one, partition=at % 23 * 7 % SOURCES) for at, one in enumerate(given)])
+    """Keys in all source partitions, several in each; those of a key are in one."""
+    given = []
+    for at, one in enumerate(messages(number, start=start), start):
+        of = at % KEYS
+        key = None if one.key is None else f"k{of}".encode()
+        given.append(replace(one, key=key, partition=of * 7 % SOURCES))
+    send(producer(cluster), topic, given)
 
 
 def written(lab: Lab, of: Plan, least: int, job: Job) -> None:
@@ -119,7 +124,9 @@ def unchanged(key: bytes | None, value: bytes | None) -> tuple[bool, bytes | Non
 def assert_written(lab: Lab, topic: str, begins: Vector) -> int:
     """Each record once, by the rule of its era, in order per key; how many there are."""
     wanted: dict[int, list[tuple[object, ...]]] = defaultdict(list)
-    for partition, rows in sorted(read_topic(lab.source.bootstrap, topic).items()):
+    given = read_topic(lab.source.bootstrap, topic)
+    assert [len(given), min(map(len, given.values())) > 0] == [SOURCES, True]
+    for partition, rows in sorted(given.items()):
         for offset, key, value, headers, time in rows:
             is_old = offset < begins[partition]
             rule: Callable[..., tuple[bool, bytes | None]] = masked if is_old else unchanged

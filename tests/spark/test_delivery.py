@@ -41,12 +41,16 @@ def values(cluster: RunningCluster, topic: str) -> list[bytes]:
     return sorted(row[2] or b"" for rows in read_topic(cluster.bootstrap, topic).values() for row in rows)
 
 
-def test_records_arrive_with_all_that_they_are(book: Notebook, target_cluster: RunningCluster, topic: str) -> None:
+@pytest.mark.parametrize("settings", [{}, {"spark.sql.execution.arrow.useLargeVarTypes": "true"}], ids=["", "large"])
+def test_records_arrive_with_all_that_they_are(
+    book: Notebook, target_cluster: RunningCluster, topic: str, settings: dict[str, str]
+) -> None:
     other, application = f"{topic}-other", new_alias()
     kept(target_cluster, topic, 3)
     kept(target_cluster, other, 1)
     rows = EVERYTHING.format(topic=topic, other=other)
     asked = {**to(target_cluster), "topics": [topic, other], "application": application, "batch": 0, "rows": rows}
+    asked |= {"settings": settings}
     told = book.delivered("given", **asked)
     found = read_topic(target_cluster.bootstrap, topic)
     by_key = {row[1]: (partition, *row[2:]) for partition, mine in found.items() for row in mine}

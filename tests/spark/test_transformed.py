@@ -54,13 +54,13 @@ def run_job(lab: Lab, run: str, folder: Path) -> str:
     return job.text()
 
 
-@pytest.mark.timeout(600)  # three jobs in Spark
 def readiness(lab: Lab, folder: Path) -> tuple[bool, str]:
     """What `ferry readiness` says of the flow's transforms."""
     checks = ferry("readiness", "--json", config=lab.write(folder)).json("readiness")["checks"]
     return next((check["ok"], check["message"]) for check in checks if check["name"] == "transforms")
 
 
+@pytest.mark.timeout(600)  # three jobs in Spark
 def test_a_masked_topic_and_a_verbatim_one_in_one_run(
     source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path
 ) -> None:

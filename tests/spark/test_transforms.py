@@ -115,18 +115,20 @@ def test_sql_means_what_it_means_by_sparks_defaults_whatever_the_cluster_has(boo
         "length(base64(CAST(repeat('x', 90) AS BINARY)))",
     )
     sql = f"CAST(concat({', '.join(parts)}) AS BINARY)"
-    file = ours(f"sql = SELECT * EXCEPT (value), {sql} AS value FROM records")
+    file = ours(f"sql = SELECT * EXCEPT (value), {sql} AS value FROM records", "hash.key = true", f"salt = {SALT}")
     settings = {
         "spark.sql.ansi.enabled": "false",
         "spark.sql.caseSensitive": "true",
         "spark.sql.chunkBase64String.enabled": "false",
+        "spark.sql.execution.arrow.useLargeVarTypes": "true",
+        "spark.sql.execution.pyspark.binaryAsBytes": "false",
         "spark.sql.json.enablePartialResults": "false",
         "spark.sql.jsonGenerator.ignoreNullFields": "false",
         "spark.sql.parser.escapedStringLiterals": "true",
         "spark.sql.session.timeZone": "Asia/Tokyo",
     }
     (row,) = book.transformed(file, [("orders", 0, 1, 2, 0, b"k", b"v", [])], settings)
-    assert row["value"] == b"{}\torders1122"
+    assert (row["key"], row["value"]) == (mac(b"k").encode(), b"{}\torders1122")
 
 
 def cast_by_model(value: bytes | None, *casts: tuple[tuple[str, ...], str]) -> bytes | None:

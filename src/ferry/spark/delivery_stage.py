@@ -15,7 +15,7 @@ from ferry.errors import FerryError, Refused
 from ferry.run.delivery.ids import SlotSpec
 from ferry.run.delivery.slot import COLUMNS, write_slot
 from ferry.spark.columns import ints, strings
-from ferry.wire.arrow_columns import bytes_behind, edges_of, numbers_of, valid_of
+from ferry.wire.arrow_columns import bytes_behind, edges_of, numbers_of, valid_of, with_narrow_edges
 
 ANSWER = "slot int, failure string, receipts string"
 """By slot how it ended, as JSON: `failure` is an error's kind and sentence, or null; `receipts` are lists of fields."""
@@ -87,7 +87,7 @@ def delivered(specs: Mapping[int, SlotSpec], batches: Iterable[pa.RecordBatch]) 
     try:
         receipts = [
             [*one.place, *one.done, one.first, one.last, one.slot, one.generation]
-            for one in write_slot(spec, (batch.select(COLUMNS) for batch in rows()))
+            for one in write_slot(spec, (with_narrow_edges(batch.select(COLUMNS)) for batch in rows()))
         ]
     except FerryError as error:
         failure = [type(error).__name__, str(error)]

@@ -21,11 +21,40 @@ def numbers_of(column: pa.Array) -> npt.NDArray[Any]:
 
 
 def edges_of(column: pa.Array) -> Longs:
-    """Where each row of a list, string or binary column begins in what is behind it, and where the last one ends."""
+    """Where each row of a list, string or binary column begins in what is behind it, and where the last one ends.
+
+    Also of the large types, which Spark hands over by `spark.sql.execution.arrow.useLargeVarTypes`. TypeError for
+    columns that have no such edges, as views.
+    """
+    kind = column.type
+    if pa.types.is_large_binary(kind) or pa.types.is_large_string(kind) or pa.types.is_large_list(kind):
+        width: type[np.int32 | np.int64] = np.int64
+    elif pa.types.is_binary(kind) or pa.types.is_string(kind) or pa.types.is_list(kind) or pa.types.is_map(kind):
+        width = np.int32
+    else:
+        raise TypeError(f"a column of {kind} has no edges")
     if not len(column):
         return np.zeros(1, np.int64)
-    found = np.frombuffer(column.buffers()[1], np.int32)[column.offset : column.offset + len(column) + 1]
+    found = np.frombuffer(column.buffers()[1], width)[column.offset : column.offset + len(column) + 1]
     return found.astype(np.int64)
+
+
+def with_narrow_edges(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The same rows without large types. Raises ArrowInvalid for a column of more than 2 GiB."""
+    columns = [column.cast(_narrow(column.type)) for column in batch.columns]
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+
+def _narrow(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_large_binary(kind):
+        return pa.binary()
+    if pa.types.is_large_string(kind):
+        return pa.string()
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_narrow(field.type)) for field in kind])
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return pa.list_(kind.value_field.with_type(_narrow(kind.value_type)))
+    return kind
 
 
 def valid_of(column: pa.Array) -> Flags:

@@ -22,6 +22,7 @@ from ferry.model import Record, TopicPartition
 from ferry.model.delivery import DeliveryReceipt, Due, Settled, TargetShape
 
 VERSION = 1
+_HIGHEST = 2**63 - 1
 ATTEMPT, FENCED, SETTLED, RECEIPT, DELIVERED, FORGOTTEN = (
     "attempt",
     "fenced",
@@ -66,6 +67,15 @@ def delivered_record(batch: int, settled: Settled, receipts: list[DeliveryReceip
     offsets = [[*one.place, one.first, one.last] for one in receipts]
     body = {"topics": _topics_json(settled), "due": _due_json(settled), "offsets": offsets, "at_ms": at_ms}
     return _record([DELIVERED, batch], body)
+
+
+def most_bytes(batch: int, settled: Settled) -> int:
+    """How large the largest record of a batch may become: the one that says where it lies, at the highest offsets."""
+    last = [
+        DeliveryReceipt(place=place, done=due, first=_HIGHEST, last=_HIGHEST, slot=0, generation=0)
+        for place, due in sorted(settled.due.items())
+    ]
+    return len(delivered_record(batch, settled, last, _HIGHEST).value or b"")
 
 
 def forgotten_record(batch: int) -> Record:

@@ -25,8 +25,8 @@ from ferry.net.write.ledger import LedgerTopic
 from ferry.net.write.transaction import Transaction
 from ferry.run.delivery.ids import DRIVER, DeliverySpec, delivery_ledger, delivery_writer
 
-MOST_SETTLED_BYTES = 900_000
-"""What a batch is has to fit into a record of the ledger: about 15,000 target partitions."""
+MOST_SETTLED_BYTES = 1_000_000
+"""What a batch is, and at last where it lies, has to fit into a record of the ledger: some 9,000 target partitions."""
 
 
 class Attempt:
@@ -93,7 +93,7 @@ class Attempt:
     async def settle(self, settled: Settled) -> None:
         """Freeze what the batch is. Raises Superseded, and Retryable where it is not known whether it is frozen."""
         record = codec.settled_record(self._spec.batch, settled)
-        if len(record.value or b"") > MOST_SETTLED_BYTES:
+        if codec.most_bytes(self._spec.batch, settled) > MOST_SETTLED_BYTES:
             raise Refused(f"{self._spec} goes to {len(settled.due)} target partitions, too many for one: divide it")
         await self._write([record])
 

@@ -85,6 +85,7 @@ class Delivering:
                 generation=self._attempt.generation,
                 due={place: due[place] for place in mine},
                 receipts={place: receipts[place] for place in mine if place in receipts},
+                chunk_seconds=self._spec.chunk_seconds,
             )
             for slot, mine in places.items()
             if any(place not in receipts or receipts[place].done != due[place] for place in mine)

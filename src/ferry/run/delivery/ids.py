@@ -13,7 +13,7 @@ CHUNK_BYTES = 48 << 20
 """A transaction of a slot ends when it has so many bytes of records, before the part that goes beyond."""
 
 CHUNK_SECONDS = 20.0
-"""The same in time: well below the transaction's timeout."""
+"""The same in time, or a third of the transaction's timeout where that is less."""
 
 DRIVER = "driver"
 """In place of a slot's number: the writer of what an attempt itself says."""
@@ -41,6 +41,11 @@ class DeliverySpec:
     ledger_replicas: int = 3
     transaction_timeout_ms: int = 60_000
     patience_s: float = 60.0
+
+    @property
+    def chunk_seconds(self) -> float:
+        """After which a slot's transaction is committed before more is sent."""
+        return min(CHUNK_SECONDS, self.transaction_timeout_ms / 3000)
 
     def __str__(self) -> str:
         return f"batch {self.batch} of application {self.application}"

@@ -110,9 +110,8 @@ def refuse_in_vain(flow: FlowConfig, plan: Plan, lost: Mapping[str, str]) -> Non
     names = {_today(flow, piece.source.topic) for piece in plan.slices}
     rules = {era.target_topic: era for era in plan.eras}
     known = {spec.name: spec for spec in flow.transforms}
-    for unit in plan.units:
-        name = _today(flow, unit.source_topic)
-        names.add(name if name and _is_of(known[name], rules[unit.target.topic].digest) else "")
+    dealt = {(_today(flow, unit.source_topic), rules[unit.target.topic].digest) for unit in plan.units}
+    names |= {name if name and _is_of(known[name], digest) else "" for name, digest in dealt}
     if not lost or not names <= lost.keys():
         return
     more = f" (and {len(lost) - 1} more that cannot be carried out)" if len(lost) > 1 else ""

@@ -12,7 +12,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -131,11 +131,12 @@ def _rules(flow: FlowConfig, topics: Sequence[str]) -> tuple[dict[str, tuple[Rul
     """By source topic the rule that the file has today, if any, or why it cannot be had."""
     found: dict[str, tuple[Rule, TransformSpec]] = {}
     failed: dict[str, str] = {}
+    digest = cache(lambda name: transform_digest(next(one for one in flow.transforms if one.name == name)))
     for topic in topics:
         try:
             transform = flow.transform_of(topic)
             if transform is not None:
-                found[topic] = Rule(transform.name, transform_digest(transform)), transform
+                found[topic] = Rule(transform.name, digest(transform.name)), transform
         except FerryError as error:
             failed[topic] = str(error)
     return found, failed

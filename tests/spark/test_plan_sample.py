@@ -69,6 +69,7 @@ def test_sql_that_is_not_understood_ends_it_with_its_place(
     source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path
 ) -> None:
     create_topic(source_cluster, topic)
+    create_topic(source_cluster, f"{topic}-plain")  # no run of one task copies both
     file = file_of(tmp_path, source_cluster, target_cluster, topic, "ferry.transform.masked.where = nosuch(1)")
     told = ferry("plan", "--sample", "1", config=file)
     assert (told.code, told.out) == (2, "")

@@ -44,7 +44,7 @@ def planned_in_spark(
         if preview is not None:
             lost = lost_transforms(session, runs.flow, only)
             if lost:
-                refuse_in_vain(runs.flow, preview(), lost)
+                refuse_in_vain(runs.flow, preview, lost)
             for why in lost.values():
                 say(f"{why}; the run refuses its topics, and copies all else")
         plan = planned()

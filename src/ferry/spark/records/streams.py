@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -102,20 +102,30 @@ def lost_transforms(spark: SparkSession, flow: FlowConfig, only: Collection[str]
     return found
 
 
-def refuse_in_vain(flow: FlowConfig, plan: Plan, lost: Mapping[str, str]) -> None:
+def refuse_in_vain(flow: FlowConfig, preview: Callable[[], Plan], lost: Mapping[str, str]) -> None:
     """Raise Refused, in one sentence, where a plan has nothing to copy but what lost transforms would make.
 
-    A plan that nobody has sealed will do. What units finish by a rule that was before today's is not lost with it.
+    `preview` makes one that nobody has sealed; where that is refused, there is nothing to copy either. What units
+    finish by a rule that was before today's is not lost with it.
     """
+    if not lost:
+        return
+    try:
+        plan = preview()
+    except Refused:  # by what stands against any run: the next one says it, once the transforms check
+        raise Refused(_first_of(lost, lost)) from None
     names = {_today(flow, piece.source.topic) for piece in plan.slices}
     rules = {era.target_topic: era for era in plan.eras}
     known = {spec.name: spec for spec in flow.transforms}
     dealt = {(_today(flow, unit.source_topic), rules[unit.target.topic].digest) for unit in plan.units}
     names |= {name if name and _is_of(known[name], digest) else "" for name, digest in dealt}
-    if not lost or not names <= lost.keys():
-        return
+    if names <= lost.keys():
+        raise Refused(_first_of(lost, names or lost))
+
+
+def _first_of(lost: Mapping[str, str], names: Collection[str]) -> str:
     more = f" (and {len(lost) - 1} more that cannot be carried out)" if len(lost) > 1 else ""
-    raise Refused(f"{lost[min(names or lost)]}{more}")
+    return f"{lost[min(names)]}{more}"
 
 
 def _today(flow: FlowConfig, topic: str) -> str:

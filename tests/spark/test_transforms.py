@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from ferry.config.flow.topic_sql import topic_by_sql
 from ferry.decide.records.json_cast import cast
 from ferry.decide.records.json_edit import NotJson, edited, tree_of
+from tests.decide.test_json_edit import kafkas
 from tests.spark.notebook import ROOT, Failed, Notebook
 
 BASE = "clusters = a, b\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:2\na->b.enabled = true\n"
@@ -198,6 +199,28 @@ def test_connects_chain_does_what_the_model_does(book: Notebook, records: list[R
         target, *_ = same = found[topic, partition, offset]
         assert same[1:] == (timestamp, key, value, wanted, None)
         assert target == f"{stamp(timestamp)}_moved-{topic}" if tagged else target == f"moved-{topic}"
+
+
+@pytest.mark.parametrize(
+    ("topics", "times"),
+    [
+        ("${topic}-${timestamp}", "yyyyMMdd"),
+        ("${timestamp}_${topic}", "yy.MM.dd'T'HH.mm.ss.SSS"),
+        ("x.${timestamp}.${topic}.${timestamp}", "SSS-ss-yyyy"),
+    ],
+)
+def test_names_by_time_are_those_of_kafkas_class(book: Notebook, topics: str, times: str) -> None:
+    file = connect(
+        "transforms = day\ntransforms.day.type = @TimestampRouter\n"
+        f"transforms.day.topic.format = {topics}\ntransforms.day.timestamp.format = {times}\n"
+    )
+    moments = [0, 999, 59_999, 951_782_399_123, 1_709_164_800_000, 4_102_444_799_999, 253_402_300_799_999]
+    rows: list[Row] = [("orders", 0, at, moment, 0, b"k", b"v", []) for at, moment in enumerate(moments)]
+    found = by_place(book.transformed(file, rows))
+    for at, moment in enumerate(moments):
+        wanted = kafkas("TimestampRouter", b"{}", "a.orders", moment, topic_format=topics, timestamp_format=times)
+        assert wanted is not None
+        assert found["orders", 0, at][::5] == (wanted[0], None)
 
 
 def stamp(timestamp_ms: int) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -111,6 +112,9 @@ class DeliverySlot:
             await self._refuse_newer()
             raise Retryable(f"slot {self._spec.slot} of {self._spec.delivery} was fenced: {error}") from error
         except OutcomeUnknown as error:
+            # Brokers tell an overtaken one for a moment that a commit, the other one's, is under way.
+            with suppress(Retryable):
+                await self._refuse_newer()
             raise Retryable(f"slot {self._spec.slot} of {self._spec.delivery}: {error}") from error
         except FerryError:
             await self._transaction.leave()

@@ -10,7 +10,7 @@ HOME_VARIABLE = "FERRY_KAFKA_HOME"
 HOME_FOLDER = ".kafka"
 ARCHIVE = "ferry.jsa"
 QUIET = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
-"""A stale archive costs a second or two, and its warning would land in the broker's log."""
+"""A stale archive costs seconds, and its warning would land in the log of every broker and the output of every job."""
 
 
 def _candidates() -> list[Path]:
@@ -40,7 +40,7 @@ def jars(version: str) -> Path:
 
 
 def archive_options(folder: Path) -> tuple[str, ...]:
-    """JVM options that name the class-data archive beside the jars of a `folder`; none when `make` made none there."""
+    """JVM options that name the class-data archive in a `folder`; none when `make` made none there."""
     archive = folder / ARCHIVE
     return (f"-XX:SharedArchiveFile={archive}", *QUIET) if archive.exists() else ()
 

@@ -11,10 +11,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from ferry.dev.jars import ARCHIVE, QUIET, archive_options
 from ferry.dev.spec import FAST_START
 from ferry.errors import BadInput, Refused
 
-ARCHIVE = "ferry.jsa"
 FOLDER = ".spark"
 LOG_TAIL = 2_000
 
@@ -25,12 +25,7 @@ def java_options(folder: Path) -> str:
     spark-submit takes it as `--driver-java-options` or `--conf spark.driver.extraJavaOptions=...`; a session that is
     already running cannot.
     """
-    archive = (folder / ARCHIVE).resolve()
-    options = [*FAST_START]
-    if archive.exists():
-        # Quiet: a stale archive costs seconds, and its warning would land in the output of every job.
-        options += [f"-XX:SharedArchiveFile={archive}", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
-    return " ".join(options)
+    return " ".join([*FAST_START, *archive_options(folder.resolve())])
 
 
 def build(folder: Path, job: Path) -> Path:
@@ -48,7 +43,7 @@ def build(folder: Path, job: Path) -> Path:
     archive.unlink(missing_ok=True)
     draft = archive.with_suffix(".new.jsa")
     draft.unlink(missing_ok=True)
-    options = " ".join([*FAST_START, f"-XX:ArchiveClassesAtExit={draft}", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"])
+    options = " ".join([*FAST_START, f"-XX:ArchiveClassesAtExit={draft}", *QUIET])
     command = [
         submit, "--master", "local[1]", "--driver-java-options", options,
         "--conf", "spark.ui.enabled=false", "--conf", f"spark.sql.warehouse.dir={folder.resolve()}/warehouse",

@@ -43,8 +43,7 @@ def planned_in_spark(
     with ended_by_signals(), local_session("ferry run", cores=os.cpu_count() or 1) as session:
         if preview is not None:
             lost = lost_transforms(session, runs.flow, only)
-            if lost:
-                refuse_in_vain(runs.flow, preview, lost)
+            refuse_in_vain(runs.flow, preview, lost)
             for why in lost.values():
                 say(f"{why}; the run refuses its topics, and copies all else")
         plan = planned()

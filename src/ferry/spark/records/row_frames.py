@@ -15,7 +15,7 @@ from functools import partial
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
 from ferry.config.record_source import TASK_RECORDS
 from ferry.decide.records.pace import Share, edge_tasks
@@ -27,7 +27,7 @@ from ferry.spark.records.alone import Alone, write_alone
 from ferry.spark.records.dealing import SLOT, dealt_rows, kept_rows
 from ferry.spark.records.frames import read_frame
 from ferry.spark.records.row_job import RowJob, Stream
-from ferry.spark.records.schema import HEADERS, SCHEMA
+from ferry.spark.records.schema import HEADERS, SCHEMA, WRITTEN
 from ferry.spark.records.tally import KEPT, READ
 from ferry.spark.records.unit_stage import END, FIRST, Stage, one_after_the_other, write_slot
 from ferry.spark.session import at_once, slot_frame
@@ -44,12 +44,7 @@ _DEALT = StructType(
         StructField(SLOT, IntegerType(), nullable=False),
         StructField("target_topic", StringType(), nullable=False),
         StructField("target_partition", IntegerType(), nullable=False),
-        StructField("partition", IntegerType(), nullable=False),
-        StructField("offset", LongType(), nullable=False),
-        StructField("timestamp", LongType(), nullable=False),
-        StructField("key", BinaryType(), nullable=True),
-        StructField("value", BinaryType(), nullable=True),
-        StructField("headers", HEADERS, nullable=False),
+        *WRITTEN,
         StructField("refusal", StringType(), nullable=True),
         StructField("letter", StringType(), nullable=True),
     ]

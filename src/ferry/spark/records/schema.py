@@ -38,3 +38,6 @@ SCHEMA = StructType(
         StructField("headers", HEADERS, nullable=False),
     ]
 )
+
+WRITTEN = tuple(SCHEMA[name] for name in ("partition", "offset", "timestamp", "key", "value", "headers"))
+"""Of a record that is written, or compared with what was: where it came from, and what goes into the batch."""

@@ -18,7 +18,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.transforms import TransformSpec
@@ -51,7 +51,7 @@ from ferry.spark.records.dealt_holding import held_dealt_tasks, numbered_dealt_r
 from ferry.spark.records.frames import read_frame
 from ferry.spark.records.holding import ORDER, HeldBy, held_tasks, marked_rows, numbered_rows
 from ferry.spark.records.holding_portions import compared_in_portions
-from ferry.spark.records.schema import HEADERS
+from ferry.spark.records.schema import WRITTEN
 from ferry.spark.records.transform import prepare, transformed
 from ferry.spark.records.watching import watched
 from ferry.spark.session import at_once, is_remote
@@ -62,12 +62,7 @@ _HELD = StructType(
         StructField("task", IntegerType(), nullable=False),
         StructField("stretch", IntegerType(), nullable=False),
         StructField("chunk", IntegerType(), nullable=False),
-        StructField("partition", IntegerType(), nullable=False),
-        StructField("offset", LongType(), nullable=False),
-        StructField("timestamp", LongType(), nullable=False),
-        StructField("key", BinaryType(), nullable=True),
-        StructField("value", BinaryType(), nullable=True),
-        StructField("headers", HEADERS, nullable=False),
+        *WRITTEN,
         StructField("trouble", StringType(), nullable=True),
     ]
 )

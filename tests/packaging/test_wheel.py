@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import email
 import os
 import re
 import subprocess
@@ -193,6 +194,33 @@ def test_the_wheel_holds_the_job_and_the_types(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     assert {"ferry/py.typed", "ferry_airflow/jobs/copy_job.py", "ferry_airflow/__init__.py"} <= names
     assert not any(name.startswith(("tests", "src", "plugins")) for name in names)
+
+
+def test_the_wheel_says_under_which_licence_it_may_be_used(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as opened:
+        [name] = [name for name in opened.namelist() if name.endswith(".dist-info/METADATA")]
+        metadata = email.message_from_bytes(opened.read(name))
+        texts = {
+            path.rpartition("/licenses/")[2]: opened.read(path) for path in opened.namelist() if "/licenses/" in path
+        }
+    assert metadata["License-Expression"] == "Apache-2.0"
+    assert metadata["Author"] == "The Ferry authors"
+    assert "Framework :: Apache Airflow" in metadata.get_all("Classifier", [])
+    assert set(metadata.get_all("License-File", [])) == set(texts)
+    assert texts["LICENSE"] == (CHECKOUT / "LICENSE").read_bytes()
+    assert texts["NOTICE"] == (CHECKOUT / "NOTICE").read_bytes()
+
+
+def test_the_notice_names_each_vendored_file_with_its_licence() -> None:
+    static = CHECKOUT / "plugins/ferry_airflow/page/static"
+    vendored = {path.name for path in static.iterdir() if ".min." in path.name}
+    notice = (CHECKOUT / "NOTICE").read_text()
+    assert vendored
+    for name in vendored:
+        licence = static / f"{name.partition('.')[0]}.LICENSE"
+        assert licence.is_file()
+        assert name in notice
+        assert licence.name in notice
 
 
 def test_two_lines_make_a_dag_per_flow(airflow: Installation, tmp_path: Path) -> None:

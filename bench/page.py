@@ -29,7 +29,7 @@ from ferry.model import Origin
 from ferry.run.flow.connections import TargetConnection
 from ferry.run.micro_run import MicroRuns
 from ferry.run.plan.options import RunOptions
-from ferry_airflow.home import PASSWORD, USER, LocalHome
+from ferry_airflow.home import USER, LocalHome
 from ferry_airflow.local import guarded, start
 from ferry_airflow.naming import dag_id
 from ferry_airflow.rest import AirflowRest
@@ -136,7 +136,7 @@ def _served(folder: Path, config: Path) -> Iterator[httpx.Client]:
 
 
 def _token(home: LocalHome) -> str:
-    answer = httpx.post(f"{home.url}/auth/token", json={"username": USER, "password": PASSWORD})
+    answer = httpx.post(f"{home.url}/auth/token", json={"username": USER, "password": home.password})
     return str(answer.json()["access_token"])
 
 

@@ -30,7 +30,7 @@ from ferry.dev import ClusterSpec, RunningCluster, guard, up_all
 from ferry.model import Flow
 from ferry_airflow import local
 from ferry_airflow.demo.data import DemoTopic, TopicWriter
-from ferry_airflow.home import PASSWORD, USER
+from ferry_airflow.home import USER, LocalHome
 from ferry_airflow.naming import dag_id
 from ferry_airflow.rest import AirflowRest
 
@@ -99,7 +99,9 @@ def main(arguments: Sequence[str]) -> int:
                 scene.play(page)
                 browser.close()
             if given.keep:
-                print(f"{scene.url}  login {USER}, password {PASSWORD}; interrupt to end it", flush=True)
+                print(
+                    f"{scene.home.url}  login {USER}, password {scene.home.password}; interrupt to end it", flush=True
+                )
                 threading.Event().wait()
     return 0
 
@@ -125,7 +127,7 @@ def _shown(folder: Path) -> Iterator[Scene]:
         airflow = local.start(homes[1], config=config).home
         try:
             with AirflowRest(airflow) as rest:
-                yield Scene(rest=rest, url=airflow.url, clusters=clusters, config=config, producing=tide.is_alive)
+                yield Scene(rest=rest, home=airflow, clusters=clusters, config=config, producing=tide.is_alive)
         finally:
             ended.set()
             tide.join()
@@ -172,13 +174,13 @@ class Scene:
         self,
         *,
         rest: AirflowRest,
-        url: str,
+        home: LocalHome,
         clusters: dict[str, RunningCluster],
         config: Path,
         producing: Callable[[], bool],
     ) -> None:
         self.rest = rest
-        self.url = url
+        self.home = home
         self.clusters = clusters
         self.config = config
         self.producing = producing
@@ -187,7 +189,7 @@ class Scene:
     def play(self, page: Page) -> None:
         """Let runs come while somebody looks, and take the pictures."""
         self.rest.wait_dag(self.dag)
-        _sign_in(page, self.url)
+        _sign_in(page, self.home)
         self.opened(page, f"{HERE}/")
         for dag in (self.dag, dag_id(OTHER)):
             self.rest.pause(dag, paused=False)
@@ -279,13 +281,13 @@ class Scene:
 
     def opened(self, page: Page, path: str) -> Frame:
         """A page of Ferry's in its place within Airflow, once it is drawn."""
-        page.goto(f"{self.url}/plugin/ferry")
+        page.goto(f"{self.home.url}/plugin/ferry")
         found = page.wait_for_selector("iframe")
         frame = found.content_frame() if found else None
         if frame is None:
             raise RuntimeError(f"{path} is in no frame")
         frame.locator("#live").wait_for(state="attached")
-        frame.goto(f"{self.url}{path}")
+        frame.goto(f"{self.home.url}{path}")
         frame.locator("#live").wait_for(state="attached")
         frame.wait_for_function("() => !document.querySelector('[data-waiting]')")
         for figure in frame.locator("figure[data-chart]").all():
@@ -307,10 +309,10 @@ class Scene:
         """The drill's report is a page of its own."""
         page.set_viewport_size({**SIZE, "width": 1100})
         link = self.opened(page, f"{HERE}/reports").locator("a[href*='/report/']").first
-        page.goto(f"{self.url}{link.get_attribute('href')}")
+        page.goto(f"{self.home.url}{link.get_attribute('href')}")
         page.locator("h1").wait_for()
         kept(page, "report-light")
-        page.goto(f"{self.url}/plugin/ferry")  # a report may keep nothing, not even a theme
+        page.goto(f"{self.home.url}/plugin/ferry")  # a report may keep nothing, not even a theme
 
 
 def kept(page: Page, name: str) -> None:
@@ -324,10 +326,10 @@ def kept(page: Page, name: str) -> None:
     print(f"{file.relative_to(ROOT)}: {file.stat().st_size:,} bytes", flush=True)
 
 
-def _sign_in(page: Page, url: str) -> None:
-    page.goto(f"{url}/")
+def _sign_in(page: Page, home: LocalHome) -> None:
+    page.goto(f"{home.url}/")
     page.locator("input[name=username]").fill(USER)
-    page.locator("input[name=password]").fill(PASSWORD)
+    page.locator("input[name=password]").fill(home.password)
     page.locator("input[name=password]").press("Enter")
     page.locator("a[href*='plugin/ferry']").first.wait_for()
 

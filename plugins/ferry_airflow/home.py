@@ -16,11 +16,12 @@ from ferry.dev.spark_archive import FOLDER as ARCHIVE_FOLDER
 from ferry.spark.submit import ARCHIVE_VARIABLE
 
 USER = "admin"
-PASSWORD = "admin"
 STATE_FILE = "ferry.json"
+PASSWORD_FILE = "password"
 SECRET_FILE = "jwt-secret"
 FERNET_FILE = "fernet-key"
 SECRET_BYTES = 32
+PASSWORD_BYTES = 18
 LOCAL_SETTINGS = '''\
 """What each task imports is imported before the scheduler forks: that is five sixths of what a short task takes."""
 
@@ -46,6 +47,8 @@ class LocalHome:
     path: Path
     port: int
     environment: Mapping[str, str] = field(repr=False)
+    password: str = field(repr=False)
+    """That of USER."""
 
     @property
     def url(self) -> str:
@@ -59,18 +62,20 @@ class LocalHome:
 
 
 def prepare(path: Path, *, config: Path | None = None, dags: Path | None = None) -> LocalHome:
-    """Make `path` the home of a local Airflow, or find it again with its port and secret.
+    """Make `path` the home of a local Airflow, or find it again with its port, password and secrets.
 
-    `config` becomes FERRY_CONFIG of all its processes; `dags` is the folder of DAG files, that of the checkout by
-    default. The database is not touched.
+    The home is open to this user alone: it holds the database, logs and keys. `config` becomes FERRY_CONFIG of all
+    its processes; `dags` is the folder of DAG files, that of the checkout by default. The database is not touched.
     """
     path = path.resolve()
     root = Path(__file__).resolve().parents[2]
     (path / "processes").mkdir(parents=True, exist_ok=True)
+    path.chmod(0o700)
     (path / "config").mkdir(exist_ok=True)
     (path / "config" / "airflow_local_settings.py").write_text(LOCAL_SETTINGS)
+    password = _kept(path / PASSWORD_FILE, lambda: secrets.token_urlsafe(PASSWORD_BYTES))
     passwords = path / "passwords.json"
-    passwords.write_text(json.dumps({USER: PASSWORD}))
+    _write_private(passwords, json.dumps({USER: password}))
     port = _port(path / STATE_FILE)
     environment = {
         "AIRFLOW_HOME": str(path),
@@ -80,7 +85,6 @@ def prepare(path: Path, *, config: Path | None = None, dags: Path | None = None)
         "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
         "AIRFLOW__CORE__PARALLELISM": "4",
         "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://{LOOPBACK}:{port}/execution/",
-        "AIRFLOW__CORE__TEST_CONNECTION": "Enabled",
         # Without a key Airflow keeps the passwords of connections in its database as they are.
         "AIRFLOW__CORE__FERNET_KEY": _kept(path / FERNET_FILE, _fernet_key),
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": f"{USER}:admin",
@@ -99,7 +103,7 @@ def prepare(path: Path, *, config: Path | None = None, dags: Path | None = None)
     }
     if config is not None:
         environment["FERRY_CONFIG"] = str(config.resolve())
-    return LocalHome(path=path, port=port, environment=environment)
+    return LocalHome(path=path, port=port, environment=environment, password=password)
 
 
 def _port(state: Path) -> int:
@@ -113,9 +117,15 @@ def _port(state: Path) -> int:
 def _kept(path: Path, make: Callable[[], str]) -> str:
     """The secret in the file, made when there is none."""
     if not path.exists():
-        path.touch(mode=0o600)
-        path.write_text(make())
+        _write_private(path, make())
     return path.read_text()
+
+
+def _write_private(path: Path, text: str) -> None:
+    """Write a file that this user alone may read, also where it was there with other rights."""
+    path.touch(mode=0o600)
+    path.chmod(0o600)
+    path.write_text(text)
 
 
 def _fernet_key() -> str:

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import httpx
 
 from ferry.errors import Unreachable
-from ferry_airflow.home import PASSWORD, USER, LocalHome
+from ferry_airflow.home import USER, LocalHome
 
 POLL_SECONDS = 0.25
 LOCKED_SECONDS = 60.0
@@ -23,10 +23,10 @@ Json = dict[str, Any]
 class AirflowRest:
     """A logged-in client; use as a context manager."""
 
-    def __init__(self, home: LocalHome, password: str = PASSWORD) -> None:
+    def __init__(self, home: LocalHome) -> None:
         """Logs in at once, as USER; Unreachable when the API does not take the login."""
         self._http = httpx.Client(base_url=home.url, timeout=30)
-        answer = self._http.post("/auth/token", json={"username": USER, "password": password})
+        answer = self._http.post("/auth/token", json={"username": USER, "password": home.password})
         if answer.is_error:
             raise Unreachable(f"Airflow at {home.url} refused the login of {USER}: {answer.text[:300]}")
         self._http.headers["Authorization"] = f"Bearer {answer.json()['access_token']}"

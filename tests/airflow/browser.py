@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from playwright.sync_api import Locator, Page, expect
 
-from ferry_airflow.home import PASSWORD, USER, LocalHome
+from ferry_airflow.home import USER, LocalHome
 from tests.browser import chromium
 
 MENU = "//*[normalize-space()='Admin']"
@@ -27,7 +27,7 @@ class Browser:
         found = self.one(f"//input[@name='username'] | {MENU}")
         if found.evaluate("element => element.tagName") == "INPUT":
             found.fill(USER)
-            self.page.locator("input[name=password]").fill(PASSWORD)
+            self.page.locator("input[name=password]").fill(home.password)
             self.page.locator("input[name=password]").press("Enter")
             self.one(MENU)
 

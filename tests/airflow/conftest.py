@@ -224,6 +224,7 @@ def _airflow(
         with pytest.MonkeyPatch.context() as patch:
             for name, value in (planted.environment(folder) | _metrics.environment | PARSED_SELDOM).items():
                 patch.setenv(name, value)
+            patch.setenv("AIRFLOW__CORE__TEST_CONNECTION", "Enabled")
             # Airflow's processes find the callbacks of the tests.
             patch.setenv(
                 "PYTHONPATH", os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)

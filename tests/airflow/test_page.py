@@ -15,7 +15,7 @@ from playwright.sync_api import Frame, Page, expect
 from ferry.clock import wall_ms
 from ferry.decide.ledger.ledger import pauses
 from ferry.run.ledger.access import LedgerAccess
-from ferry_airflow.home import PASSWORD, USER, LocalHome
+from ferry_airflow.home import USER, LocalHome
 from tests.airflow import planted
 from tests.airflow.conftest import Flows
 from tests.browser import chromium
@@ -31,7 +31,7 @@ def sign_in(page: Page, home: LocalHome) -> None:
     """As a person does."""
     page.goto(f"{home.url}/")
     page.locator("input[name=username]").fill(USER)
-    page.locator("input[name=password]").fill(PASSWORD)
+    page.locator("input[name=password]").fill(home.password)
     page.locator("input[name=password]").press("Enter")
     page.locator("a[href*='plugin/ferry']").first.wait_for()
 
@@ -47,7 +47,7 @@ def inside(page: Page) -> Frame:
 
 def as_viewer(home: LocalHome) -> str:
     """A token of somebody who may only look."""
-    answer = httpx.post(f"{home.url}/auth/token", json={"username": USER, "password": PASSWORD})
+    answer = httpx.post(f"{home.url}/auth/token", json={"username": USER, "password": home.password})
     token = answer.json()["access_token"]
     claims: dict[str, Any] = jwt.decode(token, options={"verify_signature": False})
     head = jwt.get_unverified_header(token)

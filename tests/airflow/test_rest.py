@@ -43,7 +43,7 @@ def rest(answers: list[tuple[int, object]], tmp_path: Path) -> Iterator[AirflowR
     server = ThreadingHTTPServer(("127.0.0.1", 0), Api)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
-        with AirflowRest(LocalHome(path=tmp_path, port=server.server_port, environment={})) as client:
+        with AirflowRest(LocalHome(path=tmp_path, port=server.server_port, environment={}, password="p")) as client:
             yield client
     finally:
         server.shutdown()

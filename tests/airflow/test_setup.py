@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import subprocess
 import sys
@@ -85,3 +86,18 @@ def test_setup_may_be_repeated_and_names_what_is_missing(home: Path, config: Pat
     assert missing.code == 2
     assert missing.err.startswith("ferry: Spark connection 'elsewhere' is missing: airflow connections add elsewhere ")
     assert missing.json("error")["error"]["message"] == missing.err[len("ferry: ") : -1]
+
+
+def test_a_local_home_is_closed_to_others_and_has_a_password_of_its_own(tmp_path: Path) -> None:
+    old = tmp_path / "one"
+    old.mkdir(mode=0o755)
+    (old / "passwords.json").write_text('{"admin": "admin"}')
+    one, two = prepare(old), prepare(tmp_path / "two")
+    assert one.password != two.password
+    assert prepare(old).password == one.password
+    assert json.loads((old / "passwords.json").read_text()) == {"admin": one.password}
+    assert old.stat().st_mode & 0o777 == 0o700
+    for name in ("password", "passwords.json", "jwt-secret", "fernet-key"):
+        assert (old / name).stat().st_mode & 0o777 == 0o600, name
+    assert one.password not in repr(one)
+    assert "AIRFLOW__CORE__TEST_CONNECTION" not in one.environment

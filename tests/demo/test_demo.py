@@ -120,7 +120,7 @@ def test_runs_go_on_until_nothing_lags(monkeypatch: pytest.MonkeyPatch, steps: d
 def test_where_airflow_is_is_said_before_its_runs_are_waited_for(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], steps: demo.Demo
 ) -> None:
-    home = LocalHome(path=demo.HOME, port=40123, environment={})
+    home = LocalHome(path=demo.HOME, port=40123, environment={}, password="f0und")
     monkeypatch.setattr(steps, "fill_source", lambda: (None, None, flow(), 0))
     monkeypatch.setattr("ferry_airflow.local.start", lambda *_, **__: SimpleNamespace(home=home))
 
@@ -130,7 +130,7 @@ def test_where_airflow_is_is_said_before_its_runs_are_waited_for(
     monkeypatch.setattr(demo, "AirflowRest", waiting)
     with pytest.raises(Refused, match="it is waited for runs"):
         steps.run()
-    assert "Airflow: http://127.0.0.1:40123  login admin, password admin: open it now" in capsys.readouterr().out
+    assert "Airflow: http://127.0.0.1:40123  login admin, password f0und: open it now" in capsys.readouterr().out
 
 
 def test_a_failed_run_ends_the_demo(monkeypatch: pytest.MonkeyPatch, steps: demo.Demo) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import getpass
-import json
 import subprocess
 from collections.abc import Iterator
 
@@ -54,8 +53,7 @@ def test_a_flow_is_copied_in_cluster_mode_and_its_logins_are_seen_nowhere(
         "fernet": stack.secret("airflow_fernet_key"),
         "spark": stack.secret("spark_defaults").split()[-1],
     }
-    password = json.loads(stack.secret("airflow_passwords"))["admin"]
-    with planted.Watch(hidden) as watch, AirflowRest(stack.airflow, password) as rest:
+    with planted.Watch(hidden) as watch, AirflowRest(stack.airflow) as rest:
         rest.wait_dag(DAG, seconds=120)
         rest.pause(DAG, paused=False)
         run = rest.trigger(DAG)

@@ -8,6 +8,7 @@ Debian's nobody.
 
 from __future__ import annotations
 
+import json
 import os
 import pwd
 import re
@@ -74,7 +75,8 @@ class Stack:
     def airflow(self) -> LocalHome:
         """Where Airflow's API answers."""
         port = int(self.addresses["airflow-api-server:8080"].rpartition(":")[2])
-        return LocalHome(path=self.folder, port=port, environment={})
+        password = json.loads(self.secret("airflow_passwords"))["admin"]
+        return LocalHome(path=self.folder, port=port, environment={}, password=password)
 
     @property
     def flows(self) -> Path:

@@ -33,7 +33,7 @@ from ferry.run.plan.lag import measure_lag
 from ferry_airflow import local
 from ferry_airflow.demo.compare import compare
 from ferry_airflow.demo.data import GROUP, TOPICS, create_topics, fill, group_offsets, let_group_stand
-from ferry_airflow.home import PASSWORD, USER, LocalHome
+from ferry_airflow.home import PASSWORD_FILE, USER, LocalHome
 from ferry_airflow.naming import dag_id
 from ferry_airflow.rest import ENDED, AirflowRest
 from ferry_airflow.tables import MEGABYTE, table
@@ -147,7 +147,8 @@ class Demo:
             source, target, flow, count = self.fill_source()
             self.say("starting Airflow: api-server, scheduler, dag-processor, triggerer")
             airflow = local.start(HOME / "airflow", config=HOME / "ferry.properties").home
-            print(f"    {_address(airflow)}: open it now, there are receipts when the first run has ended", flush=True)
+            login = f"login {USER}, password {airflow.password}"
+            print(f"    {_address(airflow)}  {login}: open it now, there are receipts after the first run", flush=True)
             with AirflowRest(airflow) as rest:
                 self.replicate(rest, flow)
             self.say("comparing both sides with another client (librdkafka, read_committed), record by record")
@@ -223,7 +224,7 @@ class Demo:
 
     def farewell(self, airflow: LocalHome, source: RunningCluster) -> None:
         """Say where the user interface is, and how to stop."""
-        print(f"\n{_address(airflow)}")
+        print(f"\n{_address(airflow)}  login {USER}, password as above (also in {airflow.path / PASSWORD_FILE})")
         if not self.keep:
             print("Stopping everything now; make demo KEEP=1 leaves it running.")
             return
@@ -232,7 +233,7 @@ class Demo:
 
 
 def _address(airflow: LocalHome) -> str:
-    return f"Airflow: {airflow.url}  login {USER}, password {PASSWORD}"
+    return f"Airflow: {airflow.url}"
 
 
 def write_config(source: RunningCluster, target: RunningCluster) -> Path:

@@ -10,21 +10,32 @@ from fastapi import HTTPException, Request, status
 HEADER = "x-ferry-request"
 """A page of another site cannot send it without asking, and nobody answers that it may."""
 _IMPLIED = {"https": ":443", "http": ":80"}
+_LOOPBACK = ("127.0.0.1", "[::1]")
 
 
 def is_of(origin: str, host: str, base_url: str) -> bool:
-    """Whether a page with this origin is one of the server that is called `host`, or has this address; pure.
+    """Whether a page with this origin is one of the server that has the address `base_url`; pure.
 
-    The port that a scheme implies makes no difference: some proxies write it. `null`, of a page that may do nothing,
-    is nobody's.
+    Only a server without such an address is known by `host`, the name that the request was sent to: a foreign name can
+    be made to lead to any address (DNS rebinding), and then both say the foreign name. The names of this machine for
+    itself are one. The port that a scheme implies makes no difference: some proxies write it. `null`, of a page that
+    may do nothing, is never the server's.
     """
     try:
         asked, ours = urlsplit(origin), urlsplit(base_url)
     except ValueError:
         return False
     port = _IMPLIED.get(asked.scheme, "")
-    names = {name.lower().removesuffix(port) for name in (host, ours.netloc)} - {""}
-    return asked.netloc.lower().removesuffix(port) in names
+    name = _plain(ours.netloc or host, port)
+    return name != "" and _plain(asked.netloc, port) == name
+
+
+def _plain(netloc: str, port: str) -> str:
+    """A host with its port, without the implied one, and with one word for this machine."""
+    name, colon, number = netloc.lower().removesuffix(port).rpartition(":")
+    if not number.isdecimal():  # no port, or an address of IPv6 without one
+        name, colon, number = f"{name}{colon}{number}", "", ""
+    return f"{'localhost' if name in _LOOPBACK else name}{colon}{number}"
 
 
 def from_here(request: Request) -> None:

@@ -43,8 +43,8 @@ def feeder() -> Iterator[Feeder]:
 
 def take_in(feeder: Feeder, *parts: SimpleNamespace) -> None:
     """An answer to a request for all its partitions."""
-    offsets = dict.fromkeys(feeder.places, 0)
-    feeder._cluster.loop.run(partial(feeder._take_in, offsets, answer(*parts)))
+    request = feeder._request(dict.fromkeys(feeder.places, 0), 1 << 20)
+    feeder._cluster.loop.run(partial(feeder._take_in, request, answer(*parts)))
 
 
 def test_a_partition_that_is_not_served_keeps_no_other_from_its_batches(feeder: Feeder) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,7 +11,7 @@ import pytest
 from ferry.errors import Retryable
 from ferry.model import RefusalKind, TopicPartition
 from ferry.net.connect import codes
-from ferry.net.connect.cluster import Cluster, event_loop
+from ferry.net.connect.cluster import Cluster, TopicInfo, event_loop
 from ferry.net.fetch.feeder import Feeder, NotServed
 from ferry.net.fetch.lineage import Mark
 from ferry.net.fetch.requests import READ_COMMITTED
@@ -31,6 +31,9 @@ class Brokers(Cluster):
         self.ends: dict[TopicPartition, int] = {}
         self.error: Retryable | None = None
         self.tell(5)
+
+    async def refresh(self, topics: Iterable[str] | None) -> dict[str, TopicInfo]:
+        return self.topics
 
     def tell(self, epoch: int) -> None:
         """What the metadata say."""
@@ -148,9 +151,9 @@ def test_a_hole_at_the_end_is_vouched_for_by_what_lies_behind_it_or_by_the_leade
     intake.marks[OTHER] = Mark(4, 70)
     brokers.ends = {PLACE: 25, OTHER: 70}
     brokers.loop.run(feeder._look_at_logs)
-    offsets = {PLACE: 20}
+    request = feeder._request({PLACE: 20}, 1 << 20)
     behind = answer(part(PLACE, batch(10, 100, 5), end=110))
-    brokers.loop.run(lambda: feeder._take_in(offsets, behind))
+    brokers.loop.run(lambda: feeder._take_in(request, behind))
     assert (PLACE in intake.finished, intake.marks[PLACE]) == (True, Mark(5, 100))
     intake.finish_empty(OTHER, feeder._lineage.epoch(OTHER))
     assert (OTHER in intake.finished, intake.marks[OTHER]) == (True, Mark(5, 100))

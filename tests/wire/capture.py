@@ -168,7 +168,7 @@ def fetch(cluster: RunningCluster, topic: str, isolation: int = READ_UNCOMMITTED
                 request = fetch_request(
                     source, {place: offset}, isolation=isolation, max_bytes=size, partition_bytes=size, max_wait_ms=500
                 )
-                (part,) = fetched(source, {place: offset}, await source.ask(request, source.leader(place)))
+                (part,) = fetched(request, await source.ask(request, source.leader(place)))
                 assert part.error_code == 0
                 answers.append(part)
                 offset, end = list(batches(part.records))[-1].next_offset, part.high_watermark

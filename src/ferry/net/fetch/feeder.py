@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from kafka.protocol.consumer import FetchRequest
+
 from ferry.config.flow.clients import FetchOptions
 from ferry.errors import FerryError, Retryable, Unreachable
 from ferry.model import RefusalKind, TopicPartition
@@ -98,6 +100,7 @@ class Feeder:
 
     async def _fetch(self) -> None:
         """One fetch, as soon as there is room for its answer. Retryable when the broker cannot serve it now."""
+        self._leave_lost()
         if self.node == NO_LEADER:
             raise Retryable("it has no leader")
         unanswered = await self._look_at_logs()
@@ -109,8 +112,10 @@ class Feeder:
     async def _look_at_logs(self) -> frozenset[TopicPartition]:
         """Give up what was cut below what was read of it (KIP-320); the partitions that nobody answered for."""
         looked = await self._lineage.look(self.places)
+        if looked.cut:  # the question goes by the name: it may have been of another topic
+            await self._look_for_lost(looked.cut)
         for place, at in looked.cut.items():
-            if not self._intake.wanted(place):
+            if place not in self.places or not self._intake.wanted(place):
                 continue
             epoch, end = self._intake.marks[place]
             self._intake.fail(
@@ -144,8 +149,9 @@ class Feeder:
     def _has_work(self) -> bool:
         return bool(self.places) and not self._intake.closed
 
-    async def _ask(self, size: int, began: float) -> tuple[Mapping[TopicPartition, int], Any] | None:
-        """A fetch of about `size` bytes, wanted since `began`: its offsets and its answer; None with nothing to do."""
+    async def _ask(self, size: int, began: float) -> tuple[FetchRequest, Any] | None:
+        """A fetch of about `size` bytes, wanted since `began`, and its answer; None with nothing to do."""
+        self._leave_lost()
         if not self._has_work():
             return None
         places = [place for place in self._intake.hungry(self.places) if self._lineage.is_sound(place)]
@@ -153,11 +159,10 @@ class Feeder:
             return None
         self._patience.rest(places, time.monotonic() - began)
         offsets = {place: self._intake.positions[place] for place in places}
-        return offsets, await self._cluster.ask(self._request(offsets, size), self.node)
+        request = self._request(offsets, size)
+        return request, await self._cluster.ask(request, self.node)
 
-    async def _ask_when_admitted(
-        self, throttle: Throttle, size: int, began: float
-    ) -> tuple[Mapping[TopicPartition, int], Any] | None:
+    async def _ask_when_admitted(self, throttle: Throttle, size: int, began: float) -> tuple[FetchRequest, Any] | None:
         """As `_ask`, for as much as the throttle admits."""
         admitted = await throttle.admit(size, self._has_work)
         came = 0
@@ -169,11 +174,12 @@ class Feeder:
         finally:
             throttle.settle(admitted, came)
 
-    def _request(self, offsets: Mapping[TopicPartition, int], size: int) -> Any:
+    def _request(self, offsets: Mapping[TopicPartition, int], size: int) -> FetchRequest:
         needed = self._intake.needed(offsets)
         return fetch_request(
             self._cluster,
             offsets,
+            topic_ids=self._routes.ids(offsets),
             leader_epochs={place: self._lineage.epoch(place) for place in offsets},
             isolation=self._isolation,
             max_bytes=max(needed, min(size, self._options.max_bytes or size)),
@@ -186,14 +192,15 @@ class Feeder:
             rack="" if self._routes.need_leader(offsets) else self._options.rack,
         )
 
-    async def _take_in(self, offsets: Mapping[TopicPartition, int], answer: Any) -> None:
+    async def _take_in(self, request: FetchRequest, answer: Any) -> None:
         """Put what came into the intake, and raise NotServed for partitions that the broker does not serve."""
         if answer.error_code:
             raise Retryable(f"fetch from cluster {self._cluster.alias}: {codes.describe(answer.error_code)}")
-        parts = list(fetched(self._cluster, offsets, answer))
+        parts = list(fetched(request, answer))
+        await self._look_at_names(request, answer, parts)
         memory = Answer(record_bytes(answer))
         nothing_came = not any(part.records for part in parts)
-        first = next(iter(offsets))
+        first = _first(request)
         named: dict[TopicPartition, int] = {}
         trouble: dict[TopicPartition, str] = {}
         doubtful: set[TopicPartition] = set()
@@ -242,6 +249,7 @@ class Feeder:
             listed = await listed_offsets(self._cluster, starts, isolation=READ_UNCOMMITTED)
         except Unreachable as error:  # this broker does not answer; others may
             return dict.fromkeys(doubtful, str(error))
+        self._leave_lost()  # it was asked by the names, and has looked at the metadata
         doubtful = {place for place in doubtful if place in self.places and self._intake.wanted(place)}
         trouble: dict[TopicPartition, str] = {}
         for place in doubtful:
@@ -267,6 +275,7 @@ class Feeder:
             begins, ends = await log_edges(self._cluster, places)
         except Unreachable as error:
             return dict.fromkeys(places, str(error))
+        self._leave_lost()  # they were asked by the names, after a look at the metadata
         failed = begins.failed | ends.failed
         trouble: dict[TopicPartition, str] = {}
         for place in places:
@@ -307,6 +316,21 @@ class Feeder:
         self._move(moved)
         self._intake.wake()
 
+    async def _look_at_names(self, request: FetchRequest, answer: Any, parts: Iterable[FetchedPartition]) -> None:
+        """Leave out what an answer may have of other topics: brokers 2.8 to 3.0 know ids, and fetch by names."""
+        by_name = any(topic.topic for topic in answer.responses)
+        if by_name and any(topic.topic_id for topic in request.topics):
+            await self._look_for_lost(part.place for part in parts)
+
+    async def _look_for_lost(self, places: Iterable[TopicPartition]) -> None:
+        """Leave out those that are not of the plan's topic any more, by the metadata of now."""
+        await self._cluster.refresh({place.topic for place in places})
+        self._leave_lost()
+
+    def _leave_lost(self) -> None:
+        """Leave out what is not the plan's topic any more; it fails."""
+        self._move([place for place in self.places if self._intake.wanted(place) and self._routes.lost(place)])
+
     def _move(self, places: list[TopicPartition]) -> None:
         for place in places:
             del self.places[place]
@@ -339,6 +363,12 @@ class Feeder:
         else:
             return codes.describe(code)
         return None
+
+
+def _first(request: FetchRequest) -> TopicPartition:
+    """The partition from which a broker fills its answer."""
+    topic = request.topics[0]
+    return TopicPartition(topic=topic.topic, partition=topic.partitions[0].partition)
 
 
 class NotServed(Retryable):

@@ -54,7 +54,7 @@ async def _read_on(cluster: Cluster, place: TopicPartition, at: int, end: int, t
     except Retryable:
         await cluster.refresh([place.topic])
         raise
-    for part in fetched(cluster, {place: at}, answer):
+    for part in fetched(request, answer):
         if part.error_code in codes.UNAUTHORIZED:
             raise Refused(f"not allowed to read topic {place.topic} on cluster {cluster.alias}: grant READ on it")
         if part.error_code == codes.OFFSET_OUT_OF_RANGE:

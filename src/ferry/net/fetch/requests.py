@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from kafka.protocol.consumer import FetchRequest
 
@@ -39,6 +40,7 @@ def fetch_request(
     cluster: Cluster,
     offsets: Mapping[TopicPartition, int],
     *,
+    topic_ids: Mapping[str, UUID | None] | None = None,
     leader_epochs: Mapping[TopicPartition, int] | None = None,
     isolation: int,
     max_bytes: int,
@@ -49,11 +51,13 @@ def fetch_request(
 ) -> FetchRequest:
     """A sessionless fetch from one broker; the answer may exceed `max_bytes` by one batch (KIP-74).
 
-    With a `rack` the leader may name a nearer replica instead of answering (KIP-392). A broker that has another leader
+    `topic_ids` (by name) say which topics are meant; by default those that the metadata have now. With a `rack` the
+    leader may name a nearer replica instead of answering (KIP-392). A broker that has another leader
     epoch than `leader_epochs` says refuses the partition (KIP-320).
     """
     part = FetchRequest.FetchTopic.FetchPartition
     epochs = leader_epochs or {}
+    ids = topic_ids or {}
     by_topic: dict[str, list[Any]] = {}
     for place, offset in offsets.items():
         by_topic.setdefault(place.topic, []).append(
@@ -75,7 +79,9 @@ def fetch_request(
         session_id=0,
         session_epoch=-1,
         topics=[
-            FetchRequest.FetchTopic(topic=name, topic_id=cluster.topics[name].topic_id, partitions=parts)
+            FetchRequest.FetchTopic(
+                topic=name, topic_id=ids[name] if name in ids else cluster.topics[name].topic_id, partitions=parts
+            )
             for name, parts in by_topic.items()
         ],
         forgotten_topics_data=[],
@@ -88,9 +94,9 @@ def record_bytes(answer: Any) -> int:
     return sum(len(part.records or b"") for topic in answer.responses for part in topic.partitions)
 
 
-def fetched(cluster: Cluster, offsets: Mapping[TopicPartition, int], answer: Any) -> Iterator[FetchedPartition]:
-    """The partitions of an answer to a request for `offsets`."""
-    names = {cluster.topics[place.topic].topic_id: place.topic for place in offsets if place.topic in cluster.topics}
+def fetched(request: FetchRequest, answer: Any) -> Iterator[FetchedPartition]:
+    """The partitions of an answer to a request; the metadata may know other topics by these names meanwhile."""
+    names = {topic.topic_id: topic.topic for topic in request.topics}
     for topic in answer.responses:
         name = topic.topic or names.get(topic.topic_id, "")
         for part in topic.partitions:

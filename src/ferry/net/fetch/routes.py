@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from uuid import UUID
 
 from ferry.model import RefusalKind, TopicPartition
+from ferry.model.topic_id import topic_id_of
 from ferry.net.connect.cluster import Cluster
 
 NO_LEADER = -1
@@ -16,21 +18,39 @@ class Routes:
     def __init__(self, cluster: Cluster, topic_ids: Mapping[str, str]) -> None:
         """`topic_ids` (may be empty) must be the plan's."""
         self._cluster = cluster
-        self._topic_ids = topic_ids
+        self._topic_ids = {topic: text for topic, text in topic_ids.items() if text}
+        self._gone: set[str] = set()
         self._nearer: dict[TopicPartition, int] = {}
         self._leader_only: set[TopicPartition] = set()  # whose nearer replica has failed
 
+    def begin(self, places: Iterable[TopicPartition]) -> None:
+        """Topics that the plan knows no id of are from now on those that the metadata have."""
+        for topic in {place.topic for place in places} - self._topic_ids.keys():
+            info = self._cluster.topics.get(topic)
+            if info is not None and info.id_text:
+                self._topic_ids[topic] = info.id_text
+
+    def ids(self, places: Iterable[TopicPartition]) -> dict[str, UUID | None]:
+        """The topics to fetch, by name: never the ones that have these names meanwhile. None: brokers have no ids."""
+        texts = {place.topic: self._topic_ids.get(place.topic, "") for place in places}
+        return {topic: topic_id_of(text) if text else None for topic, text in texts.items()}
+
     def lost(self, place: TopicPartition) -> tuple[RefusalKind, str] | None:
-        """Why a partition is not the one of the plan any more; None when it is."""
+        """Why a partition is not the one of the plan any more; None when it is.
+
+        A topic without an id that was seen to be gone stays so: one that has its name later is another one.
+        """
         info = self._cluster.topics.get(place.topic)
         where = f"topic {place.topic} on cluster {self._cluster.alias}"
-        if info is None or place.partition not in info.partitions:
-            why = f"{where} is gone since the plan: if that was meant, leave it out of topics; then run again"
-            return RefusalKind.TOPIC_GONE, why
         planned = self._topic_ids.get(place.topic, "")
-        if planned and info.id_text and planned != info.id_text:
+        if info is None and not planned:
+            self._gone.add(place.topic)
+        if planned and info is not None and info.id_text and planned != info.id_text:
             why = f"{where} was created again since the plan: plan again, and the plan says what can be done"
             return RefusalKind.TOPIC_RECREATED, why
+        if info is None or place.partition not in info.partitions or place.topic in self._gone:
+            why = f"{where} is gone since the plan: if that was meant, leave it out of topics; then run again"
+            return RefusalKind.TOPIC_GONE, why
         return None
 
     def node(self, place: TopicPartition) -> int:

@@ -59,6 +59,7 @@ class SourceReader:
         """Begin to read; to be called once."""
         places = list(self.intake.queues)
         await self._cluster.refresh({place.topic for place in places})
+        self._routes.begin(places)
         self._deal(places)
 
     def close(self) -> None:

@@ -109,7 +109,7 @@ async def _read(cluster: Cluster, waiting: Mapping[TopicPartition, _Window]) -> 
         max_wait_ms=100,
     )
     try:
-        parts = list(fetched(cluster, offsets, await cluster.ask(request, leader)))
+        parts = list(fetched(request, await cluster.ask(request, leader)))
     except Retryable:
         await cluster.refresh({place.topic for place in offsets})
         raise

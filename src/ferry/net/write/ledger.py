@@ -315,7 +315,7 @@ class LedgerTopic:
         except Retryable:
             await self.cluster.refresh([self.place.topic])
             raise
-        for part in fetched(self.cluster, {self.place: at}, answer):
+        for part in fetched(request, answer):
             if part.error_code == codes.OFFSET_OUT_OF_RANGE:
                 raise Retryable(f"ledger {self.place.topic}: the new leader does not yet show offset {at}")
             if part.error_code in codes.UNAUTHORIZED:

@@ -113,7 +113,7 @@ async def _read(target: Cluster, at: Mapping[TopicPartition, int]) -> list[Fetch
         max_wait_ms=200,
     )
     try:
-        parts = list(fetched(target, offsets, await target.ask(request, leader)))
+        parts = list(fetched(request, await target.ask(request, leader)))
     except Retryable as error:
         await target.refresh({place.topic for place in offsets})
         raise _Unread(str(error), offsets) from error

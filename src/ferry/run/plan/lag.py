@@ -110,7 +110,7 @@ async def first_timestamps(cluster: Cluster, offsets: Mapping[TopicPartition, in
                 partition_bytes=partition_bytes,
                 max_wait_ms=0,
             )
-            for answer in fetched(cluster, part, await cluster.ask(request, node)):
+            for answer in fetched(request, await cluster.ask(request, node)):
                 moved = moved or answer.error_code in codes.LEADER_MOVED
                 if answer.error_code or not answer.records:
                     continue

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import errno
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -13,9 +15,12 @@ from typing import Any
 import pytest
 
 from ferry.errors import BadInput
-from ferry.model import TopicPartition
+from ferry.model import Codec, TopicPartition
 from ferry.net.fetch.committed import ReadRecord
 from ferry.run.switch import stranded
+from ferry.wire.batch import batches
+from tests.wire.hostile import packed, raw_batch, record
+from tests.wire.readers import read_as_committed
 
 PLACE = TopicPartition(topic="orders", partition=0)
 WRITTEN = 3
@@ -25,7 +30,9 @@ WRITTEN = 3
 def records(monkeypatch: pytest.MonkeyPatch) -> None:
     """A partition that has a record at every offset; nobody fetches it."""
 
-    async def read(_: object, __: TopicPartition, start: int, end: int, take: Callable[[ReadRecord], None]) -> None:
+    async def read(
+        _: object, __: TopicPartition, start: int, end: int, take: Callable[[ReadRecord], None], ___: object
+    ) -> None:
         for offset in range(start, end):
             take(ReadRecord(offset=offset, timestamp_ms=1, key=None, value=b"v", headers=()))
 
@@ -72,3 +79,36 @@ def test_a_disk_that_does_not_take_it_is_told_and_the_file_is_not_there(
 def test_nothing_left_leaves_no_file(tmp_path: Path) -> None:
     assert exported(tmp_path / "stranded.jsonl", 0) == ([], "")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_cannot_be_opened_is_in_the_file_as_bytes_and_blocks_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A header name that is not text, a damaged batch, a bomb: the file has all of them."""
+    bomb = packed(Codec.ZSTD, record(0, b"k", bytes(80 << 20)), base=3)
+    good = packed(Codec.SNAPPY, record(0, b"k", b"v", [(b"\xff", b"1"), (b"name", None)]), base=1)
+    (damaged,) = batches(raw_batch(b"\x1f\x8b\x08", codec=Codec.GZIP, base=2))
+    flipped = bytearray(good.data)
+    flipped[-1] ^= 1
+    (rotten,) = batches(bytes(flipped))
+    records, unopened = read_as_committed([good, damaged, bomb, rotten])
+    assert [one.offset for one in unopened] == [2, 3, 1]
+
+    async def read(*arguments: Any) -> None:
+        *_, take, keep = arguments
+        for one in records:
+            take(one)
+        for batch in unopened[:2]:
+            keep(batch)
+
+    monkeypatch.setattr(stranded, "read_committed", read)
+    path = tmp_path / "stranded.jsonl"
+    connections: Any = SimpleNamespace(target=None)
+    rows, _ = asyncio.run(stranded._exported(connections, {PLACE: [(1, 2), (2, 4)]}, path, {PLACE: 4}))
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert lines[0]["headers"] == [{"name_base64": "/w==", "value": "1"}, {"name": "name", "value": None}]
+    found = [line for line in lines if "batch_base64" in line]
+    assert [base64.b64decode(line["batch_base64"]) for line in found] == [bytes(damaged.data), bytes(bomb.data)]
+    assert [(line["offset"], line["end"], bool(line["why"])) for line in found] == [(2, 3, True), (3, 4, True)]
+    (row,) = rows
+    assert (row["start"], row["end"], row["records"], row["unopened"]) == (1, 4, 2, 2)

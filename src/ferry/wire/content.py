@@ -13,6 +13,9 @@ from ferry.wire.legacy import messages
 from ferry.wire.renumber import HIGHEST, LOWEST
 from ferry.wire.varints import read_signed
 
+MOST_DECOMPRESSED = 64 << 20
+"""Bytes of one batch that are held decompressed, where records are read one by one."""
+
 _TRANSACTIONAL = 0x10
 _memcmp = ctypes.CDLL(None).memcmp
 _memcmp.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)

@@ -6,68 +6,79 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kafka.record.default_records import DefaultRecordBatch
-
 from ferry.errors import Corrupt
 from ferry.model import TopicPartition
 from ferry.net.connect.cluster import Cluster
 from ferry.net.fetch.one_partition import read_batches
 from ferry.net.fetch.requests import READ_COMMITTED
 from ferry.wire.aborted import AbortedTransactions
-from ferry.wire.batch import MAGIC, Batch
-from ferry.wire.content import contents
-
-_MOST_BYTES = 256 << 20
-"""What a batch may take decompressed."""
+from ferry.wire.batch import Batch, check
+from ferry.wire.codecs import Malformed, TooLong
+from ferry.wire.content import MOST_DECOMPRESSED, contents
+from ferry.wire.headers import Header, parse_headers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadRecord:
-    """One record; the timestamp is ms, -1 where it has none."""
+    """One record; the timestamp is ms, -1 where it has none. Names of headers are bytes: not all are UTF-8."""
 
     offset: int
     timestamp_ms: int
     key: bytes | None
     value: bytes | None
-    headers: tuple[tuple[str, bytes | None], ...]
+    headers: tuple[Header, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnopenedBatch:
+    """A batch that cannot be read to its end, as it lies in the log, and why, in a sentence.
+
+    It covers the offsets `[offset, end)` by its header. Records before the damage were handed over.
+    """
+
+    offset: int
+    end: int
+    data: bytes
+    why: str
 
 
 async def read_committed(
-    cluster: Cluster, place: TopicPartition, start: int, end: int, take: Callable[[ReadRecord], None]
+    cluster: Cluster,
+    place: TopicPartition,
+    start: int,
+    end: int,
+    take: Callable[[ReadRecord], None],
+    unopened: Callable[[UnopenedBatch], None],
 ) -> None:
     """Hand over the committed records of `[start, end)` in order; `end` must not lie behind the last stable offset.
 
-    Raises as `read_batches`.
+    `unopened` takes the batches that are damaged, or larger decompressed than what may be held. Raises as
+    `read_batches`.
     """
     aborted = AbortedTransactions()
 
     def judge(found: Sequence[Batch], part: Any) -> None:
         aborted.learn(part.aborted)
         for batch in found:
-            if not aborted.leaves_out(batch):
-                for record in _records(batch, place):
-                    if start <= record.offset < end:
-                        take(record)
+            if aborted.leaves_out(batch):
+                continue
+            try:
+                check(batch, place.topic, place.partition)
+                for one in contents(batch, MOST_DECOMPRESSED):
+                    if start <= one.offset < end:
+                        headers = tuple(parse_headers(one.headers))
+                        take(
+                            ReadRecord(
+                                offset=one.offset,
+                                timestamp_ms=one.timestamp,
+                                key=one.key,
+                                value=one.value,
+                                headers=headers,
+                            )
+                        )
+            except (Corrupt, Malformed, TooLong) as error:
+                why = f"the batch at offset {batch.base_offset} of {place} cannot be read: {error}"
+                first, after = batch.base_offset, batch.next_offset
+                unopened(UnopenedBatch(offset=first, end=after, data=bytes(batch.data), why=why))
 
     await read_batches(cluster, place, start, end, judge, isolation=READ_COMMITTED)
-
-
-def _records(batch: Batch, place: TopicPartition) -> list[ReadRecord]:
-    try:
-        if batch.magic == MAGIC:
-            return [
-                ReadRecord(
-                    offset=one.offset,
-                    timestamp_ms=-1 if one.timestamp is None else one.timestamp,
-                    key=one.key,
-                    value=one.value,
-                    headers=tuple(one.headers),
-                )
-                for one in DefaultRecordBatch(bytes(batch.data))
-            ]
-        return [
-            ReadRecord(offset=one.offset, timestamp_ms=one.timestamp, key=one.key, value=one.value, headers=())
-            for one in contents(batch, _MOST_BYTES)
-        ]
-    except (ValueError, IndexError) as error:
-        raise Corrupt(f"the batch at offset {batch.base_offset} of {place} cannot be read: {error}") from error

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ferry.errors import Refused
+from ferry.errors import Corrupt, Refused
 from ferry.model import LedgerRecord, TopicPartition
 from ferry.net.connect.cluster import Cluster
 from ferry.net.fetch.offsets import EARLIEST, LATEST, list_offsets
 from ferry.net.fetch.one_partition import read_batches
 from ferry.net.fetch.requests import READ_UNCOMMITTED
 from ferry.wire.batch import Batch
+from ferry.wire.codecs import Malformed, TooLong
 from ferry.wire.resolve import Resolver
 
 
@@ -30,7 +31,7 @@ async def read_topic(
     """Partition and record of all that a topic holds by now (from `start` on), in the order of each partition.
 
     What an open transaction wrote has the fate OPEN. None when the cluster does not show such a topic; raises Refused
-    when it may not be read, Unreachable when a partition has no leader.
+    when it may not be read, Unreachable when a partition has no leader, Corrupt for a batch that cannot be opened.
     """
     ends = await topic_ends(cluster, topic)
     if ends is None:
@@ -55,7 +56,13 @@ async def _read(cluster: Cluster, place: TopicPartition, start: int, end: int) -
 
     def feed(found: Sequence[Batch], _: Any) -> None:
         for batch in found:
-            resolver.feed(batch)
+            try:
+                resolver.feed(batch)
+            except (Malformed, TooLong) as error:
+                raise Corrupt(
+                    f"the batch at offset {batch.base_offset} of {place} on cluster {cluster.alias} cannot be read: "
+                    f"{error}; look at who else writes to this topic"
+                ) from error
 
     await read_batches(cluster, place, start, end, feed, isolation=READ_UNCOMMITTED)
     return list(resolver.records())

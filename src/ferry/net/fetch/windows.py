@@ -13,11 +13,14 @@ from ferry.net.connect.cluster import Cluster
 from ferry.net.fetch.requests import READ_COMMITTED, FetchedPartition, fetch_request, fetched
 from ferry.wire.aborted import AbortedTransactions
 from ferry.wire.batch import batches
+from ferry.wire.codecs import Malformed, TooLong
 from ferry.wire.records import record_digests
 
 _AT_ONCE = 64
 """Partitions per request, at most."""
 _PARTITION_BYTES = 1 << 20
+_MOST_DECOMPRESSED = 16 << 20
+"""Of one batch; copies are only compared here, and a comparison may be left out."""
 _ALL_BYTES = 32 << 20
 
 
@@ -26,7 +29,8 @@ async def read_windows(
 ) -> dict[TopicPartition, list[Content]]:
     """The records in each `[low, high)`, as far as they are committed, ascending.
 
-    A partition that cannot be read is left out: nobody leads it, its records were deleted, or this login may not.
+    A partition that cannot be read is left out: it has no leader, its records were deleted, this login may not, or a
+    batch is damaged or too large to be opened here.
     """
     reading = {place: _Window(low, high) for place, (low, high) in windows.items() if low < high}
     found: dict[TopicPartition, list[Content]] = {place: [] for place in windows.keys() - reading.keys()}
@@ -40,9 +44,14 @@ async def read_windows(
             continue
         for part in parts:
             window = waiting[part.place]
+            try:
+                is_done = not part.error_code and window.take(part, alone=part.place == first)
+            except (Malformed, TooLong):
+                del waiting[part.place]
+                continue
             if part.error_code:
                 del waiting[part.place]
-            elif window.take(part, alone=part.place == first):
+            elif is_done:
                 found[part.place] = window.records
                 del waiting[part.place]
     return found
@@ -61,6 +70,7 @@ class _Window:
         """Take an answer in; whether there is nothing more to read.
 
         An answer without records ends it where the partition was the first of its request (`alone`): there is no more.
+        Raises Malformed and TooLong.
         """
         self._aborted.learn(part.aborted)
         before = self.at
@@ -72,11 +82,13 @@ class _Window:
             self.at = batch.next_offset
             if self._aborted.leaves_out(batch):
                 continue
-            self.records += [
-                Content(offset=offset, timestamp_ms=time, digest=digest, leader_epoch=batch.leader_epoch)
-                for offset, time, digest in record_digests(batch)
-                if self._low <= offset < self._high
-            ]
+            for offset, time, digest in record_digests(batch, _MOST_DECOMPRESSED):
+                if self._low <= offset < self._high:
+                    if self.records and offset <= self.records[-1].offset:
+                        raise Malformed(f"record {offset} does not follow record {self.records[-1].offset}")
+                    self.records.append(
+                        Content(offset=offset, timestamp_ms=time, digest=digest, leader_epoch=batch.leader_epoch)
+                    )
         return self.at >= self._high or (alone and self.at == before)
 
 

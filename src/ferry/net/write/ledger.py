@@ -19,6 +19,7 @@ from ferry.net.fetch.requests import READ_UNCOMMITTED, fetch_request, fetched
 from ferry.net.write.appending import BATCH_BYTES, Appender, below_limit
 from ferry.net.write.transaction import PartitionsRefused, Transaction
 from ferry.wire.batch import Batch, batches
+from ferry.wire.codecs import Malformed, TooLong
 from ferry.wire.records import ProducerIdentity, build_batch, open_batch
 from ferry.wire.resolve import Resolver
 
@@ -29,6 +30,15 @@ _NEAR_BYTES = 128 << 10  # what one fetch of single records brings
 def ledger_topic(source_alias: str) -> str:
     """Name of the ledger of all flows that come from one source: `ferry-ledger.{source}.internal`."""
     return f"ferry-ledger.{source_alias}.internal"
+
+
+def unreadable(topic: str, offset: int, why: Exception) -> str:
+    """That a batch of a ledger cannot be opened, with the remedy."""
+    return (
+        f"the batch at offset {offset} of ledger {topic} cannot be read: {why}; Ferry did not write it: take WRITE on "
+        "the ledger away from others (ferry readiness names them), delete the ledger topic, and write it again from "
+        "its last export (ferry ledger rebuild)"
+    )
 
 
 class LedgerTopic:
@@ -331,7 +341,10 @@ class LedgerTopic:
                 if batch.base_offset >= end:
                     break
                 if batch.next_offset > at:
-                    feed(batch)
+                    try:
+                        feed(batch)
+                    except (Malformed, TooLong) as error:
+                        raise BadInput(unreadable(self.place.topic, batch.base_offset, error)) from error
                     at = batch.next_offset
             if not part.records and part.high_watermark >= end:
                 at = end  # compaction left nothing between here and the end

@@ -1,7 +1,8 @@
 """Records that a switch left on the old primary: produced there, never copied. Counted, and written to a file.
 
-Each is a JSON object a line: topic, partition, offset, timestamp, key, value and headers; what is no UTF-8 text stands
-in base64 under `key_base64`, `value_base64`.
+Each is a JSON object a line: topic, partition, offset, timestamp, key, value and headers. What is no UTF-8 text is in
+base64, under `key_base64`, `value_base64`, `name_base64`. A batch that cannot be opened is a line of its own, with its
+bytes as they lie in the log under `batch_base64`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +26,7 @@ from ferry.errors import BadInput, Refused
 from ferry.files import sync_folder
 from ferry.model import Range, TopicPartition
 from ferry.model.switch import Evidence, Step, SwitchState
-from ferry.net.fetch.committed import ReadRecord, read_committed
+from ferry.net.fetch.committed import ReadRecord, UnopenedBatch, read_committed
 from ferry.net.fetch.offsets import EARLIEST, LATEST, listed_offsets
 from ferry.net.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED
 from ferry.run.copy.kafka_port import transactional_id
@@ -76,11 +78,21 @@ def export_stranded(sides: Sides, state: SwitchState, *, patience_s: float) -> E
             return *await _exported(connections, parts, path, ends), ends
 
         found, digest, ends = connections.run(work)
-    records = sum(row["records"] for row in found)
-    where = f", written to {path}" if records else ""
+    records, unopened = (sum(row[name] for row in found) for name in ("records", "unopened"))
+    where = f", written to {path}" if found else ""
+    if unopened:
+        where += (
+            f"; {unopened} batches could not be opened, their bytes are in the file (batch_base64, with why): how many "
+            "records they hold is not known"
+        )
     return Evidence(
         sentence=f"{records} records of {len(found)} partitions were left on {sides.new}, and never copied{where}",
-        facts={"records": records, "file": str(path.absolute()) if records else None, "sha256": digest},
+        facts={
+            "records": records,
+            "unopened": unopened,
+            "file": str(path.absolute()) if found else None,
+            "sha256": digest,
+        },
         rows=(*found, *_rest(found, ends)),
     )
 
@@ -89,7 +101,7 @@ def _rest(found: Iterable[Mapping[str, Any]], ends: Mapping[TopicPartition, int]
     """Rows of the partitions in which nothing was left: up to where they were looked through."""
     left = {TopicPartition(topic=row["topic"], partition=row["partition"]) for row in found}
     return [
-        {"topic": place.topic, "partition": place.partition, "start": end, "end": end, "records": 0, "looked_to": end}
+        {**_place(place), "start": end, "end": end, "records": 0, "unopened": 0, "looked_to": end}
         for place, end in sorted(ends.items())
         if place not in left
     ]
@@ -199,28 +211,17 @@ async def _exported(
     try:
         draft.touch(mode=0o600)  # it holds keys and values
         with draft.open("wb") as file:
+
+            def write(body: Mapping[str, Any]) -> None:
+                line = json.dumps(body, ensure_ascii=False).encode() + b"\n"
+                digest.update(line)
+                file.write(line)
+
             for place, left in sorted(parts.items()):
-                offsets: list[int] = []
-
-                def take(record: ReadRecord, place: TopicPartition = place, offsets: list[int] = offsets) -> None:
-                    line = json.dumps(record_json(place, record), ensure_ascii=False).encode() + b"\n"
-                    digest.update(line)
-                    file.write(line)
-                    offsets.append(record.offset)
-
+                found = _Found(place=place, write=write)
                 for start, end in left:
-                    await read_committed(connections.target, place, start, end, take)
-                if offsets:
-                    rows.append(
-                        {
-                            "topic": place.topic,
-                            "partition": place.partition,
-                            "start": offsets[0],
-                            "end": offsets[-1] + 1,
-                            "records": len(offsets),
-                            "looked_to": ends[place],
-                        }
-                    )
+                    await read_committed(connections.target, place, start, end, found.take, found.keep)
+                rows += found.rows(looked_to=ends[place])
             file.flush()
             os.fsync(file.fileno())
         if rows:
@@ -233,16 +234,60 @@ async def _exported(
     return rows, digest.hexdigest() if rows else ""
 
 
+@dataclass(slots=True, kw_only=True)
+class _Found:
+    """What was left in one partition, written a line each."""
+
+    place: TopicPartition
+    write: Callable[[Mapping[str, Any]], None]
+    _start: int | None = None
+    _end: int = 0
+    _records: int = 0
+    _unopened: set[int] = field(default_factory=set)
+
+    def take(self, record: ReadRecord) -> None:
+        self.write(record_json(self.place, record))
+        self._records += 1
+        self._reach(record.offset, record.offset + 1)
+
+    def keep(self, batch: UnopenedBatch) -> None:
+        """Write a batch once: it lies in two ranges where records between came from the other cluster."""
+        if batch.offset not in self._unopened:
+            self.write(unopened_json(self.place, batch))
+            self._unopened.add(batch.offset)
+            self._reach(batch.offset, batch.end)
+
+    def _reach(self, start: int, end: int) -> None:
+        self._start = start if self._start is None else min(self._start, start)
+        self._end = max(self._end, end)
+
+    def rows(self, *, looked_to: int) -> list[dict[str, Any]]:
+        """A row of the evidence; none where nothing was left."""
+        if self._start is None:
+            return []
+        counts = {"records": self._records, "unopened": len(self._unopened)}
+        return [{**_place(self.place), "start": self._start, "end": self._end, **counts, "looked_to": looked_to}]
+
+
+def _place(place: TopicPartition) -> dict[str, Any]:
+    return {"topic": place.topic, "partition": place.partition}
+
+
+def unopened_json(place: TopicPartition, batch: UnopenedBatch) -> dict[str, Any]:
+    """A batch that cannot be opened as a line of the file."""
+    data = base64.b64encode(batch.data).decode()
+    return {**_place(place), "offset": batch.offset, "end": batch.end, "batch_base64": data, "why": batch.why}
+
+
 def record_json(place: TopicPartition, record: ReadRecord) -> dict[str, Any]:
     """A record as a line of the file."""
     return {
-        "topic": place.topic,
-        "partition": place.partition,
+        **_place(place),
         "offset": record.offset,
         "timestamp_ms": record.timestamp_ms,
         **_field("key", record.key),
         **_field("value", record.value),
-        "headers": [{"name": name, **_field("value", value)} for name, value in record.headers],
+        "headers": [{**_field("name", name), **_field("value", value)} for name, value in record.headers],
     }
 
 

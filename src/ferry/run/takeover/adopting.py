@@ -20,7 +20,7 @@ from ferry.decide.takeover.adoption import Left, Pair, Takeover, Verdict, adopti
 from ferry.decide.takeover.connect_offsets import connector_offsets
 from ferry.decide.takeover.seam import NOT_LOOKED_AT, Ends, Seam, SeamState, seam
 from ferry.decide.takeover.wanted import refuse_unknown_topics
-from ferry.errors import BadInput, Refused
+from ferry.errors import BadInput, Corrupt, Refused
 from ferry.model import Fate, OpenedRun, Origin, Plan, Predecessor, Range, TopicPartition
 from ferry.net.connect.cluster import Cluster
 from ferry.net.fetch.offsets import EARLIEST, LATEST, group_offsets, listed_offsets
@@ -126,7 +126,7 @@ async def _offset_syncs(planner: Planner) -> tuple[dict[TopicPartition, tuple[Pa
         topic = flow.policy.offset_syncs_topic(other)
         try:
             pairs = await _pairs_of(cluster, topic)
-        except (BadInput, Refused) as error:
+        except (BadInput, Corrupt, Refused) as error:
             notes.append(f"offset syncs of {topic} on cluster {cluster.alias} are left aside: {error}")
             continue
         for place, ones in pairs.items():

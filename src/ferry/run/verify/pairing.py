@@ -19,11 +19,9 @@ from ferry.model import Content, NotCompared, NotComparedKind, Range, RefusalKin
 from ferry.net.fetch.intake import Intake, ReadFailure
 from ferry.wire.batch import MAGIC, Batch, check
 from ferry.wire.codecs import Malformed, TooLong
-from ferry.wire.content import contents, same_bytes
+from ferry.wire.content import MOST_DECOMPRESSED, contents, same_bytes
 
 SOURCE, TARGET = 0, 1
-MOST_DECOMPRESSED = 64 << 20
-"""Bytes of one batch that are held decompressed."""
 
 _WHY = {
     RefusalKind.RETENTION_PASSED: "its records were deleted meanwhile: verify again",

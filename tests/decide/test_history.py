@@ -5,13 +5,15 @@ from dataclasses import replace
 import pytest
 
 from ferry.decide.ledger.checkpoint_codec import checkpoint_record
-from ferry.decide.ledger.history import PastState, holders, past_runs
-from ferry.decide.ledger.ledger import fold
+from ferry.decide.ledger.history import Forgotten, PastState, holders, named_run, past_run, past_runs
+from ferry.decide.ledger.ledger import fold, fold_on
 from ferry.decide.ledger.plan_codec import plan_records
 from ferry.decide.ledger.receipt_codec import receipt_records
 from ferry.decide.ledger.run_codec import outcome_record, run_record
+from ferry.decide.ledger.runs import outlived
+from ferry.decide.ledger.summary import rolled_up
 from ferry.decide.ledger.verified_codec import run_verified_record
-from ferry.model import GroupOutcome, Left, Record, RunVerified, Segment, VerifyMode, Why
+from ferry.model import GroupOutcome, Left, OpenedRun, Record, RunVerified, Segment, VerifyMode, Why
 from tests.decide.values import LANE, PLAN, RECEIPT, lying, piece, refusal, run_of
 
 OPENED = run_record(run_of("run-1"))  # at offset 0
@@ -59,6 +61,26 @@ DIFFERS = RunVerified(
     seconds=1.0,
     not_compared=("-",),
 )
+
+
+def test_a_run_that_was_let_go_is_known_by_its_receipts_and_not_as_one_that_copied_nothing() -> None:
+    before = fold(lying(OPENED, *PLANNED, *COPIED, ENDED, NEWER), 99)
+    (opened,) = [run for run in before.runs if run.record.run == "run-1"]
+    third = plan_records(replace(PLAN, run="run-3", generation=99, slices=(piece(end=40),)))
+    later = fold_on(before, lying(run_record(run_of("run-3")), *third, run_record(run_of("run-4")), first=99), 110)
+    view = fold_on(later, lying(*outlived(later, LANE, 1), first=110), 200)
+    for found in (past_run(view, opened), named_run(view, LANE, "run-1")):
+        assert isinstance(found, Forgotten)
+        assert (found.run, len(found.receipts), found.records, found.bytes) == ("run-1", 1, 40, 4000)
+    assert [run.opened.record.run for run in past_runs(view, LANE, 9)] == ["run-2", "run-3", "run-4"]
+    assert named_run(view, LANE, "run-9") is None
+    assert named_run(before, LANE, "run-1") == past_run(before, opened) != found
+
+
+def test_a_plan_that_a_view_was_not_given_is_not_taken_for_one_that_was_never_sealed() -> None:
+    view = rolled_up(fold(lying(OPENED, *PLANNED), 99))
+    with pytest.raises(LookupError):
+        past_runs(view, LANE, 1)
 
 
 @pytest.mark.parametrize(

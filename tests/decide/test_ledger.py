@@ -1,13 +1,15 @@
 """What the ledger says once its records are folded, and what stands against a commit."""
 
+import json
 from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ferry.decide.ledger.checkpoint_codec import checkpoint_record
 from ferry.decide.ledger.codec import claim_record, encode, pause_record, resume_record
-from ferry.decide.ledger.ledger import LedgerView, claims, fold, intruder, pauses
+from ferry.decide.ledger.ledger import UNREAD, LedgerView, claims, fold, fold_on, intruder, pauses
 from ferry.decide.ledger.plan_codec import plan_records
 from ferry.decide.ledger.receipt_codec import receipt_records
 from ferry.decide.ledger.receipts import lane_ends, last_receipts, open_receipts, receipts
@@ -22,9 +24,10 @@ from ferry.decide.ledger.runs import (
     slots_to_fence,
     superseded_by,
 )
+from ferry.decide.ledger.summary import rolled_up
 from ferry.errors import BadInput
-from ferry.model import Attempt, Fate, LedgerRecord, Origin, Pause, Record
-from tests.decide.values import FLOW, LANE, PLAN, RECEIPT, lying, place, refusal, run_of
+from ferry.model import Attempt, Fate, GroupOutcome, LedgerRecord, Origin, Pause, Plan, Record
+from tests.decide.values import FLOW, LANE, PLAN, RECEIPT, lying, piece, place, refusal, run_of
 
 
 def view_of(*records: Record | tuple[Record, Fate]) -> LedgerView:
@@ -106,11 +109,11 @@ def test_all_slots_that_any_run_of_the_lane_ever_had_are_fenced(records: list[Re
 
 
 def test_runs_beyond_the_newest_leave_nothing_but_their_receipts() -> None:
-    old, kept = replace(PLAN, run="r1"), replace(PLAN, run="r2")
+    old, kept = (replace(PLAN, run=name, generation=at, slices=(piece(),)) for name, at in (("r1", 0), ("r2", 7)))
     view = view_of(
         run_record(run_of("r1")), *plan_records(old), *receipt_records(replace(RECEIPT, run="r1")),
         outcome_record(LANE, "r1", [], []), run_record(run_of("r1", lane="drill")),
-        run_record(run_of("r2")), *plan_records(kept),
+        run_record(run_of("r2")), *plan_records(kept), run_record(run_of("r3")),
     )  # fmt: skip
     gone = outlived(view, LANE, 1)
     assert {record.value for record in gone} == {None}
@@ -122,8 +125,69 @@ def test_runs_beyond_the_newest_leave_nothing_but_their_receipts() -> None:
         '["run"',
         '["plan"',
         '["plan"',
+        '["run"',
     ]
     assert outlived(view, LANE, 2) == []
+
+
+IDLE = replace(PLAN, caught_up=3)
+BUSY = replace(PLAN, refusals=(refusal(),))
+
+
+def runs_of(*plans: Plan | None, first: int = 0) -> list[Record]:
+    """A run with each plan (None: it has none), by their numbers."""
+    records: list[Record] = []
+    for number, plan in enumerate(plans, first):
+        generation, name = len(records), f"r{number}"
+        records.append(run_record(run_of(name)))
+        if plan is not None:
+            records += plan_records(replace(plan, run=name, generation=generation))
+    return records
+
+
+def kept_of(view: LedgerView, keep: int) -> set[str]:
+    gone = {json.loads(record.key)[2] for record in outlived(view, LANE, keep)}
+    return {run.record.run for run in view.runs} - gone
+
+
+@pytest.mark.parametrize("short", [False, True])
+@pytest.mark.parametrize(
+    ("plans", "kept"),
+    [
+        ([BUSY, *[IDLE] * 5], {0, 3, 4, 5}),
+        ([BUSY, *[None] * 5], {0, 3, 4, 5}),  # planned in vain
+        ([IDLE, *[BUSY] * 5], {0, 3, 4, 5}),
+        ([BUSY, IDLE, BUSY, IDLE, BUSY, IDLE], {1, 2, 3, 4, 5}),
+        ([IDLE, IDLE, IDLE, IDLE], {1, 2, 3}),
+        ([replace(PLAN, notes=("adopted",)), *[IDLE] * 5], {0, 3, 4, 5}),  # its note says what it did
+        ([replace(IDLE, notes=("recurring",)), *[IDLE] * 5], {3, 4, 5}),
+    ],
+)
+def test_idle_runs_push_out_none_that_did_something(plans: list[Plan | None], kept: set[int], short: bool) -> None:
+    view = view_of(*runs_of(*plans))
+    view = rolled_up(view) if short else view
+    assert kept_of(view, 2) == {f"r{number}" for number in kept}
+
+
+def test_a_run_that_wrote_groups_did_something() -> None:
+    moved = GroupOutcome(groups=1, offsets=2, unchanged=0, left=(), inexact={})
+    view = view_of(*runs_of(*[IDLE] * 5), checkpoint_record(LANE, "r0", moved))
+    assert kept_of(view, 2) == {"r0", "r2", "r3", "r4"}
+    view = view_of(*runs_of(*[IDLE] * 5), checkpoint_record(LANE, "r0", replace(moved, offsets=0)))
+    assert kept_of(view, 2) == {"r2", "r3", "r4"}
+
+
+def test_a_ledger_of_idle_runs_does_not_grow() -> None:
+    view, sizes = UNREAD, []
+    for number in range(30):
+        generation = view.end
+        records = [run_record(run_of(f"r{number}"))]
+        records += plan_records(replace(IDLE, run=f"r{number}", generation=generation))
+        view = fold_on(view, lying(*records, first=view.end), view.end + len(records))
+        gone = outlived(view, LANE, 3)
+        view = fold_on(view, lying(*gone, first=view.end), view.end + len(gone))
+        sizes.append(len(view.by_key))
+    assert set(sizes[4:]) == {12}
 
 
 # Receipts

@@ -78,7 +78,7 @@ def test_one_of_so_many_runs_is_due(
 
 
 def test_the_record_goes_with_its_run() -> None:
-    view = fold(lying(*FIRST, *copying("r2")), 99)
+    view = fold(lying(*FIRST, *copying("r2"), *copying("r3")), 99)
     assert b'["verified","live","r1"]' in [record.key for record in outlived(view, LANE, 1)]
 
 

@@ -147,9 +147,9 @@ def test_a_summary_keeps_positions_and_rules_and_leaves_the_receipts_where_they_
 def test_receipts_go_with_their_run_and_positions_stay() -> None:
     runs = [
         run_record(RunRecord(flow=FLOW, lane=LANE, run=name, slots=1, config_digest="", started_ms=0, origin=LOCAL))
-        for name in ("r1", "r2")
+        for name in ("r1", "r2", "r3")
     ]
-    view = committed(runs[0], *unit_records(ONE), runs[1])
+    view = committed(runs[0], *unit_records(ONE), *runs[1:])
     gone = {decode_key(one.key)[0] for one in outlived(view, LANE, keep=1)}
     assert gone == {"run", "unit"}
 

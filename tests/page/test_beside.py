@@ -145,7 +145,7 @@ def test_a_verification_says_what_it_found(
     page = shown(desk, monkeypatch, VERIFY, replace(STORY, returned=verified_json(result)))
     assert f'class="badge {badge}' in page
     assert said in page
-    assert "The ledger has no such run" not in page
+    assert "The ledger has nothing of this run" not in page
 
 
 @pytest.mark.parametrize(

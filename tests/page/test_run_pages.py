@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from ferry.decide.ledger.history import PastRun, PastState
+from ferry.decide.ledger.history import Forgotten, PastRun, PastState
 from ferry.decide.ledger.ledger import UNREAD
 from ferry.decide.ledger.report import Report
 from ferry.model import GroupOutcome, Left, OpenedRun, Refusal, RefusalKind, Unit, Why
@@ -17,9 +17,9 @@ from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from ferry_airflow.page.snapshot import digest_of
 from ferry_airflow.page.told import recurring
 from tests.decide.test_deal import receipt
-from tests.decide.values import PLAN, piece, refusal, run_of
+from tests.decide.values import LANE, PLAN, RECEIPT, piece, refusal, run_of
 from tests.page.conftest import HERE, Desk, lag
-from tests.page.values import NINE, answered, digest
+from tests.page.values import NINE, answered, digest, view_of
 
 
 def test_a_run_says_what_it_refused_and_which_groups_failed_in_pages(desk: Desk) -> None:
@@ -233,13 +233,27 @@ def test_a_run_is_being_planned_until_airflow_or_its_age_says_that_it_is_not(
     desk.dag = DagState(known=True, runs=(its,) if state else ())
     answered(desk, ("run", "r1", ""), PastRun(opened=opened, state=PastState.UNPLANNED, report=None))
     run = replace(digest("r1", PastState.UNPLANNED), started_ms=opened_ms, ended_ms=opened_ms)
-    desk.watcher.see(Sight(view=replace(UNREAD, runs=(opened,)), lags=(), troubles={}), [run])
+    desk.watcher.see(Sight(view=view_of(opened), lags=(), troubles={}), [run])
     told = (planning, not planning)
     page = desk.page(f"{HERE}/run/r1")
     assert ("It is being planned" in page, "It ended before its plan was sealed" in page) == told
     for path in ("/", f"{HERE}/", f"{HERE}/runs", f"{HERE}/run/r1"):
         page = desk.page(path)
         assert (">planning<" in page, ">unplanned<" in page) == told, path
+
+
+def test_a_run_that_the_ledger_has_let_go_shows_its_receipts_and_that_the_rest_is_not_known(desk: Desk) -> None:
+    gone = Forgotten(lane=LANE, run="r1", receipts=(replace(RECEIPT, run="r1", records=441_526),))
+    answered(desk, ("run", "r1", ""), gone)
+    page = desk.page(f"{HERE}/run/r1")
+    assert "nothing was copied" not in page
+    assert ">unplanned<" not in page
+    assert "441\u202f526" in page.partition("</dl>")[0]
+    assert "[0, 40)" in page.partition('id="receipts-title"')[2]
+    answered(desk, ("run", "r0", ""), None)
+    page = desk.page(f"{HERE}/run/r0")
+    assert "The ledger has nothing of this run" in page
+    assert "nothing was copied" not in page
 
 
 def test_a_next_run_is_due_now_until_it_is_overdue(desk: Desk) -> None:

@@ -28,6 +28,7 @@ from ferry_airflow.page.watcher import LOOKING, Watcher, Watchers, rest_after
 from ferry_airflow.rest import until
 from tests.decide.values import LANE, run_of
 from tests.page.conftest import FLOW, TEXT, Still, lag
+from tests.page.values import view_of
 
 
 def _nowhere() -> FlowConfig:
@@ -192,7 +193,7 @@ class Asked:
 
 def _sight(runs: int, end: int) -> Sight:
     opened = tuple(OpenedRun(record=run_of(f"run-{at}"), generation=at) for at in range(runs))
-    return Sight(view=replace(UNREAD, end=end, runs=opened), lags=None, troubles={})
+    return Sight(view=view_of(*opened, end=end), lags=None, troubles={})
 
 
 def test_older_runs_are_read_one_by_one_between_looks_and_the_newest_again_when_the_ledger_moves() -> None:
@@ -216,11 +217,12 @@ def test_older_runs_are_read_one_by_one_between_looks_and_the_newest_again_when_
 def test_runs_of_other_lanes_are_not_counted_among_the_flows_own() -> None:
     watcher = Still()
     backfill = replace(run_of("b-1"), lane="backfill-january")
-    view = replace(UNREAD, runs=tuple(OpenedRun(record=backfill, generation=at) for at in range(26)))
+    backfills = [OpenedRun(record=replace(backfill, run=f"b{at}"), generation=at) for at in range(26)]
+    view = view_of(*backfills)
     watcher.see(Sight(view=view, lags=None, troubles={}))
     assert (watcher.seen().known_runs, watcher.seen().never_ran) == (0, True)
     own = tuple(OpenedRun(record=run_of(f"r-{at}"), generation=at) for at in range(14))
-    watcher.see(Sight(view=replace(view, runs=(*view.runs, *own)), lags=None, troubles={}))
+    watcher.see(Sight(view=view_of(*backfills, *own), lags=None, troubles={}))
     assert (watcher.seen().known_runs, watcher.seen().never_ran) == (14, False)
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ferry.decide.ledger.history import PastState
-from ferry.decide.ledger.ledger import UNREAD
-from ferry.model import Refusal, TopicPartition
+from ferry.decide.ledger.ledger import UNREAD, LedgerView
+from ferry.decide.ledger.run_codec import run_record
+from ferry.model import Fate, LedgerRecord, OpenedRun, Refusal, TopicPartition
 from ferry.run.watch import Sight
 from ferry_airflow.page.snapshot import RunDigest, TopicRun
 from tests.page.conftest import Desk
@@ -16,6 +17,18 @@ PAGES = (
 ORDERS = TopicPartition(topic="orders", partition=0)
 COPY = TopicPartition(topic="primary.orders", partition=0)
 NINE = 1_790_000_000_000
+
+
+def view_of(*opened: OpenedRun, end: int = 0) -> LedgerView:
+    """A view of a ledger that has the records of these runs, and nothing else."""
+    records = (run_record(one.record) for one in opened)
+    kept = {
+        record.key.decode(): LedgerRecord(
+            offset=one.generation, key=record.key, value=record.value, fate=Fate.COMMITTED, producer_id=-1
+        )
+        for one, record in zip(opened, records, strict=True)
+    }
+    return LedgerView(end=end, by_key=kept, runs=opened, open=())
 
 
 def digest(run: str, state: PastState = PastState.SUCCESS, *refusals: Refusal) -> RunDigest:

@@ -34,7 +34,7 @@ from ferry.run.flow.pruning import sweep, unswept_tombstones
 from ferry.run.flow.rows import rows_of
 from ferry.run.flow.summaries import open_ledger, write_summary
 from ferry.run.groups.saved_offsets import with_saved
-from tests.decide.values import LANE, PLAN, RECEIPT, place, run_of
+from tests.decide.values import LANE, PLAN, RECEIPT, place, refusal, run_of
 
 T = TypeVar("T")
 NO_TRANSACTION = -1
@@ -171,12 +171,13 @@ class History:
     """Where pruning wrote."""
 
     def run(self) -> None:
-        """Opens a run, seals a plan, and forgets all but the newest two."""
+        """Opens a run, seals a plan, and forgets all but the newest two of those that did something, and did nothing."""
         self.runs += 1
         record = run_of(f"run-{self.runs}", slots=1 + self.runs % 3)
         self.generation = self.log.write(run_record(record))
         self.log.write(fenced_record(LANE, record.run, self.generation, 3))
-        plan = replace(PLAN, run=record.run, generation=self.generation)
+        refusals = (refusal(),) if self.runs % 2 else ()  # every other run has nothing to do
+        plan = replace(PLAN, run=record.run, generation=self.generation, refusals=refusals)
         self.log.write(*plan_records(plan))
         self.log.write(outcome_record(LANE, record.run, [], []))
         self.log.write(*outlived(self.log.whole(), LANE, 2))

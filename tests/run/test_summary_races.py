@@ -148,7 +148,7 @@ def test_what_a_writer_leaves_who_dies_before_the_seal_is_nothing_and_goes() -> 
     found = opened(log)
     assert found.rolled.summarised == newer.rolled.summarised
     assert_same(log, found, log.whole())
-    for _ in range(3):
+    for _ in range(6):
         history.run()
         copy(history, 3)
         history.summarise()

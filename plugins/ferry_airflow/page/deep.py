@@ -18,12 +18,13 @@ from fastapi.responses import RedirectResponse, Response
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.lane import in_lane
 from ferry.decide.groups.table import GroupTable
-from ferry.decide.ledger.history import PastRun
+from ferry.decide.ledger.history import Forgotten, PastRun
 from ferry.decide.plan.lag import PartitionLag
 from ferry.errors import FerryError
 from ferry.model import TopicPartition
 from ferry.run.groups.table import NotShown, find_groups
-from ferry.run.watch import FlowWatch
+from ferry.run.plan.opening import KEPT_RUNS
+from ferry.run.watch import SEARCHED, FlowWatch
 from ferry_airflow.page.access import User
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from ferry_airflow.page.dag_runs import origin_in_airflow
@@ -62,15 +63,17 @@ def one_run(
     """A run: what it was to do, what it refused, and its receipts."""
     work = partial(FlowWatch.run, name=run, lane=lane)
     found = open_flow.watcher.answer(("run", run, lane), work, fresh_seconds=STALE_SECONDS)
-    past: PastRun | None = found.got
+    gone = found.got if isinstance(found.got, Forgotten) else None
+    past: PastRun | None = None if gone else found.got
     dag, dag_run = open_flow.dag_id, next((one for one in open_flow.dag.runs if one.run == run), None)
     if dag_run is None and past is not None:
         origin = past.opened.record.origin
         dag, dag_run = origin.dag_id, origin_in_airflow(user, open_flow.flow, origin)
     wanted = q.strip().lower()
     report = past.report if past else None
-    receipts = [one for one in (report.receipts if report else ()) if wanted in one.source.topic.lower()]
-    units = [one for one in (report.units if report else ()) if wanted in one.source_topic.lower()]
+    written = report or gone
+    receipts = [one for one in (written.receipts if written else ()) if wanted in one.source.topic.lower()]
+    units = [one for one in (written.units if written else ()) if wanted in one.source_topic.lower()]
     return shown_page(
         request,
         "run.html",
@@ -80,7 +83,11 @@ def one_run(
         run=run,
         answer=found,
         past=past,
+        gone=gone,
+        written=written,
         report=report,
+        searched=SEARCHED,
+        kept=KEPT_RUNS,
         badge=past and badge_of_past(open_flow, past, lane, dag_run),
         planning=PLANNING,
         dag=dag,

@@ -12,6 +12,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from ferry.clock import wall_ms
 from ferry.decide.lanes.listing import Lane, outlook_of
+from ferry.decide.ledger.history import PastRun
 from ferry.run.watch import FlowWatch
 from ferry_airflow.page.access import User
 from ferry_airflow.page.airflow_side import DagState
@@ -123,6 +124,6 @@ def _story(watch: FlowWatch, name: str, skip: int) -> LaneStory | None:
     return LaneStory(
         lane=replace(lane, last_run=None),
         outlook=outlook_of(lane, wall_ms()),
-        runs=[digest_of(watch.past(run)) for run in runs[skip : skip + RUNS]],
+        runs=[digest_of(past) for past in map(watch.past, runs[skip : skip + RUNS]) if isinstance(past, PastRun)],
         known_runs=len(runs),
     )

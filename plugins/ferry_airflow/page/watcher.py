@@ -19,7 +19,7 @@ from typing import Any
 
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
-from ferry.decide.ledger.history import PastState
+from ferry.decide.ledger.history import PastRun, PastState
 from ferry.decide.plan.lag import total_of
 from ferry.errors import FerryError
 from ferry.model import OpenedRun
@@ -51,8 +51,8 @@ LOOKING = threading.BoundedSemaphore(4)
 AT_REST_SECONDS = 300.0
 """After which a flow that nobody looks at is left alone."""
 PATIENCE_SECONDS = 5.0
-MOST_RUNS = 100
-"""How many of the newest runs are read, one by one, when nothing else is to do: the newest first."""
+MOST_RUNS = 200
+"""As many as a ledger keeps: a hundred that did something, a hundred that did nothing. How many of the newest runs are read, one by one, when nothing else is to do: the newest first."""
 AT_ONCE = 3
 """Of them so many at each look; the others between looks."""
 BACKGROUND = 4.0
@@ -251,9 +251,7 @@ class Watcher:
     def _runs(self, watch: FlowWatch, sight: Sight) -> tuple[RunDigest, ...]:
         """Digests of the newest runs. Those that a look leaves out are read before the next one, one at a time."""
         assert sight.view is not None
-        own = sorted(
-            (run for run in sight.view.runs if run.record.lane == watch.flow.lane), key=lambda run: -run.generation
-        )
+        own = sight.view.remembered(watch.flow.lane)[::-1]
         moved, self._end = sight.view.end != self._end, sight.view.end
         there = {run.generation for run in own}
         self._digests = {at: digest for at, digest in self._digests.items() if at in there}
@@ -281,7 +279,9 @@ class Watcher:
 
     def _read(self, watch: FlowWatch, run: OpenedRun) -> None:
         """Only one at a time, and what is kept of it is short: a run may have a million receipts."""
-        self._digests[run.generation] = digest_of(watch.past(run))
+        past = watch.past(run)
+        if isinstance(past, PastRun):  # else the ledger has let it go since it was named: the next look says so
+            self._digests[run.generation] = digest_of(past)
 
     def _read_older(self, watch: FlowWatch) -> None:
         """One more of the runs that are not known; the next look tells of troubles."""
@@ -310,7 +310,7 @@ class Watcher:
         )
         if sight.view is not None:
             held, lanes = ledger_parts(sight.view, now)
-            own = [run for run in sight.view.runs if run.record.lane == lane]
+            own = sight.view.remembered(lane)
             seen = replace(
                 seen,
                 ledger_ms=now,

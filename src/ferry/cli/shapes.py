@@ -15,7 +15,7 @@ from ferry.decide.ledger.acl_codec import acl_change_json, acl_json
 from ferry.decide.ledger.adoption_codec import adoption_json as adopted_json
 from ferry.decide.ledger.codec import gap_json
 from ferry.decide.ledger.dealt_at import DealtAt
-from ferry.decide.ledger.history import Holder, PastRun
+from ferry.decide.ledger.history import Forgotten, Holder, PastRun
 from ferry.decide.ledger.pruning import Pruned, pruned_json
 from ferry.decide.ledger.receipt_codec import receipt_json
 from ferry.decide.ledger.report import GuardCount, Report, guard_counts
@@ -217,7 +217,7 @@ def lag_json(lags: list[PartitionLag]) -> Json:
     }
 
 
-def receipts_json(receipts: list[Receipt], units: list[UnitReceipt], of_run: PastRun | None = None) -> Json:
+def receipts_json(receipts: list[Receipt], units: list[UnitReceipt], of_run: PastRun | Forgotten | None = None) -> Json:
     """`ferry ledger`: receipts as the ledger has them, and the run that was asked for; null where none was."""
     return {
         "receipts": [receipt_json(receipt) for receipt in receipts],
@@ -226,8 +226,10 @@ def receipts_json(receipts: list[Receipt], units: list[UnitReceipt], of_run: Pas
     }
 
 
-def _past_run_json(past: PastRun) -> Json:
-    """As `ferry run` says it; report null: the run ended before its plan was sealed."""
+def _past_run_json(past: PastRun | Forgotten) -> Json:
+    """As `ferry run` says it; report null: the run ended before its plan was sealed, or the ledger has let it go."""
+    if isinstance(past, Forgotten):
+        return {"run": past.run, "state": "forgotten", "report": None}
     told = None
     if past.report is not None:
         listed = ("run", "flow", "receipts", "units")

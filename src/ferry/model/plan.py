@@ -161,6 +161,15 @@ class Plan:
         return tuple(piece for piece in self.slices if piece.slot == slot)
 
     @property
+    def is_idle(self) -> bool:
+        """Whether it looked at partitions, or was paused, and there is nothing to copy, to refuse or to change.
+
+        A run that did something else, as an adoption, looked at none, and its notes say what it did.
+        """
+        done = (self.slices, self.units, self.refusals, self.changes, self.gaps, self.lifted, self.acls, self.eras)
+        return not any(done) and bool(self.caught_up or self.paused or not self.notes)
+
+    @property
     def only_shown(self) -> bool:
         """Whether no run was opened for it (`ferry plan`): nothing of it is done."""
         return self.generation < 0

@@ -17,13 +17,12 @@ from ferry.config.flow.lane import in_lane
 from ferry.decide.groups.dealt_to import Dealing
 from ferry.decide.lanes.listing import Lane, lane_names
 from ferry.decide.ledger.codec import decode_value
-from ferry.decide.ledger.history import Holder, PastRun, holders, past_run
+from ferry.decide.ledger.history import Forgotten, Holder, PastRun, holders, named_run, past_run
 from ferry.decide.ledger.ledger import UNREAD, LedgerView, gaps
 from ferry.decide.ledger.map_block import Chain, MapRow
 from ferry.decide.ledger.map_rows import chains_of, newer_rows
 from ferry.decide.ledger.receipt_codec import parse_receipt
 from ferry.decide.ledger.rolled import Links
-from ferry.decide.ledger.runs import opened_run
 from ferry.decide.plan.lag import PartitionLag
 from ferry.errors import FerryError, Retryable, Unreachable
 from ferry.model import OpenedRun, Receipt, TopicPartition
@@ -35,6 +34,8 @@ from ferry.run.lanes.listing import known_lane
 from ferry.run.plan.lag import lag_over
 
 _MOST_LANES = 50
+SEARCHED = 1_000_000
+"""Ledger records that are searched for receipts of a run that the ledger has let go: some ten seconds."""
 _Piece = tuple[Chain, int | None, int]
 """A block of a chain by its index, None for what lies in no block; and how many receipts it has."""
 
@@ -113,26 +114,30 @@ class FlowWatch:
             return Sight.hindered(view, _who_is_silent(connections, error))
         return Sight(view=view, lags=tuple(lags), troubles={})
 
-    def past(self, opened: OpenedRun) -> PastRun:
-        """A run of a view with its plan and its receipts; raises as `LedgerAccess.view`."""
+    def past(self, opened: OpenedRun) -> PastRun | Forgotten:
+        """A run of a view with its plan and its receipts; raises as `LedgerAccess.view`.
+
+        Forgotten where the ledger has let it go since.
+        """
         connections = self._open()
 
-        async def work() -> PastRun:
+        async def work() -> PastRun | Forgotten:
             await connections.ledger.find()
             return past_run(await connections.known.view_of(opened), opened)
 
         return connections.run(work)
 
-    def run(self, name: str, *, lane: str = "") -> PastRun | None:
-        """One run, however old; None when the ledger does not remember it. An empty `lane` is the flow's own."""
+    def run(self, name: str, *, lane: str = "") -> PastRun | Forgotten | None:
+        """One run, however old; Forgotten where the ledger has only receipts of it. An empty `lane` is the flow's own.
+
+        None when it has no record of it, nor a receipt in the SEARCHED records before its newest summary and behind it.
+        """
         connections = self._open()
         lane = lane or self.flow.lane
 
-        async def work() -> PastRun | None:
+        async def work() -> PastRun | Forgotten | None:
             await connections.ledger.find()
-            view = await connections.known.view_with(lane, name)
-            opened = opened_run(view, lane, name)
-            return None if opened is None else past_run(view, opened)
+            return named_run(await connections.known.view_named(lane, name, most=SEARCHED), lane, name)
 
         return connections.run(work)
 
@@ -244,8 +249,7 @@ class FlowWatch:
             view = await connections.known.view()
             if name not in lane_names(view):
                 return None
-            runs = [run for run in view.runs if run.record.lane == name]
-            return await known_lane(connections.known, name), sorted(runs, key=lambda run: -run.generation)
+            return await known_lane(connections.known, name), view.remembered(name)[::-1]
 
         return connections.run(work)
 

@@ -28,7 +28,7 @@ from ferry.words import to_the_second
 
 if TYPE_CHECKING:  # the command line starts light
     from ferry.decide.ledger.dealt_at import DealtAt
-    from ferry.decide.ledger.history import Holder, PastRun
+    from ferry.decide.ledger.history import Forgotten, Holder, PastRun
     from ferry.decide.ledger.ledger import LedgerView
     from ferry.decide.ledger.pruning import Pruned
     from ferry.model import Adoption, Gap, Pause, Receipt, UnitReceipt
@@ -179,23 +179,25 @@ class _Asked:
     def receipts(self) -> int:
         # Imported here: the command line starts light.
         from ferry.cli.shapes import receipts_json
-        from ferry.decide.ledger.history import past_run
+        from ferry.decide.ledger.history import Forgotten, named_run
         from ferry.decide.ledger.receipts import receipts
-        from ferry.decide.ledger.runs import opened_run
         from ferry.decide.ledger.unit_codec import narrowed_units
 
-        view = self.access.whole() if self.run is None else self.access.view_with(self.lane, self.run)
+        view = self.access.whole() if self.run is None else self.access.view_named(self.lane, self.run)
         rows = self._narrowed(receipts(view, lane=self.lane, run=self.run, topic=self.topic))
         # A source partition's records are in all of them.
         units = narrowed_units(view, self.lane, self.run, self.topic) if self.partition is None else []
+        found = None if self.run is None else named_run(view, self.lane, self.run)
+        if isinstance(found, Forgotten) and self.partition is None:
+            units = [unit for unit in found.units if self.topic in (None, unit.source_topic)]
         units = units[-self.last :] if self.last else units
-        opened = None if self.run is None else opened_run(view, self.lane, self.run)
-        if self.run is not None and opened is None and not rows and not units:
+        if self.run is not None and found is None:
             raise BadInput(
-                f"the ledger has no run {self.run} of lane {self.lane}: `ferry ledger --runs` lists its newest runs"
+                f"the ledger has neither a record nor a receipt of run {self.run} of lane {self.lane}: `ferry ledger "
+                "--runs` lists its newest runs"
             )
         is_narrow = self.topic is not None or self.partition is not None
-        whole = None if opened is None or is_narrow else past_run(view, opened)
+        whole = None if is_narrow else found
         rows = rows[-self.last :] if self.last else rows
         if self.as_json:
             print_json(receipts_json(rows, units, whole))
@@ -212,12 +214,15 @@ class _Asked:
         return [row for row in rows if self.partition in (None, row.source.partition) and self.run in (None, row.run)]
 
 
-def _print_run(past: PastRun) -> None:
-    """What was to be known of a run when it ended, or of one that did not."""
+def _print_run(past: PastRun | Forgotten) -> None:
+    """What was to be known of a run when it ended, or of one that did not; what is left of one that was let go."""
     # Imported here: the command line starts light.
     from ferry.cli.copy.shown import show_report
-    from ferry.decide.ledger.history import PastState
+    from ferry.decide.ledger.history import Forgotten, PastState
 
+    if isinstance(past, Forgotten):
+        print(past.sentence)
+        return
     run = past.opened.record.run
     if past.report is not None:
         show_report(past.report, past.state.value)

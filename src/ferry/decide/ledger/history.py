@@ -12,10 +12,11 @@ from ferry.decide.ledger.ledger import LedgerView
 from ferry.decide.ledger.mirror_state import mirror_notes
 from ferry.decide.ledger.receipts import lane_ends, receipts
 from ferry.decide.ledger.report import Report, report_of
-from ferry.decide.ledger.runs import newest_run, outcome, sealed_plan
+from ferry.decide.ledger.runs import is_remembered, newest_run, opened_run, outcome, sealed_plan
 from ferry.decide.ledger.unit_codec import last_units, unit_receipts
 from ferry.decide.ledger.verified_codec import run_verified
-from ferry.model import Gap, Lifted, OpenedRun, Plan, Receipt, Segment, TopicPartition
+from ferry.model import Gap, Lifted, OpenedRun, Plan, Receipt, Segment, TopicPartition, UnitReceipt
+from ferry.words import count_of
 
 
 class PastState(StrEnum):
@@ -28,6 +29,40 @@ class PastState(StrEnum):
     """The newest run; its copy step has not recorded its outcome: it is under way, or was killed."""
     UNPLANNED = "unplanned"
     """It ended before its plan was sealed; nothing was copied."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forgotten:
+    """What the ledger still has of a run whose record, plan and outcome it has let go.
+
+    What it was to do, what it refused and how it ended is not known any more. `receipts` are those of it that are not
+    pruned; of what it dealt to other partitions only `units` are left, which no later run has followed.
+    """
+
+    lane: str
+    run: str
+    receipts: tuple[Receipt, ...] = ()
+    units: tuple[UnitReceipt, ...] = ()
+
+    @property
+    def records(self) -> int:
+        """Records in what is left of it."""
+        return sum(one.records for one in self.receipts) + sum(one.records for one in self.units)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes in what is left of it."""
+        return sum(one.bytes for one in self.receipts) + sum(one.bytes for one in self.units)
+
+    @property
+    def sentence(self) -> str:
+        """What is known of it, and what is not."""
+        left = count_of(len(self.receipts) + len(self.units), "receipt")
+        return (
+            f"the ledger has let go of the plan of run {self.run} (lane {self.lane}): what it was to copy, what it "
+            f"refused and how it ended is not known any more. It still has {left} of it, of "
+            f"{count_of(self.records, 'record')}"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,8 +82,8 @@ class PastRun:
 
 
 def past_runs(view: LedgerView, lane: str, newest: int) -> list[PastRun]:
-    """The lane's `newest` runs, oldest first."""
-    chosen = sorted((run for run in view.runs if run.record.lane == lane), key=lambda run: run.generation)[-newest:]
+    """The lane's `newest` runs that the ledger remembers, oldest first."""
+    chosen = view.remembered(lane)[-newest:]
     by_generation: dict[int, list[Receipt]] = {run.generation: [] for run in chosen}
     for receipt in receipts(view, lane=lane):
         if receipt.generation in by_generation:
@@ -56,11 +91,32 @@ def past_runs(view: LedgerView, lane: str, newest: int) -> list[PastRun]:
     return [_past_run(view, run, by_generation[run.generation]) for run in chosen]
 
 
-def past_run(view: LedgerView, opened: OpenedRun) -> PastRun:
-    """One run; `view` has its plan, its outcome and its receipts."""
+def past_run(view: LedgerView, opened: OpenedRun) -> PastRun | Forgotten:
+    """One run; `view` has its plan, its outcome and its receipts. It may have been let go since somebody named it."""
     lane, generation = opened.record.lane, opened.generation
     done = [one for one in receipts(view, lane=lane, run=opened.record.run) if one.generation == generation]
-    return _past_run(view, opened, done)
+    if is_remembered(view, opened) or sealed_plan(view, lane, opened.record.run, generation) is not None:
+        return _past_run(view, opened, done)
+    return _forgotten(view, lane, opened.record.run, done)
+
+
+def named_run(view: LedgerView, lane: str, run: str) -> PastRun | Forgotten | None:
+    """The run of a name, as `past_run`; None when `view` has neither a record nor a receipt of it."""
+    opened = opened_run(view, lane, run)
+    if opened is not None:
+        return past_run(view, opened)
+    found = _forgotten(view, lane, run, receipts(view, lane=lane, run=run))
+    return found if found.receipts or found.units else None
+
+
+def _forgotten(view: LedgerView, lane: str, run: str, done: Iterable[Receipt]) -> Forgotten:
+    units = {place: unit for place, unit in last_units(view, lane).items() if unit.run == run}
+    return Forgotten(
+        lane=lane,
+        run=run,
+        receipts=tuple(sorted(done, key=lambda one: (one.source, one.start))),
+        units=tuple(unit for _, unit in sorted(units.items())),
+    )
 
 
 def _past_run(view: LedgerView, opened: OpenedRun, done: list[Receipt]) -> PastRun:

@@ -33,7 +33,7 @@ def resumed_plan(view: LedgerView, lane: str, run: str) -> Plan:
     """The same where a plan there must be: BadInput when the ledger has none."""
     plan = kept_plan(view, lane, run)
     if plan is None:
-        raise _unplanned(lane, run)
+        raise _unplanned(view, lane, run)
     return plan
 
 
@@ -42,7 +42,7 @@ def planned_run(view: LedgerView, lane: str, run: str) -> tuple[Plan, OpenedRun]
     opened = opened_run(view, lane, run)
     plan = plan_of(view, opened) if opened is not None else None
     if opened is None or plan is None:
-        raise _unplanned(lane, run)
+        raise _unplanned(view, lane, run)
     return plan, opened
 
 
@@ -53,8 +53,16 @@ def refuse_planned(view: LedgerView, lane: str, run: str) -> None:
         raise BadInput(f"run {run} exists already: give another id, or --resume {run} to copy what it left")
 
 
-def _unplanned(lane: str, run: str) -> BadInput:
-    return BadInput(f"the ledger has no plan of run {run} (lane {lane}): run its plan step first")
+def _unplanned(view: LedgerView, lane: str, run: str) -> BadInput:
+    if opened_run(view, lane, run) is not None:
+        return BadInput(
+            f"run {run} (lane {lane}) has no plan: what planned it ended before the plan was sealed, and its log says "
+            "why; nothing was copied, start a new run"
+        )
+    return BadInput(
+        f"the ledger has no record of run {run} (lane {lane}): its plan never began, or the ledger has let it go since; "
+        f"`ferry ledger --run {run}` shows what receipts there are of it"
+    )
 
 
 def plan_of(view: LedgerView, opened: OpenedRun) -> Plan | None:

@@ -21,7 +21,7 @@ class LedgerView:
 
     `end` is the first offset that was not read. Records of aborted transactions do not exist here. Receipts, plans,
     outcomes and saved offsets before `rolled.upto` are not in `by_key`: they are known in short (ADR 20), and read when
-    asked for.
+    asked for. `runs` are all that were read: their slots may still write, whatever became of their records.
     """
 
     end: int
@@ -32,6 +32,12 @@ class LedgerView:
     _kinds: dict[str, list[str]] = field(default_factory=dict, init=False, repr=False, compare=False)
     parsed: dict[str, tuple[LedgerRecord, Receipt]] = field(default_factory=dict, repr=False, compare=False)
     """Last receipts by key, with the records that they were read from; shared with the views that go on from here."""
+
+    def remembered(self, lane: str) -> list[OpenedRun]:
+        """The lane's runs whose records the ledger still has, oldest first: a later run lets go of a record."""
+        names = {parts[2] for key in self.keys("run") if (parts := json.loads(key))[1] == lane}
+        found = [run for run in self.runs if run.record.lane == lane and run.record.run in names]
+        return sorted(found, key=lambda run: run.generation)
 
     def of_kind(self, kind: str) -> Iterable[tuple[list[Any], LedgerRecord]]:
         """The last record of every key of a kind, with the key's parts."""

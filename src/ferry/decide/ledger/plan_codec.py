@@ -44,10 +44,17 @@ def plan_records(plan: Plan, part_bytes: int = PART_BYTES) -> list[Record]:
         filled += len(line) + 1
     values = [b"\n".join(part) for part in parts]
     digest = hashlib.sha256(b"\n\n".join(values)).hexdigest()
-    seal = {"v": LEDGER_VERSION, "kind": "seal", "parts": len(values), "digest": digest, "head": head}
+    seal: Json = {"v": LEDGER_VERSION, "kind": "seal", "parts": len(values), "digest": digest, "head": head}
+    if plan.is_idle:
+        seal["idle"] = True
     prefix = ["plan", plan.lane, plan.run, plan.generation]
     records = [Record(key=encode([*prefix, index]), value=value) for index, value in enumerate(values)]
     return [*records, Record(key=encode([*prefix, SEAL]), value=encode(seal))]
+
+
+def is_idle_seal(value: bytes | None) -> bool:
+    """Whether a seal says that its plan has nothing to do; one of an earlier Ferry does not say it."""
+    return value is not None and b'"idle":true' in value and json.loads(value).get("idle") is True
 
 
 def parse_plan(parts: Mapping[int, bytes], seal: bytes, where: str) -> Plan:

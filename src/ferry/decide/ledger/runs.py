@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from ferry.decide.ledger.codec import SEAL, encode
 from ferry.decide.ledger.ledger import LedgerView, body_of
-from ferry.decide.ledger.plan_codec import parse_plan
+from ferry.decide.ledger.plan_codec import is_idle_seal, parse_plan
 from ferry.decide.ledger.run_codec import parse_attempt, parse_refusal
 from ferry.decide.ledger.unit_codec import UNIT
 from ferry.model import Attempt, LedgerRecord, OpenedRun, Plan, Record, Refusal, Sifted
@@ -20,9 +20,9 @@ def newest_run(view: LedgerView, lane: str) -> OpenedRun | None:
 
 
 def opened_run(view: LedgerView, lane: str, run: str) -> OpenedRun | None:
-    """The newest run record with this run id."""
-    found = [opened for opened in view.runs if opened.record.lane == lane and opened.record.run == run]
-    return max(found, key=lambda opened: opened.generation, default=None)
+    """The newest run record with this run id; None when there is none, or the ledger has let it go."""
+    found = [opened for opened in view.remembered(lane) if opened.record.run == run]
+    return found[-1] if found else None
 
 
 def slots_to_fence(view: LedgerView, lane: str) -> int:
@@ -55,13 +55,18 @@ def newer_attempt(view: LedgerView, lane: str, run: str, generation: int, number
 
 
 def outlived(view: LedgerView, lane: str, keep: int) -> list[Record]:
-    """Tombstones for run, plan, attempt, outcome, checkpoint and verified records of all but the `keep` newest runs.
+    """Tombstones for run, plan, attempt, outcome, checkpoint and verified records of runs that the ledger lets go.
 
-    To be written only by a run that has fenced their slots. Receipts stay: they are the offset map. Those of units go:
-    the last one of each target partition stays, under a key of its own.
+    What stays is the newest run and, of those before it, the `keep` newest that copied, refused or changed something, and
+    the `keep` newest that did nothing: idle runs push out none that copied. To be written only by a run that has fenced their slots.
+    Receipts stay: they are the offset map. Those of units go: the last one of each target partition stays, under a key
+    of its own.
     """
-    newest = sorted((run for run in view.runs if run.record.lane == lane), key=lambda run: -run.generation)
-    kept = {run.record.run for run in newest[:keep]}
+    last = {run.record.run: run.generation for run in view.remembered(lane)}
+    runs = [run for run in view.remembered(lane) if last[run.record.run] == run.generation]
+    idle = [run for run in runs[:-1] if _did_nothing(view, run)]
+    busy = [run for run in runs[:-1] if run not in idle]
+    kept = {run.record.run for run in (*runs[-1:], *busy[-keep:], *idle[-keep:])}
     kinds = ("run", "plan", "attempt", "outcome", "checkpoint", "verified", UNIT)
     known = [key for kind in kinds for key, _ in view.of_kind(kind)]
     left = [json.loads(key) for key in view.rolled.left]
@@ -72,11 +77,37 @@ def outlived(view: LedgerView, lane: str, keep: int) -> list[Record]:
     ]
 
 
+def _did_nothing(view: LedgerView, opened: OpenedRun) -> bool:
+    """Whether a run has no sealed plan, or one with nothing to do, and wrote no group."""
+    lane, run = opened.record.lane, opened.record.run
+    key = _seal_key(lane, run, opened.generation)
+    seal = view.by_key.get(key)
+    if seal is None:
+        return key not in view.rolled.left  # plans of idle runs are not among those
+    if not is_idle_seal(seal.value):
+        return False
+    record = view.by_key.get(encode(["checkpoint", lane, run]).decode())
+    return record is None or not body_of(record)["offsets"]
+
+
+def _seal_key(lane: str, run: str, generation: int) -> str:
+    return encode(["plan", lane, run, generation, SEAL]).decode()
+
+
+def is_remembered(view: LedgerView, opened: OpenedRun) -> bool:
+    """Whether the ledger still has a run's record, and so its plan if there was one."""
+    return any(one.generation == opened.generation for one in view.remembered(opened.record.lane))
+
+
 def sealed_plan(view: LedgerView, lane: str, run: str, generation: int) -> tuple[Plan, int] | None:
     """The plan that a run sealed at this generation, and the offset of its seal; None when there is none.
 
-    A run that is opened again under its name has another generation, and so a plan of its own.
+    A run that is opened again under its name has another generation, and so a plan of its own. Raises LookupError when
+    there is one that this view was not given: it lies before the summary.
     """
+    ends = (encode(["plan", lane, run, generation, end]).decode() for end in (0, SEAL))
+    if any(key in view.rolled.left and key not in view.by_key for key in ends):
+        raise LookupError(f"the view has no plan of run {run} (lane {lane}), the ledger has: read it with the run's")
     seal: LedgerRecord | None = None
     parts: dict[int, bytes] = {}
     for key, record in view.of_kind("plan"):

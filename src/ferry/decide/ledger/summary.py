@@ -17,7 +17,7 @@ from typing import Any
 from ferry.decide.ledger.codec import LEDGER_VERSION, SEAL, Json, decode_key, decode_value, encode
 from ferry.decide.ledger.ledger import LedgerView, resume_at
 from ferry.decide.ledger.map_block import Chain, MapRow, unpack
-from ferry.decide.ledger.plan_codec import PART_BYTES
+from ferry.decide.ledger.plan_codec import PART_BYTES, is_idle_seal
 from ferry.decide.ledger.pruning import without_pruned
 from ferry.decide.ledger.receipt_codec import parse_receipt
 from ferry.decide.ledger.rolled import NO_LINKS, Block, Directory, Links, Rolled, grown, packed_blocks
@@ -34,7 +34,10 @@ SUMMARISED_FROM = 20_000
 many takes a quarter of a second."""
 
 _LEFT = ("plan", "outcome", "offsets", UNIT, SUMMARY)
-"""Kinds that are not in summaries: who asks for a run or for a snapshot reads them where they lie."""
+"""Kinds that are not in summaries: who asks for a run or for a snapshot reads them where they lie.
+
+But for plans with nothing to do, which are short: by them a run knows which ones it may let go first.
+"""
 
 _BLOCKS_A_LINE = 10_000
 _KEYS_A_LINE = 200
@@ -61,6 +64,8 @@ def rolled_up(view: LedgerView) -> LedgerView:
                 continue  # its tombstone is on the way
             receipt = parse_receipt(decode_value(record.value, f"ledger record at offset {record.offset}"))
             rows.setdefault(Chain.of(receipt), []).append(MapRow.of(receipt, record.offset))
+        elif kind == "plan" and _is_idle(view, record):
+            kept[key] = record
         elif kind in _LEFT or (kind == MAP and record.offset not in mapped):
             left[key] = record.offset
         elif kind != MAP:
@@ -70,6 +75,12 @@ def rolled_up(view: LedgerView) -> LedgerView:
         chains[of] = grown(of, chains.get(of, NO_LINKS), more)
     chains = without_pruned(chains, view)
     return replace(view, by_key=kept, rolled=replace(view.rolled, upto=upto, chains=chains, left=left))
+
+
+def _is_idle(view: LedgerView, part: LedgerRecord) -> bool:
+    """Whether a piece of a plan is of one that has nothing to do."""
+    seal = view.by_key.get(encode([*decode_key(part.key)[:4], SEAL]).decode())
+    return seal is not None and is_idle_seal(seal.value)
 
 
 def _kind(key: str) -> str:

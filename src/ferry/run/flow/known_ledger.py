@@ -66,11 +66,40 @@ class KnownLedger:
         """The same for a run that a view has named: also one that was opened again since, as it was."""
         return await self._with_runs(await self.view(), run.record.lane, [run])
 
+    async def view_named(self, lane: str, run: str, *, most: int | None = None) -> LedgerView:
+        """As `view_with`, and also the receipts of a run whose record the ledger has let go.
+
+        They are looked for from the summary back, in portions, until one has none of them; in `most` records at most
+        (None: in all). A run that copied is found whole: its receipts lie together.
+        """
+        view = await self.view()
+        if opened_run(view, lane, run) is not None:
+            return await self.view_with(lane, run)
+        name, earlier = encode(run), dict[str, LedgerRecord]()
+        high, start = view.rolled.upto, await self._ledger.start()
+        low_most = start if most is None else max(start, high - most)
+        while high > low_most:
+            low = max(low_most, high - PORTION)
+            found = await self._portions(low, high, [name])
+            upto = high
+            while found.open and upto < view.end:  # their markers lie behind the portion
+                upto = min(view.end, upto + PORTION)
+                found = await self._portions(low, upto, [name])
+            mine = {
+                key: record
+                for key, record in found.by_key.items()
+                if record.offset < high and _is_receipt_of(record, lane, name)
+            }
+            if earlier and not mine:
+                break
+            earlier = {**mine, **earlier}
+            high = low
+        return replace(view, by_key={**earlier, **view.by_key})
+
     async def view_with_newest(self, lane: str, newest: int) -> LedgerView:
         """The same for the `newest` runs of the lane."""
         view = await self.view()
-        runs = sorted((run for run in view.runs if run.record.lane == lane), key=lambda run: run.generation)
-        return await self._with_runs(view, lane, runs[-newest:])
+        return await self._with_runs(view, lane, view.remembered(lane)[-newest:])
 
     async def _with_runs(self, view: LedgerView, lane: str, runs: list[OpenedRun]) -> LedgerView:
         generations = {run.generation for run in runs}
@@ -126,6 +155,11 @@ class KnownLedger:
 def _says(record: LedgerRecord, names: Collection[bytes]) -> bool:
     """Whether one of the names is in a record, or it takes one back that may have had it."""
     return record.value is None or any(name in record.key or name in record.value for name in names)
+
+
+def _is_receipt_of(record: LedgerRecord, lane: str, name: bytes) -> bool:
+    """Whether a record is a receipt that has a run's name."""
+    return decode_key(record.key)[:2] == ["receipt", lane] and name in (record.value or b"")
 
 
 def _belongs(key: list[object], lane: str, runs: Collection[str]) -> bool:

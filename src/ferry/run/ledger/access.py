@@ -47,6 +47,10 @@ class LedgerAccess:
         """As `view`, with the plan, the outcome and the receipts of a run, however old."""
         return self._run(lambda: self._connection.known.view_with(lane, run))
 
+    def view_named(self, lane: str, run: str) -> LedgerView:
+        """The same also of a run that the ledger has let go: it is searched for what receipts it has of it."""
+        return self._run(lambda: self._connection.known.view_named(lane, run))
+
     def view_with_newest(self, lane: str, runs: int) -> LedgerView:
         """As `view`, with those of the lane's newest runs."""
         return self._run(lambda: self._connection.known.view_with_newest(lane, runs))

@@ -269,6 +269,10 @@ class Planner:
         targets = await gather_targets(self.flow, self.target, names, facts.eras.values())
         return await self._with_others(replace(facts, sources=sources, targets=targets), view)
 
+    async def with_newest(self, view: LedgerView) -> LedgerView:
+        """A view with the newest run of the lane whole, as it is now; the same view where there is no run."""
+        return await self.known.view_with_newest(self.lane, 1) if view.runs else view
+
     async def window(self, view: LedgerView, options: RunOptions) -> WindowLook:
         """The run's window in offsets, and how far the lane has come in it; writes nothing. Raises as `windowed`
         and `decide_plan`.

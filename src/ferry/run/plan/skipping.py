@@ -56,7 +56,7 @@ async def skip(planner: Planner, wish: Wish, run: str, origin: Origin, *, interr
 
     With `interrupt` also while a run is at work, which then ends. Raises as `skip_gap` and `open_run`.
     """
-    view = await planner.known.view()
+    view = await planner.known.view_with_newest(planner.lane, 1)
     if not interrupt:
         refuse_while_at_work(view, planner.lane)
     await preview_skip(planner, view, wish)

@@ -238,7 +238,7 @@ class Switcher:
             )
         if self.verb is Verb.FAILBACK:
             refuse_unwritable(state)
-        view = self._access.view() if self._access.exists() else UNREAD
+        view = self._access.view_with_newest(self.sides.via.lane, 1) if self._access.exists() else UNREAD
         if self.verb is not Verb.FAILBACK and not view.runs:
             raise BadInput(f"flow {switch.via} never ran: there is nothing on {switch.via.target} to switch to")
         if self.verb is not Verb.FAILBACK:

@@ -193,7 +193,7 @@ async def adopt(
 
     Raises Refused while the predecessor runs or a run of the lane is at work, and as `open_run`.
     """
-    refuse_while_at_work(view, planner.lane)
+    refuse_while_at_work(await planner.with_newest(view), planner.lane)
     before, _ = await _decide(planner, view, read, options, watch=True)
     if not before.of(Verdict.ADOPT):
         return before

@@ -71,7 +71,7 @@ async def hand_back(
 
     Raises Refused while a run of the lane is at work, or MirrorMaker 2 runs; BadInput when it has no offsets topic.
     """
-    refuse_while_at_work(view, planner.lane)
+    refuse_while_at_work(await planner.with_newest(view), planner.lane)
     await _decide(planner, view, place, options, watch=True)
     record = admitted(view, planner.record(run, origin), take_over=False)
     done: list[HandedBack] = []

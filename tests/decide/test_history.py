@@ -13,7 +13,7 @@ from ferry.decide.ledger.run_codec import outcome_record, run_record
 from ferry.decide.ledger.runs import outlived
 from ferry.decide.ledger.summary import rolled_up
 from ferry.decide.ledger.verified_codec import run_verified_record
-from ferry.model import GroupOutcome, Left, OpenedRun, Record, RunVerified, Segment, VerifyMode, Why
+from ferry.model import GroupOutcome, Left, Record, RunVerified, Segment, VerifyMode, Why
 from tests.decide.values import LANE, PLAN, RECEIPT, lying, piece, refusal, run_of
 
 OPENED = run_record(run_of("run-1"))  # at offset 0

@@ -171,7 +171,7 @@ class History:
     """Where pruning wrote."""
 
     def run(self) -> None:
-        """Opens a run, seals a plan, and forgets all but the newest two of those that did something, and did nothing."""
+        """Opens a run, seals a plan, and lets go of all but the newest two that did something, and two that did not."""
         self.runs += 1
         record = run_of(f"run-{self.runs}", slots=1 + self.runs % 3)
         self.generation = self.log.write(run_record(record))

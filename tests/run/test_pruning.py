@@ -52,14 +52,13 @@ def test_what_is_left_of_a_run_that_was_let_go_is_shown_and_idle_runs_push_out_n
         monkeypatch.setattr(known_ledger, "PORTION", 3)
     create_topic(source_cluster, topic, 2)
     lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,))
-    copying, idle, named = [], [], list[Sight]()
+    copying, named = [], list[Sight]()
     with FlowWatch(lab.flow, patience_s=20) as watch:
         for number in range(4):
             send(producer(source_cluster), topic, numbered(10, start=number * 10, partitions=2))
             copying.append(lab.micro_run())
             named.append(watch.look())  # a page that was open all the time has seen the run
-        for _ in range(5):
-            idle.append(lab.micro_run())
+        idle = [lab.micro_run() for _ in range(5)]
         assert {report.records for report in idle} == {0}
         seen = watch.look()
         assert seen.view is not None

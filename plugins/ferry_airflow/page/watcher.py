@@ -52,7 +52,8 @@ AT_REST_SECONDS = 300.0
 """After which a flow that nobody looks at is left alone."""
 PATIENCE_SECONDS = 5.0
 MOST_RUNS = 200
-"""As many as a ledger keeps: a hundred that did something, a hundred that did nothing. How many of the newest runs are read, one by one, when nothing else is to do: the newest first."""
+"""How many of the newest runs are read, one by one, when nothing else is to do: the newest first. As many as a ledger
+keeps: a hundred that did something, a hundred that did nothing."""
 AT_ONCE = 3
 """Of them so many at each look; the others between looks."""
 BACKGROUND = 4.0

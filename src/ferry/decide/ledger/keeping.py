@@ -60,8 +60,8 @@ def _unplanned(view: LedgerView, lane: str, run: str) -> BadInput:
             "why; nothing was copied, start a new run"
         )
     return BadInput(
-        f"the ledger has no record of run {run} (lane {lane}): its plan never began, or the ledger has let it go since; "
-        f"`ferry ledger --run {run}` shows what receipts there are of it"
+        f"the ledger has no record of run {run} (lane {lane}): its plan never began, or the ledger has let it go "
+        f"since; `ferry ledger --run {run}` shows what receipts there are of it"
     )
 
 

@@ -57,10 +57,10 @@ def newer_attempt(view: LedgerView, lane: str, run: str, generation: int, number
 def outlived(view: LedgerView, lane: str, keep: int) -> list[Record]:
     """Tombstones for run, plan, attempt, outcome, checkpoint and verified records of runs that the ledger lets go.
 
-    What stays is the newest run and, of those before it, the `keep` newest that copied, refused or changed something, and
-    the `keep` newest that did nothing: idle runs push out none that copied. To be written only by a run that has fenced their slots.
-    Receipts stay: they are the offset map. Those of units go: the last one of each target partition stays, under a key
-    of its own.
+    What stays is the newest run and, of those before it, the `keep` newest that copied, refused or changed something,
+    and the `keep` newest that did nothing: idle runs push out none that copied. To be written only by a run that has
+    fenced their slots. Receipts stay: they are the offset map. Those of units go: the last one of each target partition
+    stays, under a key of its own.
     """
     last = {run.record.run: run.generation for run in view.remembered(lane)}
     runs = [run for run in view.remembered(lane) if last[run.record.run] == run.generation]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -14,20 +15,24 @@ from typing import Any
 
 import playwright
 import pytest
+from airflow.api_fastapi.core_api.security import get_user
+from anyio import to_thread
+from fastapi import Request
 from fastapi.routing import APIRoute
+from httpx import ASGITransport, AsyncClient
 
 from ferry.decide.ledger.codec import pause_record
 from ferry.decide.ledger.ledger import UNREAD, LedgerView
 from ferry.model import Pause, Refusal, RefusalKind, Unit
 from ferry.run.watch import FlowWatch, Sight
-from ferry_airflow.page import paper
+from ferry_airflow.page import actions, paper
 from ferry_airflow.page.airflow_side import DagState
 from ferry_airflow.page.office import open_flow
 from ferry_airflow.page.origin import from_here
-from ferry_airflow.page.watcher import Job
+from ferry_airflow.page.watcher import MOST_WAITING, Job
 from tests.decide.test_ledger import view_of
 from tests.decide.values import PLAN, piece, place
-from tests.page.conftest import HERE, RUN, Desk, Right, lag
+from tests.page.conftest import HERE, RUN, Desk, Right, Somebody, lag
 from tests.page.values import PAGES
 
 ROOT = Path(__file__).parents[2]
@@ -281,3 +286,50 @@ def test_the_field_takes_the_lanes_that_the_server_takes() -> None:
         text=True,
     )
     assert dict(zip(asked, json.loads(told.stdout), strict=True)) == asked
+
+
+def test_requests_that_wait_for_a_cluster_take_no_thread_of_airflows_and_are_few(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Forty-five people plan runs while no cluster answers: more than the threads of all synchronous routes."""
+    monkeypatch.setattr(actions, "WAIT_SECONDS", 1e6)
+
+    def signed_in(request: Request) -> Somebody:
+        return Somebody(request.headers["X-User"])
+
+    desk.app.dependency_overrides[get_user] = signed_in
+    sent = {"X-Ferry-Request": "1", "Accept": "application/json"}
+
+    async def pressed(client: AsyncClient, user: str) -> int:
+        return (await client.post(f"/api{HERE}/dry-run", json={}, headers={**sent, "X-User": user})).status_code
+
+    async def everybody() -> tuple[list[int], list[int]]:
+        async with AsyncClient(transport=ASGITransport(app=desk.app), base_url="http://testserver") as client:
+            asked = [asyncio.create_task(pressed(client, f"user{number}")) for number in range(45)]
+            while sum(one.done() for one in asked) < 45 - MOST_WAITING:
+                await asyncio.sleep(0.01)
+            # Another route still answers, and no thread is held.
+            page = await client.get(f"{HERE}/", headers={"Accept": "text/html", "X-User": "ada"})
+            assert page.status_code == 200
+            assert to_thread.current_default_thread_limiter().borrowed_tokens == 0
+            again = await pressed(client, "user0")
+            refused = [one.result() for one in asked if one.done()]
+            for job in list(desk.watcher._jobs.values()):
+                job.done.set()
+            return [again, *refused], list(await asyncio.gather(*asked))
+
+    refused, all_of_them = asyncio.run(everybody())
+    assert set(refused) == {429}
+    assert all_of_them.count(202) == MOST_WAITING
+    assert all_of_them.count(429) == 45 - MOST_WAITING
+
+
+def test_one_of_a_kind_is_done_at_a_time_for_each_person(desk: Desk) -> None:
+    assert desk.act("dry-run", {})[0] == 202
+    status, answer = desk.act("dry-run", {"topics": ["orders"]})
+    assert status == 429
+    assert "still at work" in str(answer["detail"])
+    assert desk.act("pause", {"topic": "orders", "why": "migration"})[0] == 202
+    for job in desk.watcher._jobs.values():
+        job.done.set()
+    assert desk.act("dry-run", {})[0] == 202

@@ -6,12 +6,14 @@ in Airflow's audit log.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
 from fastapi import APIRouter, Body, Depends, HTTPException, Request, status
+from fastapi.concurrency import run_in_threadpool
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
@@ -34,10 +36,13 @@ from ferry_airflow.page.office import FlowDep, OfficeDep, OpenFlow
 from ferry_airflow.page.origin import from_here
 from ferry_airflow.page.pages import part_of_run, place_of
 from ferry_airflow.page.paper import WANTED, WrongField, airflow_of, fragment
-from ferry_airflow.page.watcher import Job
+from ferry_airflow.page.watcher import Job, TooMuch
 
 WAIT_SECONDS = 15.0
-"""How long a request waits for what it has begun. Whoever asks again may meet another process of the API server."""
+"""How long a request waits for what it has begun. Whoever asks again may meet another process of the API server.
+
+It waits in the event loop: threads are few, and Airflow's other requests need them."""
+LOOK_SECONDS = 0.05
 TOPIC = Field(default="", max_length=249, pattern=r"^[A-Za-z0-9._-]*$")
 
 
@@ -150,7 +155,7 @@ def drill(request: Request, open_flow: FlowDep, asked: Annotated[DrillAsked, Bod
 
 
 @acting.post("/dry-run", status_code=status.HTTP_202_ACCEPTED)
-def dry_run(request: Request, open_flow: FlowDep, asked: Annotated[RunAsked, Body()]) -> dict[str, Any]:
+async def dry_run(request: Request, open_flow: FlowDep, asked: Annotated[RunAsked, Body()]) -> dict[str, Any]:
     """Plan a run and show the plan; nothing is written."""
     refuse(open_flow.rights.run, f"plan runs of DAG {open_flow.dag_id}")
 
@@ -158,11 +163,11 @@ def dry_run(request: Request, open_flow: FlowDep, asked: Annotated[RunAsked, Bod
         with MicroRuns(watch.flow, patience_s=watch.patience_s) as runs:
             return runs.preview(RunOptions(only=frozenset(asked.topics) or None))
 
-    return _begun(request, open_flow, "ferry_dry_run", _topics(asked), work)
+    return await _begun(request, open_flow, "ferry_dry_run", _topics(asked), work)
 
 
 @acting.post("/pause", status_code=status.HTTP_202_ACCEPTED)
-def pause(request: Request, open_flow: FlowDep, asked: Annotated[PauseAsked, Body()]) -> dict[str, Any]:
+async def pause(request: Request, open_flow: FlowDep, asked: Annotated[PauseAsked, Body()]) -> dict[str, Any]:
     """Hold the flow, or a topic, back from the next plan on."""
     refuse(open_flow.rights.pause, f"change DAG {open_flow.dag_id}")
     now = wall_ms()
@@ -181,11 +186,11 @@ def pause(request: Request, open_flow: FlowDep, asked: Annotated[PauseAsked, Bod
             write_pause(ledger, held)
         return f"{what} is paused. A run under way is not touched."
 
-    return _begun(request, open_flow, "ferry_pause", {"topic": asked.topic, "why": held.why}, work)
+    return await _begun(request, open_flow, "ferry_pause", {"topic": asked.topic, "why": held.why}, work)
 
 
 @acting.post("/resume", status_code=status.HTTP_202_ACCEPTED)
-def resume(request: Request, open_flow: FlowDep, asked: Annotated[ResumeAsked, Body()]) -> dict[str, Any]:
+async def resume(request: Request, open_flow: FlowDep, asked: Annotated[ResumeAsked, Body()]) -> dict[str, Any]:
     """Take a pause back."""
     refuse(open_flow.rights.pause, f"change DAG {open_flow.dag_id}")
     what = f"Topic {asked.topic}" if asked.topic else f"Flow {open_flow.flow}"
@@ -196,7 +201,7 @@ def resume(request: Request, open_flow: FlowDep, asked: Annotated[ResumeAsked, B
         did = "was not paused" if lifted is None else "goes on with the next run"
         return f"{what} {did}."
 
-    return _begun(request, open_flow, "ferry_resume", {"topic": asked.topic}, work)
+    return await _begun(request, open_flow, "ferry_resume", {"topic": asked.topic}, work)
 
 
 @router.get("/job/{number}")
@@ -273,11 +278,20 @@ def _triggered(
     return {"run": started, "dag": dag, "waits": state.paused, "text": text, "links": links}
 
 
-def _begun(
+async def _begun(
     request: Request, open_flow: OpenFlow, event: str, extra: Mapping[str, Any], work: Callable[[FlowWatch], Any]
 ) -> dict[str, Any]:
-    audit(open_flow.user, event, open_flow.dag_id, None, {"flow": str(open_flow.flow), **extra})
-    begun = open_flow.watcher.ask(open_flow.user, event, work)
-    open_flow.watcher.nudge()
-    begun.done.wait(WAIT_SECONDS)
-    return _told(request, begun)
+    def begin() -> Job:
+        audit(open_flow.user, event, open_flow.dag_id, None, {"flow": str(open_flow.flow), **extra})
+        try:
+            begun = open_flow.watcher.ask(open_flow.user, event, work)
+        except TooMuch as error:
+            raise HTTPException(status.HTTP_429_TOO_MANY_REQUESTS, str(error)) from error
+        open_flow.watcher.nudge()
+        return begun
+
+    begun = await run_in_threadpool(begin)
+    until = asyncio.get_running_loop().time() + WAIT_SECONDS
+    while not begun.done.is_set() and asyncio.get_running_loop().time() < until:
+        await asyncio.sleep(LOOK_SECONDS)
+    return await run_in_threadpool(_told, request, begun)

@@ -14,9 +14,13 @@ WAIT_SECONDS = 0.25
 """How long a request waits for an answer; then the page says that it is on its way."""
 BRIEF_SECONDS = 0.05
 """How long where an older answer can be shown: the page fetches the newer one by itself."""
+MOST_WAITING = 4
+"""How many requests wait at once, of all flows: they have threads that Airflow's other requests need."""
 KEPT_ANSWERS = 24
 KEPT_SECONDS = 120.0
 """After which an answer that nobody asks for any more goes: one may be a run of ten thousand receipts."""
+
+_WAITING = threading.BoundedSemaphore(MOST_WAITING)
 
 Key = tuple[Any, ...]
 """A question: its name, then what it is about."""
@@ -68,7 +72,12 @@ class Answers:
                 kept.got = kept.got if error else got
                 kept.error, kept.at_ms, kept.is_asked = error, wall_ms(), False
 
-            begin(ended).wait(WAIT_SECONDS if kept.waiting else BRIEF_SECONDS)
+            done = begin(ended)
+            if _WAITING.acquire(blocking=False):
+                try:
+                    done.wait(WAIT_SECONDS if kept.waiting else BRIEF_SECONDS)
+                finally:
+                    _WAITING.release()
         return kept
 
     def _oldest(self) -> float:

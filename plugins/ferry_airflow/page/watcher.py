@@ -59,6 +59,8 @@ AT_ONCE = 3
 BACKGROUND = 4.0
 """After reading an older run, rest for so many times as long as it took."""
 KEPT_JOBS = 200
+MOST_WAITING = 20
+"""Jobs of one flow that are not done yet; more are refused: a cluster that is down would have them pile up."""
 
 
 @dataclass(slots=True)
@@ -73,6 +75,10 @@ class Job:
     answer: Any = None
     error: str = ""
     ended: Ended | None = None
+
+
+class TooMuch(Exception):
+    """A flow's thread has enough to do; a sentence that says what to wait for."""
 
 
 class Watcher:
@@ -109,9 +115,20 @@ class Watcher:
         return self._seen
 
     def ask(self, who: str, what: str, work: Callable[[FlowWatch], Any], ended: Ended | None = None) -> Job:
-        """Have the thread do something; wait on `done` for as long as a request may last."""
+        """Have the thread do something; `done` is set when it has.
+
+        Raises TooMuch when as many jobs as MOST_WAITING are not done, or one of the same kind of the same person.
+        """
         job = Job(id=secrets.token_urlsafe(9), who=who, what=what, work=work, done=threading.Event(), ended=ended)
         with self._lock:
+            waiting = [one for one in self._jobs.values() if not one.done.is_set()]
+            if who and any((one.who, one.what) == (who, what) for one in waiting):
+                raise TooMuch("What you asked for before is still at work for this flow: wait until it has ended")
+            if len(waiting) >= MOST_WAITING:
+                raise TooMuch(
+                    f"{len(waiting)} requests wait for this flow's clusters, and no more are taken: try again when they"
+                    " have ended; the flow's page says whether a cluster does not answer"
+                )
             while len(self._jobs) >= KEPT_JOBS:
                 self._jobs.pop(next(iter(self._jobs)))
             self._jobs[job.id] = job
@@ -130,9 +147,17 @@ class Watcher:
         Waits a moment, for most answers are there at once. `key` names the question.
         """
         self._start()  # the answer may have been asked of a thread that was about to end
-        return self._answers.answer(
-            key, lambda ended: self.ask("", str(key[0]), work, ended).done, fresh_seconds=fresh_seconds
-        )
+
+        def begin(ended: Ended) -> threading.Event:
+            try:
+                return self.ask("", str(key[0]), work, ended).done
+            except TooMuch as error:
+                ended(None, str(error))
+                done = threading.Event()
+                done.set()
+                return done
+
+        return self._answers.answer(key, begin, fresh_seconds=fresh_seconds)
 
     def answer_aside(self, key: Key, work: Callable[[], Any], *, fresh_seconds: float) -> Answer:
         """As `answer`, for what needs no cluster: a thread of its own gets it, whichever cluster is down meanwhile."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -12,7 +13,7 @@ from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessE
 from airflow.models.dagrun import DagRun
 from airflow.models.taskinstance import TaskInstance
 from airflow.models.xcom import XComModel
-from sqlalchemy import insert
+from sqlalchemy import delete, insert
 from sqlalchemy.orm import Session
 
 from ferry.decide.ledger.ledger import UNREAD
@@ -203,3 +204,25 @@ def test_what_a_run_returned_is_for_who_may_see_xcoms(desk: Desk, monkeypatch: p
     assert "70 records" in desk.page(path)
     desk.refused = {(VERIFY, "GET", DagAccessEntity.XCOM)}
     assert "70 records" not in desk.page(path)
+
+
+@pytest.mark.parametrize(
+    "returned",
+    [
+        {"__classname__": "pathlib.Path", "__version__": 1, "__data__": "/etc/passwd"},
+        {"outcome": ["success"], "report": 7},
+        {"outcome": "success", "report": "x"},
+        {"equal": True},
+        {"equal": True, "differences": 0, "records": "x", "not_compared": 3, "notes": None},
+    ],
+)
+def test_what_a_user_wrote_as_a_tasks_answer_makes_no_object_and_breaks_no_page(
+    tables: Session, returned: dict[str, object]
+) -> None:
+    for number, value in enumerate((returned, json.dumps(returned), "[" * 100_000)):
+        tables.execute(delete(XComModel))
+        planted(tables, f"{DRILL}{number}", number + 1, {"drill": "success"}, {"drill": value})
+        story = dag_runs.story_of(f"{DRILL}{number}", RUN, with_returned=True)
+        assert story is not None
+        assert story.returned == (returned if number < 2 else {})
+        assert dag_runs.outcome_of(story) is None

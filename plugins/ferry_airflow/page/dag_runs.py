@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -127,7 +128,7 @@ def story_of(dag: str, run: str, *, with_returned: bool) -> DagRunStory | None:
             .where(XComModel.dag_id == dag, XComModel.run_id == run, XComModel.key == "return_value")
             .where(XComModel.task_id.in_(TELLING))
         ).all()
-        values = [XComModel.deserialize_value(one) for one in told] if with_returned else []
+        values = [_plain(one.value) for one in told] if with_returned else []
         return DagRunStory(
             row=row_of(found),
             conf=dict(found.conf or {}),
@@ -137,6 +138,14 @@ def story_of(dag: str, run: str, *, with_returned: bool) -> DagRunStory | None:
             ),
             returned=next((value for value in values if isinstance(value, Mapping)), {}),
         )
+
+
+def _plain(value: Any) -> Any:
+    """What a task returned, as plain JSON: whoever may write XComs could have Airflow's own reader make objects."""
+    try:
+        return json.loads(value) if isinstance(value, str) else value
+    except (ValueError, RecursionError):
+        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +163,14 @@ _MOODS = {"success": Mood.GOOD, "finished": Mood.GOOD, "deviations": Mood.WARN, 
 
 
 def outcome_of(story: DagRunStory) -> Outcome | None:
-    """What came of a run, by what it has returned; None where that is nothing that Ferry knows."""
+    """What came of a run, by what it has returned; None where that is nothing that Ferry's tasks return."""
+    try:
+        return _outcome(story)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return None
+
+
+def _outcome(story: DagRunStory) -> Outcome | None:
     body = story.returned
     if "equal" in body:
         return _verified(body)

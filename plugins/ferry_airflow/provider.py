@@ -11,7 +11,7 @@ HOOK = "ferry_airflow.connection.KafkaClusterHook"
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "GSSAPI")
 STORES = ("PEM", "PKCS12", "JKS")
-PATH = "A path on the machines where Airflow's tasks and Spark's drivers run."
+PATH = "A path below FERRY_CONNECTION_PATHS on the machines where Airflow's tasks and Spark's drivers run."
 
 
 def get_provider_info() -> dict[str, Any]:
@@ -56,10 +56,15 @@ def _fields() -> dict[str, Any]:
         "sasl.kerberos.service.name": _text(
             "Kerberos service name", "The brokers' principal without host, often kafka."
         ),
-        "sasl.oauthbearer.token.endpoint.url": _text("Token endpoint", "Where OAUTHBEARER gets its tokens."),
+        "sasl.oauthbearer.token.endpoint.url": _text(
+            "Token endpoint",
+            "Where OAUTHBEARER gets its tokens: an address that -Dorg.apache.kafka.sasl.oauthbearer.allowed.urls of"
+            " KAFKA_OPTS lists.",
+        ),
         "sasl.jaas.config": _text(
             "JAAS configuration",
-            "Instead of user and password, for Kerberos with a keytab. Never a password: Airflow would show it.",
+            "Instead of user and password, for Kerberos with a keytab below FERRY_CONNECTION_PATHS. Never a password:"
+            " Airflow would show it.",
         ),
     }
 

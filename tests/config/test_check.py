@@ -361,7 +361,7 @@ def test_an_existing_file_is_not_replaced(file: Path, capsys: pytest.CaptureFixt
         ("west.consumer.request.timeout.ms = soon", "error", 11, "'soon' is not a whole number"),
         ("west.security.protocol = TLS", "error", 11, "'TLS' is none of PLAINTEXT, SSL"),
         ("west.security.protocol = SASL_PLAINTEXT\nwest.sasl.mechanism = DIGEST-MD5", "error", 12, "is not supported"),
-        ("west.security.protocol = SASL_PLAINTEXT\nwest.sasl.mechanism = PLAIN", "error", 12, "is missing for PLAIN"),
+        ("west.security.protocol = SASL_SSL\nwest.sasl.mechanism = PLAIN", "error", 12, "is missing for PLAIN"),
         (
             "west.security.protocol = SSL\nwest.ssl.truststore.location = /no/such.jks",
             "warning",

@@ -41,6 +41,28 @@ east.producer.max.request.size = 0
     ]
 
 
+def test_what_others_on_the_network_could_use_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = """\
+west.security.protocol = SASL_PLAINTEXT
+west.sasl.mechanism = PLAIN
+west.sasl.jaas.config = org.apache.kafka.common.security.plain.PlainLoginModule required username="a" password="b";
+east.security.protocol = SASL_SSL
+east.sasl.mechanism = OAUTHBEARER
+east.sasl.jaas.config = ${env:FERRY_NOT_SET_ANYWHERE}
+east.sasl.oauthbearer.token.endpoint.url = http://tokens.example/token
+east.ssl.endpoint.identification.algorithm =
+"""
+    unset = (10, "east.sasl.jaas.config", "warning")
+    endpoint = (11, "east.sasl.oauthbearer.token.endpoint.url", "warning")
+    weak = [(5, "west.security.protocol", "warning"), unset, endpoint]
+    names = (12, "east.ssl.endpoint.identification.algorithm", "warning")
+    assert found(BASE + lines) == [*weak, endpoint, names]
+    monkeypatch.setenv("KAFKA_OPTS", "-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls=http://tokens.example/token")
+    assert found(BASE + lines) == [*weak, names]
+    for good in ("SCRAM-SHA-512", "GSSAPI"):
+        assert (5, "west.security.protocol", "warning") not in found(BASE + lines.replace("= PLAIN\n", f"= {good}\n"))
+
+
 @pytest.mark.parametrize(
     ("servers", "key"),
     [

@@ -9,7 +9,8 @@ from confluent_kafka import Consumer
 from kafka.net.manager import KafkaConnectionManager
 
 from ferry.config.flow.clients import confluent_options, fetch_options, kafka_python_options, produce_options
-from ferry.config.login.jaas import parse_jaas
+from ferry.config.login.allowed import ALLOWED_URLS
+from ferry.config.login.jaas import KAFKA_OPTS, parse_jaas
 from ferry.config.login.security import KerberosLogin, OAuthLogin, PasswordLogin
 from ferry.config.text.problem import BadValue
 from ferry.errors import BadInput, FerryError, Refused
@@ -112,6 +113,20 @@ def test_a_token_file_is_named_as_an_address(tmp_path: Path) -> None:
     assert (login.token_file, login.token, login.endpoint_url) == (str(path), "abc.def.ghi", None)
     with pytest.raises(Refused, match="is not known to confluent-kafka"):
         confluent_options(OAUTH | {ENDPOINT: path.as_uri()})
+
+
+@pytest.mark.parametrize("url", ["https://login.example/token", "FILE"])
+def test_a_list_of_token_endpoints_counts_for_files_too(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "token"
+    path.write_text("abc.def.ghi\n")
+    properties = OAUTH | {ENDPOINT: url.replace("FILE", path.as_uri())}
+    monkeypatch.setenv(KAFKA_OPTS, f"-D{ALLOWED_URLS}=https://other.example/token")
+    with pytest.raises(BadInput, match=ALLOWED_URLS):
+        kafka_python_options(properties)
+    monkeypatch.setenv(KAFKA_OPTS, f"-D{ALLOWED_URLS}=https://other.example/token,{properties[ENDPOINT]}")
+    assert isinstance(kafka_python_options(properties).login, OAuthLogin)
 
 
 @pytest.fixture

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from ferry.cli.app import main
+from ferry.config.login.allowed import ALLOWED_URLS, ENDPOINT, PATHS_VARIABLE
 from ferry.config.login.connection import AirflowConnection, connection_properties, from_environment
-from ferry.config.login.jaas import parse_jaas
+from ferry.config.login.jaas import KAFKA_OPTS, parse_jaas
 from ferry.config.settings import load, parse_settings
 from ferry.errors import BadInput
 
@@ -34,7 +35,8 @@ WITH_PASSWORD = 'a.Module required username="u" password="s3cret";'
 WITH_KEYTAB = 'com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true keyTab="/k" principal="p";'
 
 
-def test_fields_become_the_settings_of_a_file() -> None:
+def test_fields_become_the_settings_of_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(PATHS_VARIABLE, "/ca.pem")
     extra = {
         "security.protocol": "SSL",
         "ssl.truststore.location": "/ca.pem",
@@ -68,7 +70,8 @@ def test_login_and_password_become_a_login_module(mechanism: str, options: tuple
     assert password not in repr(found) or password == "plain"
 
 
-def test_a_keytab_needs_no_password() -> None:
+def test_a_keytab_needs_no_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(PATHS_VARIABLE, "/other:/k")
     extra = {"security.protocol": "SASL_SSL", "sasl.mechanism": "GSSAPI", "sasl.jaas.config": WITH_KEYTAB}
     assert connection_properties(replace(PLAIN, extra=extra))["sasl.jaas.config"] == WITH_KEYTAB
 
@@ -98,6 +101,78 @@ def test_what_is_wrong_is_said_in_one_sentence_without_the_secret(connection: Ai
     assert str(caught.value).startswith(f"Airflow connection 'kafka_west': {sentence}")
     assert "s3cret" not in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+JAAS = "sasl.jaas.config"
+BEARER = {"security.protocol": "SASL_SSL", "sasl.mechanism": "OAUTHBEARER"}
+TOKENS = "https://tokens.example/token"
+
+
+def test_a_connection_does_not_log_in_as_the_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file = tmp_path / "jaas.conf"
+    file.write_text(f"KafkaClient {{ {WITH_PASSWORD} }};")
+    monkeypatch.setenv(KAFKA_OPTS, f"-Djava.security.auth.login.config={file} -Dplanted=s3cret")
+    for extra in (
+        {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"},
+        {"security.protocol": "sasl_ssl"},
+        {"security.protocol": "SASL_SSL", JAAS: "a.Module required useTicketCache=true;"},
+        {"security.protocol": "SASL_SSL", JAAS: 'KafkaClient { a.Module required extension_a="${planted}"; };'},
+        {"security.protocol": "SASL_SSL", JAAS: 'KafkaClient { a.Module required extension_a="\\44{planted}"; };'},
+    ):
+        with pytest.raises(BadInput) as caught:
+            connection_properties(replace(PLAIN, extra=extra))
+        assert "s3cret" not in str(caught.value)
+
+
+def test_a_connection_asks_allowed_token_endpoints_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    secret = tmp_path / "fernet"
+    secret.write_text("planted")
+    for url, allowed in (
+        (secret.as_uri(), secret.as_uri()),
+        (f"FILE:{secret}", ""),
+        ("http://169.254.169.254/token", ""),
+        (TOKENS, "https://other.example/token"),
+        (f"{TOKENS}?more", TOKENS),
+    ):
+        monkeypatch.setenv(KAFKA_OPTS, f"-D{ALLOWED_URLS}={allowed}")
+        with pytest.raises(BadInput) as caught:
+            connection_properties(replace(SASL, extra={**BEARER, ENDPOINT: url}))
+        assert str(caught.value).startswith(f"Airflow connection 'kafka_west': {ENDPOINT}")
+    monkeypatch.setenv(KAFKA_OPTS, f"-Dx=y '-D{ALLOWED_URLS}=https://other.example/token, {TOKENS}'")
+    assert connection_properties(replace(SASL, extra={**BEARER, ENDPOINT: TOKENS}))[ENDPOINT] == TOKENS
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        {"ssl.truststore.location": "PATH"},
+        {"ssl.keystore.location": "PATH", "ssl.keystore.type": "PEM"},
+        {JAAS: 'a.Module required useKeyTab=true principal="p" keyTab="FILE:PATH";'},
+        {JAAS: 'a.Module required useTicketCache=true ticketCache="PATH";'},
+        {JAAS: 'a.Module required ssl.truststore.location="PATH";'},
+    ],
+)
+def test_a_connection_names_allowed_paths_alone(
+    extra: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "inside").mkdir()
+    (tmp_path / "outside").touch()
+    (tmp_path / "inside" / "link").symlink_to(tmp_path / "outside")
+    monkeypatch.setenv(PATHS_VARIABLE, f"{tmp_path / 'inside'}:{tmp_path / 'alone'}")
+
+    def taken(path: Path) -> None:
+        connection_properties(
+            replace(PLAIN, extra={key: value.replace("PATH", str(path)) for key, value in extra.items()})
+        )
+
+    taken(tmp_path / "inside" / "a")
+    taken(tmp_path / "alone")
+    for path in (tmp_path / "inside" / "link", tmp_path / "inside" / ".." / "outside", tmp_path / "alone2"):
+        with pytest.raises(BadInput, match=PATHS_VARIABLE):
+            taken(path)
+    monkeypatch.delenv(PATHS_VARIABLE)
+    with pytest.raises(BadInput, match=PATHS_VARIABLE):
+        taken(tmp_path / "inside" / "a")
 
 
 def test_parsing_asks_nobody_and_a_client_says_what_is_missing() -> None:
@@ -140,6 +215,18 @@ def test_a_connection_counts_instead_of_the_top_level() -> None:
     [
         ("west.ssl.key.password = s3cret", "f:7: west.ssl.key.password: stands beside Airflow connection 'kafka_west'"),
         ("west.bootstrap.servers = b:1", "f:7: west.bootstrap.servers: stands beside Airflow connection 'kafka_west'"),
+        *(
+            (f"{key} = x", f"f:7: {key}: stands beside Airflow connection 'kafka_west'")
+            for key in (
+                "west.consumer.sasl.jaas.config",
+                "west.admin.ssl.keystore.location",
+                "west->east.source.cluster.sasl.mechanism",
+                "west->east.consumer.security.protocol",
+                "west->east.source.consumer.bootstrap.servers",
+                "east->west.target.producer.sasl.jaas.config",
+                "east->west.producer.override.sasl.jaas.config",
+            )
+        ),
         ("wset.ferry.airflow.conn.id = x", "f:7: wset.ferry.airflow.conn.id: cluster 'wset' is not among"),
         ("east.ferry.airflow.conn.id = a b", "f:7: east.ferry.airflow.conn.id: 'a b' is not a name"),
         (

@@ -61,7 +61,7 @@ ROWS = [
         f"keyTab hidden {DENIED}; correct the path or its rights",
     ),
     Row(
-        "east.security.protocol = SASL_PLAINTEXT\neast.sasl.mechanism = OAUTHBEARER\n"
+        "east.security.protocol = SASL_SSL\neast.sasl.mechanism = OAUTHBEARER\n"
         f"east.sasl.jaas.config = {BEARER}\neast.sasl.oauthbearer.token.endpoint.url = file://FOLDER/closed/token",
         8,
         "east.sasl.oauthbearer.token.endpoint.url",

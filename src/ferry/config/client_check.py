@@ -10,6 +10,7 @@ from ferry.config.flow.origins import named_in, origin_of, said_of
 from ferry.config.keys.layers import CLIENTS, Role, Side
 from ferry.config.keys.own import CONNECTION
 from ferry.config.login.connection import unknown_here
+from ferry.config.login.weak import weaknesses
 from ferry.config.reading.examine import Examined
 from ferry.config.reading.slips import without_comment
 from ferry.config.text.problem import Problem, Severity
@@ -49,6 +50,8 @@ def _tried(examined: Examined, config: FlowConfig, side: Side, role: Role) -> It
     left: Mapping[str, str] = dict(config.clients[side, role])
     if _SERVERS not in left:
         return  # told where the cluster is looked at
+    for weakness in weaknesses(left):
+        yield _problem(examined, config, side, role, weakness, Severity.WARNING)
     while True:
         message, severity = _first_error(config, side, role, left)
         if message is None:

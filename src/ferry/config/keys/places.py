@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ferry.config.keys.catalogue import KnownKey, find, keys_of
 from ferry.config.keys.fates import Group
-from ferry.config.keys.layers import ROLES, Role, is_common_client_key
+from ferry.config.keys.layers import CLIENTS, ROLES, Role, is_common_client_key
 from ferry.config.keys.own import FERRY_KEYS_BY_NAME
 from ferry.model import Flow
 
@@ -16,6 +16,7 @@ _OF_ALIAS = re.compile(r"replication\.policy\..+|forwarding\.admin\.class|config
 _CLIENT = re.compile(r"(consumer|producer|admin)\.(.+)")
 _CLIENT_OF_FLOW = re.compile(r"(?:(?:source|target)\.)?(consumer|producer|admin)\.(?:override\.)?(.+)")
 _CLUSTER = re.compile(r"(?:source|target)\.cluster\.(.+)")
+_REACHES = re.compile(r"(?:(source|target)\.)?(cluster|consumer|producer)\.(?:override\.)?(.+)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +38,22 @@ class Place:
         if match is None:
             return None
         return next(role for role in ROLES if role == match.group(1)), match.group(2)
+
+    @property
+    def reached(self) -> str:
+        """The cluster of which the key says how one client reaches it; empty for other keys.
+
+        Of a flow's clients those that Ferry has count: the consumer at the source, the producer at the target.
+        """
+        client = self.client
+        if self.alias is not None:
+            return self.alias if client is not None and is_common_client_key(client[1]) else ""
+        match = _REACHES.fullmatch(self.name)
+        if self.flow is None or match is None or not is_common_client_key(match.group(3)):
+            return ""
+        side, of = match.group(1), match.group(2)
+        meant = next((where for where, role in CLIENTS if role == of), side)
+        return {"source": self.flow.source, "target": self.flow.target}.get(meant, "") if side in (None, meant) else ""
 
     def known(self) -> KnownKey | None:
         """What Kafka knows under this key, in this place."""

@@ -15,7 +15,8 @@ from typing import Any
 
 from ferry.config.keys import values
 from ferry.config.keys.layers import is_common_client_key
-from ferry.config.login.jaas import parse_jaas
+from ferry.config.login.allowed import check_connection
+from ferry.config.login.jaas import JaasLogin, parse_jaas
 from ferry.config.text.problem import BadValue
 from ferry.config.text.secrets import ClientProperties, has_reference, is_secret
 from ferry.errors import BadInput
@@ -36,6 +37,8 @@ _LOGINS = {
     "OAUTHBEARER": (f"{_PLUGIN}oauthbearer.OAuthBearerLoginModule", "clientId", "clientSecret"),
 }
 """Login module and the names of its two options, for mechanisms that a user and a password suffice for."""
+_OWN_LOGIN = JaasLogin(module="", options={})
+"""Stands for what `_login` makes of user and password, which names no file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +99,8 @@ def unknown_here(conn_id: str) -> str:
 def connection_properties(connection: AirflowConnection) -> ClientProperties:
     """The cluster's settings by Java's names; login and password become `sasl.jaas.config`.
 
-    Raises BadInput for a field that is missing, unknown, contradicts another or would show a secret.
+    Raises BadInput for a field that is missing, unknown, contradicts another or would show a secret, and for what
+    would have this machine use its own files or logins (`ferry.config.login.allowed`).
     """
     try:
         return ClientProperties(values_by_key=_properties(connection))
@@ -108,11 +112,13 @@ def _properties(connection: AirflowConnection) -> dict[str, str]:
     if connection.conn_type != TYPE:
         raise BadValue(f"is of type {connection.conn_type!r}; make it {TYPE!r} (Kafka cluster)")
     properties = {SERVERS: _servers(connection), **_extra(connection.extra)}
+    jaas = _jaas(properties[JAAS]) if JAAS in properties else None
     if connection.login or connection.password:
-        properties[JAAS] = _login(connection, properties)
+        properties[JAAS], jaas = _login(connection, properties), _OWN_LOGIN
     for key, value in properties.items():
         if has_reference(value):
             raise BadValue(f"{key} holds a ${{...}} reference, which counts in files alone; write the value itself")
+    check_connection(properties, jaas)
     return properties
 
 
@@ -147,13 +153,13 @@ def _refuse_shown_secret(key: str, value: str) -> None:
     """Airflow hides values by the names of their keys; these two names it does not know."""
     if key == "ssl.keystore.key":
         raise BadValue(f"{key} would be shown by Airflow; put the key into a file and write ssl.keystore.location")
-    if key == JAAS and any(is_secret(option) for option in _jaas_options(value)):
+    if key == JAAS and any(is_secret(option) for option in _jaas(value).options):
         raise BadValue(f"{key} with a password would be shown by Airflow; write it into Login and Password")
 
 
-def _jaas_options(text: str) -> Mapping[str, str]:
+def _jaas(text: str) -> JaasLogin:
     try:
-        return parse_jaas(text).options
+        return parse_jaas(text, may_be_file=False)
     except BadValue as error:
         raise BadValue(f"{JAAS}: {error}") from None
 

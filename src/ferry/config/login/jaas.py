@@ -51,13 +51,17 @@ class JaasLogin:
         return self.options.get(option, "false").strip().lower() == "true"
 
 
-def parse_jaas(text: str) -> JaasLogin:
+def parse_jaas(text: str, *, may_be_file: bool = True) -> JaasLogin:
     """The one login module in `text`: `module required name="value" ...;`, or a file with a KafkaClient section.
+
+    `may_be_file` is False where only the first will do: `${name}` in a file is a Java property of this machine.
 
     Raises BadValue, which never repeats the text: it holds passwords.
     """
     tokens = _tokens(text, quote='\\\\" (as \\" in what ${...} looks up)')
     if tokens[1:2] == ["{"]:
+        if not may_be_file:
+            raise BadValue('is the text of a JAAS file; write its login module alone: module required name="value";')
         return _one_module(_sections(tokens))
     module, at = _module(tokens, 0)
     if at < len(tokens):

@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from ferry.config.keys import values
+from ferry.config.login.allowed import ENDPOINT, allowed_urls, not_allowed
 from ferry.config.login.jaas import KAFKA_OPTS, JaasLogin, jaas_file, parse_jaas, read_jaas_file
 from ferry.config.login.security import KerberosLogin, Login, OAuthLogin, PasswordLogin
 from ferry.config.text.problem import BadValue
@@ -39,7 +40,6 @@ _RETRIEVERS = tuple(
 )
 _CALLBACK = "sasl.login.callback.handler.class"
 _RETRIEVER = "sasl.oauthbearer.jwt.retriever.class"
-_ENDPOINT = "sasl.oauthbearer.token.endpoint.url"
 _MAX_FILE_BYTES = 1 << 20
 
 
@@ -138,10 +138,13 @@ def _service_name(properties: Mapping[str, str], key: str, jaas: JaasLogin) -> s
 def _oauth(properties: Mapping[str, str], key: str, jaas: JaasLogin) -> OAuthLogin:
     from ferry.config.login.stores import tls_options  # noqa: PLC0415 - cryptography, only where TLS is configured
 
-    url = properties.get(_ENDPOINT, "").strip()
+    url = properties.get(ENDPOINT, "").strip()
     if not url:
-        raise BadInput(f"{_ENDPOINT}: is missing; add the address of the token endpoint, or file:///path/to/a/token")
+        raise BadInput(f"{ENDPOINT}: is missing; add the address of the token endpoint, or file:///path/to/a/token")
     parts = _address(url)
+    allowed = allowed_urls()
+    if allowed is not None and url not in allowed:
+        raise BadInput(f"{ENDPOINT}: {not_allowed(url)}")
     names = {
         "client_id": ("sasl.oauthbearer.client.credentials.client.id", "clientId"),
         "client_secret": ("sasl.oauthbearer.client.credentials.client.secret", "clientSecret"),
@@ -155,7 +158,7 @@ def _oauth(properties: Mapping[str, str], key: str, jaas: JaasLogin) -> OAuthLog
             if not found[name]:
                 raise BadInput(f'{names[name][0]}: is missing; add it, or {names[name][1]}="..." in {key}')
     else:
-        token = _content(f"{_ENDPOINT}: token file", path).decode("ascii", "replace").strip()
+        token = _content(f"{ENDPOINT}: token file", path).decode("ascii", "replace").strip()
     ssl_options = {name: value for name, value in jaas.options.items() if name.startswith("ssl.")}
     prefix = "extension_"
     return OAuthLogin(
@@ -177,7 +180,7 @@ def _oauth(properties: Mapping[str, str], key: str, jaas: JaasLogin) -> OAuthLog
 
 def _address(url: str) -> SplitResult:
     """The parts of the endpoint's address. Raises BadInput for what is none."""
-    wrong = BadInput(f"{_ENDPOINT}: {shown_address(url)!r} is no address; write https://host/path or file:///path")
+    wrong = BadInput(f"{ENDPOINT}: {shown_address(url)!r} is no address; write https://host/path or file:///path")
     try:
         parts = urlsplit(url)
         reachable = parts.scheme == "file" or (bool(parts.hostname) and parts.port != 0)

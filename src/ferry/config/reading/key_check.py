@@ -43,7 +43,14 @@ class KeyCheck:
         torn = {entry.last_line + 1: entry for entry in self.entries.by_key.values() if _TORN.search(entry.raw)}
         unneeded = []
         for entry in self.entries.by_key.values():
-            found = self._look(entry, place_of(entry.key, aliases), torn.get(entry.line))
+            place = place_of(entry.key, aliases)
+            found = None
+            if place.reached in self.entries.connected:
+                conn_id = self.entries.connection(place.reached)
+                message = f"stands beside Airflow connection {conn_id!r} of {place.reached}; remove one of the two"
+                self.findings.report(entry, entry.key, message)
+            else:
+                found = self._look(entry, place, torn.get(entry.line))
             if found is not None:
                 unneeded.append(found)
         for entry in self.entries.by_key.values():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -74,6 +74,10 @@ class Outbox:
         Raises as `settle_all`.
         """
         await self._join(request)
+        await self._send_alone(node, request)
+
+    async def _send_alone(self, node: int, request: Request) -> None:
+        """Send a request with nothing else under way to the broker, again for partitions that could not join yet."""
         left = request
 
         async def send() -> None:
@@ -91,7 +95,7 @@ class Outbox:
         await self._join(request)
         flying = self._flying.setdefault(node, deque())
         while len(flying) >= IN_FLIGHT:
-            await self._settle(flying)
+            await self._settle(node, flying)
         future = await self._transaction.produce(node, request.batches)
         future.add_both(lambda _: self._answered())
         flying.append((request, future))
@@ -105,9 +109,9 @@ class Outbox:
 
     async def settle_answered(self) -> None:
         """Note the answers that have come. Raises as `settle_all`."""
-        for flying in self._flying.values():
+        for node, flying in self._flying.items():
             while flying and flying[0][1].is_done:
-                await self._settle(flying)
+                await self._settle(node, flying)
 
     async def settle_all(self) -> None:
         """Wait for all answers.
@@ -115,18 +119,35 @@ class Outbox:
         Raises Dropped for partitions that cannot go on, Hindered for those that cannot now, Retryable and its kin when
         the chunk must be repeated.
         """
-        for flying in self._flying.values():
+        for node, flying in self._flying.items():
             while flying:
-                await self._settle(flying)
+                await self._settle(node, flying)
 
-    async def _settle(self, flying: deque[tuple[Request, Future]]) -> None:
+    async def _settle(self, node: int, flying: deque[tuple[Request, Future]]) -> None:
+        """Note the oldest answer; send again what the broker did not take because its partition could not join yet.
+
+        Two brokers that ask the coordinator at the same time to add partitions are in each other's way: one of them
+        hears CONCURRENT_TRANSACTIONS, and hands it on where its own repetitions (100 ms unless set) do not help.
+        """
         request, future = flying.popleft()
         again = self._note(request, await self._target.answered(future))
-        if again:
-            raise Retryable(f"{self._transaction.transactional_id}: {again[0]} did not join the transaction")
+        if not again:
+            return
+        waiting, late = [request.only(again)], set(again)
+        while flying:  # what was sent after it for the same partitions is out of order there
+            request, future = flying.popleft()
+            again = self._note(request, await self._target.answered(future), late)
+            if again:
+                waiting.append(request.only(again))
+                late.update(again)
+        for request in waiting:
+            await self._send_alone(node, request)
 
-    def _note(self, request: Request, answer: Any) -> list[TopicPartition]:
-        """Note where batches came to lie; the partitions whose coordinator says CONCURRENT_TRANSACTIONS."""
+    def _note(self, request: Request, answer: Any, late: Collection[TopicPartition] = ()) -> list[TopicPartition]:
+        """Note where batches came to lie; the partitions that could not join the transaction, and took nothing.
+
+        `late`: partitions whose batch before this one could not join, so that this one is out of order.
+        """
         again: list[TopicPartition] = []
         drops: list[Drop] = []
         names = {self._target.topics[topic].topic_id: topic for topic in {topic for topic, _ in request.entries}}
@@ -135,7 +156,14 @@ class Outbox:
             for outcome in topic.partition_responses:
                 part, out = request.entries[name, outcome.index]
                 base = out.start
-                if not outcome.error_code:
+                if part.piece.target in late:
+                    if outcome.error_code not in (codes.CONCURRENT_TRANSACTIONS, codes.OUT_OF_ORDER_SEQUENCE_NUMBER):
+                        raise Retryable(
+                            f"{part.piece.target} answers {codes.describe(outcome.error_code)} to a batch, and the one "
+                            "before it could not join the transaction"
+                        )
+                    again.append(part.piece.target)
+                elif not outcome.error_code:
                     self.acknowledged += out.answers
                     if part.is_elsewhere(outcome.base_offset):
                         raise Retryable(

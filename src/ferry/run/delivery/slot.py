@@ -28,7 +28,7 @@ from ferry.net.admin.topic_settings import batch_limits
 from ferry.net.connect import codes
 from ferry.net.connect.cluster import Cluster
 from ferry.net.write.ledger import LedgerTopic
-from ferry.net.write.transaction import PartitionsRefused, Transaction
+from ferry.net.write.transaction import PartitionsRefused, StillCompleting, Transaction
 from ferry.run.delivery.ids import SlotSpec, delivery_ledger, delivery_writer
 from ferry.run.records.cluster import connected
 from ferry.wire.arrow_columns import numbers_of
@@ -74,6 +74,16 @@ class _Part:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sent:
+    """A batch on its way to the broker `node`, of so many rows."""
+
+    part: _Part
+    node: int
+    data: memoryview
+    count: int
+
+
 class DeliverySlot:
     """Writes the rows of one slot. Lives on the cluster's event loop."""
 
@@ -93,7 +103,7 @@ class DeliverySlot:
         self._chunk: dict[TopicPartition, _Part] = {}
         self._taken = 0
         self._began = 0.0
-        self._flying: deque[tuple[_Part, int, Future]] = deque()
+        self._flying: deque[tuple[_Sent, Future]] = deque()
 
     async def write(self) -> list[DeliveryReceipt]:
         """Write what is lacking; the receipts of all that is due.
@@ -215,14 +225,14 @@ class DeliverySlot:
             raise Refused(f"{self._spec.delivery}: {error}: grant WRITE, or look whether it is there") from error
         sequence = transaction.next_sequence(part.place, batch.record_count)
         data = restamped(batch, transaction.producer_id, transaction.producer_epoch, sequence)
-        node = self._cluster.leader(part.place)
+        sent = _Sent(part=part, node=self._cluster.leader(part.place), data=data, count=count)
         if not self._chunk:
             self._began = time.monotonic()
-            await transaction.patiently(lambda: self._send_first(part, node, data, count))
+            await self._send_alone(sent)
         else:
             while len(self._flying) >= IN_FLIGHT:
                 await self._settle()
-            self._flying.append((part, count, await transaction.produce(node, {part.place: data})))
+            self._flying.append((sent, await transaction.produce(sent.node, {part.place: data})))
         self._chunk[part.place] = part
         self._taken += int(sizes[count - 1])
         return count
@@ -231,18 +241,51 @@ class DeliverySlot:
     def _until(self) -> float:
         return self._began + self._spec.chunk_seconds
 
-    async def _send_first(self, part: _Part, node: int, data: memoryview, count: int) -> None:
-        """The batch that opens the transaction, alone under way: markers of the one before may still be written."""
-        answer = await self._cluster.answered(await self._transaction.produce(node, {part.place: data}))
-        await self._note(part, count, answer)
+    async def _send_alone(self, sent: _Sent) -> None:
+        """Send a batch with nothing else of its partition under way, again while that cannot join the transaction."""
+
+        async def send() -> None:
+            answer = await self._cluster.answered(
+                await self._transaction.produce(sent.node, {sent.part.place: sent.data})
+            )
+            await self._note(sent, answer)
+
+        await self._transaction.patiently(send)
 
     async def _settle(self) -> None:
-        part, count, future = self._flying.popleft()
-        await self._note(part, count, await self._cluster.answered(future))
+        """Note the oldest answer; send again what the broker did not take because its partition could not join yet.
 
-    async def _note(self, part: _Part, count: int, answer: Any) -> None:
+        As `ferry.run.copy.outbox` does it.
+        """
+        sent, future = self._flying.popleft()
+        try:
+            await self._note(sent, await self._cluster.answered(future))
+        except StillCompleting:
+            waiting = [sent]
+        else:
+            return
+        while self._flying:  # what was sent after it for the same partition is out of order there
+            sent, future = self._flying.popleft()
+            late = any(before.part is sent.part for before in waiting)
+            try:
+                await self._note(sent, await self._cluster.answered(future), late=late)
+            except StillCompleting:
+                waiting.append(sent)
+        for sent in waiting:
+            await self._send_alone(sent)
+
+    async def _note(self, sent: _Sent, answer: Any, *, late: bool = False) -> None:
+        """Note where a batch came to lie. Raises StillCompleting when its partition could not join the transaction.
+
+        `late`: the batch before it could not join, so that this one is out of order.
+        """
+        part, count = sent.part, sent.count
         outcome = answer.responses[0].partition_responses[0]
         code = outcome.error_code
+        if late and code == codes.OUT_OF_ORDER_SEQUENCE_NUMBER:
+            code = codes.CONCURRENT_TRANSACTIONS
+        if late and code == codes.NONE:
+            raise Retryable(f"{part.place} took a batch, and the one before it could not join the transaction")
         where = f"{part.place} on cluster {self._cluster.alias}"
         if code in (codes.MESSAGE_TOO_LARGE, codes.RECORD_LIST_TOO_LARGE):
             raise Refused(f"a record of {self._spec.delivery} is too large for {where}: raise max.message.bytes there")

@@ -435,6 +435,32 @@ def test_a_signal_ends_a_run_within_seconds(
     assert lab.assert_equal() == 6_000
 
 
+def test_a_run_that_is_superseded_while_it_copies_names_the_newer_one(
+    slow: tuple[Lab, Path], begin: Begin, topic: str
+) -> None:
+    lab, config = slow
+    process = begin("run", "--run", "older", "--json", config=config)
+    wait_until_copying(process, lab, topic)
+    with lab.runs() as runs:
+        runs.plan("newer", local_origin())
+    answer = finished(process)
+    assert answer.code == 1, answer.err
+    body = answer.json("run")
+    assert (body["state"], body["superseded_by"]) == ("partial", "newer")
+    assert {row["kind"] for row in body["refusals"]} == {"unfinished"}
+    told = [*body["notes"], *(row["message"] for row in body["refusals"])]
+    assert all("newer" in sentence and "--resume older" not in sentence for sentence in told), told
+    assert body["notes"]
+    looked_up = ferry("ledger", "--run", "older", "--json", config=config).json("ledger")["run"]
+    assert looked_up["report"]["superseded_by"] == "newer"
+    assert ", superseded by run newer;" in ferry("ledger", "--run", "older", config=config).out
+
+    assert ferry("run", "--resume", "newer", config=config).code == 0
+    assert lab.assert_equal() == 6_000
+    after = ferry("ledger", "--run", "older", "--json", config=config).json("ledger")["run"]
+    assert after["report"]["superseded_by"] is None, "all that it planned is copied"
+
+
 def test_workers_end_with_a_killed_run_and_the_next_one_completes(
     slow: tuple[Lab, Path], begin: Begin, topic: str
 ) -> None:

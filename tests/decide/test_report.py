@@ -5,7 +5,13 @@ from dataclasses import replace
 
 import pytest
 
-from ferry.decide.ledger.report import RunState, report_of, throttled_sentence, transform_notes
+from ferry.decide.ledger.report import (
+    RunState,
+    report_of,
+    throttled_sentence,
+    transform_notes,
+    unfinished_sentence,
+)
 from ferry.decide.ledger.runs import Outcome
 from ferry.model import NOT_THROTTLED, Plan, Receipt, RefusalKind, Throttled
 from tests.decide.values import PLAN, RECEIPT, piece, place, refusal
@@ -137,3 +143,14 @@ def test_transforms_are_told_by_what_receipts_have() -> None:
         "nothing was to be written of the other 100",
         "nothing was to be written of the other 9",
     ]
+
+
+def test_what_copies_the_rest_is_this_run_until_another_one_has_the_lane() -> None:
+    report = report_of(ONE, 1_000, [HALF], {place("orders"): 50}, ended())
+    (piece_left,) = report.unfinished
+    assert f"--resume {ONE.run}" in unfinished_sentence(report, piece_left)
+    assert not report.notes
+    taken = replace(report, superseded="newer")
+    said = [*taken.notes, unfinished_sentence(taken, piece_left)]
+    assert len(said) == 2
+    assert all("run newer" in sentence and "--resume" not in sentence for sentence in said)

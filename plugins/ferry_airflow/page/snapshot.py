@@ -123,8 +123,9 @@ def digest_of(past: PastRun) -> RunDigest:
 
 def left_undone(report: Report) -> list[tuple[str, str]]:
     """What nobody refused and yet is not as it should be, each with a word: unfinished, a group's, what differs."""
+    newer = f"run {report.superseded} has the lane now, and it, or " if report.superseded else ""
     found = [
-        ("unfinished", f"{one.told} was not copied up to {one.end}: the next run copies the rest.")
+        ("unfinished", f"{one.told} was not copied up to {one.end}: {newer}the next run copies the rest.")
         for one in report.unfinished
     ]
     found += [("group", one.message) for one in (report.groups.failed if report.groups else ())]

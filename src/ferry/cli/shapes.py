@@ -18,7 +18,7 @@ from ferry.decide.ledger.dealt_at import DealtAt
 from ferry.decide.ledger.history import Forgotten, Holder, PastRun
 from ferry.decide.ledger.pruning import Pruned, pruned_json
 from ferry.decide.ledger.receipt_codec import receipt_json
-from ferry.decide.ledger.report import GuardCount, Report, guard_counts
+from ferry.decide.ledger.report import GuardCount, Report, guard_counts, unfinished_sentence
 from ferry.decide.ledger.run_codec import refusal_json
 from ferry.decide.ledger.slice_codec import change_json, slice_json
 from ferry.decide.ledger.unit_codec import unit_receipt_json
@@ -99,6 +99,7 @@ def run_json(report: Report) -> Json:
         "run": report.plan.run,
         "flow": str(report.plan.flow),
         "state": report.state.value,
+        "superseded_by": report.superseded or None,
         "slices": len(report.plan.slices),
         "records": report.records,
         "bytes": report.bytes,
@@ -178,21 +179,6 @@ def _unfinished_json(report: Report, piece: Piece) -> Json:
         "kind": UNFINISHED,
         "message": unfinished_sentence(report, piece),
     }
-
-
-def unfinished_sentence(report: Report, piece: Piece) -> str:
-    """How far an unfinished slice or unit came, and what copies the rest."""
-    if isinstance(piece, Unit):
-        done = max((unit.end for unit in report.units if unit.target == piece.target), default=piece.start)
-        return (
-            f"{piece.told} has come through {done - piece.start} of {piece.offsets} offsets: "
-            f"ferry run --resume {report.plan.run}, or the next run, copies the rest"
-        )
-    end = max((receipt.end for receipt in report.receipts if receipt.source == piece.source), default=piece.start)
-    return (
-        f"{piece.source} was copied up to offset {end} of {piece.end}: "
-        f"ferry run --resume {report.plan.run}, or the next run, copies the rest"
-    )
 
 
 def lag_json(lags: list[PartitionLag]) -> Json:

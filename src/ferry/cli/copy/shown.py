@@ -14,9 +14,14 @@ if TYPE_CHECKING:  # the command line starts light
 def show_report(report: Report, state: str | None = None) -> None:
     """A line for each thing that is to be known of a run, and one of the run itself; `state` where it is not over."""
     # Imported here: the command line starts light.
-    from ferry.cli.shapes import unfinished_sentence
     from ferry.decide.groups.sentences import group_sentences
-    from ferry.decide.ledger.report import missing_sentence, pieces_sentence, throttled_sentence, verified_sentences
+    from ferry.decide.ledger.report import (
+        missing_sentence,
+        pieces_sentence,
+        throttled_sentence,
+        unfinished_sentence,
+        verified_sentences,
+    )
     from ferry.decide.plan.change_sentences import differences, summary
 
     for acl in report.plan.acls:
@@ -44,8 +49,9 @@ def show_report(report: Report, state: str | None = None) -> None:
     for sentence in (*found, *verified, missing_sentence(report.missing), throttled_sentence(report.throttled)):
         if sentence is not None:
             print(sentence)
+    taken = f", superseded by run {report.superseded}" if report.superseded else ""
     print(
-        f"run {report.plan.run} of {report.plan.flow}: {state or report.state}; "
+        f"run {report.plan.run} of {report.plan.flow}: {state or report.state}{taken}; "
         f"{pieces_sentence(report.plan)}, {count_of(report.records, 'record')}, {size(report.bytes)} in "
         f"{report.seconds:.1f} s"
     )

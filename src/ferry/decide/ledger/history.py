@@ -12,7 +12,14 @@ from ferry.decide.ledger.ledger import LedgerView
 from ferry.decide.ledger.mirror_state import mirror_notes
 from ferry.decide.ledger.receipts import lane_ends, receipts
 from ferry.decide.ledger.report import Report, report_of
-from ferry.decide.ledger.runs import is_remembered, newest_run, opened_run, outcome, sealed_plan
+from ferry.decide.ledger.runs import (
+    is_remembered,
+    newest_run,
+    opened_run,
+    outcome,
+    sealed_plan,
+    superseded_by,
+)
 from ferry.decide.ledger.unit_codec import last_units, unit_receipts
 from ferry.decide.ledger.verified_codec import run_verified
 from ferry.model import Gap, Lifted, OpenedRun, Plan, Receipt, Segment, TopicPartition, UnitReceipt
@@ -145,7 +152,13 @@ def run_report(view: LedgerView, plan: Plan, opened: OpenedRun, done: Iterable[R
         unit_receipts(view, lane, run, opened.generation) if plan.units else (),
         last_units(view, lane) if plan.units else {},
     )
-    return replace(report, groups=group_outcome(view, lane, run), verified=run_verified(view, lane, run))
+    newer = superseded_by(view, lane, opened.generation) if report.unfinished else None
+    return replace(
+        report,
+        groups=group_outcome(view, lane, run),
+        verified=run_verified(view, lane, run),
+        superseded="" if newer is None else newer.record.run,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

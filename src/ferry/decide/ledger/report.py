@@ -27,6 +27,7 @@ from ferry.model import (
     Sifted,
     Throttled,
     TopicPartition,
+    Unit,
     UnitReceipt,
     VerifyMode,
     Why,
@@ -70,6 +71,8 @@ class Report:
     """What came of verifying what was copied; None when nobody did (yet)."""
     verify_due: VerifyMode = VerifyMode.OFF
     """How the run was to verify itself."""
+    superseded: str = ""
+    """The newest run of the lane, which has what is unfinished of this one; empty: it is this one, or nothing is."""
 
     @property
     def _written(self) -> list[Receipt | UnitReceipt]:
@@ -109,7 +112,8 @@ class Report:
     def notes(self) -> tuple[str, ...]:
         """What the plan notes, and what is to be known of the copy."""
         told = missing_notes(self.plan, self.receipts), transform_notes(self.receipts), dealt_notes(self.units)
-        return (*self.plan.notes, *chain.from_iterable(told), *sifted_notes(self.sifted))
+        taken = superseded_notes(self.plan, self.superseded)
+        return (*self.plan.notes, *taken, *chain.from_iterable(told), *sifted_notes(self.sifted))
 
     @property
     def throttled(self) -> Throttled:
@@ -251,6 +255,27 @@ def dealt_notes(units: Collection[UnitReceipt]) -> list[str]:
             f"{partitions} of {target}, {count_of(letters, 'dead letter')}"
         )
     return found
+
+
+def superseded_notes(plan: Plan, newer: str) -> list[str]:
+    """That the run `newer` (empty: none) began before this one was finished, and what follows from that."""
+    told = (
+        f"run {plan.run} is superseded by run {newer} of lane {plan.lane}, which began before it was finished: that "
+        "run, or the next one, copies the rest and moves the groups"
+    )
+    return [told] if newer else []
+
+
+def unfinished_sentence(report: Report, piece: Piece) -> str:
+    """How far an unfinished slice or unit came, and which run copies the rest."""
+    rest = f"ferry run --resume {report.plan.run}, or the next run, copies the rest"
+    if report.superseded:
+        rest = f"run {report.superseded} has the lane now, and it, or the next run, copies the rest"
+    if isinstance(piece, Unit):
+        done = max((unit.end for unit in report.units if unit.target == piece.target), default=piece.start)
+        return f"{piece.told} has come through {done - piece.start} of {piece.offsets} offsets: {rest}"
+    end = max((receipt.end for receipt in report.receipts if receipt.source == piece.source), default=piece.start)
+    return f"{piece.source} was copied up to offset {end} of {piece.end}: {rest}"
 
 
 def pieces_sentence(plan: Plan) -> str:

@@ -17,7 +17,7 @@ import sys
 import time
 from typing import Any
 
-import ferry.cli
+import ferry.cli.app
 
 MESSAGE = 1 << 20
 APART = ("ferry.spark", "ferry.dev", "ferry.testing", "ferry.run.ledger.parquet", "ferry.run.reports.charts")

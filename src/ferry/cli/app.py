@@ -22,6 +22,7 @@ from ferry.cli.copy.pausing import pause_command, resume_command
 from ferry.cli.copy.plan import plan_command
 from ferry.cli.copy.run import run_command
 from ferry.cli.copy.skip import skip_command
+from ferry.cli.copy.stopping import Stopped, are_held, release_signals
 from ferry.cli.desk import JsonOption, NothingNamed, QuietOption, VerboseOption, Wishes
 from ferry.cli.drill.app import drill_app
 from ferry.cli.drill.reports import reports_app
@@ -45,6 +46,10 @@ from ferry.errors import BadInput, FerryError, Refused
 COMMANDS = "ferry.commands"
 """Entry points by which other packages of the project bring commands: the library itself knows no Airflow."""
 
+COPYING = ("run", "backfill")
+"""Commands that end in order when a signal asks them to."""
+
+STOPPED = 1
 BAD_INPUT = 2
 INTERRUPTED = 130
 
@@ -86,6 +91,8 @@ def ferry(
     verbose: VerboseOption = False,
 ) -> None:
     """Options that every command takes, too, behind its name."""
+    if ctx.invoked_subcommand not in COPYING:
+        release_signals()
     # Imported here: the command line starts light.
     from ferry.config.nearby import local_clusters
 
@@ -158,7 +165,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the program and exit. An error is one sentence on standard error; with --json also an object."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     # Ctrl-C ends a command without a traceback; `ferry run` handles it itself while it copies.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if not are_held():
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     sys.exit(_run(given))
 
 
@@ -222,9 +230,12 @@ def _run(arguments: list[str]) -> int:
         if message:
             print_error("BadInput", f"{message}{_taken(arguments, ordered)}", as_json=as_json)
         return BAD_INPUT
-    except KeyboardInterrupt:
-        print_error("Interrupted", "interrupted; what was committed stays, the next run goes on there", as_json=as_json)
-        return INTERRUPTED
+    except (Stopped, KeyboardInterrupt) as error:
+        told, code = "interrupted; what was committed stays, the next run goes on there", INTERRUPTED
+        if isinstance(error, Stopped):
+            told, code = f"{error} came before anything was begun: nothing was written", STOPPED
+        print_error("Interrupted", told, as_json=as_json)
+        return code
     except BrokenPipeError:
         # The reader left (`| head`). Nothing may be written at exit any more.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -82,6 +82,8 @@ def copy_all(
     """
     if plan.row_slots:
         raise Refused(f"run {plan.run} of {plan.flow} has transformed topics, which take Spark: {NEEDS_SPARK}")
+    if stop():
+        return [SlotEnd(slot=slot, stopped=True) for slot in plan.used_slots]
     crew = _Crew(runs, plan, attempt, progress)
     try:
         return crew.work(stop)

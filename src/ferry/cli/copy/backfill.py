@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
@@ -28,6 +29,7 @@ from ferry.errors import BadInput, FerryError, Unreachable
 from ferry.words import count_of
 
 if TYPE_CHECKING:  # the command line starts light
+    from ferry.cli.copy.stopping import Stop
     from ferry.decide.lanes.windows import WindowLook
     from ferry.decide.ledger.report import Report
     from ferry.run.lanes.backfill import Opened
@@ -85,9 +87,11 @@ def backfill_command(
 ) -> int:
     """Copy a window of history once, by default to scratch topics of a lane of its own. Safe to repeat.
 
-    Budgets are those of each of its micro-runs. Ctrl-C ends the open chunks; the same command goes on there.
+    Budgets are those of each of its micro-runs. Ctrl-C or SIGTERM ends the open chunks; the same command
+    continues there.
     """
     # Imported here: the command line starts light.
+    from ferry.cli.copy.stopping import stop_signals
     from ferry.config.flow.windows import parse_window
     from ferry.model import LaneKind, check_lane
     from ferry.run.micro_run import MicroRuns
@@ -111,17 +115,24 @@ def backfill_command(
         max_seconds=max_seconds,
         take_over=take_over,
     )
-    with MicroRuns(chosen, lane=lane, patience_s=patience) as runs:
-        work = _Work(runs, options, quiet=desk.quiet)
+    with stop_signals() as stop, ExitStack() as opened:
+        with stop.breaking():
+            runs = opened.enter_context(MicroRuns(chosen, lane=lane, patience_s=patience))
+            work = _Work(runs, options, stop, quiet=desk.quiet)
         if not dry_run:
             work.copy()
+        return _answered(work, desk, dry_run=dry_run)
+
+
+def _answered(work: _Work, desk: Desk, *, dry_run: bool) -> int:
+    """Show what became of a window; the exit code."""
     if desk.as_json:
         print_json(_json(work, dry_run=dry_run))
     else:
         _show(work, dry_run=dry_run)
     if isinstance(work.failure, Unreachable) and not work.records:
         return work.failure.exit_code
-    return 0 if dry_run or work.is_done else 1
+    return 0 if (dry_run or work.is_done) and not work.stop() else 1
 
 
 @dataclass(slots=True)
@@ -130,6 +141,7 @@ class _Work:
 
     runs: MicroRuns
     options: RunOptions
+    stop: Stop
     quiet: bool = field(kw_only=True)
     look: WindowLook = field(init=False)
     reports: list[Report] = field(default_factory=list)
@@ -154,6 +166,8 @@ class _Work:
         from ferry.run.lanes.backfill import Opened
         from ferry.run.micro_run import local_origin
 
+        if not self.reports:
+            self.stop.check()
         plan = self.runs.open_new(new_run("backfill"), local_origin(), self.options)
         return Opened(plan=plan, left=self.left)
 
@@ -165,7 +179,7 @@ class _Work:
         self.reports.append(report)
         self.seconds = time.monotonic() - self._begun
         self._look()
-        return not report.unfinished
+        return not report.unfinished and not self.stop()
 
     def _say(self, text: str) -> None:
         if self.left and not self.quiet:

@@ -6,11 +6,13 @@ import importlib.util
 import os
 import sys
 from collections.abc import Callable, Collection
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
-from ferry.errors import FerryError, Refused
+from ferry.errors import FerryError, Refused, Retryable
 
 if TYPE_CHECKING:  # the command line starts light, and only this needs Spark
+    from ferry.cli.copy.stopping import Stop
     from ferry.config.flow.flow import FlowConfig
     from ferry.model import Plan
     from ferry.run.micro_run import MicroRuns
@@ -23,14 +25,17 @@ def planned_in_spark(
     preview: Callable[[], Plan] | None = None,
     only: Collection[str] | None = None,
     quiet: bool,
+    stop: Stop | None = None,
 ) -> tuple[Plan, FerryError | None]:
     """Copy a run that is planned once Spark has started; why it is not done, if so.
 
     A transform that cannot be carried out refuses its own topics, as in the flow's DAG. With `preview`, the plan that
     there would be for the topics `only` (None: all), that is said first; Refused, before anything is begun, where such
     topics are all that there is to copy.
+
+    `stop`: a signal breaks the copy off and is why it is not done; without it SIGTERM is a KeyboardInterrupt.
     """
-    from ferry.cli.copy.stopping import ended_by_signals
+    from ferry.cli.copy.stopping import Stopped, ended_by_signals
     from ferry.run.micro_run import local_origin
     from ferry.spark.copy_job import CopyRequest, copy_run
     from ferry.spark.records.local_session import local_session
@@ -40,7 +45,10 @@ def planned_in_spark(
         if not quiet:
             print(f"ferry: {text}", file=sys.stderr)
 
-    with ended_by_signals(), local_session("ferry run", cores=os.cpu_count() or 1) as session:
+    signals = ended_by_signals() if stop is None else nullcontext()
+    with signals, local_session("ferry run", cores=os.cpu_count() or 1) as session:
+        if stop is not None:
+            stop.take()  # Spark has taken SIGINT
         if preview is not None:
             lost = lost_transforms(session, runs.flow, only)
             refuse_in_vain(runs.flow, preview, lost)
@@ -49,15 +57,18 @@ def planned_in_spark(
         plan = planned()
         request = CopyRequest(flow=runs.flow, run=plan.run, origin=local_origin(), say=say)
         try:
-            copy_run(request, lambda: session)
+            with nullcontext() if stop is None else stop.breaking():
+                copy_run(request, lambda: session)
+        except Stopped as signal:
+            return plan, Retryable(f"{signal} broke off the copy of run {plan.run}")
         except FerryError as error:
             return plan, error
         return plan, None
 
 
-def copied_in_spark(runs: MicroRuns, plan: Plan, *, quiet: bool = False) -> FerryError | None:
-    """Copy what a plan has left; why it is not done, if so."""
-    return planned_in_spark(runs, lambda: plan, quiet=quiet)[1]
+def copied_in_spark(runs: MicroRuns, plan: Plan, *, quiet: bool = False, stop: Stop | None = None) -> FerryError | None:
+    """Copy what a plan has left; why it is not done, if so. `stop` is as for `planned_in_spark`."""
+    return planned_in_spark(runs, lambda: plan, quiet=quiet, stop=stop)[1]
 
 
 def copy_of(flow: FlowConfig) -> Callable[[MicroRuns, Plan], FerryError | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,6 +27,7 @@ from ferry.cli.person import new_run
 from ferry.errors import BadInput, FerryError, Refused, Unreachable
 
 if TYPE_CHECKING:  # the command line starts light
+    from ferry.cli.copy.stopping import Stop
     from ferry.decide.ledger.report import Report
     from ferry.model import Plan
     from ferry.run.micro_run import MicroRuns
@@ -59,11 +61,13 @@ def run_command(
 ) -> int:
     """Plan, copy and report one micro-run on this machine, several tasks in processes of their own, or in Spark.
 
-    Ctrl-C or SIGTERM ends the open chunks within seconds; what they hold is committed, the next run goes on there.
+    Ctrl-C or SIGTERM ends the run in order: open chunks are committed, the next run continues after them. A second
+    signal stops it at once.
     """
     # Imported here: the command line starts light.
     from ferry.cli.bar import working
     from ferry.cli.copy.in_spark import need_spark, planned_in_spark
+    from ferry.cli.copy.stopping import stop_signals
     from ferry.cli.shapes import run_json
     from ferry.decide.ledger.report import RunState
     from ferry.run.local import refuse_transforms
@@ -83,31 +87,39 @@ def run_command(
     options = RunOptions(
         only=only, max_bytes=max_bytes, max_records=max_records, max_seconds=max_seconds, take_over=take_over
     )
-    with MicroRuns(chosen, patience_s=patience) as runs:
+    with stop_signals() as stop, ExitStack() as opened:
+        with stop.breaking():
+            runs = opened.enter_context(MicroRuns(chosen, patience_s=patience))
 
         def planned() -> Plan:
+            stop.check()
             if resume is not None:
                 return runs.resume(resume)
             return runs.open_new(run or new_run("cli"), local_origin(), options)
 
         if dry_run:
-            with working("Planning", quiet=desk.quiet):
+            with working("Planning", quiet=desk.quiet), stop.breaking():
                 plan = runs.preview(options)
             show_plan(plan, as_json=desk.as_json)
             return 1 if plan.refusals else 0
         if spark:
             preview = None if resume is not None else partial(runs.preview, options)
-            plan, failure = planned_in_spark(runs, planned, preview=preview, only=only, quiet=desk.quiet)
-            report, untranslated = _checkpointed(runs, plan.run)
+            plan, failure = planned_in_spark(runs, planned, preview=preview, only=only, quiet=desk.quiet, stop=stop)
+            report, untranslated = _checkpointed(runs, plan.run, stop)
             failure = failure or untranslated
         else:
             if resume is None:
                 refuse_transforms(chosen, only)
             with working("Planning", quiet=desk.quiet):
                 plan = planned()
-            report, failure = copied(runs, plan, quiet=desk.quiet) if runs.left(plan) else _checkpointed(runs, plan.run)
-    tell_run(chosen, report, patience_s=min(patience, PATIENCE_S))
-    print_json(run_json(report)) if desk.as_json else show_report(report)
+            if runs.left(plan):
+                report, failure = copied(runs, plan, quiet=desk.quiet)
+            else:
+                report, failure = _checkpointed(runs, plan.run, stop)
+        tell_run(chosen, report, patience_s=min(patience, PATIENCE_S))
+        print_json(run_json(report)) if desk.as_json else show_report(report)
+        if stop():
+            return 1
     if report.state is RunState.FAILED and isinstance(failure, Unreachable):
         return failure.exit_code
     return 0 if report.state is RunState.SUCCESS else 1
@@ -123,23 +135,32 @@ def copied(runs: MicroRuns, plan: Plan, *, quiet: bool, ahead: int = 0) -> tuple
     """
     # Imported here: the command line starts light.
     from ferry.cli.copy.in_spark import copied_in_spark
-    from ferry.cli.copy.progress import shown_progress
     from ferry.cli.copy.stopping import stop_signals
+
+    with stop_signals() as stop:
+        if plan.row_slots:
+            failure = copied_in_spark(runs, plan, quiet=quiet, stop=stop)
+            report, untranslated = _checkpointed(runs, plan.run, stop)
+            return report, failure or untranslated
+        return _copied_here(runs, plan, stop, quiet=quiet, ahead=ahead)
+
+
+def _copied_here(
+    runs: MicroRuns, plan: Plan, stop: Stop, *, quiet: bool, ahead: int
+) -> tuple[Report, FerryError | None]:
+    # Imported here: the command line starts light.
+    from ferry.cli.copy.progress import shown_progress
     from ferry.run.copy.ends import failure_of, told_report
     from ferry.run.local import copy_all
     from ferry.run.micro_run import local_origin
 
-    if plan.row_slots:
-        failure = copied_in_spark(runs, plan, quiet=quiet)
-        report, untranslated = _checkpointed(runs, plan.run)
-        return report, failure or untranslated
     attempt = runs.begin(plan, local_origin())
-    with stop_signals() as stop, shown_progress(plan, quiet=quiet, ahead=ahead) as progress:
+    with shown_progress(plan, quiet=quiet, ahead=ahead) as progress:
         ends = copy_all(runs, plan, attempt, stop=stop, progress=progress)
     failure = failure_of(plan, ends)
     try:
         runs.record_outcome(plan, attempt, ends)
-        report, untranslated = _checkpointed(runs, plan.run)
+        report, untranslated = _checkpointed(runs, plan.run, stop)
     except Unreachable as error:
         report = told_report(plan, attempt.started_ms, ends)
         if not report.receipts:
@@ -149,7 +170,7 @@ def copied(runs: MicroRuns, plan: Plan, *, quiet: bool, ahead: int = 0) -> tuple
     return report, failure or untranslated
 
 
-def _checkpointed(runs: MicroRuns, run: str) -> tuple[Report, FerryError | None]:
+def _checkpointed(runs: MicroRuns, run: str, stop: Stop) -> tuple[Report, FerryError | None]:
     """Translate the groups' offsets, and report; also why they could not be, if they were not."""
     # Imported here: the command line starts light.
     from ferry.decide.ledger.report import without_groups
@@ -158,10 +179,10 @@ def _checkpointed(runs: MicroRuns, run: str) -> tuple[Report, FerryError | None]
         runs.checkpoint(run)
     except (Refused, Unreachable) as error:
         return without_groups(runs.report(run), str(error)), error
-    return _verified(runs, run)
+    return _verified(runs, run, stop)
 
 
-def _verified(runs: MicroRuns, run: str) -> tuple[Report, FerryError | None]:
+def _verified(runs: MicroRuns, run: str, stop: Stop) -> tuple[Report, FerryError | None]:
     """Verify what was copied where that is due, and report; also why it could not be, if it could not."""
     # Imported here: the command line starts light.
     from ferry.decide.ledger.report import not_verified
@@ -169,6 +190,8 @@ def _verified(runs: MicroRuns, run: str) -> tuple[Report, FerryError | None]:
 
     if runs.flow.verification.mode is VerifyMode.OFF:
         return runs.report(run), None
+    if stop():
+        return not_verified(runs.report(run), f"{stop.by} came first, so verify it with ferry verify"), None
     from ferry.run.verify.own_run import verify_run
 
     try:

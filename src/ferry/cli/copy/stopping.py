@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM while a run copies: the first asks to stop, the second stops."""
+"""Ctrl-C and SIGTERM while a run is under way: the first asks it to end in order, a second one stops at once."""
 
 from __future__ import annotations
 
@@ -10,26 +10,104 @@ from types import FrameType
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
+_Handler = Callable[[int, FrameType | None], object] | int | signal.Handlers | None
+
+
+class Stopped(BaseException):
+    """A run was asked to end where it can be broken off: before it is opened, or while Spark copies."""
+
+
+class Stop:
+    """Whether the user asked to end; calling it answers."""
+
+    def __init__(self) -> None:
+        self.by = ""
+        """The name of the signal that came first; empty: none did."""
+        self._breaks = False
+        self._before: dict[signal.Signals, _Handler] = {}
+
+    def __call__(self) -> bool:
+        """Whether a signal came."""
+        return bool(self.by)
+
+    def take(self) -> None:
+        """Receive both signals, also where another library has taken them meanwhile."""
+        for number in _SIGNALS:
+            before = signal.signal(number, self._handle)
+            self._before.setdefault(number, before)
+
+    def give_back(self) -> None:
+        """Let the signals do again what they did before `take`."""
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        self._before.clear()
+
+    def check(self) -> None:
+        """Raise Stopped when a signal came."""
+        if self.by:
+            raise Stopped(self.by)
+
+    @contextmanager
+    def breaking(self) -> Iterator[None]:
+        """Raise Stopped in what is done here when the first signal comes, or when it has come."""
+        self._breaks = True
+        try:
+            self.check()
+            yield
+        finally:
+            self._breaks = False
+
+    def _handle(self, number: int, _: FrameType | None) -> None:
+        if self.by:
+            raise KeyboardInterrupt
+        self.by = signal.Signals(number).name
+        # Raw, for a handler may interrupt a print.
+        sys.stderr.write(f"ferry: {self.by}: the run ends in order, a second signal stops it at once\n")
+        if self._breaks:
+            raise Stopped(self.by)
+
+
+_held: list[Stop] = []
+
+
+def hold_signals() -> None:
+    """Remember signals from now on, until `stop_signals` asks for them or `release_signals` hands them on."""
+    stop = Stop()
+    stop.take()
+    _held.append(stop)
+
+
+def are_held() -> bool:
+    """Whether signals are remembered."""
+    return bool(_held)
+
+
+def release_signals() -> None:
+    """Let the signals do what they did before `hold_signals`, to this process too where one came."""
+    while _held:
+        stop = _held.pop()
+        stop.give_back()
+        if stop.by:
+            signal.raise_signal(signal.Signals[stop.by])
+
 
 @contextmanager
-def stop_signals() -> Iterator[Callable[[], bool]]:
-    """A function that tells whether the user asked to stop; a second signal raises KeyboardInterrupt."""
-    asked = False
+def stop_signals() -> Iterator[Stop]:
+    """Whether the user asked to stop, also before; a second signal raises KeyboardInterrupt.
 
-    def handle(number: int, _: FrameType | None) -> None:
-        nonlocal asked
-        if asked:
-            raise KeyboardInterrupt
-        asked = True
-        # Raw, for a handler may interrupt a print.
-        sys.stderr.write(f"ferry: {signal.Signals(number).name}: ending the open chunks, a second one stops at once\n")
-
-    before = {number: signal.signal(number, handle) for number in _SIGNALS}
+    Within another `stop_signals`, or after `hold_signals`, what is handed out is the Stop of that one.
+    """
+    if _held:
+        _held[-1].take()
+        yield _held[-1]
+        return
+    hold_signals()
+    stop = _held[-1]
     try:
-        yield lambda: asked
+        yield stop
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        _held.remove(stop)
+        stop.give_back()
 
 
 @contextmanager

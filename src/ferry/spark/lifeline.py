@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import threading
 from collections.abc import Mapping
 
@@ -12,8 +13,12 @@ import psutil
 SUPERVISOR_VARIABLE = "FERRY_SUPERVISOR"
 """`pid@start-time` of the process on whose behalf the job runs; empty when it may outlive it."""
 
+GATEWAY_VARIABLE = "PYSPARK_GATEWAY_PORT"
+"""Where the JVM of spark-submit listens for the Python process that it starts."""
+
 EVERY_SECONDS = 0.5
 CLOCK_SLACK_SECONDS = 2.0
+_CONNECT_SECONDS = 5.0
 
 
 def supervisor() -> str:
@@ -22,20 +27,32 @@ def supervisor() -> str:
 
 
 def watch(environment: Mapping[str, str]) -> threading.Thread:
-    """Send this process SIGTERM once its parent, or the supervisor that `environment` names, has ended."""
-    thread = threading.Thread(
-        target=_watch, args=(environment.get(SUPERVISOR_VARIABLE, ""),), name="ferry-lifeline", daemon=True
-    )
+    """Send this process SIGTERM once its parent, or the supervisor that `environment` names, has ended.
+
+    At once when its JVM is gone by now: what took its place as the parent would never end.
+    """
+    named, gateway = environment.get(SUPERVISOR_VARIABLE, ""), environment.get(GATEWAY_VARIABLE, "")
+    thread = threading.Thread(target=_watch, args=(os.getppid(), named, gateway), name="ferry-lifeline", daemon=True)
     thread.start()
     return thread
 
 
-def _watch(named: str) -> None:
-    parent = os.getppid()
+def _watch(parent: int, named: str, gateway: str) -> None:
     pause = threading.Event()
-    while os.getppid() == parent and (not named or _lives(named)):
-        pause.wait(EVERY_SECONDS)
+    if not gateway or _listens(int(gateway)):
+        while os.getppid() == parent and (not named or _lives(named)):
+            pause.wait(EVERY_SECONDS)
     os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _listens(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=_CONNECT_SECONDS).close()
+    except ConnectionRefusedError:
+        return False
+    except OSError:  # a JVM that is slow is there
+        return True
+    return True
 
 
 def _lives(named: str) -> bool:

@@ -6,6 +6,8 @@ import time
 from types import SimpleNamespace
 
 import pytest
+from kafka.errors import KafkaConnectionError
+from kafka.future import Future
 
 from ferry.errors import Retryable
 from ferry.net.connect.cluster import Cluster, event_loop
@@ -31,4 +33,21 @@ def test_nothing_is_sent_over_closed_connections() -> None:
     cluster.close()
     with pytest.raises(Retryable, match="cluster backup: the connections are closed"):
         loop.run(cluster.submit, object(), 1)
+    loop.close()
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (KafkaConnectionError("[Errno 104] reset"), "cluster backup: KafkaConnectionError: [Errno 104] reset"),
+        (ConnectionResetError(104, "reset"), "cluster backup: ConnectionResetError [Errno 104] reset"),
+    ],
+)
+def test_a_lost_answer_names_its_error_once(error: Exception, said: str) -> None:
+    loop = event_loop()
+    cluster = Cluster(loop, "backup", {"bootstrap_servers": "127.0.0.1:1"})
+    with pytest.raises(Retryable) as caught:
+        loop.run(cluster.answered, Future().failure(error))
+    assert str(caught.value) == said
+    cluster.close()
     loop.close()

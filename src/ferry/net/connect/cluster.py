@@ -195,7 +195,9 @@ class Cluster:
                 f"cluster {self.alias} is too old ({error}): upgrade it; a target needs Kafka 2.8, a source 1.1 or "
                 "newer"
             ) from error
-        except (kafka_errors.KafkaError, OSError) as error:
+        except kafka_errors.KafkaError as error:  # its text begins with its name
+            raise Retryable(f"cluster {self.alias}: {error}") from error
+        except OSError as error:
             raise Retryable(f"cluster {self.alias}: {type(error).__name__} {error}") from error
 
     async def retrying(self, action: Callable[[], Awaitable[T]]) -> T:

@@ -26,6 +26,8 @@ FETCH_BYTES = 8 << 20
 QUEUE_BYTES = 8 << 20
 REQUEST_BYTES = 8 << 20
 IN_FLIGHT = 5
+PATIENCE_S = 600
+PAUSE_S = 0.002
 SIZE = struct.Struct(">i")
 
 
@@ -42,11 +44,12 @@ class Side:
             bootstrap_servers=[bootstrap],
             receive_message_max_bytes=1 << 30,
             max_in_flight_requests_per_connection=64,
+            request_timeout_ms=PATIENCE_S * 1000,
         )
 
     async def open(self) -> None:
         """Connect and learn of the topic."""
-        await self._manager.bootstrap_async(timeout_ms=10_000)
+        await self._manager.bootstrap_async(timeout_ms=PATIENCE_S * 1000)
         wanted = MetadataRequest.MetadataRequestTopic(topic_id=None, name=self.topic)
         while True:
             request = MetadataRequest(topics=[wanted], allow_auto_topic_creation=False)
@@ -62,6 +65,8 @@ class Side:
         connection = self._manager.get_connection(self._node)
         if connection.initializing:
             await connection
+        while connection.paused:  # as many requests as it takes are under way; one more would fail at once
+            await self._loop.sleep(PAUSE_S)
         return connection.send_request(request)
 
     async def ends(self) -> dict[int, int]:
@@ -146,15 +151,15 @@ async def copy(source: Side, target: Side) -> int:
     flying: deque[Any] = deque()
     copied = 0
 
-    def take_in(number: int) -> None:
-        (part,) = ahead.pop(number).value.responses[0].partitions
+    async def take_in(number: int) -> None:
+        (part,) = (await ahead.pop(number)).responses[0].partitions  # awaited, so that a failure is raised
         for batch, following in batches(part.records or b""):
             queues[number].append(batch)
             position[number] = following
 
     while any(queues.values()) or any(at < ends[number] for number, at in position.items()):
         for number in [number for number, answer in ahead.items() if answer.is_done]:
-            take_in(number)
+            await take_in(number)
         for number, at in position.items():
             if number not in ahead and at < ends[number] and sum(map(len, queues[number])) < QUEUE_BYTES:
                 ahead[number] = await source.submit(fetch_request(source, {number: at}))

@@ -28,3 +28,25 @@ def test_a_transaction_is_noted_when_it_is_older_than_coordinators_allow(age_ms:
 def test_a_transaction_without_times_is_not_judged() -> None:
     held = {PLACE: OpenTransaction(producer_id=7, start=17, last_ms=-1)}
     assert not decide_plan(RULES, replace(ORDERS, held=held), "run", 1).notes
+
+
+@pytest.mark.parametrize(("age_ms", "noted"), [(HANGING_MS - 1, False), (HANGING_MS, True), (-1, False)])
+@pytest.mark.parametrize(
+    ("transactional_id", "whose"),
+    [("ferry.a->b.live.0", "transactional id ferry.a->b.live.0"), ("", "no coordinator names a transactional id")],
+)
+def test_a_transaction_that_hangs_on_the_ledger_is_named(
+    age_ms: int, noted: bool, transactional_id: str, whose: str
+) -> None:
+    now_ms = 1_800_000_000_000
+    ledger = TopicPartition(topic="ferry-ledger.a.internal", partition=0)
+    last_ms = now_ms - age_ms if age_ms >= 0 else -1
+    one = OpenTransaction(producer_id=7, start=17, last_ms=last_ms, transactional_id=transactional_id)
+    plan = decide_plan(RULES, replace(ORDERS, now_ms=now_ms, on_ledger={ledger: one}), "run", 1)
+    assert len(plan.slices) == 1, "it hinders no copy"
+    found = [note for note in plan.notes if "ferry-ledger.a.internal" in note]
+    assert len(found) == noted
+    for note in found:
+        assert whose in note
+        assert "producer id 7" in note
+        assert "kafka-transactions.sh abort --topic ferry-ledger.a.internal --partition 0 --start-offset 17" in note

@@ -7,8 +7,12 @@ import time
 import pytest
 
 from ferry.decide.ledger.report import RunState
+from ferry.decide.plan import held
+from ferry.decide.switch.readiness import Rpo
 from ferry.dev import RunningCluster
+from ferry.net.write.ledger import ledger_topic
 from ferry.run.plan.lag import measure_lag
+from ferry.run.switch.readiness import check_readiness
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 
 
@@ -38,3 +42,32 @@ def test_a_hanging_transaction_is_noted_and_what_lies_before_it_is_copied(
     report = lab.micro_run()
     assert (report.records, [note for note in report.plan.notes if "still open" in note]) == (11, [])
     assert lab.assert_equal() == 41
+
+
+def test_a_transaction_that_hangs_on_the_ledger_is_named_by_plans_and_by_readiness(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create_topic(source_cluster, topic, 2)
+    send(producer(source_cluster), topic, numbered(20, partitions=2))
+    lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,))
+    assert lab.micro_run().state is RunState.SUCCESS
+    ledger = ledger_topic(lab.alias)
+    hanging = producer(target_cluster, transactional_id=f"hangs-{topic}")
+    hanging.init_transactions(30)
+    hanging.begin_transaction()
+    hanging.produce(ledger, b"{}", key=b"[]", partition=0)
+    assert hanging.flush(30) == 0
+    with lab.runs() as runs:
+        assert not [note for note in runs.preview().notes if ledger in note], "it is young"
+    monkeypatch.setattr(held, "HANGING_MS", 0)
+    send(producer(source_cluster), topic, numbered(20, partitions=2))
+    report = lab.micro_run()
+    assert (report.state, report.records) == (RunState.SUCCESS, 20)
+    (note,) = [note for note in report.plan.notes if ledger in note]
+    assert f"transactional id hangs-{topic}" in note
+    assert f"abort --topic {ledger} --partition 0 --start-offset" in note
+    ready = check_readiness(lab.flow, Rpo(), back=True, patience_s=30)
+    assert [check.name for check in ready.failed] == ["ledger"]
+    hanging.abort_transaction(30)
+    with lab.runs() as runs:
+        assert not [note for note in runs.preview().notes if ledger in note]

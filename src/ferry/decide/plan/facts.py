@@ -224,6 +224,8 @@ class Facts:
     """By source partition of such topics up to where all of their target partitions have come."""
     held: Mapping[TopicPartition, OpenTransaction] = field(default_factory=dict)
     """Source partitions with an open transaction, where that bounds what is read (read_committed)."""
+    on_ledger: Mapping[TopicPartition, OpenTransaction] = field(default_factory=dict)
+    """The oldest transaction that is open on the flow's ledger, by its partition."""
 
 
 def by_topic(values: Mapping[TopicPartition, T]) -> dict[str, dict[int, T]]:

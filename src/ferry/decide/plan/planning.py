@@ -16,7 +16,7 @@ from ferry.decide.plan.deletes import deletion
 from ferry.decide.plan.facts import Facts, SourceTopic, by_topic
 from ferry.decide.plan.first_copies import slow_notes
 from ferry.decide.plan.guards import cluster_refusal, target_cluster_refusal
-from ferry.decide.plan.held import held_notes
+from ferry.decide.plan.held import held_notes, ledger_notes
 from ferry.decide.plan.nothing import InVain, in_vain
 from ferry.decide.plan.origins import topic_refusals
 from ferry.decide.plan.rules import Rules
@@ -146,6 +146,7 @@ class _Draft:
             notes=(
                 *self._notes,
                 *held_notes(rules, facts),
+                *ledger_notes(facts),
                 *slow_notes(rules, facts, self._candidates, planned),
                 *self.changes.notes(),
                 *space_notes(rules, facts, loads, due, refused=bool(no_space)),

@@ -9,6 +9,7 @@ from ferry.decide.acls import AclDiff
 from ferry.decide.ledger.history import PastRun, PastState
 from ferry.decide.plan.clock import MAX_SKEW_MS
 from ferry.decide.plan.facts import Facts
+from ferry.decide.plan.held import HANGING_MS, ledger_notes
 from ferry.decide.plan.lag import PartitionLag, is_behind, total_of
 from ferry.decide.plan.topic_settings import TopicSettings
 from ferry.model import ChangeKind, Left, Plan, Refusal, Why
@@ -95,6 +96,7 @@ def readiness_of(looked: Looked, policy: ReplicationPolicy, alias: str, rpo: Rpo
             _groups(looked),
             _acls(looked.acls),
             _clock(looked),
+            _ledger(looked.facts),
             _back(looked),
         ),
         records=total.records,
@@ -291,6 +293,15 @@ def _clock(looked: Looked) -> Check:
             message=f"the last run's clock and the target's brokers' were {abs(off) // 1000} s apart: set both by NTP",
         )
     return Check(name="clock", ok=True, message=f"the last run's clock and the target's were {abs(off)} ms apart")
+
+
+def _ledger(facts: Facts) -> Check:
+    notes = ledger_notes(facts)
+    return Check(
+        name="ledger",
+        ok=not notes,
+        message="; ".join(notes) or f"no transaction is open on it for longer than {HANGING_MS // 60_000} minutes",
+    )
 
 
 def _back(looked: Looked) -> Check:

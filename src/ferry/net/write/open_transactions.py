@@ -6,6 +6,7 @@ It only serves what is said of them: what cannot be learned is left out.
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 
 from kafka.protocol.admin import DescribeProducersRequest, ListTransactionsRequest
 
@@ -51,6 +52,18 @@ async def open_transactions(
                     place = TopicPartition(topic=row.name, partition=part.partition_index)
                     found[place] = tuple(sorted(begun, key=lambda one: one.start))
     return found
+
+
+async def named_transactions(
+    cluster: Cluster, places: Collection[TopicPartition]
+) -> dict[TopicPartition, tuple[OpenTransaction, ...]]:
+    """As `open_transactions`, with the transactional ids that coordinators know."""
+    found = await open_transactions(cluster, places)
+    names = await transactional_ids(cluster, {one.producer_id for begun in found.values() for one in begun})
+    return {
+        place: tuple(replace(one, transactional_id=names.get(one.producer_id, "")) for one in begun)
+        for place, begun in found.items()
+    }
 
 
 async def transactional_ids(cluster: Cluster, producer_ids: Collection[int]) -> dict[int, str]:

@@ -24,7 +24,7 @@ from ferry.model import Receipt, RefusalKind, TopicPartition, UnitReceipt
 from ferry.net.connect.cluster import Cluster
 from ferry.net.fetch.offsets import EARLIEST, LATEST, listed_offsets
 from ferry.net.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED
-from ferry.net.write.open_transactions import open_transactions, transactional_ids
+from ferry.net.write.open_transactions import named_transactions
 from ferry.run.others.neighbours import without_unseen
 from ferry.run.others.strangers import first_strangers
 
@@ -123,15 +123,13 @@ async def others_transactions(
     One that nobody tells more of, or that has ended since, begins at the last stable offset.
     """
     held = [place for place, offset in stable.items() if offset < ends[place]]
-    told = await open_transactions(target, held)
-    names = await transactional_ids(target, {one.producer_id for begun in told.values() for one in begun})
+    told = await named_transactions(target, held)
     found: dict[TopicPartition, OpenTransaction] = {}
     for place in held:
         unknown = OpenTransaction(producer_id=-1, start=stable[place], last_ms=-1)
         for one in told.get(place, (unknown,)):
-            name = names.get(one.producer_id, "")
-            if name not in writers:
-                found[place] = replace(one, transactional_id=name)
+            if one.transactional_id not in writers:
+                found[place] = one
                 break
     return found
 

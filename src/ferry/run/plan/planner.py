@@ -25,7 +25,7 @@ from ferry.decide.ledger.summary import is_due
 from ferry.decide.ledger.unit_codec import era_record
 from ferry.decide.plan.clock import skew_sentence
 from ferry.decide.plan.deletes import deleted_note, forgetting, forgotten
-from ferry.decide.plan.facts import Facts
+from ferry.decide.plan.facts import Facts, OpenTransaction
 from ferry.decide.plan.lost_ledger import forgotten_places
 from ferry.decide.plan.not_copied import not_copied
 from ferry.decide.plan.planning import decide_plan
@@ -42,10 +42,12 @@ from ferry.model import (
     Record,
     RefusalKind,
     RunRecord,
+    TopicPartition,
 )
 from ferry.net.admin.uncopied import client_quotas, scram_users
 from ferry.net.connect.cluster import Cluster
 from ferry.net.write.ledger import LedgerTopic
+from ferry.net.write.open_transactions import named_transactions
 from ferry.run.copy.kafka_port import KafkaLane, transactional_id
 from ferry.run.flow.known_ledger import KnownLedger, KnownLedgers
 from ferry.run.flow.pruning import give_up, sweep, tombstones_of, unswept_tombstones
@@ -318,7 +320,15 @@ class Planner:
         facts = await gather_facts(self.flow, self.lane, self.source, self.target, view, positions=positions)
         facts = await with_truncations(facts, self.lane, self.source, self.target, view, self.known)
         facts = await with_resources(self.flow, facts, self.source, self.target)
+        facts = replace(facts, on_ledger=await self._open_on_ledger(view))
         return await self._with_others(facts, view)
+
+    async def _open_on_ledger(self, view: LedgerView) -> dict[TopicPartition, OpenTransaction]:
+        """The oldest transaction that is open on the ledger, where the view has records of one."""
+        if not view.open:
+            return {}
+        found = await named_transactions(self.target, [self.ledger.place])
+        return {place: begun[0] for place, begun in found.items()}
 
     def _with_lost_rules(self, facts: Facts, digests: Mapping[str, str]) -> Facts:
         return replace(facts, lost_rules=lost_rules(self.flow, facts.eras, digests)) if facts.eras else facts

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from random import Random
 
 import pytest
 
 from ferry.config.flow.clients import kafka_python_options
 from ferry.decide.delivery import codec
 from ferry.decide.delivery.dealing import first_numbers, slot_of
-from ferry.decide.delivery.standing import KEPT_BATCHES, Standing, intruder, other_content, outlived, standing, written
+from ferry.decide.delivery.standing import (
+    KEPT_BATCHES,
+    Standing,
+    intruder,
+    last_known,
+    other_content,
+    outlived,
+    standing,
+    written,
+)
 from ferry.decide.ledger.codec import encode
 from ferry.errors import Refused
 from ferry.model import Fate, LedgerRecord, Record, TopicPartition
-from ferry.model.delivery import DeliveryReceipt, Due, Settled, TargetShape, WrittenPart
+from ferry.model.delivery import DeliveryReceipt, Due, KnownBatches, Settled, TargetShape, WrittenPart
 from ferry.run.delivery.ids import DeliverySpec
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -85,7 +95,7 @@ def test_a_batch_that_is_forgotten_is_so_before_it_is_compacted_away() -> None:
 
 
 def test_all_slots_that_anybody_had_are_fenced() -> None:
-    records = [attempt("a", 9), codec.tombstone([codec.ATTEMPT, "a"]), codec.fenced_record(0, 9), attempt("b", 2)]
+    records = [attempt("a", 9), codec.tombstone([codec.ATTEMPT, "a"]), codec.fenced_record(0, 9, None), attempt("b", 2)]
     for some in (records, records[1:]):
         assert standing(log(*some), 1, "here").slots == 9
     assert standing(log(*records), 1, "here").attempts == {"b": 3}
@@ -98,6 +108,107 @@ def test_what_is_undecided_is_told_but_not_what_is_known_to_be_committed() -> No
     assert standing(records, 2, "here").undecided == {T1}
     assert standing(records, 1, "here").settled is None
     assert standing(records, 1, "here", own={1}).settled == SETTLED
+
+
+class History:
+    """A ledger as attempts write it, some of which are overtaken, broken off, or have an open transaction."""
+
+    def __init__(self, random: Random) -> None:
+        self.random = random
+        self.records: list[LedgerRecord] = []
+
+    def write(self, *records: Record, fate: Fate = Fate.COMMITTED) -> int:
+        for one in records:
+            self.records.append(
+                LedgerRecord(offset=len(self.records), key=one.key, value=one.value, fate=fate, producer_id=1)
+            )
+        return len(self.records) - 1
+
+    def attempt(self, batch: int) -> None:
+        """As `ferry.run.delivery.attempt` does, as far as it comes."""
+        stop = self.random.choice([0, 1, 2, 3, 3, 3, 3, 3])
+        slots = self.random.randint(1, 5)
+        generation = self.write(codec.attempt_record(str(len(self.records)), batch, slots, 0, "host"))
+        before = standing(self.records, batch, "here")
+        if self.random.random() < 0.2:  # another one has begun meanwhile
+            self.write(codec.attempt_record(str(len(self.records)), batch, slots, 0, "other"))
+        if stop < 1:
+            return
+        old = [name for name, at in before.attempts.items() if at < generation]
+        fate = self.random.choice([Fate.COMMITTED, Fate.COMMITTED, Fate.ABORTED])
+        self.write(
+            codec.fenced_record(generation, before.slots, before.known(generation)),
+            *(codec.tombstone([codec.ATTEMPT, name]) for name in old),
+            fate=fate,
+        )
+        if fate is Fate.ABORTED or stop < 2 or before.delivered is not None or batch <= before.forgotten:
+            return
+        if before.settled is None:
+            self.write(codec.settled_record(batch, SETTLED))
+        for place in (T0, T1):
+            self.write(codec.receipt_record(batch, receipt(place)), fate=self.random.choice([fate, Fate.ABORTED]))
+        if stop < 3:
+            return
+        over = sorted({*before.batches, batch})[:-4]
+        self.write(
+            codec.delivered_record(batch, SETTLED, [receipt(T0, 3), receipt(T1, 1)], 9),
+            codec.tombstone([codec.SETTLED, batch]),
+            *(codec.tombstone([codec.RECEIPT, batch, *place]) for place in (T0, T1)),
+            *(codec.tombstone([codec.DELIVERED, one]) for one in over),
+            *([codec.forgotten_record(max(over))] if over else []),
+        )
+
+    def leave_one_open(self) -> None:
+        """A slot's transaction that is not decided yet; the records before it are."""
+        self.write(codec.receipt_record(3, receipt()), fate=Fate.OPEN)
+
+
+def shown(found: Standing) -> tuple[object, ...]:
+    """All that an attempt goes by; older attempts' names are only of use to those who take them away."""
+    return (
+        found.newest, found.slots, found.settled, found.receipts, found.delivered,
+        found.batches, found.begun, found.forgotten, found.undecided, found.first_open,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_what_is_read_on_from_the_last_attempt_is_as_the_whole_ledger_says(seed: int) -> None:
+    random = Random(seed)
+    history = History(random)
+    read_on = 0
+    for number in range(30):
+        history.attempt(max(0, number // 2 - random.choice([0, 0, 0, 1, 4])))
+        if number == 25 and seed % 2:
+            history.leave_one_open()
+        known = last_known(history.records, "here")
+        if known is None:
+            continue
+        since = [record for record in history.records if record.offset >= known.upto]
+        for batch in random.sample(range(20), 4):
+            if batch not in known.written and batch not in known.begun:
+                read_on += len(since)
+                whole = standing(history.records, batch, "here")
+                assert shown(standing(since, batch, "here", before=known)) == shown(whole)
+                end = whole.upto(whole.newest)
+                again = [record for record in history.records if record.offset >= end]
+                assert shown(standing(again, batch, "here", before=whole)) == shown(whole)
+    assert read_on
+
+
+def test_what_an_attempt_knew_survives_its_record() -> None:
+    known = KnownBatches(upto=7, written=frozenset({1, 2, 3, 9, 2**40}), begun=frozenset({4}), forgotten=0)
+    (record,) = log(codec.fenced_record(7, 2, known))
+    assert last_known([record], "here") == known
+    assert len(record.value or b"") < 200
+    assert last_known(log(codec.fenced_record(7, 2, None)), "here") is None
+    assert Standing(begun=set(range(KEPT_BATCHES + 1))).known(7) is None
+
+
+def test_records_of_other_batches_are_not_even_parsed() -> None:
+    broken = b"no json at all"
+    keys = [[codec.SETTLED, 2], [codec.RECEIPT, 2, "t", 0], [codec.DELIVERED, 3]]
+    found = standing(log(attempt(), *(Record(key=encode(key), value=broken) for key in keys)), 1, "here")
+    assert (found.batches, found.begun, found.newest) == ({3}, {2}, 0)
 
 
 def test_a_record_of_a_newer_ferry_is_refused() -> None:

@@ -14,16 +14,20 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from ferry.decide.delivery import standing
+from ferry.decide.delivery import codec, standing
 from ferry.dev import RunningCluster
 from ferry.errors import BadInput, FerryError, OutcomeUnknown, Refused, Retryable, Superseded
-from ferry.model.delivery import DeliveryReceipt, Written
+from ferry.model import LedgerRecord, Record, TopicPartition
+from ferry.model.delivery import DeliveryReceipt, Due, Settled, TargetShape, Written
+from ferry.net.connect.cluster import Cluster
+from ferry.net.write.ledger import LedgerTopic
 from ferry.net.write.transaction import Transaction
 from ferry.run.delivery.driver import delivering
 from ferry.run.delivery.ids import DeliverySpec, delivery_ledger
 from ferry.run.delivery.slot import write_slot
 from tests.harness import create_topic, delete_topic, new_alias, read_topic, watermark
 from tests.run.deliverer import PARTITIONS, RECORDS, TIME, Given, deliver, due, frame, slots_of, spec_of
+from tests.run.test_faults import on_cluster
 
 ROOT = Path(__file__).parents[2]
 Rows = Iterator[pa.RecordBatch]
@@ -334,6 +338,57 @@ def test_old_batches_are_forgotten_and_refused(
             deliver(spec_of(target_cluster.bootstrap, application, batch), topic, frame(2, f"b{batch}"))
     assert deliver(spec_of(target_cluster.bootstrap, application, 3), topic, frame(2, "b3")).already
     assert {len(rows) for rows in read_topic(target_cluster.bootstrap, topic).values()} == {8}
+
+
+def filled(cluster: RunningCluster, application: str, batches: int) -> None:
+    """A ledger of so many batches that an earlier Ferry has written whole, to eight partitions each."""
+    settled = Settled(
+        topics={"t": TargetShape(partitions=8)}, due={TopicPartition("t", number): Due(5, 1) for number in range(8)}
+    )
+    last = [
+        DeliveryReceipt(place=place, done=done, first=0, last=4, slot=0, generation=0)
+        for place, done in settled.due.items()
+    ]
+    records: list[Record] = []
+    for batch in range(batches):
+        records += [
+            codec.settled_record(batch, settled),
+            *(codec.receipt_record(batch, one) for one in last),
+            codec.delivered_record(batch, settled, last, 9),
+            codec.tombstone([codec.SETTLED, batch]),
+            *(codec.tombstone([codec.RECEIPT, batch, *one.place]) for one in last),
+        ]
+
+    async def append(client: Cluster) -> None:
+        ledger = LedgerTopic(client, application, topic=delivery_ledger(application))
+        await ledger.open(3)
+        await ledger.append_each(records, batch_bytes=10_000)
+
+    on_cluster(cluster, append)
+
+
+def test_a_batch_reads_what_came_since_the_last_one_and_not_the_whole_ledger(
+    target_cluster: RunningCluster, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept(target_cluster, topic)
+    application, read = new_alias(), Counter[int]()
+    original = LedgerTopic.read
+    batch = 500
+
+    async def counted(self: LedgerTopic, *args: int | None) -> tuple[list[LedgerRecord], int]:
+        found = await original(self, *args)
+        read[batch] += len(found[0])
+        return found
+
+    filled(target_cluster, application, batch)
+    monkeypatch.setattr(LedgerTopic, "read", counted)
+    for _ in range(4):
+        deliver(spec_of(target_cluster.bootstrap, application, batch), topic, frame(2, f"b{batch}"))
+        batch += 1
+    assert read[500] > 500 * 19, "nothing says what an earlier Ferry knew"
+    assert max(read[number] for number in (501, 502, 503)) < 600, read
+    batch = 500
+    assert deliver(spec_of(target_cluster.bootstrap, application, batch), topic, frame(2, "b500")).already
 
 
 def test_others_may_write_beside_it(target_cluster: RunningCluster, topic: str) -> None:

@@ -53,6 +53,18 @@ class DeliveryReceipt:
     generation: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownBatches:
+    """What an attempt knew of all batches from the records before offset `upto`: a later one reads on from there."""
+
+    upto: int
+    written: frozenset[int] = frozenset()
+    """Those that are written whole."""
+    begun: frozenset[int] = frozenset()
+    """Those that are settled, and not written whole."""
+    forgotten: int = -1
+
+
 class WrittenPart(NamedTuple):
     """A row of the answer: where the records of a delivery lie in one target partition."""
 

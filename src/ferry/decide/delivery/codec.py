@@ -2,7 +2,8 @@
 
 ```
 ["attempt", id]                       begins an attempt; its offset is the attempt's generation
-["fenced"]                            the last attempt that fenced all slots, and how many there were
+["fenced"]                            the last attempt that fenced all slots, how many there were, and what it knew of
+                                      all batches (`known`): the next one reads on from there
 ["settled", batch]                    what a batch is, before any of it is written
 ["receipt", batch, topic, partition]  how much of it a target partition has
 ["delivered", batch]                  it is written whole; what was settled, and its receipts, are tombstones then
@@ -14,12 +15,13 @@ All but the first are written in transactions of writers that a later attempt fe
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from ferry.decide.ledger.codec import encode
 from ferry.errors import Refused
 from ferry.model import Record, TopicPartition
-from ferry.model.delivery import DeliveryReceipt, Due, Settled, TargetShape
+from ferry.model.delivery import DeliveryReceipt, Due, KnownBatches, Settled, TargetShape
 
 VERSION = 1
 _HIGHEST = 2**63 - 1
@@ -39,9 +41,32 @@ def attempt_record(attempt: str, batch: int, slots: int, at_ms: int, host: str) 
     return _record([ATTEMPT, attempt], {"batch": batch, "slots": slots, "at_ms": at_ms, "host": host})
 
 
-def fenced_record(generation: int, slots: int) -> Record:
-    """The attempt of this generation has fenced so many slots."""
-    return _record([FENCED], {"generation": generation, "slots": slots})
+def fenced_record(generation: int, slots: int, known: KnownBatches | None) -> Record:
+    """The attempt of this generation has fenced so many slots; before it began, so much was known of all batches."""
+    body = (
+        None
+        if known is None
+        else {
+            "upto": known.upto,
+            "written": _stretches(known.written),
+            "begun": sorted(known.begun),
+            "forgotten": known.forgotten,
+        }
+    )
+    return _record([FENCED], {"generation": generation, "slots": slots, "known": body})
+
+
+def parse_known(value: Json) -> KnownBatches | None:
+    """What `fenced_record` has of batches; None in one of an earlier Ferry."""
+    known = value.get("known")
+    if known is None:
+        return None
+    return KnownBatches(
+        upto=known["upto"],
+        written=frozenset(batch for first, last in known["written"] for batch in range(first, last + 1)),
+        begun=frozenset(known["begun"]),
+        forgotten=known["forgotten"],
+    )
 
 
 def settled_record(batch: int, settled: Settled) -> Record:
@@ -126,6 +151,17 @@ def parse_offsets(value: Json) -> dict[TopicPartition, tuple[int, int]]:
 
 def _record(key: list[Any], value: Json) -> Record:
     return Record(key=encode(key), value=encode({"v": VERSION, **value}))
+
+
+def _stretches(batches: Iterable[int]) -> list[list[int]]:
+    """The first and the last of batches whose numbers follow each other."""
+    found: list[list[int]] = []
+    for batch in sorted(batches):
+        if found and found[-1][1] == batch - 1:
+            found[-1][1] = batch
+        else:
+            found.append([batch, batch])
+    return found
 
 
 def _topics_json(settled: Settled) -> Json:

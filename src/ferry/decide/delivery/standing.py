@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ferry.decide.delivery import codec
 from ferry.decide.delivery.codec import (
     ATTEMPT,
     DELIVERED,
@@ -20,7 +21,7 @@ from ferry.decide.delivery.codec import (
 )
 from ferry.decide.ledger.codec import decode_key
 from ferry.model import Fate, LedgerRecord, TopicPartition
-from ferry.model.delivery import DeliveryReceipt, Due, Settled, Written, WrittenPart
+from ferry.model.delivery import DeliveryReceipt, Due, KnownBatches, Settled, Written, WrittenPart
 
 KEPT_BATCHES = 1000
 """Delivered batches that an application's ledger still knows."""
@@ -42,6 +43,8 @@ class Standing:
     """Of a batch that is written whole, the first and the last target offsets."""
     batches: set[int] = field(default_factory=set)
     """All that are known to be written whole."""
+    begun: set[int] = field(default_factory=set)
+    """All that are settled, and not written whole."""
     forgotten: int = -1
     undecided: set[TopicPartition] = field(default_factory=set)
     """Partitions with a receipt of the batch in an open transaction."""
@@ -53,13 +56,44 @@ class Standing:
         """The generation of the newest attempt; -1: there is none."""
         return max(self.attempts.values(), default=-1)
 
+    def upto(self, generation: int) -> int:
+        """From where an attempt of this generation has to read again: its own record, or the first undecided one."""
+        return generation if self.first_open is None else min(generation, self.first_open)
 
-def standing(records: Iterable[LedgerRecord], batch: int, where: str, own: Collection[int] = ()) -> Standing:
+    def known(self, generation: int) -> KnownBatches | None:
+        """What that attempt leaves to later ones; None where that would be too much for a record."""
+        if len(self.begun) > KEPT_BATCHES:
+            return None
+        return KnownBatches(
+            upto=self.upto(generation),
+            written=frozenset(self.batches),
+            begun=frozenset(self.begun),
+            forgotten=self.forgotten,
+        )
+
+
+def last_known(records: Sequence[LedgerRecord], where: str) -> KnownBatches | None:
+    """What the last attempt that fenced all slots knew of all batches; None: there is none, or an earlier Ferry's."""
+    for record in reversed(records):
+        if record.fate is Fate.COMMITTED and record.value is not None and decode_key(record.key)[:1] == [FENCED]:
+            return codec.parse_known(parse_value(record.value, where))
+    return None
+
+
+def standing(
+    records: Iterable[LedgerRecord],
+    batch: int,
+    where: str,
+    own: Collection[int] = (),
+    *,
+    before: Standing | KnownBatches | None = None,
+) -> Standing:
     """Fold the ledger's records, in order, for one batch. Raises Refused for those of a newer Ferry.
 
-    Those at the offsets `own` are known to be committed: their markers may lie behind what was read.
+    Those at the offsets `own` are known to be committed: their markers may lie behind what was read. `before` is what
+    is known already: of records up to the first undecided one, or of batches of which this is none.
     """
-    found = Standing()
+    found = _begin(before)
     for record in records:
         if record.fate is Fate.ABORTED:
             continue
@@ -70,15 +104,38 @@ def standing(records: Iterable[LedgerRecord], batch: int, where: str, own: Colle
                 found.undecided.add(TopicPartition(key[2], key[3]))
             continue
         key = decode_key(record.key)
-        if not key:
-            continue
-        value = None if record.value is None else parse_value(record.value, where)
-        _take(found, record.offset, key, value, batch)
+        if key:
+            _take(found, record, key, batch, where)
     return found
 
 
-def _take(found: Standing, offset: int, key: list[Any], value: dict[str, Any] | None, batch: int) -> None:
-    kind = key[0]
+def _begin(before: Standing | KnownBatches | None) -> Standing:
+    if before is None:
+        return Standing()
+    if isinstance(before, KnownBatches):
+        return Standing(batches=set(before.written), begun=set(before.begun), forgotten=before.forgotten)
+    return replace(
+        before,
+        attempts=dict(before.attempts),
+        receipts=dict(before.receipts),
+        batches=set(before.batches),
+        begun=set(before.begun),
+        undecided=set(),
+        first_open=None,
+    )
+
+
+def _take(found: Standing, record: LedgerRecord, key: list[Any], batch: int, where: str) -> None:
+    """Take a committed record. Of other batches the keys say enough: there may be very many."""
+    kind, offset, is_there = key[0], record.offset, record.value is not None
+    if kind in (SETTLED, DELIVERED) and len(key) > 1:
+        (found.begun.add if kind == SETTLED and is_there else found.begun.discard)(key[1])
+    if kind == DELIVERED and len(key) > 1:
+        (found.batches.add if is_there else found.batches.discard)(key[1])
+    of_batch = len(key) > 1 and key[1] == batch
+    if not of_batch and kind not in (ATTEMPT, FENCED, FORGOTTEN):
+        return
+    value = None if record.value is None else parse_value(record.value, where)
     if kind == ATTEMPT:
         if value is None:
             found.attempts.pop(key[1], None)
@@ -89,9 +146,7 @@ def _take(found: Standing, offset: int, key: list[Any], value: dict[str, Any] | 
         found.slots = max(found.slots, value["slots"])
     elif kind == FORGOTTEN and value is not None:
         found.forgotten = max(found.forgotten, value["batch"])
-    elif kind == DELIVERED:
-        (found.batches.discard if value is None else found.batches.add)(key[1])
-    if len(key) > 1 and key[1] == batch:
+    elif of_batch:
         _take_of_batch(found, key, value)
 
 

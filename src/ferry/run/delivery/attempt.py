@@ -16,14 +16,19 @@ from uuid import uuid4
 
 from ferry.clock import wall_ms
 from ferry.decide.delivery import codec
-from ferry.decide.delivery.standing import Standing, outlived, standing
+from ferry.decide.delivery.standing import Standing, last_known, outlived, standing
+from ferry.decide.plan.undecided import undecided_sentence
 from ferry.errors import BadInput, Fenced, OutcomeUnknown, Refused, Retryable, Superseded
 from ferry.model import Record, TopicPartition
 from ferry.model.delivery import DeliveryReceipt, Settled, TargetShape
 from ferry.net.connect.cluster import Cluster, TopicInfo
 from ferry.net.write.ledger import LedgerTopic
+from ferry.net.write.open_transactions import named_transactions
 from ferry.net.write.transaction import Transaction
 from ferry.run.delivery.ids import DRIVER, DeliverySpec, delivery_ledger, delivery_writer
+
+NEAR_RECORDS = 256
+"""Where the last attempt is looked for at first: so many offsets before the end; then in four times as many."""
 
 MOST_SETTLED_BYTES = 1_000_000
 """What a batch is, and at last where it lies, has to fit into a record of the ledger: some 9,000 target partitions."""
@@ -51,14 +56,14 @@ class Attempt:
         name = uuid4().hex
         host = f"{socket.gethostname()}:{os.getpid()}"
         self.generation = await self._ledger.append([codec.attempt_record(name, spec.batch, slots, wall_ms(), host)])
-        before = await self._read(self.generation + 1)
+        before = await self._look(self.generation + 1)
         for slot in range(before.slots):
             await self._transaction(slot).initialise()
         await self._writer.initialise()
         old = [key for key, at in before.attempts.items() if at < self.generation]
-        told = codec.fenced_record(self.generation, before.slots)
+        told = codec.fenced_record(self.generation, before.slots, before.known(self.generation))
         fenced = await self._write([told, *(codec.tombstone([codec.ATTEMPT, key]) for key in old)])
-        found = await self._read(max(fenced) + 1, own=fenced)
+        found = await self._look_again(before, max(fenced) + 1, fenced)
         self._refuse_newer(found)
         if spec.batch <= found.forgotten and found.settled is None:
             raise Refused(
@@ -122,13 +127,43 @@ class Attempt:
         spec = self._spec
         return Transaction(self._cluster, delivery_writer(spec.application, slot), spec.transaction_timeout_ms)
 
-    async def _read(self, end: int, own: Collection[int] = ()) -> Standing:
-        """What is committed before an offset; `own` records are acknowledged commits, whatever their markers say."""
-        records, _ = await self._ledger.read(None, end)
-        found = standing(records, self._spec.batch, self._where, own)
-        if found.first_open is not None and own:
-            raise Retryable(f"{self._where} has a record at offset {found.first_open} that is undecided yet: try again")
+    async def _look(self, end: int) -> Standing:
+        """What is committed before an offset, read on from what an earlier attempt knew.
+
+        The whole ledger is read where none has left that, and for a batch that was begun or written before it.
+        """
+        batch, start, width = self._spec.batch, await self._ledger.start(), NEAR_RECORDS
+        while (at := end - width) > start:
+            records, _ = await self._ledger.read(at, end)
+            known = last_known(records, self._where)
+            if known is None:
+                width *= 4
+            elif batch in known.written or batch in known.begun:
+                break
+            elif known.upto < at:
+                width = end - known.upto
+            else:
+                since = (record for record in records if record.offset >= known.upto)
+                return standing(since, batch, self._where, before=known)
+        records, _ = await self._ledger.read(start, end)
+        return standing(records, batch, self._where)
+
+    async def _look_again(self, before: Standing, end: int, own: Collection[int]) -> Standing:
+        """As `before`, up to a later offset; `own` records are acknowledged commits, whatever their markers say."""
+        records, _ = await self._ledger.read(before.upto(self.generation), end)
+        found = standing(records, self._spec.batch, self._where, own, before=before)
+        if found.first_open is not None:
+            raise Retryable(await self._undecided(found.first_open))
         return found
+
+    async def _undecided(self, offset: int) -> str:
+        """Whose transaction keeps a record of the ledger undecided: one that hangs keeps every batch waiting."""
+        place = self._ledger.place
+        found = (await named_transactions(self._cluster, [place])).get(place, ())
+        oldest = next((one for one in found if one.start <= offset), None)
+        if oldest is None:
+            return f"{self._where} has a record at offset {offset} that is undecided yet: try again"
+        return f"{undecided_sentence(self._where, place, oldest)}; then try again"
 
     async def _write(self, records: Iterable[Record]) -> frozenset[int]:
         """In one transaction of the driver's writer."""

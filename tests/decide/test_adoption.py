@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import json
+import zlib
+from base64 import b64encode
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import pairwise
+from random import Random
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from ferry.decide.ledger.adoption_codec import adopted_receipt, adoption_records, adoptions
+from ferry.decide.groups.adopted_map import approximate
+from ferry.decide.ledger.adoption_codec import (
+    SHOWN_PAIRS,
+    adopted_receipt,
+    adoption_records,
+    adoptions,
+    packed_pairs,
+    unpacked_pairs,
+)
 from ferry.decide.ledger.copied import copied
 from ferry.decide.ledger.ledger import fold
 from ferry.decide.ledger.map_rows import newer_rows
@@ -30,8 +42,10 @@ from ferry.decide.takeover.adoption import (
     takeover,
 )
 from ferry.decide.takeover.seam import Seam, SeamState
-from ferry.model import OpenedRun, Predecessor, Segment, TopicPartition
+from ferry.errors import BadInput
+from ferry.model import Adoption, OffsetSync, OpenedRun, Predecessor, Segment, TopicPartition
 from tests.decide.values import FACTS, RECEIPT, RULES, lying, part, place, run_of, target, topic
+from tests.mirror.mirror_oracle import translated
 
 ORDERS, COPY = place("orders"), place("a.orders")
 SIDES = replace(FACTS, sources={"orders": topic("orders", part(end=100))}, targets={"a.orders": target("a.orders", 60)})
@@ -198,22 +212,85 @@ def test_the_next_plan_goes_on_behind_an_adoption_and_guards_it() -> None:
         assert refusal.kind == kind
 
 
-pairs = st.lists(st.tuples(st.integers(1, 50), st.integers(1, 50)), max_size=300).map(
-    lambda steps: tuple(
-        (sum(a for a, _ in steps[: n + 1]), sum(b for _, b in steps[: n + 1])) for n in range(len(steps))
+def syncs(count: int, seed: int = 1) -> tuple[tuple[int, int], ...]:
+    """As MirrorMaker 2 writes them: one for about 100 records, of which some were left out."""
+    random, source, target, made = Random(seed), 0, 0, []
+    for _ in range(count):
+        made.append((source, target))
+        step = random.randint(90, 140)
+        source, target = source + step, target + step - random.choice([0, 0, 0, 1, 2, 9])
+    return tuple(made)
+
+
+def wide(pairs: tuple[tuple[int, int], ...]) -> Row:
+    """A partition whose predecessor copied all of it, with some records behind the last pair."""
+    return replace(
+        only(found()), position=pairs[-1][0] + 50, target_start=0, target_end=pairs[-1][1] + 50, source_end=1 << 40
     )
-)
 
 
-@given(pairs=pairs)
-def test_pairs_are_thinned_out_and_stay_what_they_are(pairs: tuple[tuple[int, int], ...]) -> None:
-    row = replace(only(found()), position=1 << 20, target_start=0, target_end=1 << 20)
-    kept = kept_pairs(pairs, row)
-    assert set(kept) <= set(pairs)
-    assert list(kept) == sorted(kept)
-    assert len(kept) <= MOST_PAIRS + 1
+def kept_in_ledger(pairs: tuple[tuple[int, int], ...]) -> tuple[Adoption, int]:
+    """What the ledger says of an adoption with these pairs, and the bytes of the record."""
+    row = wide(pairs)
+    taken = Takeover(left=replace(left(orders=row.position), pairs={ORDERS: pairs}), rows=(row,))
+    (adoption,) = adoptions_of(taken, SIDES, OpenedRun(record=run_of("adopt-1"), generation=9), "ann")
+    record = adoption_records(adoption)[0]
+    (known,) = adoptions(fold(lying(record), 1), RULES.lane)
+    assert known == adoption
+    return known, len(record.value or b"")
+
+
+@pytest.mark.parametrize("count", [1, 64, 65, 346, 50_000])
+def test_all_pairs_are_kept_in_a_record_that_the_ledger_takes(count: int) -> None:
+    pairs = syncs(count)
+    adoption, size = kept_in_ledger(pairs)
+    assert adoption.pairs == pairs
+    assert size < 700_000 // 2, "far below what a batch of the ledger may have"
+
+
+def test_more_pairs_than_a_record_takes_are_thinned_out_where_they_are_old() -> None:
+    pairs = syncs(3 * MOST_PAIRS + 17)
+    adoption, size = kept_in_ledger(pairs)
+    kept = adoption.pairs
+    assert len(kept) <= MOST_PAIRS
     assert kept[-MOST_PAIRS // 2 :] == pairs[-MOST_PAIRS // 2 :]
-    assert kept[:1] == pairs[:1] or len(kept) == MOST_PAIRS
+    assert set(kept) <= set(pairs)
+    assert kept[0] == pairs[0]
+    assert max(b[0] - a[0] for a, b in pairwise(kept)) <= 6 * 140, "one of so many all over the older half"
+    assert size < 700_000
+
+
+def test_versions_that_know_few_pairs_find_few() -> None:
+    pairs = syncs(346)
+    adoption = replace(kept_in_ledger(pairs)[0])
+    body = json.loads(adoption_records(adoption)[0].value or b"")
+    assert len(body["pairs"]) <= SHOWN_PAIRS
+    assert body["pairs"][-SHOWN_PAIRS // 2 :] == [list(pair) for pair in pairs[-SHOWN_PAIRS // 2 :]]
+    assert "all_pairs" not in json.loads(adoption_records(replace(adoption, pairs=pairs[:9]))[0].value or b"")
+
+
+def test_pairs_that_are_damaged_are_told_so() -> None:
+    for text in ("no base64", packed_pairs(((1, 2),))[:-8], b64encode(zlib.compress(b"[1,2,3]")).decode()):
+        with pytest.raises(BadInput, match="cannot be read"):
+            unpacked_pairs(text)
+
+
+def test_a_reader_reads_as_little_again_as_mirror_makers_own_translation() -> None:
+    """The store of MirrorMaker 2 holds 64 of the same syncs; a group re-read 9,529 records by 36 of 346."""
+    pairs = syncs(346)
+    adoption, _ = kept_in_ledger(pairs)
+    written = [OffsetSync(source=ORDERS, upstream=source, downstream=target) for source, target in pairs]
+    offsets = [*range(0, adoption.end, 997), 10_080, adoption.end - 1]
+    theirs = translated(written, offsets)
+    again = []
+    for offset, their in zip(offsets, theirs, strict=True):
+        ours = approximate([adoption], offset)
+        assert ours is not None
+        assert their is None or ours.offset >= their, f"offset {offset}: {ours.offset} lies before {their}"
+        (source, target) = pairs[bisect_right(pairs, offset, key=lambda pair: pair[0]) - 1]
+        assert ours.offset == target + (offset > source), "from the last sync, one further at most"
+        again.append(offset - source)
+    assert max(again) <= 140
 
 
 def test_a_pair_that_leads_back_voids_those_before_it() -> None:

@@ -2,30 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+import zlib
+from base64 import b64decode, b64encode
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
 
 from ferry.decide.ledger.codec import LEDGER_VERSION, Json, decode_value, encode
 from ferry.decide.ledger.ledger import LedgerView
 from ferry.decide.ledger.receipt_codec import receipt_json
+from ferry.errors import BadInput
 from ferry.model import Adoption, Flow, Predecessor, Receipt, Record, TopicPartition, parse_topic_id
 
 NO_DIGEST = "00000000"
 """CRC-32C of nothing."""
 
+SHOWN_PAIRS = 64
+"""Pairs that a record has in full; where there are more it has all of them in `all_pairs`, too."""
+
+_MOST_UNPACKED_BYTES = 64 << 20
+
+Pair = tuple[int, int]
+
 
 def adoption_records(adoption: Adoption) -> tuple[Record, Record]:
     """The adoption under its own key, and the partition's last receipt: an empty one, at the adoption's end."""
-    target = adoption.target
+    target, body = adoption.target, adoption_json(adoption)
+    if len(adoption.pairs) > SHOWN_PAIRS:
+        body |= {"pairs": [list(pair) for pair in _some(adoption.pairs)], "all_pairs": packed_pairs(adoption.pairs)}
     return (
         Record(
             key=encode(["adopted", adoption.lane, target.topic, target.partition, adoption.end]),
-            value=encode(adoption_json(adoption)),
+            value=encode(body),
         ),
         Record(
             key=encode(["last", adoption.lane, target.topic, target.partition]),
             value=encode(receipt_json(adopted_receipt(adoption))),
         ),
     )
+
+
+def _some(pairs: Sequence[Pair]) -> list[Pair]:
+    """As many as a record shows, half of them at the end: for people, and for versions that know no others."""
+    dense = SHOWN_PAIRS // 2
+    older = pairs[:-dense]
+    return [*older[:: -(-len(older) // dense)], *pairs[-dense:]]
+
+
+def packed_pairs(pairs: Iterable[Pair]) -> str:
+    """Ascending pairs in little space: base64 of the zlib stream of a JSON list, of what is added to each number."""
+    steps, before = list[int](), (0, 0)
+    for pair in pairs:
+        steps += (pair[0] - before[0], pair[1] - before[1])
+        before = pair
+    return b64encode(zlib.compress(encode(steps), 9)).decode()
+
+
+def unpacked_pairs(text: str) -> tuple[Pair, ...]:
+    """Inverse of `packed_pairs`; BadInput for what is none."""
+    try:
+        stream = zlib.decompressobj()
+        found = stream.decompress(b64decode(text), _MOST_UNPACKED_BYTES)
+        if not stream.eof:
+            raise ValueError("they are cut off, or too many")
+        steps = json.loads(found)
+        sources, targets = accumulate(steps[::2]), accumulate(steps[1::2])
+        return tuple(zip(sources, targets, strict=True))
+    except (ValueError, TypeError, zlib.error) as error:
+        raise BadInput(f"the pairs of an adoption in the ledger cannot be read: {error}") from error
 
 
 def adopted_receipt(adoption: Adoption) -> Receipt:
@@ -109,7 +153,9 @@ def parse_adoption(body: Json) -> Adoption:
         where=body["where"],
         who=body["who"],
         at_ms=body["at_ms"],
-        pairs=tuple((source, target) for source, target in body["pairs"]),
+        pairs=unpacked_pairs(body["all_pairs"])
+        if "all_pairs" in body
+        else tuple((source, target) for source, target in body["pairs"]),
         source_epoch=body["source_epoch"],
         source_topic_id=parse_topic_id(body["source_topic_id"]),
         target_topic_id=parse_topic_id(body["target_topic_id"]),

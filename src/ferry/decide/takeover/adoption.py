@@ -23,8 +23,8 @@ from ferry.decide.takeover.seam import NOT_LOOKED_AT, Seam, SeamState
 from ferry.model import Adoption, OpenedRun, Predecessor, TopicPartition
 from ferry.words import several
 
-MOST_PAIRS = 64
-"""Pairs that the ledger keeps of a partition, as many as MirrorMaker 2 holds (`OffsetSyncStore`)."""
+MOST_PAIRS = 1 << 16
+"""Pairs that the ledger keeps of a partition: by default MirrorMaker 2 writes one for 100 records that it copies."""
 
 Pair = tuple[int, int]
 
@@ -171,7 +171,9 @@ def _adoption(found: Takeover, facts: Facts, opened: OpenedRun, who: str, row: R
 
 
 def kept_pairs(pairs: tuple[Pair, ...], row: Row) -> tuple[Pair, ...]:
-    """The pairs of one partition that hold, ascending, thinned out to MOST_PAIRS: dense at the end, sparse before.
+    """The pairs of one partition that hold, ascending: all of them, for a reader behind a pair reads on from there.
+
+    Of more than MOST_PAIRS the newer half is kept, and of what is before it one of so many.
 
     They come in the order in which they were written. One that leads back, on either side, says that what was
     written before it is of another log, or of another copy.
@@ -186,13 +188,11 @@ def kept_pairs(pairs: tuple[Pair, ...], row: Row) -> tuple[Pair, ...]:
     inside = [
         pair for pair in found if row.stands <= pair[0] < row.position and row.target_start <= pair[1] < row.target_end
     ]
+    if len(inside) <= MOST_PAIRS:
+        return tuple(inside)
     dense = MOST_PAIRS // 2
-    kept = inside[-dense:]
-    for pair in reversed(inside[:-dense]):
-        if len(kept) < MOST_PAIRS and row.position - pair[0] >= 2 * (row.position - kept[0][0]):
-            kept.insert(0, pair)
-    first = inside[:1]
-    return tuple(kept if kept[:1] == first or len(kept) == MOST_PAIRS else [*first, *kept])
+    older = inside[:-dense]
+    return (*older[:: -(-len(older) // dense)], *inside[-dense:])
 
 
 def _rows(

@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 
 from ferry.cli.verify.shown import print_verified
 from ferry.decide.ledger.verified_codec import verified_json
-from ferry.model import Flow, NotCompared, TopicPartition, Verified
+from ferry.model import Begin, Flow, NotCompared, TopicPartition, Verified
 from ferry.model.difference import NotComparedKind
 from tests.cli.program import SCHEMAS, closed
 
@@ -25,6 +25,32 @@ GONE = NotCompared(
     message="gone",
     asked=True,
 )
+
+
+PLACE = TopicPartition(topic="t", partition=0)
+WHOLE = Begin(source=PLACE, offset=0, log_start=0)
+LATER = Begin(source=PLACE, offset=5, log_start=2, unaccounted=((2, 5),))
+
+
+@pytest.mark.parametrize(
+    ("begins", "whole", "said"),
+    [
+        ((), None, ""),
+        ((WHOLE,), True, "from the beginning of its log"),
+        ((WHOLE, LATER), False, "offsets 2 to 4 are in"),
+    ],
+)
+def test_equal_is_not_said_of_what_no_receipt_names(
+    begins: tuple[Begin, ...], whole: bool | None, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = replace(SAME, begins=begins)
+    print_verified(result)
+    *lines, last = capsys.readouterr().out.splitlines()
+    assert said in "".join(lines)
+    assert (" equal; " in last) == (whole is not False)
+    body = verified_json(result)
+    Draft202012Validator(closed(json.loads((SCHEMAS / "verify.json").read_text()))).validate(body)
+    assert (body["whole"], len(body["begins"]), body["equal"]) == (whole, len(begins), True)
 
 
 @pytest.mark.parametrize(

@@ -276,6 +276,32 @@ def test_what_was_copied_of_aborted_transactions_is_compared_also_when_the_flow_
     assert (result.is_equal, result.records, result.differences) == (True, 15, ())
 
 
+def test_each_partition_says_where_its_lane_began_and_what_lies_before(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path
+) -> None:
+    create_topic(source_cluster, topic, 2)
+    sending = producer(source_cluster)
+    send(sending, topic, [*numbered(5), Message(value=b"at rest", partition=1)])
+    settings = {"ferry.start": "latest"}
+    lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,), settings=settings)
+    assert lab.micro_run().state is RunState.SUCCESS
+    send(sending, topic, numbered(10, start=5))
+    assert lab.micro_run().records == 10
+    result = verified(lab)
+    assert (result.is_equal, result.records, result.is_whole) == (True, 10, False)
+    first, second = TopicPartition(topic, 0), TopicPartition(topic, 1)
+    assert {one.source: (one.offset, one.log_start, one.unaccounted) for one in result.begins} == {
+        first: (5, 0, ((0, 5),)),
+        second: (1, 0, ((0, 1),)),
+    }
+    told = ferry("verify", "--json", config=lab.write(tmp_path)).json("verify")
+    assert (told["equal"], told["whole"]) == (True, False)
+    whole = replace(lab, alias=new_alias(), settings={})
+    assert whole.micro_run().records == 16
+    result = verified(whole, Wanted(topics={topic}, partition=0))
+    assert (result.is_whole, [one.source for one in result.begins]) == (True, [first])
+
+
 def test_a_flow_may_be_at_work_meanwhile(
     source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
 ) -> None:

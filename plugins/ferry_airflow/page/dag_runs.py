@@ -22,7 +22,7 @@ from ferry_airflow.page.access import may_read
 from ferry_airflow.page.airflow_side import DagRunRow, dag_states, row_of
 from ferry_airflow.page.run_words import DAG_MOODS, Mood
 from ferry_airflow.page.shown import ms_of
-from ferry_airflow.tables import verified_sentence
+from ferry_airflow.tables import begin_lines, verified_sentence
 
 ASKING = "awaiting_input"
 """The state of a task that waits for a person."""
@@ -197,4 +197,12 @@ def _verified(body: Mapping[str, Any]) -> Outcome:
         mood, word = (Mood.GOOD, "equal") if body["records"] else (Mood.UNKNOWN, "nothing to compare")
     left = [f"Not compared: {one['message']}" for one in body["not_compared"]]
     more = [f"{len(left) - MOST} more could not be compared: the task's log has all."] if len(left) > MOST else []
-    return Outcome(mood=mood, word=word, lines=(verified_sentence(body), *left[:MOST], *more, *body["notes"]))
+    begun = begin_lines(body)
+    rest = [f"{len(begun) - MOST} more partitions were not compared whole: the task's log has all."]
+    return Outcome(
+        mood=mood,
+        word=word,
+        lines=(
+            verified_sentence(body), *left[:MOST], *more, *begun[:MOST], *rest[: len(begun) > MOST], *body["notes"]
+        ),
+    )  # fmt: skip

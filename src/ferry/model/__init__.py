@@ -23,7 +23,7 @@ from ferry.model.sifted import NOTHING_SIFTED, Sifted
 from ferry.model.throttled import NOT_THROTTLED, Throttled
 from ferry.model.topic_id import parse_topic_id, topic_id_of, topic_id_text
 from ferry.model.unit import Era, Unit, UnitReceipt, Vector
-from ferry.model.verified import RunVerified, Verified, VerifyMode
+from ferry.model.verified import Begin, RunVerified, Verified, VerifyMode
 from ferry.model.window import OffsetWindow, TimeWindow, TopicWindow, TopicWindows, Window, WindowRecord, time_text
 
 __all__ = [
@@ -40,6 +40,7 @@ __all__ = [
     "Adoption",
     "Ages",
     "Attempt",
+    "Begin",
     "ChangeKind",
     "Checkpoint",
     "Codec",

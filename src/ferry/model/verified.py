@@ -5,8 +5,47 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ferry.model.difference import Difference, NotCompared
-from ferry.model.flow import Flow
+from ferry.model.difference import Difference, NotCompared, Range
+from ferry.model.flow import Flow, TopicPartition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Begin:
+    """Where a lane began with a source partition.
+
+    `unaccounted` are the offsets of its log, up to the last one copied, that neither a receipt nor a gap names: nobody
+    compared them. None is an offset that is not known: a begin that no run could ask for yet, or a log that is gone.
+    """
+
+    source: TopicPartition
+    offset: int | None
+    log_start: int | None
+    unaccounted: tuple[Range, ...] = ()
+    adopted: bool = False
+    """Whether another replicator copied what lies before."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is known that all of the log, up to the last offset copied, is in receipts and gaps."""
+        return self.offset is not None and self.log_start is not None and not self.unaccounted
+
+    @property
+    def sentence(self) -> str:
+        """What was not compared before and between receipts; empty where that is nothing."""
+        if self.offset is None:
+            return f"of {self.source} nothing was compared: where the lane begins is not known yet"
+        if self.log_start is None:
+            return f"{self.source}: the lane began at offset {self.offset}; where its log begins is not known"
+        if not self.unaccounted:
+            return ""
+        ranges = ", ".join(
+            str(start) if end == start + 1 else f"{start} to {end - 1}" for start, end in self.unaccounted
+        )
+        theirs = "; another replicator copied what lies before: ferry verify --without-ledger compares it"
+        return (
+            f"{self.source}: the lane began at offset {self.offset}, its log at {self.log_start}; offsets {ranges} are "
+            f"in no receipt and no gap, and were not compared{theirs if self.adopted else ''}"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +66,8 @@ class Verified:
     more: int = 0
     not_compared: tuple[NotCompared, ...] = ()
     notes: tuple[str, ...] = ()
+    begins: tuple[Begin, ...] = ()
+    """By source partition; empty without a ledger."""
     sample: int | None = None
     """One of so many segments was compared; None: all were."""
     seed: int | None = None
@@ -40,6 +81,11 @@ class Verified:
     def is_equal(self) -> bool:
         """Whether all of it was compared, and nothing differs."""
         return self.is_complete and not self.differences
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether receipts and gaps name all of the logs, up to the last offsets copied."""
+        return all(one.is_whole for one in self.begins)
 
     @property
     def is_nothing(self) -> bool:

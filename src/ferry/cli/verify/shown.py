@@ -39,6 +39,11 @@ def print_verified(result: Verified) -> None:
         print(f"and {count_of(result.more, 'further difference')}")
     for left in result.not_compared:
         print(f"not compared: {left.message} [{left.why}]")
+    for begin in result.begins:
+        if not begin.is_whole:
+            print(begin.sentence)
+    if result.begins and result.is_whole:
+        print("each partition was compared from the beginning of its log, but for gaps")
     for note in result.notes:
         print(f"note: {note}")
     if result.sample is not None:
@@ -52,7 +57,7 @@ def _sum(result: Verified) -> str:
     elif result.is_nothing:
         verdict = "nothing to compare, so nothing differs and nothing is proven"
     elif result.is_complete:
-        verdict = "equal"
+        verdict = "equal" if result.is_whole else "equal as far as receipts go, which is not all of the log"
     else:
         verdict = "what was compared is equal, not all was"
     return (

@@ -19,6 +19,7 @@ from ferry.decide.ledger.receipts import receipts
 from ferry.decide.ledger.runs import opened_run
 from ferry.decide.ledger.unit_codec import narrowed_units
 from ferry.model import (
+    Begin,
     Difference,
     DifferenceKind,
     NotCompared,
@@ -49,8 +50,22 @@ def verified_json(result: Verified) -> dict[str, Any]:
         "more_differences": result.more,
         "not_compared": [_not_compared_json(left) for left in result.not_compared],
         "notes": list(result.notes),
+        "whole": result.is_whole if result.begins else None,
+        "begins": [_begin_json(one) for one in result.begins],
         "sample": result.sample,
         "seed": result.seed,
+    }
+
+
+def _begin_json(one: Begin) -> dict[str, Any]:
+    return {
+        "topic": one.source.topic,
+        "partition": one.source.partition,
+        "offset": one.offset,
+        "log_start": one.log_start,
+        "unaccounted": [list(part) for part in one.unaccounted],
+        "adopted": one.adopted,
+        "message": one.sentence,
     }
 
 

@@ -6,13 +6,18 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ferry.config.flow.flow import FlowConfig
+from ferry.decide.ledger.adoption_codec import adoptions
 from ferry.decide.ledger.copied import Copied, copied, of_run
+from ferry.decide.ledger.ledger import LedgerView, gaps
 from ferry.decide.ledger.map_block import Chain
+from ferry.decide.ledger.unit_codec import eras
+from ferry.decide.plan.starts import recorded_starts
+from ferry.decide.verify.begins import begins
 from ferry.decide.verify.dealt import DealtCopy, source_ranges
 from ferry.decide.verify.portions import OffsetBytes
 from ferry.decide.verify.stretches import Asked, Ends, Stretch, stretches
 from ferry.errors import BadInput
-from ferry.model import NotCompared, NotComparedKind, TopicPartition
+from ferry.model import Begin, NotCompared, NotComparedKind, TopicPartition
 from ferry.net.connect.cluster import Cluster
 from ferry.net.fetch.offsets import EARLIEST, LATEST, listed_offsets
 from ferry.net.fetch.requests import READ_UNCOMMITTED
@@ -34,6 +39,8 @@ class Survey:
     """The same of topics that get other partitions."""
     not_compared: list[NotCompared] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    begins: tuple[Begin, ...] = ()
+    """Where the lane began with each source partition, of those that are asked for."""
     sizes: OffsetBytes = field(default_factory=dict)
     """Of the source's partitions that transforms are applied to again."""
 
@@ -65,7 +72,9 @@ async def survey(flow: FlowConfig, connections: FlowConnections, wanted: Wanted)
         _refuse_nothing(flow, wanted, every, runs, dealt.topics)
     if runs is not None:
         every = [one for one in every if one.source in runs]
+    begun = await _begins(flow, connections, view, wanted, every, dealt.topics)
     found = Survey(
+        begins=begun,
         partitions=len(every) + len(dealt.copies),
         dealt=dealt.copies,
         not_compared=dealt.not_compared,
@@ -96,6 +105,42 @@ async def survey(flow: FlowConfig, connections: FlowConnections, wanted: Wanted)
             found.not_compared += left
     found.sizes = await offset_bytes(source, {*(one.source for one in found.transformed), *source_ranges(found.dealt)})
     return found
+
+
+async def _begins(
+    flow: FlowConfig,
+    connections: FlowConnections,
+    view: LedgerView,
+    wanted: Wanted,
+    every: Sequence[Copied],
+    dealt: Collection[str],
+) -> tuple[Begin, ...]:
+    """Where the lane began with what is wanted; without receipts only where it is not about one run."""
+    source, lane = connections.source, flow.lane
+    topics = {key[2] for key, _ in view.of_kind("start") if key[1] == lane}
+    there = await source.refresh(topics | {one.source.topic for one in every} | set(dealt))
+    ids = {name: info.id_text for name, info in there.items()}
+    starts = recorded_starts(view, lane, ids)
+    rules = [era for era in eras(view, lane).values() if era.source_topic in dealt]
+    copies = {one.source: one for one in every}
+
+    def looked(log_starts: Mapping[TopicPartition, int]) -> list[Begin]:
+        return [
+            one
+            for one in begins(every, rules, starts, gaps(view, lane), adoptions(view, lane), log_starts)
+            if (wanted.topics is None or one.source.topic in wanted.topics)
+            and wanted.partition in (None, one.source.partition)
+            and (wanted.run is None or one.source in copies or one.source.topic in dealt)
+        ]
+
+    same = [
+        one.source
+        for one in looked({})
+        if one.source.topic in there
+        and (one.source not in copies or copies[one.source].source_topic_id in ("", ids[one.source.topic]))
+    ]
+    edges = await listed_offsets(source, dict.fromkeys(same, EARLIEST), isolation=READ_UNCOMMITTED)
+    return tuple(looked(edges.found))
 
 
 def _refuse_nothing(

@@ -140,6 +140,7 @@ class Verifier:
             more=compared.more,
             not_compared=tuple(sorted(left, key=lambda one: (one.source, one.start))),
             notes=(*found.notes, *([NOTHING] if nothing else [])),
+            begins=found.begins,
             sample=self._wanted.sample,
             seed=None if self._wanted.sample is None else self._wanted.seed,
         )

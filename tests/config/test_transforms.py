@@ -28,6 +28,7 @@ from ferry.config.flow.steps import (
 from ferry.config.flow.transforms import Poison, TransformSpec
 from ferry.config.reading.examine import examine
 from ferry.config.settings import parse_settings
+from ferry.config.text.problem import Severity
 from ferry.config.why import why_topic
 from ferry.errors import BadInput, Refused
 
@@ -67,7 +68,7 @@ def test_a_file_without_transforms_has_none_and_keeps_its_digest() -> None:
     plain = parse_settings(BASE, "f").flow("a->b")
     assert plain.transforms == ()
     assert plain.transform_of("orders") is None
-    unused = parse_settings(BASE + "ferry.transform.one.topics = orders\n", "f").flow("a->b")
+    unused = parse_settings(BASE + "b->a.ferry.transform.one.topics = orders\n", "f").flow("a->b")
     assert unused.digest() == plain.digest()
 
 
@@ -423,3 +424,48 @@ def test_with_names_of_their_own_what_producers_write_there_is_another_topic() -
 def test_what_both_flows_transform_each_transforms() -> None:
     both = IDENTITY + ONE_WAY.replace("a->b.", "")
     assert all(one.selection.takes("payments") for one in parse_settings(BOTH + both, "f").flows)
+
+
+TWO_LISTED = "ferry.transforms = masked\nferry.transform.masked.topics = a\nferry.transform.masked.redact = $.card\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "said"),
+    [
+        (
+            TWO_LISTED + "ferry.transform.maskd.redact = $.pin\n",
+            8,
+            "ferry.transforms, or write masked for maskd",
+        ),
+        (TWO_LISTED + "ferry.transform.y.topics = b\nferry.transform.y.where = true\n", 8, "or remove lines 8, 9"),
+        ("ferry.transform.y.topics = b\n", 5, "add y to ferry.transforms, or remove this line"),
+        ("a->b.ferry.transform.y.redact = $.pin\n", 5, "add y to a->b.ferry.transforms"),
+        (TWO_LISTED + "a->b.ferry.transforms =\n", 6, "transform 'masked', which ferry.transforms lists for no"),
+        (f"transforms.m.type = {CONNECT}MaskField$Value\ntransforms.m.fields = pin\n", 5, "add m to transforms"),
+        ("ferry.transform.transforms.targets = x\n", 5, "which no enabled flow has"),
+    ],
+)
+def test_a_transform_that_no_flow_lists_is_an_error_by_its_line(text: str, line: int, said: str) -> None:
+    (problem,) = examine(BASE + text, "f").problems
+    assert (problem.severity, problem.line) == (Severity.ERROR, line)
+    assert said in problem.message
+    with pytest.raises(BadInput, match=f"f:{line}: "):
+        parse_settings(BASE + text, "f")
+
+
+def test_lines_that_one_enabled_flow_lists_or_that_are_of_none_that_is_enabled_are_no_error() -> None:
+    more = "clusters = a, b, c\nc.bootstrap.servers = h:3\na->c.enabled = true\n"
+    base = BASE.replace("clusters = a, b\n", more)
+    shared = "ferry.transform.one.topics = x\nferry.transform.one.where = true\na->c.ferry.transforms = one\n"
+    assert not examine(base + shared, "f").problems
+    assert not examine(BASE + "b->a.enabled = false\nb->a.ferry.transform.y.redact = $.pin\n", "f").problems
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    ["partitions = 0", "redact = card.number", "sample = 200%", "cast = x", "hash.key = perhaps", "wher = true"],
+)
+def test_a_step_that_is_wrong_is_the_only_error(wrong: str) -> None:
+    text = f"ferry.transforms = one\nferry.transform.one.topics = a\nferry.transform.one.{wrong}\n"
+    (problem,) = examine(BASE + text, "f").problems
+    assert problem.key == f"ferry.transform.one.{wrong.partition(' ')[0]}"

@@ -23,6 +23,7 @@ from ferry.config.reading.other_clients import look_at_other_clients
 from ferry.config.reading.provider_lines import read_providers
 from ferry.config.reading.slips import alias_ahead, alias_meant, nearest, shown, torn_apart
 from ferry.config.reading.topology import look_at_brokers, look_at_circles
+from ferry.config.reading.unlisted import look_at_unlisted
 from ferry.config.text.problem import Problem, in_file_order, once_per_slip
 from ferry.config.text.properties import MALFORMED, Property, parse_all, written_raw
 from ferry.config.text.secrets import NO_PROVIDER, ClientProperties, Providers, has_reference, names_of_providers
@@ -100,6 +101,8 @@ class _Examination:
         others = look_at_other_clients(aliases, enabled, self.entries, self.findings)
         unneeded_by_line = {one.line: one for one in (*others, *unneeded)}
         flows = [self._flow(flow, providers) for flow in enabled]
+        look_at_unlisted(aliases, flows, self.entries, self.findings)
+        look_at_unlisted(aliases, flows, self.entries, self.findings)
         if aliases and not flows and not self.findings.has_errors:
             example = Flow(source=aliases[0], target=aliases[1] if len(aliases) > 1 else "other")
             self.findings.warn(None, "enabled", f"no flow is enabled; add {example}.enabled = true")

@@ -88,7 +88,8 @@ class TransformReader:
         chosen = self._says(name, "sql") or function is not None or any(map(why_by_record, steps))
         for why in targets_in_vain(name, targets, partitions, chosen=chosen):
             self._report(name, "targets", why)
-        if not steps and partitions is None and not any(map(partial(self._says, name), ("sql", "function", *_IN_SQL))):
+        does = steps or partitions is not None or any(map(partial(self._says, name), ("sql", "function", *_IN_SQL)))
+        if not does and not self._is_reported(name):
             self.findings.report(
                 line,
                 f"ferry.transform.{name}",
@@ -178,6 +179,10 @@ class TransformReader:
             entry = self._entry(name, "poison")
             self.findings.warn(entry, entry.key if entry is not None else f"ferry.transform.{name}.poison", message)
         return poison
+
+    def _is_reported(self, name: str) -> bool:
+        """Whether a line of it is wrong, or misspelt: that it then does nothing is no news."""
+        return any(f"ferry.transform.{name}." in problem.key for problem in self.findings.problems)
 
     def _entry(self, name: str, part: str) -> Property | None:
         return self.entries.of_flow(self.flow, f"ferry.transform.{name}.{part}")

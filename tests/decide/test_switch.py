@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from ferry.decide.groups.both_ways import BackMaps
 from ferry.decide.groups.held import Held, HeldGroup, Wrote
 from ferry.decide.groups.offset_map import Ahead, Before, Exact, InGap, Translated
 from ferry.decide.groups.translated import Maps
@@ -15,7 +16,6 @@ from ferry.decide.ledger.receipt_codec import receipt_records
 from ferry.decide.plan.starts import first_run, recorded_starts
 from ferry.decide.switch.beginning import beginnings, latest_beginnings
 from ferry.decide.switch.moving import (
-    BackMaps,
     Moving,
     NewSide,
     Placed,
@@ -55,6 +55,7 @@ class Way:
     target: TopicPartition
     outcome: Translated
     trouble: str | None = None
+    passing: bool = False
 
     def trouble_at(self, _: int) -> str | None:
         """As Maps."""
@@ -63,6 +64,10 @@ class Way:
     def translate(self, _: int) -> Translated:
         """As Maps."""
         return self.outcome
+
+    def passes(self, _: int) -> bool:
+        """As OwnMaps."""
+        return self.passing
 
 
 def test_ends_are_the_furthest_that_anybody_saw() -> None:
@@ -249,7 +254,11 @@ def test_a_group_is_moved_as_a_whole_or_not_at_all() -> None:
     [
         (Way(source=HERE, target=COPY, outcome=Exact(offset=62)), 62),  # it read ahead of the copy then
         (Way(source=HERE, target=COPY, outcome=Ahead(offset=60)), 60),
+        (Way(source=HERE, target=COPY, outcome=InGap(offset=63)), 63),
         (Way(source=HERE, target=COPY, outcome=Before(offset=0)), 60),
+        # What it has not read yet may lie before what the flow copied: it was born on the new cluster.
+        (Way(source=HERE, target=COPY, outcome=Before(offset=90)), 60),
+        (Way(source=HERE, target=COPY, outcome=InGap(offset=90), passing=True), 60),
         (Way(source=HERE, target=COPY, outcome=Exact(offset=62), trouble="the copy was created again"), 60),
         (Way(source=HERE, target=LIVE, outcome=Exact(offset=62)), 60),  # the copy has another name by now
     ],

@@ -113,6 +113,7 @@ class Clients:
 
     topic: str
     group: str
+    protocol: str = "classic"
     produced: list[bytes] = field(default_factory=list)
     read: list[bytes] = field(default_factory=list)
 
@@ -137,7 +138,7 @@ class Clients:
         def enough() -> bool:
             return ended == everywhere if count is None else len(found) >= count
 
-        with member(cluster, self.group, topics) as client:
+        with member(cluster, self.group, topics, self.protocol) as client:
 
             def read() -> bool:
                 while not enough() and (message := client.poll(0.2)) is not None:
@@ -156,12 +157,13 @@ class Clients:
 
 
 @contextmanager
-def member(cluster: RunningCluster, group: str, topics: list[str]) -> Iterator[Consumer]:
+def member(cluster: RunningCluster, group: str, topics: list[str], protocol: str = "classic") -> Iterator[Consumer]:
     """A consumer that begins nowhere but where its group stands."""
     client = Consumer(
         {
             "bootstrap.servers": cluster.bootstrap,
             "group.id": group,
+            "group.protocol": protocol,
             "isolation.level": "read_committed",
             "enable.auto.commit": False,
             "enable.partition.eof": True,

@@ -88,6 +88,22 @@ def decide_groups(
     return Decided(writes=work.writes, left=work.left, unchanged=work.unchanged, gone=work.gone, settled=work.settled)
 
 
+def without_checkpoint(rules: GroupRules, decided: Decided, held: Mapping[str, HeldGroup]) -> dict[str, str]:
+    """The groups that have an offset on the target, or need one, that is none of Ferry's: when the source is lost,
+    what they have read there is not known. Each with a sentence that has the remedy."""
+    found = {one.group: one.message for one in decided.left if one.why is Why.MOVED}
+    for group, writes in decided.writes.items():
+        known = held[group].offsets.keys() if group in held else frozenset[TopicPartition]()
+        new = [write.checkpoint.target for write in writes if write.checkpoint.target not in known]
+        if new:
+            found.setdefault(
+                group,
+                f"no run has written an offset of group {group} in {new[0]} on {rules.flow.target} yet: the next one "
+                f"does, or ferry groups sync '{rules.flow}' --group {group}",
+            )
+    return dict(sorted(found.items()))
+
+
 def not_back(one: Checkpoint, held: HeldGroup | None) -> Checkpoint:
     """The checkpoint of a dealt topic, not before what was written for a group that had read no more than it has now.
 

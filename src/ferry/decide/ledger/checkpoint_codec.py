@@ -33,19 +33,28 @@ def group_outcome(view: LedgerView, lane: str, run: str) -> GroupOutcome | None:
     """What a run's record says; None when its groups were not looked at (yet)."""
     for key, record in view.of_kind("checkpoint"):
         if key[1:] == [lane, run]:
-            body = body_of(record)
-            return GroupOutcome(
-                groups=body["groups"],
-                offsets=body["offsets"],
-                unchanged=body["unchanged"],
-                left=tuple(_parse_left(one) for one in body["left"]),
-                inexact=body["inexact"],
-                more=body["more"],
-                at_ms=body["at_ms"],
-                again=body.get("again", 0),
-                latency=parse_ages(body.get("latency_ms")),
-            )
+            return _parse_outcome(body_of(record))
     return None
+
+
+def newest_outcome(view: LedgerView, lane: str) -> GroupOutcome | None:
+    """What the newest record of a lane says; None when the ledger has none."""
+    found = [record for key, record in view.of_kind("checkpoint") if key[1] == lane]
+    return _parse_outcome(body_of(max(found, key=lambda one: one.offset))) if found else None
+
+
+def _parse_outcome(body: Json) -> GroupOutcome:
+    return GroupOutcome(
+        groups=body["groups"],
+        offsets=body["offsets"],
+        unchanged=body["unchanged"],
+        left=tuple(_parse_left(one) for one in body["left"]),
+        inexact=body["inexact"],
+        more=body["more"],
+        at_ms=body["at_ms"],
+        again=body.get("again", 0),
+        latency=parse_ages(body.get("latency_ms")),
+    )
 
 
 def outcome_json(found: GroupOutcome) -> Json:

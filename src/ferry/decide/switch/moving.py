@@ -8,31 +8,24 @@ Where one topic holds both, whoever has the record that is next decides.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Protocol
 
+from ferry.decide.groups.both_ways import BackMaps, chosen
 from ferry.decide.groups.dealt_map import most_read
 from ferry.decide.groups.held import Held, HeldGroup, Wrote
-from ferry.decide.groups.offset_map import Ahead, Before, Exact, InGap, LogStart, Translated
+from ferry.decide.groups.offset_map import Approximate, Before, InGap, LogStart
 from ferry.decide.groups.translated import Maps
 from ferry.decide.groups.which import NOT_TRANSLATABLE
-from ferry.model import Checkpoint, CommittedOffset, GroupKind, ListedGroup, TopicPartition, Vector
+from ferry.model import WANTED, Checkpoint, CommittedOffset, Flow, GroupKind, Left, ListedGroup, TopicPartition, Vector
 from ferry.words import count_of, several
 
-
-class BackMaps(Maps, Protocol):
-    """A map that leads back also names the partition where its copies come from."""
-
-    @property
-    def source(self) -> TopicPartition:
-        """The origin."""
-
+CHECKPOINT = "checkpoint"
+"""How an offset was found that the ledger remembers: the old cluster does not tell how far the group has read since."""
 
 Starts = Mapping[TopicPartition, Mapping[TopicPartition, int]]
 """By place of the old cluster the places where producers go on, and where each of those ended before they came."""
-
-_MORE_TO_COME = (InGap, Before)
-"""Outcomes behind which the map has another record, or none at all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +33,8 @@ class Placed:
     """One offset on the new cluster: what a group is to have in `place`, and how that was found.
 
     `source` is the partition of the old cluster that it was translated from and `source_offset` the offset there; None
-    for a topic that the group has not read before. `by` is `via`, `back` or `start`. `read` is as of a checkpoint.
+    for a topic that the group has not read before. `by` is `via`, `back` or `start`. `read` and `again` are as of a
+    checkpoint.
     """
 
     place: TopicPartition
@@ -51,13 +45,16 @@ class Placed:
     source_offset: int = -1
     metadata: str = ""
     read: Vector = ()
+    again: int | None = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moving:
     """What becomes of one group. `why` is what stands against moving it, a sentence; then nothing of it is written.
 
-    `kept` are partitions where it stands further on than the old cluster says: it has read there already.
+    `kept` are partitions where it stands further on than the old cluster says: it has read there already. `aside`: no
+    group of its kind is ever moved, so it does not hold up a switch. `again` records at most are read again; None: not
+    known.
     """
 
     group: str
@@ -67,6 +64,8 @@ class Moving:
     notes: tuple[str, ...] = ()
     why: str | None = None
     active: bool = False
+    aside: bool = False
+    again: int | None = None
 
     @property
     def offsets(self) -> tuple[tuple[TopicPartition, int], ...]:
@@ -111,12 +110,12 @@ def place_group(
         if troubles:
             against += troubles
             continue
-        chosen = _chosen(
+        found_by = chosen(
             None if forward is None else forward.translate(at.offset),
             None if backward is None else backward.translate(at.offset),
         )
-        if chosen is not None:
-            by, outcome = chosen
+        if found_by is not None:
+            by, outcome = found_by
             there = forward.target if by == "via" and forward is not None else None
             place = there if there is not None else backward.source if backward is not None else None
             if place is not None:
@@ -145,6 +144,7 @@ def place_dealt(checkpoints: Iterable[Checkpoint]) -> dict[TopicPartition, Place
             source=one.source,
             source_offset=one.source_offset,
             read=one.read,
+            again=one.again,
         )
         for one in checkpoints
     }
@@ -189,22 +189,6 @@ def _with_starts(
     return found
 
 
-def _chosen(forward: Translated | None, backward: Translated | None) -> tuple[str, Translated] | None:
-    """The word of the flow that has the record that is next; where neither has, of that along which clients move."""
-    if backward is None:
-        return None if forward is None else ("via", forward)
-    if forward is None:
-        return "back", backward
-    if isinstance(forward, Exact) != isinstance(backward, Exact):
-        return ("via", forward) if isinstance(forward, Exact) else ("back", backward)
-    more = isinstance(forward, _MORE_TO_COME), isinstance(backward, _MORE_TO_COME)
-    if more == (True, True):
-        return min(("via", forward), ("back", backward), key=lambda one: one[1].offset)
-    if more == (False, True) and isinstance(forward, Ahead):
-        return "back", backward
-    return "via", forward
-
-
 def decide_moving(
     group: str,
     placed: Mapping[TopicPartition, Placed],
@@ -229,6 +213,8 @@ def decide_moving(
         own = (
             held is not None and place in held.offsets and now is not None and held.offsets[place].found_as(now.offset)
         )
+        if one.word == CHECKPOINT and now is not None and not own and now.offset != one.offset:
+            return Moving(group=group, why=_unusable(group, one, now.offset, new))
         if now is None or (now.offset != one.offset and (own or now.offset < one.offset) and one.by != "start"):
             writes.append(one)
         elif now.offset == one.offset:
@@ -245,7 +231,77 @@ def decide_moving(
                 f"leave it with --leave-group {group}"
             )
             return Moving(group=group, why=why)
-    return Moving(group=group, writes=tuple(writes), unchanged=tuple(unchanged), kept=tuple(kept), notes=tuple(said))
+    found = Moving(group=group, writes=tuple(writes), unchanged=tuple(unchanged), kept=tuple(kept), notes=tuple(said))
+    return replace(found, again=_again(found, new))
+
+
+def _again(moving: Moving, new: NewSide) -> int | None:
+    """How many records a group reads again at most, counted as offsets; None: not known.
+
+    Behind a checkpoint it may have read all that is there. Before the place where producers go on it meets what it read
+    as copies.
+    """
+    total = 0
+    for one in (*moving.writes, *moving.unchanged):
+        known = one.again
+        if one.word == CHECKPOINT:
+            end = new.ends.get(one.place)
+            known = None if end is None else max(0, end - one.offset)
+        elif one.word == Approximate.word:
+            known = None
+        if known is None:
+            return None
+        total += known
+    return total + sum(max(0, one.offset - there) for one, there in moving.kept if one.by == "start")
+
+
+def _unusable(group: str, one: Placed, now: int, new: NewSide) -> str:
+    return (
+        f"group {group} has no checkpoint of use, for it stands at {now} of {one.place} on {new.alias}, and "
+        f"what runs wrote last is {one.offset}: how far it had read elsewhere is not known; leave it where it stands "
+        f"with --leave-group {group}"
+    )
+
+
+def without_checkpoint(left: Iterable[Left], held: Mapping[str, HeldGroup]) -> dict[str, Left]:
+    """The groups of which the ledger knows no offset to go by, by what the last run `left`, and why it did."""
+    found: dict[str, Left] = {}
+    for one in left:
+        if not one.group or one.why not in WANTED:
+            continue
+        known = held.get(one.group)
+        if known is None or (one.place is not None and one.place not in known.offsets):
+            found.setdefault(one.group, one)
+    return found
+
+
+def not_known(left: Left, flow: Flow, there: ListedGroup | None) -> Moving:
+    """A group that the last run `left` without a checkpoint, while the old cluster does not tell its offsets; `there`
+    is the group on the new cluster."""
+    group = left.group
+    return Moving(
+        group=group,
+        why=f"group {group} has no checkpoint on {flow.target}, for the last run left it ({left.message}); how far it "
+        f"had read on {flow.source} is not known. Bring {flow.source} back and write one with ferry groups sync "
+        f"'{flow}' --force --group {group}, or leave the group where it is with --leave-group {group}: what lies "
+        "behind that it reads again",
+        active=there is not None and there.is_active,
+    )
+
+
+def again_sentence(moved: Collection[Moving]) -> str:
+    """How many records groups read again, as the rest of a sentence; empty when none does."""
+    some = [one for one in moved if one.again != 0]
+    if not some:
+        return ""
+    some.sort(key=lambda one: (one.again is not None, -(one.again or 0), one.group))
+    told = [f"{one.group} {'not known' if one.again is None else f'{one.again} at most'}" for one in some]
+    return f"; records that groups read again: {several(told)}"
+
+
+def set_aside(group: str, why: str) -> Moving:
+    """A group that no switch moves, whatever it holds."""
+    return Moving(group=group, why=why, aside=True)
 
 
 def _why_not(group: str, placed: Mapping[TopicPartition, Placed], against: Collection[str], new: NewSide) -> str | None:
@@ -312,15 +368,31 @@ def remembered(moving: Moving, new: NewSide, held: HeldGroup | None, now_ms: int
     return HeldGroup(offsets=offsets, sources=sources, renewed_ms=renewed_ms, read=read)
 
 
-def from_memory(held: HeldGroup, via: Mapping[TopicPartition, Maps], starts: Starts) -> dict[TopicPartition, Placed]:
-    """A group's offsets when the old cluster does not tell them: those of the last checkpoint, as they lead by now."""
+class OwnMaps(Maps, Protocol):
+    """A map of the flow itself also tells what it has passed over."""
+
+    def passes(self, offset: int) -> bool:
+        """Whether the flow has passed over source offsets from this one on."""
+
+
+def from_memory(
+    held: HeldGroup,
+    via: Mapping[TopicPartition, OwnMaps],
+    starts: Starts,
+    log_starts: Mapping[TopicPartition, int] = MappingProxyType({}),
+) -> dict[TopicPartition, Placed]:
+    """A group's offsets when the old cluster does not tell them: those of the last checkpoint, as they lead by now.
+
+    None lies before its log's start (`log_starts`, where known): it would be out of range.
+    """
     found = {}
     for place, one in held.offsets.items():
         source = held.source_of(place)
+        led = _led_by_now(one.wrote, place, None if source is None else via.get(source))
         found[place] = Placed(
             place=place,
-            offset=_led_by_now(one.wrote, place, None if source is None else via.get(source)),
-            word="checkpoint",
+            offset=max(led, log_starts.get(place, 0)),
+            word=CHECKPOINT,
             by="via",
             source=source,
             source_offset=one.wrote.source,
@@ -328,8 +400,11 @@ def from_memory(held: HeldGroup, via: Mapping[TopicPartition, Maps], starts: Sta
     return _with_starts(found, starts, set(held.sources.values()))
 
 
-def _led_by_now(wrote: Wrote, place: TopicPartition, way: Maps | None) -> int:
+def _led_by_now(wrote: Wrote, place: TopicPartition, way: OwnMaps | None) -> int:
     """Where a source offset leads. A group that read ahead of the copy got the copy's end then; more has come since."""
     if way is None or way.target != place or way.trouble_at(wrote.source) is not None:
         return wrote.target
-    return max(wrote.target, way.translate(wrote.source).offset)
+    outcome = way.translate(wrote.source)
+    if isinstance(outcome, Before) or (isinstance(outcome, InGap) and way.passes(wrote.source)):
+        return wrote.target  # the flow has passed over records there that the group may not have read
+    return max(wrote.target, outcome.offset)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from ferry.decide.acls import AclDiff
 from ferry.decide.ledger.history import PastRun, PastState
@@ -79,6 +79,12 @@ class Looked:
     """None: the flow syncs none."""
     back: bool
     """Whether the file enables the reverse flow."""
+    without_checkpoint: Mapping[str, str] = field(default_factory=dict)
+    """Groups of which a failover could not say where they go on, each with a sentence."""
+    planned: bool = False
+    """Whether this is looked at for a switch that asks the source itself where groups stand."""
+    syncs_groups: bool = True
+    """Whether runs write the groups' offsets at all."""
 
 
 def readiness_of(looked: Looked, policy: ReplicationPolicy, alias: str, rpo: Rpo) -> Readiness:
@@ -94,6 +100,7 @@ def readiness_of(looked: Looked, policy: ReplicationPolicy, alias: str, rpo: Rpo
             _writable(looked.facts, policy, alias),
             _retention(looked.facts, policy, alias),
             _groups(looked),
+            _checkpoints(looked),
             _acls(looked.acls),
             _clock(looked),
             _ledger(looked.facts),
@@ -265,6 +272,22 @@ def _groups(looked: Looked) -> Check:
         message=f"every group can be moved, {looked.behind_groups} of them have moved on at the source since the last "
         "checkpoint",
     )
+
+
+def _checkpoints(looked: Looked) -> Check:
+    """What a failover has to go by when the source does not answer."""
+    lacking, source = looked.without_checkpoint, looked.plan.flow.source
+    if not looked.syncs_groups:
+        message = "sync.group.offsets.enabled is false: no run writes offsets, so a failover moves no group"
+        return Check(name="checkpoints", ok=True, message=message)
+    if not lacking:
+        message = "every group has a checkpoint by which it can go on without the source"
+        return Check(name="checkpoints", ok=True, message=message)
+    named = f"{len(lacking)} groups have no checkpoint to go by without {source} ({_named(lacking)})"
+    if looked.planned:
+        message = f"{named}: {source} tells where they stand now, and from its loss on they would be left"
+        return Check(name="checkpoints", ok=True, message=message)
+    return Check(name="checkpoints", ok=False, message=f"{named}: {next(iter(lacking.values()))}")
 
 
 def _acls(diff: AclDiff | None) -> Check:

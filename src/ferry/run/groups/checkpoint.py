@@ -48,6 +48,7 @@ from ferry.net.groups.listing import ListedGroups, list_groups
 from ferry.net.groups.offsets import CommittedOffsets, FetchedOffsets, commit_offsets, fetch_offsets
 from ferry.run.flow.connections import FlowConnections
 from ferry.run.groups.blank_maps import blank_maps
+from ferry.run.groups.both_ways import both_ways
 from ferry.run.groups.dealt import maps_of_dealt
 from ferry.run.groups.offset_maps import offset_maps
 from ferry.run.groups.rules import deals, group_rules
@@ -182,14 +183,15 @@ class GroupSync:
         dealt = await maps_of_dealt(self.connections, self.lane, self._reads(offsets, other, held)) if other else {}
         asked = {place: some for place, some in asked.items() if place.topic not in dealt}
         maps = await offset_maps(self.connections, self.lane, asked) if asked else {}
-        if blank := {place for place in asked.keys() - maps.keys() if place.topic not in other}:
-            maps |= await blank_maps(self.flow, self.connections.target, blank)
+        led = await both_ways(self.flow, self.connections, asked, maps)
+        if blank := {place for place in asked.keys() - led.keys() if place.topic not in other}:
+            led |= await blank_maps(self.flow, self.connections.target, blank)
         known = replace(
             rules,
             takes_topic=lambda topic: copied.get(topic, False),
             merges=merged.__contains__,
         )
-        return translated(known, offsets, maps, denied, dealt)
+        return translated(known, offsets, led, denied, dealt)
 
     def _reads(
         self,

@@ -94,6 +94,10 @@ class PartitionMap:
             return replace(found, offset=self.log_start)
         return LogStart(offset=self.log_start)
 
+    def passes(self, offset: int) -> bool:
+        """Whether the lane has passed over source offsets from this one on, which came from elsewhere or were left."""
+        return any(gap.end > offset for gap in self.gaps)
+
     def _led_to(self, offset: int) -> Translated:
         if self.asked is not None and offset not in self.asked:
             raise LookupError(f"the offset map of {self.source} was not loaded for offset {offset}")
@@ -129,17 +133,32 @@ async def offset_maps(
     cluster serve all partitions. BadInput when the flow never ran.
     """
     view = await connection.view()
+    source = connection.source if isinstance(connection, FlowConnections) and connection.has_source else None
+    return await maps_of_ledger(
+        connection.ledger, view, lane, asked, target=connection.target, source=source, backward=backward
+    )
+
+
+async def maps_of_ledger(
+    ledger: LedgerLog,
+    view: LedgerView,
+    lane: str,
+    asked: Asked,
+    *,
+    target: Cluster,
+    source: Cluster | None,
+    backward: bool = False,
+) -> dict[TopicPartition, PartitionMap]:
+    """As `offset_maps`, of a `view` of the ledger of a flow from `source` (None: it does not answer) to `target`."""
     lasts = newest_receipts(view, lane, asked, backward=backward)
-    there = await _target_logs(connection.target, lasts.values())
-    here = _SourceLogs()
-    if isinstance(connection, FlowConnections) and connection.has_source:
-        here = await _source_logs(connection.source, lasts.values(), begins=backward)
+    there = await _target_logs(target, lasts.values())
+    here = _SourceLogs() if source is None else await _source_logs(source, lasts.values(), begins=backward)
     if not backward:  # where it was cut, too, is asked of the map
         asked = {
             place: offsets if offsets is None or place not in here.cuts else {*offsets, here.cuts[place]}
             for place, offsets in asked.items()
         }
-    maps = await load_maps(connection.ledger, view, lane, asked, there.stable, backward=backward)
+    maps = await load_maps(ledger, view, lane, asked, there.stable, backward=backward)
     found = {}
     for place, made in maps.items():
         last = lasts[place]

@@ -22,24 +22,29 @@ from ferry.decide.groups.codec import (
 from ferry.decide.groups.dealt_map import DealtMap, read_of
 from ferry.decide.groups.held import HeldGroup
 from ferry.decide.groups.translated import dealt_checkpoints
-from ferry.decide.groups.which import NOT_TRANSLATABLE, is_own, merged_sentence
+from ferry.decide.groups.which import chosen, is_own, merged_sentence
+from ferry.decide.ledger.checkpoint_codec import newest_outcome
 from ferry.decide.ledger.ledger import UNREAD, LedgerView
 from ferry.decide.switch.moving import (
     Moving,
     NewSide,
     Placed,
+    again_sentence,
     dealt_notes,
     decide_moving,
     from_memory,
+    not_known,
     place_dealt,
     place_group,
     remembered,
+    set_aside,
     unmapped,
+    without_checkpoint,
 )
 from ferry.decide.switch.names import names_of
 from ferry.decide.switch.transformed import trouble
 from ferry.errors import FerryError, Refused, Unreachable
-from ferry.model import CommittedOffset, TopicPartition, Vector
+from ferry.model import CommittedOffset, Left, TopicPartition, Vector, Why
 from ferry.model.switch import Evidence, Step, SwitchOptions, SwitchState, Verb
 from ferry.net.connect.cluster import Cluster
 from ferry.net.fetch.offsets import EARLIEST, LATEST, listed_offsets
@@ -49,7 +54,7 @@ from ferry.net.groups.offsets import FetchedOffsets, commit_offsets, fetch_offse
 from ferry.run.flow.connections import TargetConnection, TargetFirst
 from ferry.run.groups.dealt import maps_of_dealt
 from ferry.run.groups.offset_maps import PartitionMap, offset_maps
-from ferry.run.groups.rules import deals
+from ferry.run.groups.rules import deals, group_rules
 from ferry.run.groups.saved_offsets import with_saved
 from ferry.run.switch.quiet import groups_at_work
 from ferry.run.switch.sides import Sides
@@ -95,17 +100,20 @@ def move_groups(sides: Sides, state: SwitchState, *, patience_s: float) -> Evide
     left = len(made.moving) - len(moved)
     return Evidence(
         sentence=f"{len(moved)} groups moved: {offsets} offsets written, {again} were right, {left} groups left"
-        + ("" if made.source_answers else f"; {sides.old} does not answer, so the last checkpoint counts"),
+        + ("" if made.source_answers else f"; {sides.old} does not answer, so the last checkpoint counts")
+        + again_sentence(moved),
         facts={"groups": len(moved), "offsets": offsets, "left": left, "source_answers": made.source_answers},
-        rows=tuple(_row(one) for one in made.moving),
+        rows=tuple(_row(one, made.read.get(one.group, {})) for one in made.moving),
     )
 
 
-def _row(one: Moving) -> dict[str, object]:
+def _row(one: Moving, read: Mapping[TopicPartition, CommittedOffset]) -> dict[str, object]:
     return {
         "group": one.group,
         "outcome": "left" if one.why is not None else "moved",
         "why": one.why,
+        "from": [[at.topic, at.partition, stood.offset] for at, stood in sorted(read.items())],
+        "again": one.again,
         "offsets": [] if one.why is not None else [[at.topic, at.partition, offset] for at, offset in one.offsets],
         "how": {str(each.place): each.word for each in (*one.writes, *one.unchanged)},
         "kept": [[each.place.topic, each.place.partition, there, each.offset] for each, there in one.kept],
@@ -131,6 +139,7 @@ class GroupPlan:
             one
             for one in self.moving
             if one.why is not None
+            and not one.aside
             and one.group not in options.leave_groups
             and not (one.active and options.leave_active)
         ]
@@ -144,26 +153,39 @@ def plan_groups(sides: Sides, state: SwitchState, *, settled: bool = True, patie
     flow = sides.via
     backward: dict[TopicPartition, PartitionMap] = {}
     with TargetFirst.of(flow, patience_s=patience_s) as connections:
-        held, read, lost = connections.run(lambda: _old_side(flow, connections, state, settled))
-        if read and sides.back is not None:
+        old = connections.run(lambda: _old_side(flow, connections, state, settled))
+        if old.read and sides.back is not None:
             try:
-                backward = _backward(sides.back, read, patience_s)
+                backward = _backward(sides.back, old.read, patience_s)
             except (Unreachable, Refused):
                 if state.switch.verb is not Verb.FAILOVER:
                     raise
-                lost = True
+                old = replace(old, lost=True)
 
         async def work() -> GroupPlan:
-            maps = await _forward(flow, connections, read, held if lost else {})
-            return await _decided(sides, connections, state, read, maps, backward, held, lost)
+            maps = await _forward(flow, connections, old.read, old.held if old.lost else {})
+            return await _decided(sides, connections, state, old, maps, backward)
 
         return connections.run(work)
 
 
-async def _old_side(
-    flow: FlowConfig, connections: TargetFirst, state: SwitchState, settled: bool
-) -> tuple[dict[str, HeldGroup], Offsets, bool]:
-    """What the ledger remembers of the groups, what the old cluster tells of them, and whether it does not answer."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _OldSide:
+    """The groups of the old cluster: what it tells of them, and what the ledger remembers; `lost`: it does not answer.
+
+    `aside` are groups of kinds that are never moved, `unknown` those that the last run left without a checkpoint; both
+    with the reason.
+    """
+
+    held: Mapping[str, HeldGroup]
+    read: Offsets = field(default_factory=dict)
+    lost: bool = True
+    aside: Mapping[str, str] = field(default_factory=dict)
+    unknown: Mapping[str, Left] = field(default_factory=dict)
+
+
+async def _old_side(flow: FlowConfig, connections: TargetFirst, state: SwitchState, settled: bool) -> _OldSide:
+    """Ask the old cluster, and the ledger. Raises what it raises where it must answer."""
     await connections.ledger.find()
     view = await connections.view()
 
@@ -171,25 +193,32 @@ async def _old_side(
         return flow.groups.takes(group) and not is_own(group) and group not in state.switch.options.leave_groups
 
     held = held_groups(view, flow.lane, takes)
+    last = newest_outcome(view, flow.lane)
+    left = [] if last is None else [one for one in last.left if takes(one.group)]
+    aside = {one.group: one.message for one in left if one.why is Why.KIND}
+    remembered_side = _OldSide(held=held, aside=aside, unknown=without_checkpoint(left, held))
     if not connections.has_source:
-        return held, {}, True
+        return remembered_side
     try:
         listed = await list_groups(connections.source)
-        names = [
-            group.name for group in listed.groups.values() if takes(group.name) and group.kind not in NOT_TRANSLATABLE
-        ]
-        fetched = await fetch_offsets(connections.source, dict.fromkeys(names), stable=False)
+        taken, kinds = chosen(replace(group_rules(flow), takes_group=takes), listed.groups)
+        fetched = await fetch_offsets(connections.source, dict.fromkeys(one.name for one in taken), stable=False)
         if settled and state.switch.verb is not Verb.FAILOVER:
             at_work = {name for name, group in listed.groups.items() if group.is_active}
             fetched = await _settled(flow, connections.source, state, fetched, at_work)
     except (Unreachable, Refused):
         if state.switch.verb is not Verb.FAILOVER:
             raise
-        return held, {}, True
+        return remembered_side
     troubles: list[FerryError | str] = [*fetched.failed.values(), *listed.silent.values()]
     if troubles and state.switch.verb is not Verb.FAILOVER:
         raise Refused(f"not all groups of {flow.flow.source} tell their offsets: {troubles[0]}")
-    return held, {group: places for group, places in fetched.found.items() if places}, bool(troubles)
+    return replace(
+        remembered_side,
+        read={group: places for group, places in fetched.found.items() if places},
+        lost=bool(troubles),
+        aside={one.group: one.message for one in kinds},
+    )
 
 
 async def _settled(
@@ -259,15 +288,15 @@ async def _decided(
     sides: Sides,
     connections: TargetFirst,
     state: SwitchState,
-    read: Offsets,
+    old: _OldSide,
     maps: Mapping[TopicPartition, PartitionMap],
     backward: Mapping[TopicPartition, PartitionMap],
-    held: Mapping[str, HeldGroup],
-    lost: bool,
 ) -> GroupPlan:
-    target = connections.target
+    target, read, held = connections.target, old.read, old.held
     starts = _starts(sides, state)
     places = {one.target for one in maps.values()} | {one.source for one in backward.values()}
+    if old.lost:
+        places |= {place for one in held.values() for place in one.offsets}
     begins = await _known_offsets(target, places, EARLIEST)
     placed = {group: place_group(at, maps, backward, starts, begins) for group, at in read.items()}
     led = await _dealt(sides.via, connections, read)
@@ -286,9 +315,9 @@ async def _decided(
             where.update(place_dealt(found))
             against += dict.fromkeys(why.values())
             notes[group] += dealt_notes(found)
-    if lost:
+    if old.lost:
         for group, one in held.items():
-            placed.setdefault(group, (from_memory(one, maps, starts), []))
+            placed.setdefault(group, (from_memory(one, maps, starts, begins), []))
     placed = {group: one for group, one in placed.items() if one[0] or one[1]}
     ends = await _known_offsets(target, {place for where, _ in placed.values() for place in where}, LATEST)
     listed = await list_groups(target)
@@ -309,14 +338,24 @@ async def _decided(
     moving = [
         decide_moving(group, where, against, new, held.get(group), notes.get(group, ()))
         for group, (where, against) in sorted(placed.items())
+        if group not in old.aside
     ]
+    if old.lost:
+        moving = [one for one in moving if one.why is not None or one.group not in old.unknown]
+        known = {one.group for one in moving}
+        moving += [
+            not_known(one, sides.via.flow, listed.groups.get(group))
+            for group, one in sorted(old.unknown.items())
+            if group not in known and group not in read
+        ]
+    moving += [set_aside(group, why) for group, why in sorted(old.aside.items())]
     return GroupPlan(
         moving=tuple(moving),
         new=new,
         read=read,
         placed={group: where for group, (where, _) in placed.items()},
         held=held,
-        source_answers=not lost,
+        source_answers=not old.lost,
     )
 
 

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from ferry.config.flow.flow import FlowConfig
+from ferry.decide.switch.moving import again_sentence
 from ferry.decide.switch.readiness import Check, Readiness, Rpo
 from ferry.decide.switch.transformed import Made, leaving, returning, transformed_topics
 from ferry.errors import BadInput, FilterInVain, Refused
@@ -69,6 +70,7 @@ def _of_verb(sides: Sides, state: SwitchState, patience_s: float) -> tuple[Readi
         back=sides.back is not None or not state.switch.options.reverse,
         leave=state.switch.options.leave_groups,
         leave_active=state.switch.options.leave_active,
+        planned=True,
         patience_s=patience_s,
     )
     return readiness, {"records": readiness.records, "seconds": readiness.seconds}
@@ -106,15 +108,20 @@ def _failover(sides: Sides, state: SwitchState, patience_s: float) -> tuple[Read
 
 
 def _groups(sides: Sides, state: SwitchState, patience_s: float) -> Check:
-    against = plan_groups(sides, state, patience_s=patience_s).against(state.switch.options)
+    made = plan_groups(sides, state, patience_s=patience_s)
+    against = made.against(state.switch.options)
     if against:
-        return Check(
-            name="groups",
-            ok=False,
-            message=f"{len(against)} groups ({several([one.group for one in against])}) cannot be moved: "
-            f"{against[0].why}",
-        )
-    return Check(name="groups", ok=True, message="every group can be moved")
+        named = several([one.group for one in against])
+        message = f"{len(against)} groups ({named}) cannot be moved: {against[0].why}"
+        return Check(name="groups", ok=False, message=message)
+    moved = [one for one in made.moving if one.why is None]
+    left = [one.group for one in made.moving if one.why is not None]
+    message = f"{len(moved)} groups can be moved{again_sentence(moved)}"
+    if left:
+        message += f"; {len(left)} are left ({several(left)})"
+    if not moved and not left:
+        message += f": neither {sides.old} nor the ledger has offsets of a group of this flow"
+    return Check(name="groups", ok=True, message=message)
 
 
 def _failback(sides: Sides, state: SwitchState, patience_s: float) -> tuple[Readiness, dict[str, Any]]:
@@ -131,6 +138,7 @@ def _failback(sides: Sides, state: SwitchState, patience_s: float) -> tuple[Read
                 back=True,
                 leave=state.switch.options.leave_groups,
                 leave_active=state.switch.options.leave_active,
+                planned=True,
                 patience_s=patience_s,
             )
         except FilterInVain as error:

@@ -8,6 +8,7 @@ from functools import partial
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.decide.acls import AclDiff
+from ferry.decide.groups.checkpoints import without_checkpoint
 from ferry.decide.ledger.history import PastRun, past_runs
 from ferry.decide.ledger.ledger import LedgerView
 from ferry.decide.plan.lag import lag_of
@@ -31,16 +32,18 @@ def check_readiness(
     back: bool,
     leave: Collection[str] = (),
     leave_active: bool = False,
+    planned: bool = False,
     patience_s: float = 60.0,
 ) -> Readiness:
     """Whether the flow's target could take over now. `back`: whether the file enables the reverse flow.
 
-    `leave` are groups that do not matter, with `leave_active` all that have members. Raises BadInput when the flow
-    never ran, Unreachable when one of the clusters does not answer, and Refused when nothing of the flow may be
-    planned.
+    `planned`: by a switch that asks the source where groups stand, so that it needs no checkpoints. `leave` are groups
+    that do not matter, with `leave_active` all that have members. Raises BadInput when the flow never ran, Unreachable
+    when one of the clusters does not answer, and Refused when nothing of the flow may be planned.
     """
     with FlowConnections.of(flow, patience_s=patience_s) as connections:
-        return connections.run(partial(_checked, flow, connections, rpo, back, frozenset(leave), leave_active))
+        looking = partial(_checked, flow, connections, rpo, back, frozenset(leave), leave_active, planned)
+        return connections.run(looking)
 
 
 async def _checked(
@@ -50,6 +53,7 @@ async def _checked(
     back: bool,
     leave: frozenset[str],
     leave_active: bool,
+    planned: bool,
 ) -> Readiness:
     ledgers = KnownLedgers()
     planner = Planner(
@@ -64,7 +68,7 @@ async def _checked(
     view = await planner.known.view_with_newest(flow.lane, 1)
     facts, plan = await planner.survey(view, WHOLE)
     last = next(iter(past_runs(view, flow.lane, 1)), None)
-    groups, behind = await _groups(flow, connections, view, leave, leave_active)
+    groups, behind, lacking = await _groups(flow, connections, view, leave, leave_active)
     looked = Looked(
         facts=facts,
         plan=plan,
@@ -75,6 +79,9 @@ async def _checked(
         behind_groups=behind,
         acls=await _acls(planner, view, plan),
         back=back,
+        without_checkpoint=lacking,
+        planned=planned,
+        syncs_groups=flow.syncs_groups,
     )
     ready = readiness_of(looked, flow.policy, flow.flow.source, rpo)
     check = transforms_check(flow.flow, _transformed(flow, view, facts.sources))
@@ -104,11 +111,12 @@ async def _stamp(connections: FlowConnections, last: PastRun | None) -> int | No
 
 async def _groups(
     flow: FlowConfig, connections: FlowConnections, view: LedgerView, leave: frozenset[str], leave_active: bool
-) -> tuple[list[Left], int]:
+) -> tuple[list[Left], int, dict[str, str]]:
     sync = GroupSync(flow=flow, lane=flow.lane, connections=connections)
     looked = await sync.look(view, sync.rules())
+    lacking = without_checkpoint(sync.rules(), looked.decided, looked.held)
     left = [one for one in looked.left if one.group not in leave and not (leave_active and one.why is Why.ACTIVE)]
-    return left, len(looked.decided.writes)
+    return left, len(looked.decided.writes), {group: why for group, why in lacking.items() if group not in leave}
 
 
 async def _acls(planner: Planner, view: LedgerView, plan: Plan) -> AclDiff | None:

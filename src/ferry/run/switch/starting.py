@@ -19,6 +19,7 @@ from ferry.net.fetch.requests import READ_UNCOMMITTED
 from ferry.run.flow import connections
 from ferry.run.flow.connections import FlowConnections
 from ferry.run.plan.options import DEFAULT_LEDGER_REPLICATION
+from ferry.run.switch.handing import hand_over
 from ferry.run.switch.sides import Sides
 from ferry.words import several
 
@@ -84,6 +85,7 @@ def start_flow(
             lives, others = await _at_latest(flow, both, state)
             every = {name: info.id_text for name, info in both.source.topics.items()}
             records += latest_beginnings(view, flow.lane, lives, others, every, now_ms)
+        groups = await hand_over(flow, both, state.rows(Step.GROUPS), state.switch.id)
         held = pauses(view, now_ms).get("")
         if held is not None:
             records.append(resume_record(""))
@@ -91,10 +93,16 @@ def start_flow(
             await both.ledger.append(records)
         paused = "" if held is None else f"; the pause by {held.who} ({held.why}) is lifted"
         begins = f" behind the cut-over in {len(cuts)} partitions" if cuts else ""
+        led = f"; it leads {groups} groups on from where they stood on {flow.flow.target}" if groups else ""
         stay = f"; {several(left_out)} does not go back, for a transform made it" if left_out else ""
         return Evidence(
-            sentence=f"{flow.flow} is started{begins}{paused}{stay}",
-            facts={"started": True, "paused_by": None if held is None else held.who, "left_out": left_out},
+            sentence=f"{flow.flow} is started{begins}{paused}{led}{stay}",
+            facts={
+                "started": True,
+                "groups": groups,
+                "paused_by": None if held is None else held.who,
+                "left_out": left_out,
+            },
             rows=tuple(
                 {"topic": gap.source.topic, "partition": gap.source.partition, "start": gap.start, "end": gap.end}
                 for gap in passed

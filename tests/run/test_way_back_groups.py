@@ -1,0 +1,211 @@
+"""Groups on the way back from a switch: runs lead them on, and what a failover then reads again is known before."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ferry.decide.switch.readiness import Rpo
+from ferry.dev import RunningCluster
+from ferry.errors import Refused
+from ferry.model.switch import Step, SwitchOptions, SwitchState, Verb
+from ferry.run.micro_run import MicroRuns
+from ferry.run.switch.readiness import check_readiness
+from tests.harness import create_topic
+from tests.run.switching import (
+    IDENTITY,
+    OPTIONS,
+    PARTITIONS,
+    Clients,
+    Pair,
+    begin_group,
+    rest,
+    switch_killed_at_every_change,
+)
+
+POLICIES = pytest.mark.parametrize("policy", ["Default", "Identity"])
+
+
+def pair_of(here: RunningCluster, there: RunningCluster, clients: Clients, policy: str) -> Pair:
+    """Two clusters of which the first one has the topic and the group; with Identity the flow back rests."""
+    more = {"replication.policy.class": IDENTITY} if policy == "Identity" else {}
+    pair = Pair(here=here, there=there, topic=clients.topic, group=clients.group, more=more)
+    create_topic(here, clients.topic, PARTITIONS)
+    begin_group(here, clients.group, clients.topic)
+    if policy == "Identity":
+        rest(pair)
+    return pair
+
+
+def read_there(pair: Pair, policy: str) -> list[str]:
+    """What the group reads on the cluster there."""
+    return [pair.topic] if policy == "Identity" else [pair.topic, f"{pair.aliases[0]}.{pair.topic}"]
+
+
+def switched(pair: Pair, verb: Verb, name: str, options: SwitchOptions = OPTIONS) -> SwitchState:
+    """A switch along the flow there, from its begin to its end."""
+    with pair.switcher(verb) as switcher:
+        switcher.open(name, options, "bob")
+        return switcher.run(name)
+
+
+def moved(state: SwitchState, group: str) -> dict[str, object]:
+    """The group's row of the step `groups`."""
+    (row,) = [row for row in state.rows(Step.GROUPS) if row["group"] == group]
+    assert row["outcome"] == "moved", row
+    return row
+
+
+def again(values: list[bytes]) -> int:
+    """How many records were read that had been read before."""
+    return sum(times - 1 for times in Counter(values).values())
+
+
+def failed_checks(pair: Pair) -> dict[str, str]:
+    """What readiness of the flow there has against it."""
+    found = check_readiness(pair.settings.flow(pair.flow), Rpo(), back=True, patience_s=30)
+    return {check.name: check.message for check in found.failed}
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    ("policy", "protocol"), [("Default", "classic"), ("Identity", "classic"), ("Identity", "consumer")]
+)
+def test_a_failover_after_a_switchover_loses_nothing_and_reads_no_more_again_than_it_says(
+    source_cluster: RunningCluster,
+    target_cluster: RunningCluster,
+    clients: Clients,
+    impatient: None,
+    policy: str,
+    protocol: str,
+) -> None:
+    """One of the switchovers is killed at each of its changes, and continued."""
+    clients.protocol = protocol
+    pair = pair_of(source_cluster, target_cluster, clients, policy)
+    there, home = read_there(pair, policy), read_there(pair.turned, policy)
+    clients.produce(source_cluster, 20)
+    clients.consume(source_cluster, [clients.topic], 12)
+    pair.run(pair.flow)
+    kill = (policy, protocol) == ("Identity", "classic")
+    state = (switch_killed_at_every_change if kill else switched)(pair, Verb.SWITCHOVER, "over-1", OPTIONS)
+    assert state.fact(Step.REVERSE, "started") is True
+
+    clients.produce(target_cluster, 10)
+    clients.consume(target_cluster, there, 4)  # so that it still has some to read that were born here
+    pair.run(pair.back)
+    assert failed_checks(pair.turned) == {}
+    clients.consume(target_cluster, there, 3)
+
+    state = switched(pair.turned.lost, Verb.FAILOVER, "lost-1")
+    said = moved(state, clients.group)["again"]
+    clients.consume(source_cluster, home)
+    assert set(clients.read) == set(clients.produced), "nothing is lost"
+    if policy == "Identity":
+        assert again(clients.read) == 3, "what it had read since its last checkpoint"
+    assert isinstance(said, int)
+    assert again(clients.read) <= said
+
+
+@pytest.mark.timeout(300)
+@POLICIES
+def test_clients_go_there_and_back_and_there_and_back_and_each_checkpoint_counts(
+    source_cluster: RunningCluster,
+    target_cluster: RunningCluster,
+    clients: Clients,
+    tmp_path: Path,
+    impatient: None,
+    policy: str,
+) -> None:
+    pair = pair_of(source_cluster, target_cluster, clients, policy)
+    there, home = read_there(pair, policy), read_there(pair.turned, policy)
+    clients.produce(source_cluster, 20)
+    clients.consume(source_cluster, [clients.topic], 9)
+    pair.run(pair.flow)
+    for number in range(2):
+        switched(pair, Verb.SWITCHOVER, f"over-{number}")
+        clients.produce(target_cluster, 8)
+        clients.consume(target_cluster, there, 5)
+        pair.run(pair.back)
+        assert failed_checks(pair.turned) == {}, number
+        if number == 0:
+            options = replace(OPTIONS, export=str(tmp_path / "stranded.jsonl"))
+            state = switched(pair, Verb.FAILBACK, "back-0", options)
+            assert moved(state, clients.group)["again"] == 0
+            clients.produce(source_cluster, 8)
+            clients.consume(source_cluster, home, 5)
+            pair.run(pair.flow)
+            assert failed_checks(pair) == {}
+    assert again(clients.read) == 0, "planned switches double nothing"
+
+    clients.consume(target_cluster, there, 4)
+    state = switched(pair.turned.lost, Verb.FAILOVER, "lost-1")
+    said = moved(state, clients.group)["again"]
+    clients.consume(source_cluster, home)
+    assert set(clients.read) == set(clients.produced), "nothing is lost"
+    if policy == "Identity":
+        assert again(clients.read) == 4, "what it had read since its last checkpoint"
+    assert isinstance(said, int)
+    assert again(clients.read) <= said
+
+
+@pytest.mark.timeout(240)
+@POLICIES
+def test_a_failover_before_any_switch_reads_no_more_again_than_it_says(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, clients: Clients, impatient: None, policy: str
+) -> None:
+    pair = pair_of(source_cluster, target_cluster, clients, policy)
+    clients.produce(source_cluster, 20)
+    pair.run(pair.flow)
+    clients.consume(source_cluster, [clients.topic], 7)
+    assert failed_checks(pair) == {}
+    pair.run(pair.flow)
+    clients.consume(source_cluster, [clients.topic], 4)
+    state = switched(pair.lost, Verb.FAILOVER, "lost-1")
+    said = moved(state, clients.group)["again"]
+    clients.consume(target_cluster, read_there(pair, policy))
+    assert set(clients.read) == set(clients.produced), "nothing is lost"
+    assert again(clients.read) == 4, "what it had read since its last checkpoint"
+    assert isinstance(said, int)
+    assert 4 <= said <= 13 + PARTITIONS, "all that is copied behind it, with the markers"
+
+
+@pytest.mark.timeout(240)
+def test_a_group_that_somebody_moved_on_the_way_back_is_named_and_left_until_it_is_taken_over(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, clients: Clients, impatient: None
+) -> None:
+    pair = pair_of(source_cluster, target_cluster, clients, "Identity")
+    group = clients.group
+    clients.produce(source_cluster, 20)
+    clients.consume(source_cluster, [clients.topic])
+    pair.run(pair.flow)
+    switched(pair, Verb.SWITCHOVER, "over-1")
+    begin_group(source_cluster, group, clients.topic)  # an operator's rewind on the cluster that was left
+    clients.produce(target_cluster, 6)
+    clients.consume(target_cluster, [clients.topic])
+    pair.run(pair.back)
+
+    against = failed_checks(pair.turned)
+    assert against.keys() == {"checkpoints"}
+    assert f"ferry groups sync --force --group {group}" in against["checkpoints"]
+    check = check_readiness(pair.settings.flow(pair.back), Rpo(), back=True, planned=True, patience_s=30)
+    assert check.ready, "a planned switch asks the source where groups stand"
+    lost = pair.turned.lost
+    with lost.switcher(Verb.FAILOVER) as switcher:
+        with pytest.raises(Refused, match=f"groups: 1 groups .{group}. cannot be moved: .*--leave-group {group}"):
+            switcher.open("lost-1", OPTIONS, "bob")
+        assert switcher.states() == {}
+        preview = switcher.preview("lost-1", replace(OPTIONS, leave_groups=(group,)))
+        assert preview.readiness.ready
+
+    flow = pair.settings.flow(pair.back)
+    with MicroRuns(flow, patience_s=30) as runs:
+        runs.sync_groups("by-hand", only=frozenset({group}), force=True)
+    assert failed_checks(pair.turned) == {}
+    state = switched(lost, Verb.FAILOVER, "lost-1")
+    assert moved(state, group)["again"] == 0
+    clients.produce(source_cluster, 3)
+    clients.consume(source_cluster, [clients.topic])
+    assert sorted(clients.read) == sorted(clients.produced), "each is read once"

@@ -30,6 +30,10 @@ backup->primary.enabled = true
 SLOW_SECONDS = 20
 
 
+def mine() -> None:
+    """Nobody has taken the step over."""
+
+
 def sides(verb: Verb = Verb.FAILOVER) -> Sides:
     """Of the file's flows."""
     settings = parse_settings(FILE, "mm2.properties")
@@ -113,7 +117,7 @@ def python(code: str) -> str:
 
 def test_both_hooks_are_told_which_way_clients_go(gateway: Gateway) -> None:
     code = "import os; print(sorted((k, v) for k, v in os.environ.items() if k.startswith('FERRY_SWITCH')))"
-    found = redirect(sides(), state(), RedirectHook(command=python(code), url=gateway.url))
+    found = redirect(sides(), state(), RedirectHook(command=python(code), url=gateway.url), mine)
     told = {
         "switch": "s-1",
         "verb": "failover",
@@ -129,7 +133,7 @@ def test_both_hooks_are_told_which_way_clients_go(gateway: Gateway) -> None:
 
 
 def test_a_failback_tells_the_way_back(gateway: Gateway) -> None:
-    redirect(sides(Verb.FAILBACK), state(Verb.FAILBACK), RedirectHook(command=None, url=gateway.url))
+    redirect(sides(Verb.FAILBACK), state(Verb.FAILBACK), RedirectHook(command=None, url=gateway.url), mine)
     ((told, _),) = gateway.told
     assert (told["flow"], told["from"], told["to"], told["bootstrap"]) == (
         "primary->backup",
@@ -140,7 +144,7 @@ def test_a_failback_tells_the_way_back(gateway: Gateway) -> None:
 
 
 def test_no_hook_is_said() -> None:
-    found = redirect(sides(), state(), RedirectHook(command=None, url=None))
+    found = redirect(sides(), state(), RedirectHook(command=None, url=None), mine)
     assert "by hand" in found.sentence
 
 
@@ -162,7 +166,7 @@ def test_no_hook_is_said() -> None:
 def test_a_hook_that_fails_stops_the_switch_and_says_how_to_go_on(hook: RedirectHook, why: str) -> None:
     began = time.monotonic()
     with pytest.raises(Refused, match=f"{why}.*go on with ferry failover 'primary->backup' --id s-1"):
-        redirect(sides(), state(), hook)
+        redirect(sides(), state(), hook, mine)
     assert time.monotonic() - began < SLOW_SECONDS
 
 
@@ -170,7 +174,7 @@ def test_a_hook_that_fails_stops_the_switch_and_says_how_to_go_on(hook: Redirect
 def test_a_gateway_that_fails_or_sleeps_stops_it_too(gateway: Gateway, status: int, seconds: float, why: str) -> None:
     gateway.status, gateway.seconds = status, seconds
     with pytest.raises(Refused, match=why):
-        redirect(sides(), state(), RedirectHook(command=None, url=gateway.url, timeout_seconds=1))
+        redirect(sides(), state(), RedirectHook(command=None, url=gateway.url, timeout_seconds=1), mine)
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
@@ -178,7 +182,7 @@ def test_a_gateway_that_fails_or_sleeps_stops_it_too(gateway: Gateway, status: i
 def test_a_redirect_is_no_answer_of_the_hook_and_is_not_followed(gateway: Gateway, status: int, location: str) -> None:
     gateway.status, gateway.location = status, location.format(port=gateway.port)
     with pytest.raises(Refused, match=rf"HTTP {status}, a redirect to .*/login, and redirects are not") as refused:
-        redirect(sides(), state(), RedirectHook(command=None, url=gateway.url, timeout_seconds=5))
+        redirect(sides(), state(), RedirectHook(command=None, url=gateway.url, timeout_seconds=5), mine)
     assert "secret" not in str(refused.value)
     assert (len(gateway.told), gateway.followed) == (1, [])
 
@@ -189,7 +193,7 @@ def test_a_redirect_is_no_answer_of_the_hook_and_is_not_followed(gateway: Gatewa
 def test_a_redirect_to_nowhere_stops_it_too(gateway: Gateway, location: str, why: str) -> None:
     gateway.status, gateway.location = 302, location
     with pytest.raises(Refused, match=f"HTTP 302, {why}.*--id s-1"):
-        redirect(sides(), state(), RedirectHook(command=None, url=gateway.url, timeout_seconds=5))
+        redirect(sides(), state(), RedirectHook(command=None, url=gateway.url, timeout_seconds=5), mine)
 
 
 @pytest.mark.parametrize(
@@ -198,13 +202,13 @@ def test_a_redirect_to_nowhere_stops_it_too(gateway: Gateway, location: str, why
 def test_an_answer_that_is_no_http_stops_it_in_one_sentence(gateway: Gateway, said: bytes) -> None:
     gateway.status, gateway.said = 0, said
     with pytest.raises(Refused, match=r"could not be called \(its answer is no HTTP: \w+\).*--id s-1"):
-        redirect(sides(), state(), RedirectHook(command=None, url=gateway.url, timeout_seconds=5))
+        redirect(sides(), state(), RedirectHook(command=None, url=gateway.url, timeout_seconds=5), mine)
 
 
 def test_the_end_of_what_a_command_says_is_kept_and_the_beginning_of_an_http_answer(gateway: Gateway) -> None:
     gateway.said = b"moved" + b"." * SAID_BYTES
     code = f"print('begun' + '.' * {SAID_BYTES} + 'done')"
-    command, call = redirect(sides(), state(), RedirectHook(command=python(code), url=gateway.url)).facts["hook"]
+    command, call = redirect(sides(), state(), RedirectHook(command=python(code), url=gateway.url), mine).facts["hook"]
     assert (len(call["said"]), call["said"][:6]) == (SAID_BYTES, "moved.")
     assert (len(command["said"]), command["said"][-5:]) == (SAID_BYTES - 1, ".done"), "its last byte is the line's end"
 

@@ -29,7 +29,7 @@ from ferry.model.switch import (
     Verb,
 )
 from ferry.run.switch.earlier import refuse_unfinished
-from ferry.run.switch.engine import Act, advance, do_step
+from ferry.run.switch.engine import Act, StillMine, advance, do_step
 from ferry.run.switch.history import abandon
 from ferry.run.switch.journal import Journal
 from ferry.run.switch.stop import pause_reason
@@ -90,7 +90,8 @@ class World:
         """One for each step there is."""
 
         def act(step: Step) -> Act:
-            def do(state: SwitchState) -> Evidence:
+            def do(state: SwitchState, still_mine: StillMine) -> Evidence:
+                still_mine()
                 self.effects += 1
                 dies = self.effects == self.dies_at
                 if dies and not self.behind:
@@ -267,7 +268,7 @@ def test_a_switch_that_is_given_up_puts_back_the_pause_that_it_found(until_ms: i
     journal = Journal(ledger, "ann@desk-7")
     state = journal.open(switch(Verb.FAILOVER))
     for step in (Step.READINESS, Step.FREEZE):
-        do_step(journal, "s-1", step, lambda _: Evidence(sentence="seen", facts={"paused": asdict(corrupt)}))
+        do_step(journal, "s-1", step, lambda *_: Evidence(sentence="seen", facts={"paused": asdict(corrupt)}))
     ledger.append([pause_record(replace(corrupt, why=pause_reason(state), until_ms=0))])
     abandon(ledger, journal, "s-1", "not today")
     assert pauses(ledger.view(), wall_ms()) == ({} if until_ms else {"": corrupt}), "unless its time has passed"

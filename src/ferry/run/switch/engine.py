@@ -9,8 +9,15 @@ from ferry.errors import BadInput
 from ferry.model.switch import Evidence, Step, StepDone, SwitchState
 from ferry.run.switch.journal import Journal
 
-Act = Callable[[SwitchState], Evidence]
-"""Does a step of the switch whose earlier steps are done. Doing it again after a kill must end in the same state."""
+StillMine = Callable[[], None]
+"""Raises Superseded when another process has begun the step again, or ended the switch, since."""
+
+Act = Callable[[SwitchState, StillMine], Evidence]
+"""Does a step of the switch whose earlier steps are done. Doing it again after a kill must end in the same state.
+
+A process may sleep for long inside a step while another one finishes the switch: right before it changes what clients
+meet it looks whether the step is still its own.
+"""
 
 
 def do_step(journal: Journal, switch: str, step: Step, act: Act) -> SwitchState:
@@ -24,7 +31,7 @@ def do_step(journal: Journal, switch: str, step: Step, act: Act) -> SwitchState:
     if step in state.done:
         return state
     begun = journal.begin(switch, step)
-    return journal.done(switch, begun, act(state))
+    return journal.done(switch, begun, act(state, lambda: journal.refuse_lost(switch, begun)))
 
 
 def advance(

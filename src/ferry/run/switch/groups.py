@@ -56,6 +56,7 @@ from ferry.run.groups.dealt import maps_of_dealt
 from ferry.run.groups.offset_maps import PartitionMap, offset_maps
 from ferry.run.groups.rules import deals, group_rules
 from ferry.run.groups.saved_offsets import with_saved
+from ferry.run.switch.engine import StillMine
 from ferry.run.switch.quiet import groups_at_work
 from ferry.run.switch.sides import Sides
 from ferry.words import several
@@ -70,7 +71,7 @@ LOOK_SECONDS = 2.0
 Offsets = dict[str, dict[TopicPartition, CommittedOffset]]
 
 
-def move_groups(sides: Sides, state: SwitchState, *, patience_s: float) -> Evidence:
+def move_groups(sides: Sides, state: SwitchState, still_mine: StillMine, *, patience_s: float) -> Evidence:
     """Refused, before anything is written, when a group cannot be moved that is not to be left.
 
     Members on the new cluster get some time to leave: after a crash its coordinator counts those that died with it.
@@ -92,7 +93,8 @@ def move_groups(sides: Sides, state: SwitchState, *, patience_s: float) -> Evide
         async def work() -> None:
             await connection.ledger.find()
             view = await with_saved(connection.ledger, await connection.view(), sides.via.lane, state.switch.id)
-            await _commit(sides.via, connection, view, made, moved, state.switch.id)
+            still_mine()
+            await _commit(sides.via, connection, view, made, moved, state.switch.id, still_mine)
 
         connection.run(work)
     offsets = sum(len(one.writes) for one in moved)
@@ -402,6 +404,7 @@ async def _commit(
     made: GroupPlan,
     moved: list[Moving],
     switch: str,
+    still_mine: StillMine,
 ) -> None:
     """What lay there and what is to be written go to the ledger first (ADR 21)."""
     now_ms = wall_ms()
@@ -430,6 +433,7 @@ async def _commit(
         for one in moved
         if one.writes
     }
+    still_mine()  # another process may have finished the switch, and the groups may have read on since
     done = await commit_offsets(connection.target, wanted)
     for error in done.failed.values():
         raise error

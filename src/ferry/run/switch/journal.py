@@ -78,9 +78,13 @@ class Journal:
 
     def done(self, switch: str, begun: StepBegun, evidence: Evidence) -> SwitchState:
         """Write down what the step found; Superseded when somebody else has begun it since."""
-        self._refuse_lost(self.states(), switch, begun)
+        self.refuse_lost(switch, begun)
         done = StepDone(step=begun.step, who=self._who, begun_ms=begun.begun_ms, done_ms=wall_ms(), evidence=evidence)
         return _named(self._written(done_records(switch, done)), switch)
+
+    def refuse_lost(self, switch: str, begun: StepBegun) -> None:
+        """Raise Superseded when somebody else has begun the step since, or the switch has ended."""
+        self._refuse_lost(self.states(), switch, begun)
 
     def finish(self, switch: str) -> SwitchState:
         """Write down that all steps are done; nothing where that is written already."""

@@ -10,12 +10,13 @@ from ferry.model import AclBinding
 from ferry.model.switch import Evidence, Step, SwitchState, Verb
 from ferry.net.admin.acls import NoAuthorizer, delete_acls, described_acls
 from ferry.run.flow.connections import FlowConnections, TargetConnection
+from ferry.run.switch.engine import StillMine
 from ferry.run.switch.quiet import groups_at_work, moved_since
 from ferry.run.switch.sides import Sides
 from ferry.words import several
 
 
-def promote(sides: Sides, state: SwitchState, *, patience_s: float) -> Evidence:
+def promote(sides: Sides, state: SwitchState, still_mine: StillMine, *, patience_s: float) -> Evidence:
     """Nothing may have come to the old cluster since it was drained, nor any consumer, unless this is a failover."""
     if state.switch.verb is not Verb.FAILOVER:
         _refuse_moved(sides, state, patience_s)
@@ -29,6 +30,7 @@ def promote(sides: Sides, state: SwitchState, *, patience_s: float) -> Evidence:
             for name in (made.copy, made.live)
         }
         with TargetConnection.of(sides.via, patience_s=patience_s) as connection:
+            still_mine()
             try:
                 removed = connection.run(partial(_remove_block, connection, topics))
             except NoAuthorizer as error:

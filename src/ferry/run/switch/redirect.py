@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 from ferry.config.flow.flow import FlowConfig, RedirectHook
 from ferry.errors import BadInput, Refused
 from ferry.model.switch import Evidence, SwitchState
+from ferry.run.switch.engine import StillMine
 from ferry.run.switch.sides import Sides
 
 SAID_BYTES = 2_000
@@ -35,8 +36,8 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
     http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
 
 
-def redirect(sides: Sides, state: SwitchState, hook: RedirectHook) -> Evidence:
-    """Call the hook; Refused when it fails or takes too long: nothing behind it is done then."""
+def redirect(sides: Sides, state: SwitchState, hook: RedirectHook, still_mine: StillMine) -> Evidence:
+    """Call the hook; Refused when it fails or takes too long: nothing after it is done then."""
     body = {
         "switch": state.switch.id,
         "verb": state.switch.verb.value,
@@ -47,8 +48,10 @@ def redirect(sides: Sides, state: SwitchState, hook: RedirectHook) -> Evidence:
     }
     called = []
     if hook.command is not None:
+        still_mine()
         called.append(_command(hook.command, body, hook.timeout_seconds, state))
     if hook.url is not None:
+        still_mine()
         called.append(_call(hook.url, body, hook.timeout_seconds, state))
     if not called:
         return Evidence(sentence="no hook is set: send clients to the new cluster by hand", facts={"hook": None})

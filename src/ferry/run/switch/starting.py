@@ -19,12 +19,13 @@ from ferry.net.fetch.requests import READ_UNCOMMITTED
 from ferry.run.flow import connections
 from ferry.run.flow.connections import FlowConnections
 from ferry.run.plan.options import DEFAULT_LEDGER_REPLICATION
+from ferry.run.switch.engine import StillMine
 from ferry.run.switch.handing import hand_over
 from ferry.run.switch.sides import Sides
 from ferry.words import several
 
 
-def start_reverse(sides: Sides, state: SwitchState, *, patience_s: float) -> Evidence:
+def start_reverse(sides: Sides, state: SwitchState, still_mine: StillMine, *, patience_s: float) -> Evidence:
     """Start the flow back. After a failover its target may be gone: that is said, and left to the failback."""
     switch = state.switch
     if not switch.options.reverse:
@@ -36,7 +37,7 @@ def start_reverse(sides: Sides, state: SwitchState, *, patience_s: float) -> Evi
     if switch.verb is Verb.FAILOVER:  # it may well be gone, and nobody shall wait for it
         patience_s = min(patience_s, connections.SOURCE_PATIENCE_S)
     try:
-        return start_flow(sides.back, state, switch.approved_by, patience_s=patience_s)
+        return start_flow(sides.back, state, switch.approved_by, still_mine, patience_s=patience_s)
     except (Unreachable, Refused) as error:
         if switch.verb is not Verb.FAILOVER:
             raise
@@ -50,6 +51,7 @@ def start_flow(
     flow: FlowConfig,
     state: SwitchState,
     who: str,
+    still_mine: StillMine,
     *,
     looked_to: Mapping[TopicPartition, int] | None = None,
     patience_s: float,
@@ -85,10 +87,12 @@ def start_flow(
             lives, others = await _at_latest(flow, both, state)
             every = {name: info.id_text for name, info in both.source.topics.items()}
             records += latest_beginnings(view, flow.lane, lives, others, every, now_ms)
+        still_mine()
         groups = await hand_over(flow, both, state.rows(Step.GROUPS), state.switch.id)
         held = pauses(view, now_ms).get("")
         if held is not None:
             records.append(resume_record(""))
+        still_mine()
         if records:
             await both.ledger.append(records)
         paused = "" if held is None else f"; the pause by {held.who} ({held.why}) is lifted"

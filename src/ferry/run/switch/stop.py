@@ -22,6 +22,7 @@ from ferry.run.flow.connections import TargetFirst
 from ferry.run.micro_run import local_origin
 from ferry.run.plan.lag import first_timestamps
 from ferry.run.plan.opening import open_run
+from ferry.run.switch.engine import StillMine
 from ferry.run.switch.sides import Sides
 from ferry.run.switch.standing import look_at_standings, why_lost, written_by_others
 from ferry.words import several
@@ -43,7 +44,7 @@ def paused_before(state: SwitchState) -> Pause | None:
     return None if found is None else Pause(**found)
 
 
-def stop_flow(sides: Sides, state: SwitchState, who: str, *, patience_s: float) -> Evidence:
+def stop_flow(sides: Sides, state: SwitchState, still_mine: StillMine, *, who: str, patience_s: float) -> Evidence:
     """Pause, fence, look. Raises Unreachable when the target does not answer, Refused for an unfenced slot."""
 
     async def work() -> Evidence:
@@ -53,6 +54,7 @@ def stop_flow(sides: Sides, state: SwitchState, who: str, *, patience_s: float) 
         held = pauses(view, now_ms).get("")
         reason = pause_reason(state)
         was = held if held is not None and held.why != reason else paused_before(state)
+        still_mine()
         if held is None or held.until_ms or held.why != reason:  # somebody else's is in the evidence of `freeze`
             pause = Pause(topic="", who=who, why=reason, since_ms=now_ms)
             await connections.ledger.append([pause_record(pause)])

@@ -27,7 +27,7 @@ from ferry.run.ledger.access import LedgerAccess
 from ferry.run.local import copy_plan
 from ferry.run.switch.drain import Copy, drain
 from ferry.run.switch.earlier import earlier_switch, moved_already
-from ferry.run.switch.engine import Act, advance, do_step
+from ferry.run.switch.engine import Act, StillMine, advance, do_step
 from ferry.run.switch.freeze import frozen
 from ferry.run.switch.groups import move_groups
 from ferry.run.switch.history import abandon
@@ -254,19 +254,20 @@ class Switcher:
     def _acts(self) -> Mapping[Step, Act]:
         sides, patience_s = self.sides, self._patience_s
         return {
-            Step.READINESS: self._ready,
-            Step.STRANDED: partial(export_stranded, sides, patience_s=patience_s),
+            Step.READINESS: _looks(self._ready),
+            Step.STRANDED: _looks(partial(export_stranded, sides, patience_s=patience_s)),
             Step.RETURN: self._return,
-            Step.FREEZE: partial(frozen, sides, patience_s=patience_s),
-            Step.QUIET: partial(wait_for_quiet, sides, patience_s=patience_s),
-            Step.DRAIN: partial(drain, sides, patience_s=patience_s, copy=self._copy),
+            Step.FREEZE: _looks(partial(frozen, sides, patience_s=patience_s)),
+            Step.QUIET: _looks(partial(wait_for_quiet, sides, patience_s=patience_s)),
+            # Runs that another process of the switch makes as well fence each other: no more is needed.
+            Step.DRAIN: _looks(partial(drain, sides, patience_s=patience_s, copy=self._copy)),
             Step.STOP: partial(stop_flow, sides, who=self._who, patience_s=patience_s),
-            Step.LOSS: partial(count_loss, sides, patience_s=patience_s),
-            Step.TOPICS: partial(live_topics, sides, patience_s=patience_s),
+            Step.LOSS: _looks(partial(count_loss, sides, patience_s=patience_s)),
+            Step.TOPICS: _looks(partial(live_topics, sides, patience_s=patience_s)),
             Step.GROUPS: partial(move_groups, sides, patience_s=patience_s),
             Step.PROMOTE: self._promote,
             Step.REDIRECT: self._redirect,
-            Step.SMOKE: partial(smoke_test, sides, patience_s=patience_s),
+            Step.SMOKE: _looks(partial(smoke_test, sides, patience_s=patience_s)),
             Step.REVERSE: partial(start_reverse, sides, patience_s=patience_s),
         }
 
@@ -279,15 +280,15 @@ class Switcher:
             rows=tuple({"name": check.name, "ok": check.ok, "message": check.message} for check in readiness.checks),
         )
 
-    def _promote(self, state: SwitchState) -> Evidence:
+    def _promote(self, state: SwitchState, still_mine: StillMine) -> Evidence:
         refuse_opposed(self.sides, state, patience_s=self._patience_s)
-        return promote(self.sides, state, patience_s=self._patience_s)
+        return promote(self.sides, state, still_mine, patience_s=self._patience_s)
 
-    def _redirect(self, state: SwitchState) -> Evidence:
+    def _redirect(self, state: SwitchState, still_mine: StillMine) -> Evidence:
         refuse_opposed(self.sides, state, patience_s=self._patience_s)
-        return redirect(self.sides, state, self._hook)
+        return redirect(self.sides, state, self._hook, still_mine)
 
-    def _return(self, state: SwitchState) -> Evidence:
+    def _return(self, state: SwitchState, still_mine: StillMine) -> Evidence:
         before = earlier_switch(self.sides, self._patience_s)
         if before.fact(Step.REVERSE, "started"):
             return Evidence(
@@ -297,9 +298,15 @@ class Switcher:
             self.sides.via,
             before,
             state.switch.approved_by,
+            still_mine,
             looked_to=looked_to(state),
             patience_s=self._patience_s,
         )
+
+
+def _looks(act: Callable[[SwitchState], Evidence]) -> Act:
+    """A step that changes nothing which clients meet, or which the same done twice would spoil."""
+    return lambda state, _: act(state)
 
 
 def _checked_before(state: SwitchState) -> Readiness:

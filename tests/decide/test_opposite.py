@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from ferry.decide.switch.opposite import opposing, opposing_sentence
+from ferry.decide.switch.opposite import moved_sentence, opposing, opposing_sentence
 from ferry.decide.switch.steps import STEPS
 from ferry.model import Flow
 from ferry.model.switch import (
@@ -87,4 +87,27 @@ def test_the_remedy_is_named() -> None:
     assert opposing_sentence(other(outcome=SwitchOutcome.FINISHED), OWN) == (
         "switchover other of backup->primary has moved clients to primary since this one began: give this one up with "
         "ferry switch abandon 'primary->backup' own"
+    )
+
+
+@pytest.mark.parametrize(
+    ("others", "wanted"),
+    [
+        ([], "ferry failback 'primary->backup'"),
+        ([other(outcome=SwitchOutcome.ABANDONED)], "ferry failback 'primary->backup'"),
+        ([other(Step.STOP)], "ferry switchover 'backup->primary' --id other"),
+        ([other(outcome=SwitchOutcome.FINISHED)], "ferry failback 'backup->primary'"),
+    ],
+)
+def test_who_would_move_clients_where_they_were_is_sent_to_the_newest_switch(
+    others: list[SwitchState], wanted: str
+) -> None:
+    end = SwitchEnd(outcome=SwitchOutcome.FINISHED, who="ann@desk-7", why="", at_ms=5)
+    moved = SwitchState(switch=OWN, offset=3, end=end)
+    sentence = moved_sentence(moved, {one.switch.id: one for one in others})
+    assert wanted in sentence
+    assert sentence.count("ferry ") == 1, "one verb alone"
+    before = replace(moved, end=replace(end, at_ms=20))
+    assert "ferry failback 'primary->backup'" in moved_sentence(
+        before, {"other": other(outcome=SwitchOutcome.FINISHED)}
     )

@@ -177,6 +177,19 @@ def test_offsets_that_came_from_the_target_do_not_go_back(came: list[Range], sta
     assert bool(plan.slices) is not loops
 
 
+def test_a_first_copy_behind_originals_asks_for_what_somebody_else_wrote_after_them() -> None:
+    given = replace(
+        facts("orders"),
+        sources={"orders": topic("orders", part(start=40))},
+        targets={"orders": target("orders", 60)},
+        first_run=True,
+        returned={place("orders"): ((0, 40),)},
+    )
+    assert refused(decide_plan(IDENTITY, given, "r", 1)) == []
+    strange = replace(given, foreign={place("orders"): 50})
+    assert [kind for _, kind in refused(decide_plan(IDENTITY, strange, "r", 1))] == [RefusalKind.FOREIGN_WRITER]
+
+
 def other(*, claimed: str = "", shared: str = "") -> Neighbour:
     return Neighbour(ledger=OTHER, claimed=frozenset(claimed.split()), shared=frozenset(shared.split()), written={})
 

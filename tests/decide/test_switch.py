@@ -88,6 +88,19 @@ def test_ends_are_the_furthest_that_anybody_saw() -> None:
         assert parse_standing(one.to_json()) == one
 
 
+def test_what_a_lane_has_passed_over_is_not_left_to_copy() -> None:
+    copied = replace(RECEIPT, source=HERE, target=COPY, end=100)
+    for lasts, goes_on, wanted in [
+        ([copied], {}, 100),
+        ([copied], {HERE: 120}, 120),
+        ([copied], {HERE: 90}, 100),
+        ([], {HERE: 120}, 120),
+        ([], {}, 0),
+    ]:
+        (one,) = standings(lasts, None, 20, {HERE: 130}, {HERE: COPY}, {COPY: 77}, NOW, goes_on=goes_on)
+        assert (one.copied_end, one.source_end) == (wanted, 130)
+
+
 def test_what_others_wrote_on_the_new_cluster_is_not_taken_for_copied() -> None:
     copied = replace(RECEIPT, source=HERE, target=COPY, target_next=100, target_topic_id="old")
     table = [

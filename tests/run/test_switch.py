@@ -156,6 +156,10 @@ def test_a_failover_counts_what_is_lost_and_a_failback_brings_it_to_light(
     named = [str(line["value"]).encode() for line in map(json.loads, file.read_text().splitlines())]
     assert sorted(named) == sorted(stranded)
     assert state.fact(Step.STRANDED, "records") == len(stranded)
+    if keeps:
+        frozen = [row for row in state.rows(Step.FREEZE) if "group" not in row]
+        left = sum(row["source_end"] - row["copied_end"] for row in frozen)
+        assert left <= 12 + PARTITIONS, "what is left to copy is what came since the cut-over, not what was there"
     only_the_delta_came_back(pair, state, 12, keeps=keeps)
 
     back_here = [clients.topic] if keeps else [clients.topic, f"{there}.{clients.topic}"]

@@ -89,11 +89,12 @@ def _first(
     """Where a partition without a receipt begins: its copy must be empty, or the policy lets what it holds stand.
 
     Of the source nothing is lost then, so the gap that says so is empty. Where records came from the target the copy
-    holds their originals; what may go back is judged by itself.
+    holds their originals, and the facts tell of what lies after those alone; what may go back is judged by itself.
     """
-    source, found = TopicPartition(topic=topic.name, partition=number), Onward(start=start)
+    found = Onward(start=start)
+    source = TopicPartition(topic=topic.name, partition=number)
     refusal = None if target is None else occupied_refusal(facts, topic, number, target)
-    if refusal is None or facts.returned.get(source):
+    if refusal is None:
         return found
     policy = rules.guards.of(refusal.kind, topic.name)
     if policy is OnGuard.FAIL:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from ferry.decide.ledger.codec import LEDGER_VERSION, accounted_records, encode, gap_record
 from ferry.decide.ledger.ledger import LedgerView, skips
 from ferry.decide.ledger.receipts import last_receipts
 from ferry.decide.plan.facts import by_topic
 from ferry.decide.plan.starts import first_run, recorded_starts, start_record
-from ferry.model import Gap, Record, RefusalKind, TopicPartition
+from ferry.model import Gap, Receipt, Record, RefusalKind, TopicPartition
 
 
 def beginnings(
@@ -41,10 +41,7 @@ def beginnings(
             if cut > max([starts.get(place, 0), *(gap.end for gap in passed.get(place, ()))]):
                 given[place] = cut
             continue
-        at = last.end
-        for gap in passed.get(place, ()):
-            if gap.start == at and gap.since == last.since:
-                at = gap.end
+        at = _passed_to(last, passed.get(place, ()))
         if cut <= at:
             continue
         found.append(
@@ -65,6 +62,26 @@ def beginnings(
     if given or (cuts and not lasts):
         records += start_offsets(view, lane, given, ids, now_ms)
     return records, found
+
+
+def stands_at(view: LedgerView, lane: str, ids: Mapping[str, str]) -> dict[TopicPartition, int]:
+    """Where a lane goes on, by source partition: after its last receipt and what it was told to pass by, or where it
+    was told to begin. `ids` are the source topics' ids, as far as they are known."""
+    passed = skips(view, lane)
+    found = dict(recorded_starts(view, lane, ids).offsets)
+    for place, gaps in passed.items():
+        found[place] = max([found.get(place, 0), *(gap.end for gap in gaps)])
+    for last in last_receipts(view, lane).values():
+        found[last.source] = _passed_to(last, passed.get(last.source, ()))
+    return found
+
+
+def _passed_to(last: Receipt, passed: Iterable[Gap]) -> int:
+    at = last.end
+    for gap in passed:
+        if gap.start == at and gap.since == last.since:
+            at = gap.end
+    return at
 
 
 def start_offsets(

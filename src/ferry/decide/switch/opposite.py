@@ -30,6 +30,39 @@ def opposing(switch: Switch, others: Mapping[str, SwitchState], known: Collectio
     return None
 
 
+def moved_sentence(moved: SwitchState, others: Mapping[str, SwitchState]) -> str:
+    """Why a switch that would move clients where `moved` has brought them is refused, and the verb that helps.
+
+    `others` are the switches the other way, as far as they are known: the newest one says where clients are.
+    """
+    switch = moved.switch
+    left = [one for one in others.values() if one.end is None]
+    if left:
+        newest = max(left, key=lambda one: one.switch.at_ms).switch
+        return (
+            f"{newest.verb} {newest.id} of {newest.named}, which moves clients to {newest.via.target}, is not "
+            f"finished, {left_of(others[newest.id])}: finish it first with ferry {newest.verb} '{newest.named}' --id "
+            f"{newest.id}"
+        )
+    ended_ms = moved.end.at_ms if moved.end is not None else 0
+    since = [
+        one
+        for one in others.values()
+        if one.end is not None and one.end.outcome is SwitchOutcome.FINISHED and one.end.at_ms > ended_ms
+    ]
+    if since:
+        newest = max(since, key=lambda one: one.end.at_ms if one.end is not None else 0).switch
+        return (
+            f"{newest.verb} {newest.id} has moved clients to {newest.via.target} since {switch.id} moved them to "
+            f"{switch.via.target}, and {switch.via} has not been started again: move them with ferry failback "
+            f"'{newest.via}', which starts it"
+        )
+    return (
+        f"{switch.verb} {switch.id} has moved clients to {switch.via.target} already: go back with ferry failback "
+        f"'{switch.via}'"
+    )
+
+
 def opposing_sentence(other: SwitchState, own: Switch | None = None) -> str:
     """Why the other one stands against a switch, and what to do; `own` is the switch when it has begun already."""
     switch = other.switch

@@ -154,12 +154,15 @@ def standings(
     now_ms: int,
     target_copied: Mapping[TopicPartition, int] | None = None,
     dealt: Iterable[Dealt] = (),
+    goes_on: Mapping[TopicPartition, int] | None = None,
 ) -> list[Standing]:
     """Of every partition that was copied, was to be copied by the last `plan`, or shows itself now (`live` ends).
 
     `targets` are the copies' places of those that are only live; `target_copied` as of `copied_ends`. Those that are
     `dealt` to other partitions have no place of their own in their copy.
+    `goes_on` is where the lane goes on (`stands_at`): what it has passed over before that is not left to copy.
     """
+    onward = goes_on or {}
     receipts = {last.source: last for last in lasts}
     slices = {} if plan is None else {piece.source: piece for piece in plan.slices}
     copies = dict(targets)
@@ -170,6 +173,7 @@ def standings(
     for source in sorted((receipts.keys() | slices.keys() | (live.keys() & copies.keys())) - parted.keys()):
         last, piece = receipts.get(source), slices.get(source)
         copied = last.end if last is not None else piece.start if piece is not None else 0
+        copied = max(copied, onward.get(source, 0))
         ends = [(copied, "receipt", last.at_ms if last is not None else 0)]
         if piece is not None:
             ends.append((piece.end, "plan", planned_ms))

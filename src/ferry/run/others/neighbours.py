@@ -83,10 +83,12 @@ async def with_neighbours(
         strangers = looked.found
         upto = {place: ends[place] for place in open_parts if place not in strangers.keys() | looked.failed.keys()}
         facts = without_unseen(facts, looked.failed.keys(), looked.failed)
+    returned, originals = await _returned(facts, source, ledgers)
+    facts = await _behind_originals(facts, target, originals)
     return replace(
         facts,
         neighbours=neighbours,
-        returned=await _returned(facts, source, ledgers),
+        returned=returned,
         back_rests=await _back_rests(flow, facts, source, ledgers),
         strangers=strangers,
         accounted={**facts.accounted, **upto},
@@ -153,9 +155,36 @@ async def _back_rests(flow: FlowConfig, facts: Facts, source: Cluster, ledgers: 
     return held is not None and held.until_ms == 0
 
 
-async def _returned(facts: Facts, source: Cluster, ledgers: KnownLedgers) -> dict[TopicPartition, tuple[Range, ...]]:
-    """By source partition the offsets that flows from the target cluster wrote there, under whatever alias."""
+async def _behind_originals(facts: Facts, target: Cluster, originals: Mapping[TopicPartition, int]) -> Facts:
+    """`facts` in which copies without a receipt are looked into from where the originals end that they hold.
+
+    Records of others lie after those, and are as foreign as in any other copy.
+    """
+    again = {
+        place: originals[place]
+        for place, offset in facts.foreign.items()
+        if place not in facts.receipts and offset < originals.get(place, 0)
+    }
+    if not again:
+        return facts
+    stable = await listed_offsets(target, dict.fromkeys(again, LATEST), isolation=READ_COMMITTED)
+    parts = {place: [(again[place], end)] for place, end in stable.found.items() if end > again[place]}
+    looked = await first_strangers(target, parts)
+    unseen = (again.keys() - stable.found.keys()) | looked.failed.keys()
+    kept = {place: offset for place, offset in facts.foreign.items() if place not in again}
+    facts = without_unseen(facts, unseen, stable.failed | looked.failed)
+    return replace(facts, foreign={**kept, **looked.found})
+
+
+async def _returned(
+    facts: Facts, source: Cluster, ledgers: KnownLedgers
+) -> tuple[dict[TopicPartition, tuple[Range, ...]], dict[TopicPartition, int]]:
+    """By source partition the offsets that flows from the target cluster wrote there, under whatever alias.
+
+    And by partition of the target where what they read of it ends.
+    """
     found: dict[TopicPartition, tuple[Range, ...]] = {}
+    originals: dict[TopicPartition, int] = {}
     begins = {
         TopicPartition(topic=name, partition=number): part.log_start
         for name, topic in facts.sources.items()
@@ -168,10 +197,17 @@ async def _returned(facts: Facts, source: Cluster, ledgers: KnownLedgers) -> dic
     for alias in await _ledgers(source):
         known = ledgers.of(source, alias)
         view = await known.view()
-        came = ranges(await known.rows(view, comes_back, begins), filter(comes_back, open_receipts(view)))
+        rows, undecided = await known.rows(view, comes_back, begins), list(filter(comes_back, open_receipts(view)))
+        came = ranges(rows, undecided)
+        ends = [(of.source, row.end) for of, some in rows.items() for row in some]
+        for at, end in [*ends, *((receipt.source, receipt.end) for receipt in undecided)]:
+            originals[at] = max(end, originals.get(at, 0))
         for place, parts in came.items():
             found[place] = (*found.get(place, ()), *parts)
         for place, last in last_units(view, None).items():  # where each of their records lies no receipt says
             if last.source_cluster_id == facts.target_cluster_id and place.topic in facts.sources:
                 found[place] = (*found.get(place, ()), (0, max(0, last.target_next)))
-    return found
+                for number, end in enumerate(last.reached):
+                    at = TopicPartition(topic=last.source_topic, partition=number)
+                    originals[at] = max(end, originals.get(at, 0))
+    return found, originals

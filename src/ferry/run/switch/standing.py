@@ -11,6 +11,7 @@ from ferry.decide.ledger.ledger import LedgerView, accounted
 from ferry.decide.ledger.receipts import last_receipts
 from ferry.decide.ledger.runs import newest_run, sealed_plan
 from ferry.decide.ledger.unit_codec import eras, last_units
+from ferry.decide.switch.beginning import stands_at
 from ferry.decide.switch.standing import Standing, copied_ends, dealt_ends, standings
 from ferry.errors import FerryError, Refused, Unreachable
 from ferry.model import RefusalKind, TopicPartition
@@ -85,6 +86,9 @@ async def look_at_standings(flow: FlowConfig, connections: TargetFirst) -> list[
         wall_ms(),
         copied,
         dealt_ends(rules, units, ends.found.keys()),
+        stands_at(
+            view, flow.lane, {name: connections.source.topics[name].id_text for name in {at.topic for at in live}}
+        ),
     )
 
 

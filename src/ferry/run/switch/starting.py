@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
@@ -22,7 +23,8 @@ from ferry.run.plan.options import DEFAULT_LEDGER_REPLICATION
 from ferry.run.switch.engine import StillMine
 from ferry.run.switch.handing import hand_over
 from ferry.run.switch.sides import Sides
-from ferry.words import several
+from ferry.run.switch.standing import source_ends
+from ferry.words import count_of, several
 
 
 def start_reverse(sides: Sides, state: SwitchState, still_mine: StillMine, *, patience_s: float) -> Evidence:
@@ -37,7 +39,9 @@ def start_reverse(sides: Sides, state: SwitchState, still_mine: StillMine, *, pa
     if switch.verb is Verb.FAILOVER:  # it may well be gone, and nobody shall wait for it
         patience_s = min(patience_s, connections.SOURCE_PATIENCE_S)
     try:
-        return start_flow(sides.back, state, switch.approved_by, still_mine, patience_s=patience_s)
+        started = start_flow(
+            sides.back, state, switch.approved_by, still_mine, looked_to=_known_ends(state), patience_s=patience_s
+        )
     except (Unreachable, Refused) as error:
         if switch.verb is not Verb.FAILOVER:
             raise
@@ -45,6 +49,41 @@ def start_reverse(sides: Sides, state: SwitchState, still_mine: StillMine, *, pa
             sentence=f"{switch.back} is not started, for {sides.old} is not well: ferry failback starts it",
             facts={"started": False, "why": str(error)},
         )
+    return _with_stayed(started, sides, state, patience_s)
+
+
+def _known_ends(state: SwitchState) -> dict[TopicPartition, int]:
+    """Up to where the switch has seen the cluster that was left: as it was drained, else as its flow was stopped.
+
+    What comes there later is found as somebody else's by the first run back.
+    """
+    rows = state.rows(Step.DRAIN) or [row for row in state.rows(Step.STOP) if row["source_known"] == "source"]
+    return {TopicPartition(topic=row["topic"], partition=row["partition"]): row["source_end"] for row in rows}
+
+
+def _with_stayed(started: Evidence, sides: Sides, state: SwitchState, patience_s: float) -> Evidence:
+    """The last look at the cluster that was left: what came there after it was drained is not on the new one."""
+    if Step.DRAIN not in state.done:
+        return started  # what a failover leaves is its loss
+
+    async def work() -> dict[TopicPartition, int]:
+        return (await source_ends(sides.via, both.source))[0]
+
+    with FlowConnections.of(sides.via, patience_s=patience_s) as both:
+        ends = both.run(work)
+    known = _known_ends(state)
+    stayed = [(place, known.get(place, 0), end) for place, end in sorted(ends.items()) if end > known.get(place, 0)]
+    facts = {**started.facts, "stayed": [[place.topic, place.partition, start, end] for place, start, end in stayed]}
+    if not stayed:
+        return replace(started, facts=facts)
+    count = sum(end - start for _, start, end in stayed)
+    where = several([str(place) for place, _, _ in stayed])
+    sentence = (
+        f"{started.sentence}; {count_of(count, 'record')} at most came to {len(stayed)} partitions of {sides.old} "
+        f"after it was drained ({where}), and are not on {sides.new}: stop who writes there, and write them again; "
+        "ferry failback exports them"
+    )
+    return replace(started, sentence=sentence, facts=facts)
 
 
 def start_flow(

@@ -18,7 +18,7 @@ from ferry.config.flow.flow import FlowConfig, RedirectHook
 from ferry.config.settings import Settings
 from ferry.decide.ledger.ledger import UNREAD
 from ferry.decide.plan.skipping import refuse_while_at_work
-from ferry.decide.switch.opposite import opposing
+from ferry.decide.switch.opposite import moved_sentence, opposing
 from ferry.decide.switch.readiness import Check, Readiness
 from ferry.decide.switch.steps import STEPS, refuse_ended, refuse_second, refuse_without_hook, sentence
 from ferry.errors import BadInput, Refused
@@ -244,10 +244,9 @@ class Switcher:
         if self.verb is not Verb.FAILBACK:
             moved = moved_already(view)
             if moved is not None:
-                raise Refused(
-                    f"{moved.switch.verb} {moved.switch.id} has moved clients to {switch.via.target} already: go back "
-                    f"with ferry failback '{switch.named}'"
-                )
+                found = look_opposite(self.sides, patience_s=self._patience_s, needed=False)
+                unread = f" ({found.unread})" if found.unread is not None else ""
+                raise Refused(f"{moved_sentence(moved, found.states)}{unread}")
         if not switch.options.interrupt and view.runs:
             refuse_while_at_work(view, self.sides.via.lane)
 

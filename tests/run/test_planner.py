@@ -8,16 +8,19 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
 from ferry.decide.ledger.report import RunState
 from ferry.dev import RunningCluster
-from ferry.model import LedgerRecord, RefusalKind, TopicPartition
+from ferry.errors import Refused
+from ferry.model import LedgerRecord, Plan, RefusalKind, TopicPartition
 from ferry.net.connect import codes
 from ferry.net.fetch import offsets
 from ferry.net.write.ledger import LedgerTopic, ledger_topic
 from ferry.run.micro_run import local_origin
+from ferry.run.plan import transforms
 from ferry.run.plan.lag import measure_lag
-from tests.harness import Lab, new_alias, read_topic
+from tests.harness import Lab, new_alias, read_topic, wait_until
 from tests.run.conftest import small_lab
 
 
@@ -92,3 +95,50 @@ def test_opening_a_run_reads_each_record_of_a_ledger_once(
             assert set(times.values()) == {1}, f"{ledger} was read more than once"
             there = read_topic(lab.target.bootstrap, ledger)[0]
             assert set(times) == {row[0] for row in there}
+
+
+def refused(plan: Plan) -> set[tuple[str, int | None, RefusalKind]]:
+    return {(one.topic, one.partition, one.kind) for one in plan.refusals}
+
+
+def test_a_plan_refuses_a_transform_that_a_run_would_refuse(lab: Lab, topic: str) -> None:
+    settings = {
+        **lab.settings,
+        "ferry.transforms": "x",
+        "ferry.transform.x.topics": topic,
+        "ferry.transform.x.function": "nopkg.flows:f",
+    }
+    changed = replace(lab, settings=settings)
+    with changed.runs() as runs:
+        shown = runs.preview()
+        assert refused(shown) == {(topic, None, RefusalKind.TRANSFORM)}
+        assert not shown.slices
+        assert "nopkg.flows:f cannot be imported" in shown.refusals[0].message
+        plan = runs.plan("refused", local_origin())
+        assert (refused(plan), plan.slices) == (refused(shown), shown.slices)
+
+
+def test_a_place_without_pyspark_says_that_it_does_not_know(
+    lab: Lab, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = {"ferry.transforms": "x", "ferry.transform.x.topics": topic, "ferry.transform.x.where": "true"}
+    monkeypatch.setattr(transforms, "pyspark_version", lambda: "")
+    with replace(lab, settings=settings).runs() as runs:
+        shown = runs.preview()
+    assert (len(shown.slices), refused(shown)) == (4, set())
+    assert [note for note in shown.notes if "is not known here: no PySpark is installed" in note]
+
+
+def test_a_plan_says_that_a_run_would_refuse_the_ledgers_settings(lab: Lab) -> None:
+    assert lab.micro_run().state is RunState.SUCCESS
+    resource = ConfigResource(
+        ResourceType.TOPIC,
+        ledger_topic(lab.alias),
+        incremental_configs=[ConfigEntry("cleanup.policy", "delete", incremental_operation=AlterConfigOpType.SET)],
+    )
+    admin = AdminClient({"bootstrap.servers": lab.target.bootstrap})
+    admin.incremental_alter_configs([resource])[resource].result(30)
+    with lab.runs() as runs:
+        wait_until(lambda: any("a run would be refused: ledger" in note for note in runs.preview().notes))
+        with pytest.raises(Refused, match=r"cleanup\.policy"):
+            runs.plan("refused", local_origin())

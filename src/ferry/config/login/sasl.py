@@ -116,7 +116,8 @@ def _kerberos(properties: Mapping[str, str], key: str, jaas: JaasLogin) -> Kerbe
         raise BadInput(f'{key}: option keyTab is missing; add keyTab="/path/to/the.keytab"')
     if principal is None:
         raise BadInput(f'{key}: option principal is missing; add principal="name@REALM"')
-    content = _content(f"{key}: keyTab", path)
+    # A path that was looked up is not shown, but where it was written.
+    content = _content(f"{key}: keyTab", path, "correct the path that option keyTab has there, or its rights")
     if not content.startswith(b"\x05"):
         raise BadInput(f"{key}: keyTab {path} is no keytab; make it with kadmin's ktadd")
     return KerberosLogin(service_name=service, principal=principal, keytab_path=path, keytab=content, ticket_cache=None)
@@ -191,12 +192,12 @@ def _address(url: str) -> SplitResult:
     return parts
 
 
-def _content(key: str, path: str) -> bytes:
+def _content(key: str, path: str, remedy: str = "correct the path or its rights") -> bytes:
     try:
         with Path(path).open("rb") as file:
             content = file.read(_MAX_FILE_BYTES + 1)
     except OSError as error:
-        raise BadInput(f"{key} {path} cannot be read: {error.strerror}; correct the path or its rights") from None
+        raise BadInput(f"{key} {path} cannot be read: {error.strerror}; {remedy}") from None
     if not content.strip() or len(content) > _MAX_FILE_BYTES:
         raise BadInput(f"{key} {path} holds {len(content)} bytes, which cannot be right; correct the path")
     return content

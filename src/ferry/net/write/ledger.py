@@ -64,16 +64,21 @@ class LedgerTopic:
             except TooFewBrokers:
                 await self._create(wanted)
             await self._appear()
+        why = await self.unfit(replication_factor)
+        if why is not None:
+            raise Refused(why)
+
+    async def unfit(self, replication_factor: int) -> str | None:
+        """Why `open` would refuse the ledger that is there; None: it would not. Refused where it may not be asked."""
+        topic = self.place.topic
         partitions = self.cluster.topics[topic].partitions
-        why = settings_refusal(
+        return settings_refusal(
             f"ledger {topic} on cluster {self.cluster.alias}",
             partitions=len(partitions),
             replicas=min(len(part.replicas) for part in partitions.values()),
-            wanted=wanted,
+            wanted=wanted_replicas(replication_factor, len(self.cluster.brokers)),
             configs=await settings_in_force(self.cluster, topic),
         )
-        if why is not None:
-            raise Refused(why)
 
     async def create_unready(self, replication_factor: int, *, instead_of: str = "") -> None:
         """Create a ledger with a setting that `open` refuses: no run begins in it before `make_ready`.

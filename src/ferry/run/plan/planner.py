@@ -61,7 +61,7 @@ from ferry.run.plan.gather_targets import gather_targets, with_resources
 from ferry.run.plan.opening import open_run
 from ferry.run.plan.options import DEFAULT_LEDGER_REPLICATION, WHOLE, RunOptions, rules_of
 from ferry.run.plan.sync_acls import AclSyncer
-from ferry.run.plan.transforms import digests_to_show, lost_rules, transform_digests
+from ferry.run.plan.transforms import lost_rules, transform_digests, transforms_to_show
 from ferry.run.plan.truncation import with_truncations
 from ferry.run.plan.windows import Windowed, windowed
 
@@ -93,13 +93,13 @@ class Planner:
         """As `preview`, with the facts that the plan was decided from."""
         refuse_endless(self.lane, options.window)
         await self._refuse_swapped(view)
-        digests = digests_to_show(self.flow)
-        facts = self._with_lost_rules(await self.facts(view, positions=Positions.AT_ONCE), digests)
+        shown = transforms_to_show(self.flow)
+        facts = self._with_lost_rules(await self.facts(view, positions=Positions.AT_ONCE), shown.digests)
         if options.window is not None:
             facts = (await self._windowed(view, facts, options, "(dry run)")).facts
         if (facts.foreign or facts.undecided or forgotten_places(facts)) and await self.ledger.exists():
             facts = without_own(facts, self.lane, await self.known.view())
-        plan = decide_plan(rules_of(self.flow, self.lane, options, digests), facts, "(dry run)", -1)
+        plan = decide_plan(rules_of(self.flow, self.lane, options, shown.digests, shown.lost), facts, "(dry run)", -1)
         quotas, users = await client_quotas(self.source), await scram_users(self.source)
         plan = replace(plan, not_copied=not_copied(self.flow.flow, quotas, users, self.source.topics))
         plan = await letters_shown(self.flow, self.target, plan)
@@ -107,8 +107,18 @@ class Planner:
             plan = await self.acls.preview(view, plan)
         record = self.record(plan.run, Origin())
         why = standing_back(view, record, wall_ms()) or (None if options.take_over else conflict(view, record))
-        noted = plan if why is None else replace(plan, notes=(f"a run would be refused: {why}", *plan.notes))
-        return facts, noted
+        why = why or await self._unfit_ledger()
+        refused = [] if why is None else [f"a run would be refused: {why}"]
+        return facts, replace(plan, notes=(*refused, *shown.notes, *plan.notes))
+
+    async def _unfit_ledger(self) -> str | None:
+        """Why a run would refuse the ledger's settings, as far as this login may look at them."""
+        if not await self.ledger.exists():
+            return None
+        try:
+            return await self.ledger.unfit(self.flow.ledger_replication_factor or DEFAULT_LEDGER_REPLICATION)
+        except Refused:
+            return None
 
     async def acl_diff(self, view: LedgerView) -> AclDiff:
         """How the target's ACLs differ from what the source's ask for, by a plan of now; raises as `AclSyncer.diff`."""

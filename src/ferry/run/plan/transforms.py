@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.decide.records.rule_text import parse_rule, spark_of
 from ferry.errors import BadInput, Refused
 from ferry.model import Era
-from ferry.run.records.transform_digest import transform_digest
+from ferry.run.records.transform_digest import pyspark_version, transform_digest
+from ferry.words import several
 
 
 def lost_rules(flow: FlowConfig, eras: Mapping[str, Era], digests: Mapping[str, str]) -> dict[str, str]:
@@ -35,10 +37,23 @@ def lost_rules(flow: FlowConfig, eras: Mapping[str, Era], digests: Mapping[str, 
     return found
 
 
-def digests_to_show(flow: FlowConfig) -> dict[str, str]:
-    """The digests of a flow's transforms, for a plan that is only shown; empty where not all can be told here."""
-    digests, lost = transform_digests(flow)
-    return {} if lost else digests
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownTransforms:
+    """A flow's transforms for a plan that is only shown: as `transform_digests` has them, and what is not known."""
+
+    digests: Mapping[str, str]
+    lost: Mapping[str, str]
+    notes: tuple[str, ...] = ()
+
+
+def transforms_to_show(flow: FlowConfig) -> ShownTransforms:
+    """What a run from here would find. Without PySpark nothing is: such a place shows plans, and runs are elsewhere."""
+    if not flow.transforms or pyspark_version():
+        digests, lost = transform_digests(flow)
+        return ShownTransforms(digests=digests, lost=lost)
+    names = several(sorted(one.name for one in flow.transforms))
+    note = f"whether a run can carry out transforms ({names}) is not known here: no PySpark is installed"
+    return ShownTransforms(digests={}, lost={}, notes=(note,))
 
 
 def transform_digests(flow: FlowConfig) -> tuple[dict[str, str], dict[str, str]]:

@@ -11,6 +11,9 @@ import pytest
 
 from ferry.dev import RunningCluster
 from ferry.dev.jars import jars, java
+from ferry.model.switch import Switch, SwitchOptions, SwitchState, Verb
+from ferry.run.switch.groups import plan_groups
+from ferry.run.switch.sides import Sides
 from tests.cli.program import warm_ferry as ferry
 from tests.harness import Lab, commit_offsets, committed_offsets, create_topic, new_alias, numbered, producer, send
 
@@ -83,6 +86,16 @@ def test_share_and_streams_groups_are_named_on_either_side_and_the_others_are_wr
         assert committed_offsets(target_cluster, app, copy, 1) == {0: 7}
         shown = ferry("groups", "--json", config=config)
         assert {group["group"] for group in shown.json("groups")["groups"]} >= {app, mixed, share, streams}, shown.err
+        flow = lab.flow.flow
+        failover = Switch(
+            id="s-1", verb=Verb.FAILOVER, named=flow, via=flow, who="x", approved_by="x", approved_ms=1, at_ms=1
+        )
+        sides = Sides(verb=Verb.FAILOVER, named=flow, via=lab.flow, back=None)
+        made = plan_groups(sides, SwitchState(switch=failover, offset=0), settled=False, patience_s=30)
+        assert {one.group: one.why for one in made.moving if one.aside} == {
+            name: said[name] for name in (share, streams)
+        }
+        assert [one.group for one in made.against(SwitchOptions())] == [mixed], "what no switch moves holds none up"
     code, why, said = left()  # empty by now, and still what they are
     assert (code, why[share], why[mixed]) == (1, "kind", "failed")
     assert f"group {mixed} is a share group on t{alias} and another kind on {alias}" in said[mixed]

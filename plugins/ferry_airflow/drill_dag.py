@@ -61,13 +61,9 @@ def drill_dag(flow: FlowConfig, path: Path) -> DAG:
         approve = DrillApprovalOperator(
             task_id=APPROVE,
             subject=f"{{{{ params.kind }}}} drill of {flow.flow}",
-            body=(
-                "{{ params.reason or 'No reason was given.' }}\n\nTriggered by "
-                "{{ dag_run.triggering_user_name or 'somebody' }}.\n\n"
-                f"{{{{ ti.xcom_pull(task_ids='{PREVIEW}') }}}}"
-            ),
-            retries=0,
+            approvers=flow.approvers,
             ignore_downstream_trigger_rules=True,
+            **names,
         )
         rehearse = RehearsalOperator(task_id=REHEARSE, **names)
         drill = DrillOperator(task_id=DRILL, conn_id=flow.spark_conn_id, pool=flow.pool, **names)

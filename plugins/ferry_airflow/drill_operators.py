@@ -17,7 +17,7 @@ from ferry_airflow.copying import copy_left
 from ferry_airflow.naming import IN_PRODUCTION
 from ferry_airflow.report_link import ReportLink
 from ferry_airflow.spark_job import FerrySparkOperator
-from ferry_airflow.switch_operators import SwitchApprovalOperator, approval_of
+from ferry_airflow.switch_operators import AskingOperator, approval_of, approver_named
 
 if TYPE_CHECKING:  # Kafka's libraries only where they are used
     from ferry_airflow.drilling import Asked
@@ -39,7 +39,7 @@ class DrillPreviewOperator(FerryOperator):
         return "\n".join(f"{number}. {line}" for number, line in enumerate(lines, 1))
 
 
-class DrillApprovalOperator(SwitchApprovalOperator):
+class DrillApprovalOperator(AskingOperator):
     """Asks a person, where the drill touches production."""
 
     def execute(self, context: Context) -> Any:
@@ -89,13 +89,19 @@ class DrillOperator(FerrySparkOperator):
         kind = context["params"]["kind"]
         if kind not in IN_PRODUCTION:
             raise AirflowSkipException(f"a {kind} drill does not touch production: the task rehearse does it")
+        from ferry.run.ledger.access import LedgerAccess  # noqa: PLC0415 - as above
+
         self._stopping = threading.Event()
-        who, at_ms = approval_of(context)
+        # A full drill continues where its switches are; a partial one begins again from the start, and is asked anew.
+        by = "the full drill" if kind == "full" else f"try {context['ti'].try_number} of the drill"
         with airflow_errors():
+            asked = _asked(self, context)
+            with LedgerAccess(asked.flow) as ledger:
+                approval = approval_of(context, ledger, by)
             asked = replace(
-                _asked(self, context),
-                approved_by=who,
-                approved_ms=at_ms,
+                asked,
+                approved_by=approver_named(approval),
+                approved_ms=approval.at_ms,
                 copy=lambda runs, plan: copy_left(self, runs, plan, context),
             )
         _do(self, context, asked, self._stopping)

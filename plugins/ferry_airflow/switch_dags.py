@@ -69,13 +69,10 @@ def switch_dag(flow: FlowConfig, path: Path, verb: Verb, back: FlowConfig | None
         approve = SwitchApprovalOperator(
             task_id=APPROVE,
             subject=f"{verb.value} of {flow.flow}",
-            body=(
-                "{{ params.reason or 'No reason was given.' }}\n\nTriggered by "
-                "{{ dag_run.triggering_user_name or 'somebody' }}.\n\n"
-                f"{{{{ ti.xcom_pull(task_ids='{PREVIEW}') }}}}"
-            ),
+            approvers=flow.approvers,
             retries=0,
             ignore_downstream_trigger_rules=True,
+            **names,
         )
         opened = SwitchOpenOperator(task_id=OPEN, retries=flow.retries, pool=via.pool, **names)
         preview >> approve >> opened

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -9,15 +11,19 @@ from airflow.providers.standard.exceptions import HITLTimeoutError
 from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+from airflow.sdk.execution_time.hitl import HITLUser
 
+from ferry.config.flow.approvals import Approvers
 from ferry.model import Flow
-from ferry_airflow.base import FerryOperator, airflow_errors, run_of
+from ferry_airflow.approving import digest_of_params, question, trouble_with
+from ferry_airflow.base import FerryOperator, airflow_errors, flow_named, run_of
 from ferry_airflow.copying import copy_left
 from ferry_airflow.report_link import ReportLink, place_on_page
 from ferry_airflow.spark_job import FerrySparkOperator
 
 if TYPE_CHECKING:  # Kafka's libraries only where they are used
-    from ferry.model.switch import SwitchOptions, SwitchState
+    from ferry.model.switch import Approval, SwitchOptions, SwitchState
+    from ferry.run.ledger.access import LedgerAccess
     from ferry.run.switch.drain import Copy
     from ferry.run.switch.switcher import Switcher
 
@@ -80,8 +86,29 @@ class SwitchPreviewOperator(SwitchOperator):
         return "\n".join(f"- {line}" for line in lines)
 
 
-class SwitchApprovalOperator(ApprovalOperator):
-    """Asks a person, under Required Actions. A refusal, or no answer in time, has changed nothing."""
+class AskingOperator(ApprovalOperator):
+    """Asks a person, under Required Actions, and keeps the answer in the ledger: it is Airflow's own, and no XCom.
+
+    A refusal, or no answer in time, has changed nothing.
+    """
+
+    template_fields = ("subject", "config", "flow")
+
+    def __init__(self, *, config: str, flow: str, approvers: Approvers, **kwargs: Any) -> None:
+        """`approvers` are who may answer."""
+        users = [HITLUser(id=user, name=user) for user in approvers.users]
+        super().__init__(assigned_users=users or None, **kwargs)
+        self.config = config
+        self.flow = flow
+        self.approvers = approvers
+
+    @contextmanager
+    def ledger(self, context: Context) -> Iterator[LedgerAccess]:
+        """The ledger that keeps the answer: the flow's."""
+        from ferry.run.ledger.access import LedgerAccess  # noqa: PLC0415 - as above
+
+        with LedgerAccess(flow_named(self)) as ledger:
+            yield ledger
 
     def execute(self, context: Context) -> Any:
         """Asks for as long as the trigger form says; a dry run asks nobody."""
@@ -89,24 +116,76 @@ class SwitchApprovalOperator(ApprovalOperator):
         if params.get("dry_run"):
             raise AirflowSkipException("dry run: nothing is done")
         self.response_timeout = timedelta(seconds=params["approval_timeout_seconds"])
+        preview = str(context["ti"].xcom_pull(task_ids=PREVIEW) or "")
+        self.body = question(
+            preview, _asked_by(context) or "nobody that Airflow knows", str(params.get("reason") or "")
+        )
         return super().execute(context)
 
     def execute_complete(self, context: Context, event: dict[str, Any]) -> Any:
-        """The answer, and who gave it when; a switch that nobody approved in time fails at once."""
+        """The answer, and who gave it when; what nobody approved in time fails at once."""
+        from ferry.model.switch import Approval  # noqa: PLC0415 - as above
+        from ferry.run.switch.approvals import keep_approval  # noqa: PLC0415 - as above
+
         try:
-            return super().execute_complete(context, event)
+            answer = super().execute_complete(context, event)
         except HITLTimeoutError:
             raise AirflowFailException("nobody approved in time: nothing was done; trigger the DAG again") from None
+        if event["chosen_options"] != [self.APPROVE]:
+            return answer
+        user, at = event["responded_by_user"], event["responded_at"]
+        trouble = trouble_with(user, _asked_by(context), self.approvers)
+        if trouble is not None:
+            raise AirflowFailException(f"{trouble}; nothing was done, and this task asks again when it is cleared")
+        moment = at if isinstance(at, datetime) else datetime.fromisoformat(at)
+        approval = Approval(
+            run=_run_of_dag(context),
+            who=str(user["name"] or user["id"]),
+            at_ms=int(moment.timestamp() * 1000),
+            asked_by=_asked_by(context),
+            params=digest_of_params(context["params"]),
+        )
+        with airflow_errors(), self.ledger(context) as ledger:
+            keep_approval(ledger, approval)
+        return answer
 
 
-def approval_of(context: Context) -> tuple[str, int]:
-    """Who approved, and when (ms), as Airflow recorded it."""
-    answer = context["ti"].xcom_pull(task_ids=APPROVE)
-    if not answer:
-        raise AirflowFailException("nobody has approved: nothing was done; trigger the DAG again")
-    user, at = answer["responded_by_user"], answer["responded_at"]
-    moment = at if isinstance(at, datetime) else datetime.fromisoformat(at)
-    return str(user["name"] or user["id"]), int(moment.timestamp() * 1000)
+class SwitchApprovalOperator(OfSwitch, AskingOperator):
+    """Asks whether a switch is to be done."""
+
+    def __init__(self, *, verb: str, **kwargs: Any) -> None:
+        """`verb` is switchover, failover or failback."""
+        super().__init__(**kwargs)
+        self.verb = verb
+
+    @contextmanager
+    def ledger(self, context: Context) -> Iterator[LedgerAccess]:
+        """That of the switch."""
+        with self.switcher(context) as found:
+            yield found.ledger
+
+
+def _asked_by(context: Context) -> str:
+    """Who triggered the run, as Airflow names users; empty where it does not say."""
+    return str(getattr(context["dag_run"], "triggering_user_name", None) or "")
+
+
+def _run_of_dag(context: Context) -> str:
+    return f"{context['dag'].dag_id}/{run_of(context)}"
+
+
+def approval_of(context: Context, ledger: LedgerAccess, by: str) -> Approval:
+    """What was approved of this run, used `by` a switch or a try of a drill from here on; raises as `use_approval`."""
+    from ferry.run.switch.approvals import use_approval  # noqa: PLC0415 - as above
+
+    params = context["params"]
+    within = float(params["approval_timeout_seconds"])
+    return use_approval(ledger, _run_of_dag(context), params=digest_of_params(params), by=by, within_s=within)
+
+
+def approver_named(approval: Approval) -> str:
+    """Who approved, and how that is known."""
+    return f"{approval.who} (answered in Airflow)"
 
 
 class SwitchOpenOperator(SwitchOperator):
@@ -114,9 +193,11 @@ class SwitchOpenOperator(SwitchOperator):
 
     def execute(self, context: Context) -> None:
         """Opening one that is open already changes nothing."""
-        who, at_ms = approval_of(context)
         with airflow_errors(), self.switcher(context) as found:
-            state = found.open(self.id(context), self.asked(context, found), who, approved_ms=at_ms)
+            switch = self.id(context)
+            approval = approval_of(context, found.ledger, f"{self.verb} {switch}")
+            who = approver_named(approval)
+            state = found.open(switch, self.asked(context, found), who, approved_ms=approval.at_ms)
         self.log.info("%s %s is open, approved by %s", self.verb, state.switch.id, state.switch.approved_by)
 
 

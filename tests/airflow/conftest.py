@@ -252,6 +252,7 @@ def merged(labs: list[Lab]) -> str:
                 lines.append(f"{each.alias}->t{each.alias}.topics = {value}")
             elif key != "clusters" and each.alias in key:
                 lines.append(line)
+    lines += ["ferry.approve.own = true"]  # there is one user
     lines += ["heartbeats.replication.enabled = false", "replication.factor = 1", "tasks.max = 2"]
     return "\n".join(lines) + "\n"
 

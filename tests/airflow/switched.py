@@ -70,7 +70,7 @@ class Switched:
 
     def body(self, verb: Verb, run: str) -> str:
         """What is shown to whoever approves."""
-        return str(self.flows.rest.question(self.dag(verb), run, "approve")["body"])
+        return str(self.flows.rest.question(self.dag(verb), run, "approve")["body"]).replace("\\", "")
 
     def answer(self, verb: Verb, run: str, option: str) -> None:
         """A person's answer."""
@@ -139,7 +139,7 @@ class Switched:
         assert state is not None
         assert state.end is not None
         assert state.end.outcome is SwitchOutcome.FINISHED
-        assert state.switch.approved_by == "admin"
+        assert state.switch.approved_by == "admin (answered in Airflow)"
         return state
 
     def _state(self, verb: Verb, run: str) -> str:

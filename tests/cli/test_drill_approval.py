@@ -20,7 +20,7 @@ def steps() -> tuple[str, ...]:
 
 
 def test_a_name_is_enough() -> None:
-    assert _approved(DESK, " anna ", steps, "backup") == "anna"
+    assert _approved(DESK, " anna ", steps, "backup") == f"anna (named on the command line by {person()})"
 
 
 def test_without_a_name_or_a_terminal_nothing_begins(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,7 +34,7 @@ def test_a_person_sees_the_steps_and_names_the_target(
 ) -> None:
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
     monkeypatch.setattr(typer, "prompt", lambda *_, **__: "backup")
-    assert _approved(DESK, "", steps, "backup") == person()
+    assert _approved(DESK, "", steps, "backup") == f"{person()} (at the terminal)"
     assert capsys.readouterr().out == "1. pause the flow\n2. move the groups\n"
     monkeypatch.setattr(typer, "prompt", lambda *_, **__: "yes")
     with pytest.raises(Refused, match="was not approved"):

@@ -249,6 +249,7 @@ primary->backup.sync.group.offsets.enabled = true
 replication.factor = 1
 tasks.max = 2
 primary->backup.ferry.schedule = @continuous
+ferry.approve.own = true
 primary->backup.ferry.run.max.bytes = {RUN_BYTES}
 """
     )

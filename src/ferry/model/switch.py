@@ -102,6 +102,21 @@ class Switch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Approval:
+    """What a person approved in Airflow: a run of a DAG (`dag/run`) with the parameters of a digest. Times are ms."""
+
+    run: str
+    who: str
+    at_ms: int
+    asked_by: str
+    """Who triggered the run; empty where Airflow does not say."""
+    params: str
+    used_by: str = ""
+    """The switch, or the try of a drill, that was begun by it; empty: none yet."""
+    used_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
     """What a step found and did: a sentence, some facts, and one row for each partition, group or topic."""
 

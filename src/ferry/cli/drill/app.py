@@ -109,6 +109,7 @@ def shadow_command(
     """
     # Imported here: the command line starts light.
     from ferry.cli.copy.stopping import stop_signals
+    from ferry.cli.switch.approval import named_on_command_line
     from ferry.run.drill.shadow import ShadowDrill, ShadowOptions
 
     desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
@@ -119,7 +120,7 @@ def shadow_command(
         topics=only_topics(chosen, topic),
         max_bytes=max_bytes,
         clean=clean,
-        approved_by=approved_by.strip(),
+        approved_by=named_on_command_line(approved_by) if approved_by.strip() else "",
         approved_ms=wall_ms() if approved_by.strip() else 0,
     )
     drill = ShadowDrill(chosen, options, patience_s=patience)

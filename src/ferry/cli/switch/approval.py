@@ -12,6 +12,11 @@ from ferry.cli.person import person
 from ferry.errors import BadInput, Refused
 
 
+def named_on_command_line(name: str) -> str:
+    """An approver whom somebody has named: Ferry did not ask them, and reports say so."""
+    return f"{name.strip()} (named on the command line by {person()})"
+
+
 def approval(desk: Desk, given: str | None, show: Callable[[], str], *, what: str, needs: str, cluster: str) -> str:
     """Who approves. A person at the terminal sees what `show` prints first, and writes the cluster that it answers.
 
@@ -19,10 +24,10 @@ def approval(desk: Desk, given: str | None, show: Callable[[], str], *, what: st
     Raises BadInput without a name or a terminal, Refused when the person writes anything else.
     """
     if given is not None and given.strip():
-        return given.strip()
+        return named_on_command_line(given)
     if desk.as_json or not sys.stdin.isatty():
         raise BadInput(f"{needs} somebody's approval: say whose with --approve-by NAME, or call it at a terminal")
     name = show()
     if typer.prompt(f"To approve, write the name of {cluster} ({name})", default="") != name:
         raise Refused(f"the {what} was not approved, and nothing was written")
-    return person()
+    return f"{person()} (at the terminal)"

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 
 from ferry.config.flow.acls import AclSync
 from ferry.config.flow.alerts import Alerts
+from ferry.config.flow.approvals import Approvers
 from ferry.config.flow.dead_letters import DeadLetters, usual_topic
 from ferry.config.flow.guards import Guards
 from ferry.config.flow.lag_start import LagStart
@@ -194,6 +195,7 @@ class FlowConfig:
     providers: Providers
     connections: Mapping[str, str] = field(default_factory=dict)
     """The Airflow connection in place of a cluster's settings, by alias."""
+    approvers: Approvers = field(default_factory=Approvers)
     report: ReportConfig = field(default_factory=ReportConfig)
     """Where reports of drills and switches go, and the goals in them."""
     transforms: tuple[TransformSpec, ...] = ()

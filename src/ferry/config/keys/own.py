@@ -328,6 +328,18 @@ FERRY_KEYS = (
         meaning="the one-slot pool that keeps two runs of a flow apart",
     ),
     FerryKey(
+        name="ferry.approvers",
+        default="",
+        values="ids of Airflow's users (SimpleAuthManager: their names); empty: whoever may answer there",
+        meaning="who may approve, in Airflow, of switches and of drills that touch production",
+    ),
+    FerryKey(
+        name="ferry.approve.own",
+        default="false",
+        values="`true` or `false`",
+        meaning="whether who triggered a switch or a drill in Airflow may also [approve it](airflow.md#approvals)",
+    ),
+    FerryKey(
         name="ferry.report.dir",
         default="ferry-reports",
         values="a folder, or the URL of one in an object store (`s3://bucket/path`)",

@@ -9,6 +9,7 @@ from typing import TypedDict, TypeVar
 from ferry.config.flow import alerts
 from ferry.config.flow.acls import AclPolicy, AclSync, principal_mapping
 from ferry.config.flow.alerts import Alerts
+from ferry.config.flow.approvals import APPROVERS, OWN, Approvers
 from ferry.config.flow.flow import (
     MOST_RUNS,
     Budget,
@@ -197,6 +198,7 @@ class FlowReader:
             dead_letters=dead.letters(transforms, selection, policy),
             unknown=frozenset(alias for alias in aliases if self.entries.is_unknown(alias)),
             report=self._report(),
+            approvers=Approvers(users=self._value(APPROVERS, values.items), own=self._value(OWN, values.boolean)),
         )
 
     def _transforms(self, poison: Poison) -> tuple[TransformSpec, ...]:

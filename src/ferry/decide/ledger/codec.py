@@ -37,6 +37,7 @@ A key is a compact JSON array whose first element is the kind, so that compactio
 ["dropped", lane]                         who dropped a lane, when, and what it held
 ["rebuilt", upto]                         who wrote the ledger again from an export, up to this offset
 ["pause", topic]                          a pause; topic "" means the whole flow
+["approval", run]                         what a person approved in Airflow (ferry.decide.switch.approvals)
 ["switch", id], ["switch", id, step]      a switchover, failover or failback (ferry.decide.switch.codec)
 ```
 

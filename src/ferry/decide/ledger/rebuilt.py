@@ -60,6 +60,7 @@ _WORDS = {
     "map": "blocks of offset maps",
     "pruned": "partitions whose old receipts were given up",
     "switch": "records of switches",
+    "approval": "approvals",
 }
 
 

@@ -143,6 +143,11 @@ class Switcher:
         steps = tuple((step, sentence(wanted, step)) for step in STEPS[self.verb] if step not in state.done)
         return Preview(switch=wanted, steps=steps, readiness=readiness)
 
+    @property
+    def ledger(self) -> LedgerAccess:
+        """The ledger that the switch is written to."""
+        return self._access
+
     def open(
         self, switch: str, options: SwitchOptions, approved_by: str, *, approved_ms: int | None = None
     ) -> SwitchState:

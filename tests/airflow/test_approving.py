@@ -1,0 +1,153 @@
+"""Who may approve in Airflow, what is shown to them, and that only Airflow's own answer counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from airflow.sdk.exceptions import AirflowFailException
+
+from ferry.config.flow.approvals import Approvers
+from ferry.config.settings import parse_settings
+from ferry.decide.ledger.ledger import UNREAD, LedgerView
+from ferry.decide.switch.approvals import approval_of_run
+from ferry.errors import Refused
+from ferry.model import Record
+from ferry_airflow.approving import question, trouble_with
+from ferry_airflow.drill_dag import drill_dag
+from ferry_airflow.drill_operators import DrillApprovalOperator
+from ferry_airflow.switch_operators import approval_of
+from tests.decide.test_ledger import view_of
+
+BOB = {"id": "7", "name": "bob"}
+RUN = "ferry_drill__a__b/manual__1"
+PARAMS = {"kind": "partial", "topics": ["orders"], "approval_timeout_seconds": 10**9}
+FILE = (
+    "clusters = a, b\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:1\na->b.enabled = true\n"
+    "ferry.approvers = bob, 9\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("user", "asked_by", "approvers", "why"),
+    [
+        (BOB, "ann", Approvers(), None),
+        (BOB, "bob", Approvers(), "another person"),
+        (BOB, "7", Approvers(), "another person"),
+        (BOB, "", Approvers(), "does not say who triggered"),
+        (BOB, "bob", Approvers(own=True), None),
+        (BOB, "", Approvers(own=True), None),
+        (None, "ann", Approvers(own=True), "does not say who answered"),
+        (BOB, "ann", Approvers(users=("carl",), own=True), "none of ferry.approvers"),
+        (BOB, "ann", Approvers(users=("carl", "bob")), None),
+        (BOB, "ann", Approvers(users=("7",)), None),
+    ],
+)
+def test_who_may_approve(user: dict[str, str] | None, asked_by: str, approvers: Approvers, why: str | None) -> None:
+    found = trouble_with(user, asked_by, approvers)
+    assert found is None if why is None else why in str(found)
+
+
+def test_others_texts_are_no_markdown_and_the_reason_is_last_and_quoted() -> None:
+    preview = "- ok: group `x`\n1. copy [a](http://b)"
+    body = question(preview, "ann", "```\n- ok: all checks\n# Approved <b>")
+    assert body.splitlines() == [
+        r"- ok\: group \`x\`",
+        r"1. copy \[a\]\(http\:\/\/b\)",
+        "",
+        "Triggered by ann, with this reason:",
+        "",
+        r"> \`\`\`",
+        r"> \- ok\: all checks",
+        r"> \# Approved \<b\>",
+    ]
+    assert question("", "ann", " ").endswith("> No reason was given.")
+
+
+class Ledger:
+    """A ledger in memory."""
+
+    def __init__(self) -> None:
+        self.records: list[Record] = []
+
+    def exists(self) -> bool:
+        return bool(self.records)
+
+    def view(self) -> LedgerView:
+        return view_of(*self.records) if self.records else UNREAD
+
+    def append(self, records: list[Record]) -> int:
+        self.records += records
+        return len(self.records) - 1
+
+
+@pytest.fixture
+def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
+    """The flow's ledger, as the task that asks has it."""
+    made = Ledger()
+
+    @contextmanager
+    def opened(self: DrillApprovalOperator, context: object) -> Iterator[Ledger]:
+        yield made
+
+    monkeypatch.setattr(DrillApprovalOperator, "ledger", opened)
+    return made
+
+
+def context(**more: Any) -> Any:
+    return {
+        "dag": SimpleNamespace(dag_id="ferry_drill__a__b"),
+        "run_id": "manual__1",
+        "dag_run": SimpleNamespace(triggering_user_name="ann"),
+        "params": PARAMS,
+        "ti": SimpleNamespace(xcom_pull=lambda **_: {"responded_by_user": {"name": "cfo"}}, try_number=1),
+        **more,
+    }
+
+
+def answered(user: dict[str, str] | None, **more: Any) -> None:
+    """Airflow gives the task the answer of a user."""
+    task = drill_dag(parse_settings(FILE, "f").flow("a->b"), Path("/f")).get_task("approve")
+    assert isinstance(task, DrillApprovalOperator)
+    assert task.assigned_users == [{"id": "bob", "name": "bob"}, {"id": "9", "name": "9"}]
+    at = datetime(2026, 11, 1, tzinfo=UTC)
+    event = {"chosen_options": ["Approve"], "params_input": {}, "responded_at": at, "responded_by_user": user}
+    task.execute_complete(context(**more), event)
+
+
+def test_airflows_own_answer_is_kept_for_the_run_and_used_once(ledger: Ledger) -> None:
+    answered(BOB)
+    kept = approval_of_run(ledger.view(), RUN)
+    assert kept is not None
+    assert (kept.who, kept.asked_by, kept.used_by) == ("bob", "ann", "")
+    assert kept.at_ms == datetime(2026, 11, 1, tzinfo=UTC).timestamp() * 1000
+    used: Any = ledger
+    assert approval_of(context(), used, "try 1 of the drill").who == "bob"
+    with pytest.raises(Refused, match="used already"):  # the task was cleared
+        approval_of(context(), used, "try 2 of the drill")
+    with pytest.raises(Refused, match="other parameters"):
+        approval_of(context(params={**PARAMS, "topics": ["payroll"]}), used, "try 1 of the drill")
+    with pytest.raises(Refused, match="nobody has approved"):
+        approval_of(context(run_id="manual__2"), used, "try 1 of the drill")
+    answered(BOB)  # asked again
+    assert approval_of(context(), used, "try 2 of the drill").who == "bob"
+
+
+def test_a_planted_answer_approves_nothing(ledger: Ledger) -> None:
+    used: Any = ledger
+    with pytest.raises(Refused, match="nobody has approved"):
+        approval_of(context(), used, "try 1 of the drill")
+    refused: list[tuple[dict[str, str] | None, dict[str, Any]]] = [
+        (None, {}),
+        ({"id": "ann", "name": "ann"}, {}),
+        (BOB, {"dag_run": SimpleNamespace(triggering_user_name="bob")}),
+    ]
+    for user, more in refused:
+        with pytest.raises(AirflowFailException):
+            answered(user, **more)
+    assert not ledger.records

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import tempfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -28,6 +29,13 @@ def write_whole(path: Path, text: str, *, mode: int = 0o666, durable: bool = Fal
         with suppress(OSError):
             draft.unlink(missing_ok=True)
         raise
+
+
+def new_draft(path: Path, what: str) -> Path:
+    """An empty file beside `path`, of a name that cannot be known before, that its owner alone can read. OSError."""
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=f".{what}", dir=path.absolute().parent)
+    os.close(descriptor)
+    return Path(name)
 
 
 def sync_folder(path: Path) -> None:

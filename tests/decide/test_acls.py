@@ -453,3 +453,52 @@ def test_a_sync_is_due_after_its_interval_or_when_the_settings_changed(now_ms: i
     assert due_in_ms(view, LANE, interval_s=600, settings=settings, now_ms=now_ms) == due
     assert due_in_ms(view, "drill", interval_s=600, settings=settings, now_ms=now_ms) == 0
     assert due_in_ms(UNREAD, LANE, interval_s=600, settings=settings, now_ms=now_ms) == 0
+
+
+def named_as_ours(rules: AclRules, made: str, source: str, **facts: object) -> AclDiff:
+    """The decision where the ledger names an ACL of the target as Ferry's, made from one that is gone."""
+    own = {acl(made): OwnAcl(source=acl(source), source_cluster_id="cluster-a")}
+    # Another one is asked for, so that not all is gone at once.
+    kept = frozenset({acl("allow User:x Read on topic orders")})
+    target = frozenset({acl(made)})
+    return decide_acls(rules, replace(FACTS, source=kept, target=target, own=own, **facts))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("rules", "made", "source", "others"),
+    [
+        (READ, "deny User:contractor Read on topic payroll", "deny User:contractor Read on topic payroll", ()),
+        (READ, "deny User:contractor Read on topic payroll", "deny User:contractor Read on topic orders", ()),
+        (FULL, "deny User:contractor Read on topic payroll", "deny User:contractor Read on topic payroll", ()),
+        (FULL, "deny User:contractor Read on topic pay*", "deny User:contractor Read on topic pay*", ()),
+        (IDENTITY, "deny User:x Read on topic payroll", "deny User:x Read on topic payroll", ()),
+        (
+            replace(IDENTITY, takes_topic=lambda _: True),
+            "deny User:x Read on topic payroll",
+            "deny User:x Read on topic payroll",
+            ("payroll",),
+        ),
+        (READ, "deny User:x Read on group app-1", "deny User:x Read on group app-1", ()),
+        (FULL, "deny User:x Read on group other", "deny User:x Read on group other", ()),
+        (READ, "deny User:x Alter on cluster kafka-cluster", "deny User:x Alter on cluster kafka-cluster", ()),
+    ],
+)
+def test_a_forged_ledger_record_deletes_no_acl_of_what_is_no_copy(
+    rules: AclRules, made: str, source: str, others: tuple[str, ...]
+) -> None:
+    diff = named_as_ours(rules, made, source, others=frozenset(others))
+    assert (diff.deleted, diff.foreign) == ((), (acl(made),))
+    assert any(str(acl(made)) in sentence for sentence in remarks(rules, diff))
+
+
+@pytest.mark.parametrize(
+    ("rules", "made", "source"),
+    [
+        (READ, "deny User:x Read on topic a.orders", "deny User:x Read on topic orders"),
+        (FULL, "deny User:x Read on topic a.orders*", "deny User:x Read on topic orders*"),
+        (IDENTITY, "deny User:x Read on topic orders", "deny User:x Read on topic orders"),
+        (FULL, "deny User:x Read on group app-1", "deny User:x Read on group app-1"),
+    ],
+)
+def test_what_a_sync_made_of_a_copy_is_deleted_with_its_source(rules: AclRules, made: str, source: str) -> None:
+    assert [change.binding for change in named_as_ours(rules, made, source).deleted] == [acl(made)]

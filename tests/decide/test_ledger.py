@@ -64,7 +64,7 @@ def test_a_run_record_keeps_counting_after_its_tombstone_because_its_slots_may_s
 
 
 def test_a_run_record_of_a_newer_format_is_refused() -> None:
-    with pytest.raises(BadInput, match=r"run record at ledger offset 0 .* upgrade Ferry"):
+    with pytest.raises(BadInput, match=r"ledger record at offset 0 .* upgrade Ferry"):
         view_of(Record(key=run_record(run_of("r1")).key, value=encode({"v": 3})))
 
 

@@ -54,11 +54,11 @@ def test_the_file_is_synced_before_its_name_and_its_name_before_the_step_ends(
         sync(descriptor)
         what = Path(f"/proc/self/fd/{descriptor}").readlink()
         lines = what.read_bytes().count(b"\n") if what.is_file() else None
-        synced.append((what.name, lines, path.exists()))
+        synced.append((what.suffix, lines, path.exists()))
 
     monkeypatch.setattr(os, "fsync", seen)
     rows, _ = exported(path)
-    assert synced == [(".stranded.jsonl.part", WRITTEN, False), (tmp_path.name, None, True)]
+    assert synced == [(".part", WRITTEN, False), (tmp_path.suffix, None, True)]
     assert (rows[0]["records"], path.read_bytes().count(b"\n")) == (WRITTEN, WRITTEN)
 
 
@@ -112,3 +112,35 @@ def test_what_cannot_be_opened_is_in_the_file_as_bytes_and_blocks_nothing(
     assert [(line["offset"], line["end"], bool(line["why"])) for line in found] == [(2, 3, True), (3, 4, True)]
     (row,) = rows
     assert (row["start"], row["end"], row["records"], row["unopened"]) == (1, 4, 2, 2)
+
+
+def test_a_file_that_is_there_is_replaced_by_nothing_but_its_own_content(tmp_path: Path) -> None:
+    """The path is read from the ledger, where others may have written that this step has begun."""
+    path, victim = tmp_path / "stranded.jsonl", tmp_path / "authorized_keys"
+    exported(path)
+    first = path.read_bytes()
+    exported(path)  # an attempt that was killed before the ledger had its step
+    assert path.read_bytes() == first
+    victim.write_text("ssh-ed25519 mine")
+    with pytest.raises(BadInput):
+        exported(victim)
+    link = tmp_path / "link"
+    link.symlink_to(victim)
+    with pytest.raises(BadInput):
+        exported(link)
+    assert victim.read_text() == "ssh-ed25519 mine"
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["authorized_keys", "link", "stranded.jsonl"]
+
+
+def test_drafts_have_names_that_cannot_be_known_and_follow_no_link(tmp_path: Path) -> None:
+    """A link that waits at a name that could be guessed leads nowhere, and what is written is the owner's alone."""
+    path, victim = tmp_path / "stranded.jsonl", tmp_path / "victim"
+    victim.write_text("mine")
+    for what in ("part", "probe"):
+        (tmp_path / f".stranded.jsonl.{what}").symlink_to(victim)
+    before = os.umask(0)
+    try:
+        exported(path)
+    finally:
+        os.umask(before)
+    assert (victim.read_text(), path.stat().st_mode & 0o777) == ("mine", 0o600)

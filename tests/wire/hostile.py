@@ -41,7 +41,7 @@ def raw_batch(
     """A batch of format v2 around a payload that is compressed by now."""
     head = HEADER.pack(
         base, HEADER_BYTES + len(payload) - BEFORE_LENGTH, 0, MAGIC, 0, codec | attributes,
-        count - 1 if last_delta is None else last_delta, TIME_MS, TIME_MS, producer_id, -1, -1, count,
+        max(count - 1, 0) if last_delta is None else last_delta, TIME_MS, TIME_MS, producer_id, -1, -1, count,
     )  # fmt: skip
     checksum = crc32c(head[21:] + payload)
     return head[:17] + checksum.to_bytes(4, "big") + head[21:] + payload

@@ -36,7 +36,7 @@ def print_json_list(body: Mapping[str, object], key: str, items: Iterable[object
 def print_error(kind: str, message: str, *, as_json: bool) -> None:
     """One sentence on standard error; with JSON also an object for the program that reads the answer."""
     sentence = " ".join(message.split())
-    print(f"ferry: {sentence}", file=sys.stderr)
+    print(f"ferry: {_printable(sentence)}", file=sys.stderr)
     if as_json:
         word = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", kind).lower()
         print_json({"error": {"kind": word, "message": sentence}})
@@ -44,7 +44,7 @@ def print_error(kind: str, message: str, *, as_json: bool) -> None:
 
 def print_warning(message: str) -> None:
     """A finding that stops nothing."""
-    print(f"ferry: warning: {message}", file=sys.stderr)
+    print(f"ferry: warning: {_printable(message)}", file=sys.stderr)
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, right: Iterable[str] = ()) -> None:

@@ -134,7 +134,7 @@ def acl_diff_json(flow: FlowConfig, diff: AclDiff, due_ms: int | None) -> Json:
         "due_seconds": None if due_ms is None else due_ms / 1000,
         "changes": [acl_change_json(change) for change in diff.changes],
         "in_step": diff.in_step,
-        "kept": [acl_json(binding) for binding in (*diff.kept, *diff.bereft)],
+        "kept": [acl_json(binding) for binding in (*diff.kept, *diff.foreign, *diff.bereft)],
         "left_out": [{**acl_json(out.binding), "why": out.why} for out in diff.left_out],
         "unmapped_principals": list(diff.unmapped),
         "other_topics": list(diff.others),

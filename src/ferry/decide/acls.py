@@ -80,6 +80,8 @@ class AclDiff:
     settings changed, and only who changed them knows what that means. `bereft` are all that Ferry made, where all that
     they came from are gone at once: an accident more often than not. `forgotten` are on neither side any more.
     `moved` are to be remembered as made from another ACL, for the first one is gone.
+    `foreign` are those that the ledger names as Ferry's, and that no sync of this flow could have made of the ACL that
+    they are said to come from: another principal wrote to the ledger, or the settings changed; they are left alone.
     `unmapped` are principals that no rule is about. `in_step` counts the ACLs that are there already.
     `wide` are those to be created that hold for `others` as well: topics of the target that the flow did not bring.
     """
@@ -92,6 +94,7 @@ class AclDiff:
     unmapped: tuple[str, ...]
     in_step: int
     bereft: tuple[AclBinding, ...] = ()
+    foreign: tuple[AclBinding, ...] = ()
     wide: tuple[AclBinding, ...] = ()
     others: tuple[str, ...] = ()
 
@@ -116,9 +119,9 @@ class _Wanted:
 def decide_acls(rules: AclRules, facts: AclFacts) -> AclDiff:
     """What to create and to delete on the target. Pure: equal arguments give an equal answer.
 
-    An ACL is deleted only when the ledger says that Ferry made it, the one that it was made from is gone from the same
-    source cluster, and no other asks for it; and never when nothing is left of several that Ferry took over. What Ferry
-    made and somebody deleted is made again, as MirrorMaker 2 does.
+    An ACL is deleted only when the ledger says that Ferry made it, this flow makes ACLs on its resource of the one that
+    it was made from, that one is gone from the same source cluster, and no other asks for it; and never when nothing is
+    left of several that Ferry took over. What Ferry made and somebody deleted is made again, as MirrorMaker 2 does.
     """
     wanted = _wanted(rules, facts)
     # What forbids is created first and deleted last, so that nothing is open in between.
@@ -129,6 +132,7 @@ def decide_acls(rules: AclRules, facts: AclFacts) -> AclDiff:
     ]
     deletions: list[AclChange] = []
     kept: list[AclBinding] = []
+    foreign: list[AclBinding] = []
     forgotten: list[AclBinding] = []
     moved: list[AclChange] = []
     for binding, own in sorted(facts.own.items(), key=itemgetter(0)):
@@ -140,6 +144,8 @@ def decide_acls(rules: AclRules, facts: AclFacts) -> AclDiff:
             forgotten.append(binding)
         elif own.source in facts.source or own.source_cluster_id != facts.source_cluster_id:
             kept.append(binding)
+        elif not _is_made_of(rules, facts, binding, own.source):
+            foreign.append(binding)
         else:
             deletions.append(AclChange(kind="delete", binding=binding, source=own.source))
     bereft: tuple[AclBinding, ...] = ()
@@ -152,6 +158,7 @@ def decide_acls(rules: AclRules, facts: AclFacts) -> AclDiff:
         changes=(*creations, *sorted(deletions, key=lambda change: (not change.binding.allows, change.binding))),
         left_out=tuple(wanted.left_out),
         kept=tuple(kept),
+        foreign=tuple(foreign),
         bereft=bereft,
         forgotten=tuple(forgotten),
         moved=tuple(moved),
@@ -289,6 +296,27 @@ def _renamed(rules: AclRules, topics: Sequence[str], binding: AclBinding) -> Ite
                 yield replace(binding, resource_name=copy, pattern_type="literal")
 
 
+def _is_made_of(rules: AclRules, facts: AclFacts, binding: AclBinding, source: AclBinding) -> bool:
+    """Whether a sync of this flow makes ACLs on the resource of `binding` of those on the resource of `source`.
+
+    The ledger alone is not enough to delete an ACL: any principal that may write to it can name any ACL there.
+    """
+    kind, name, read = binding.resource_type, _begun(source), rules.sync.policy is AclPolicy.READ
+    if kind != source.resource_type or kind not in TYPES or (read and kind != "topic"):
+        return False
+    if kind != "topic":
+        same = (source.resource_name, source.pattern_type) == (binding.resource_name, binding.pattern_type)
+        return same and (kind != "group" or rules.takes_group(name))
+    if not _is_wide(source):
+        copies = copies_of(rules.policy, rules.flow.source, name) if illegal_name(name) is None else ()
+        brought = rules.takes_topic(name) and binding.resource_name not in facts.others
+        return not _is_wide(binding) and brought and binding.resource_name in copies
+    if read or not isinstance(innermost(rules.policy), DefaultReplicationPolicy | IdentityReplicationPolicy):
+        return False
+    made = {(one.resource_name, one.pattern_type) for one in _renamed(rules, sorted(facts.topics), source)}
+    return (binding.resource_name, binding.pattern_type) in made
+
+
 def _is_wide(binding: AclBinding) -> bool:
     return binding.prefixed or binding.resource_name == WILDCARD
 
@@ -334,6 +362,12 @@ def remarks(rules: AclRules, diff: AclDiff) -> list[str]:
         found.append(
             f"ACLs on cluster {target} that Ferry made and the settings ask for no more stay, for only what the source "
             f"lost is deleted: {counted(diff.kept)}; delete by hand what is too much (ferry acls diff has all)"
+        )
+    if diff.foreign:
+        found.append(
+            f"the ledger names ACLs on cluster {target} as Ferry's that this flow does not make, so they stay: "
+            f"{counted(diff.foreign)}; look at who may write to the ledger (ferry readiness names them), or delete by "
+            "hand what a flow with other settings made"
         )
     if diff.bereft:
         found.append(

@@ -16,11 +16,11 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.lane import in_lane
 from ferry.decide.groups.dealt_to import Dealing
 from ferry.decide.lanes.listing import Lane, lane_names
-from ferry.decide.ledger.codec import decode_value
 from ferry.decide.ledger.history import Forgotten, Holder, PastRun, holders, named_run, past_run
 from ferry.decide.ledger.ledger import UNREAD, LedgerView, gaps
 from ferry.decide.ledger.map_block import Chain, MapRow
 from ferry.decide.ledger.map_rows import chains_of, newer_rows
+from ferry.decide.ledger.reading import read_as
 from ferry.decide.ledger.receipt_codec import parse_receipt
 from ferry.decide.ledger.rolled import Links
 from ferry.decide.plan.lag import PartitionLag
@@ -166,11 +166,8 @@ class FlowWatch:
             rows = [row for of, at, _ in chosen for row in reversed(newer[of] if at is None else read[of, at])]
             ats = [row.at for row in rows[skip - before : skip - before + most]]
             records = await connections.ledger.read_at(ats) if ats else {}
-            found = [
-                parse_receipt(decode_value(value, f"ledger record at offset {at}"))
-                for at in ats
-                if at in records and (value := records[at].value) is not None
-            ]
+            there = [records[at] for at in ats if at in records]
+            found = [read_as(one, parse_receipt) for one in there if one.value is not None]
             return found, sum(count for *_, count in pieces)
 
         return connections.run(work)

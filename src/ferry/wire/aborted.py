@@ -31,7 +31,10 @@ class AbortedTransactions:
                 heapq.heappush(self._ahead, entry)
 
     def hides(self, batch: Batch) -> bool:
-        """Whether this next data batch belongs to an aborted transaction; call once per batch, in order."""
+        """Whether this next data batch belongs to an aborted transaction; call once per batch, in order.
+
+        Raises Corrupt for a marker that is none.
+        """
         while self._ahead and self._ahead[0][0] < batch.next_offset:
             self._open.add(heapq.heappop(self._ahead)[1])
         if batch.is_control:

@@ -183,7 +183,19 @@ def extended_digest(digest: int, batch: Batch) -> int:
 
 
 def marker_type(batch: Batch) -> int:
-    """COMMIT_MARKER or ABORT_MARKER of a control batch (`ControlRecordType`); other values are not transaction ends."""
+    """COMMIT_MARKER or ABORT_MARKER of a control batch (`ControlRecordType`); other values are not transaction ends.
+
+    Raises Corrupt when its bytes are no marker.
+    """
+    try:
+        return _marker_type(batch)
+    except (IndexError, struct.error) as error:
+        raise Corrupt(
+            f"the marker at offset {batch.base_offset} of producer {batch.producer_id} ends too early"
+        ) from error
+
+
+def _marker_type(batch: Batch) -> int:
     view, at = batch.data, HEADER_BYTES
     at = _after_varint(view, at) + 1  # record length, then attributes
     at = _after_varint(view, at)  # timestamp delta

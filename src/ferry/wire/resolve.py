@@ -25,7 +25,7 @@ class Resolver:
         self._fates: dict[int, Fate] = {}
 
     def feed(self, batch: Batch) -> None:
-        """Take in the next batch. Raises as `open_batch`."""
+        """Take in the next batch. Raises as `open_batch`, and Corrupt for a marker that is none."""
         if batch.is_control:
             fate = Fate.COMMITTED if marker_type(batch) == COMMIT_MARKER else Fate.ABORTED
             for index in self._open.pop(batch.producer_id, ()):

@@ -1,11 +1,14 @@
 """Numbers as format v2 has them: seven bits to a byte, the lowest first; signed ones are zigzag-coded.
 
-Source: Kafka's `ByteUtils`. Reading one that the data cut off raises IndexError.
+Source: Kafka's `ByteUtils`. One takes ten bytes at most, as Java reads a long; a longer one raises Malformed. Reading
+one that the data cut off raises IndexError.
 """
 
 from __future__ import annotations
 
-from ferry.wire.codecs import Buffer
+from ferry.wire.codecs import Buffer, Malformed
+
+_MOST_BITS = 70
 
 
 def varint(number: int) -> bytes:
@@ -35,6 +38,8 @@ def read_unsigned(data: Buffer, at: int) -> tuple[int, int]:
         if byte < 0x80:
             return number, at
         shift += 7
+        if shift >= _MOST_BITS:
+            raise Malformed("it has a number of more than ten bytes")
 
 
 def read_signed(data: Buffer, at: int) -> tuple[int, int]:
@@ -48,4 +53,6 @@ def read_signed(data: Buffer, at: int) -> tuple[int, int]:
         at += 1
         number |= (byte & 0x7F) << shift
         shift += 7
+        if shift > _MOST_BITS:
+            raise Malformed("it has a number of more than ten bytes")
     return (number >> 1) ^ -(number & 1), at

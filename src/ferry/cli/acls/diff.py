@@ -62,6 +62,8 @@ def show_diff(flow: FlowConfig, diff: AclDiff, due_ms: int | None) -> None:
         print(f"{sign} {change.binding}  (source: {change.source})")
     for binding in diff.kept:
         print(f"kept: {binding} (the settings ask for it no more)")
+    for binding in diff.foreign:
+        print(f"kept: {binding} (the ledger names it as Ferry's, but this flow makes no such ACL)")
     for binding in diff.bereft:
         print(f"kept: {binding} (the source lost all ACLs that Ferry took over, at once)")
     for out in diff.left_out:

@@ -19,7 +19,8 @@ from ferry.decide.delivery.codec import (
     parse_settled,
     parse_value,
 )
-from ferry.decide.ledger.codec import decode_key
+from ferry.decide.ledger.codec import key_parts
+from ferry.decide.ledger.reading import reading
 from ferry.model import Fate, LedgerRecord, TopicPartition
 from ferry.model.delivery import DeliveryReceipt, Due, KnownBatches, Settled, Written, WrittenPart
 
@@ -99,13 +100,14 @@ def standing(
             continue
         if record.fate is Fate.OPEN and record.offset not in own:
             found.first_open = record.offset if found.first_open is None else found.first_open
-            key = decode_key(record.key)
+            key = key_parts(record.key)
             if key[:2] == [RECEIPT, batch]:
                 found.undecided.add(TopicPartition(key[2], key[3]))
             continue
-        key = decode_key(record.key)
+        key = key_parts(record.key)
         if key:
-            _take(found, record, key, batch, where)
+            with reading(f"{where}, ledger record at offset {record.offset},"):
+                _take(found, record, key, batch, where)
     return found
 
 
@@ -178,7 +180,7 @@ def intruder(
     for record in records:
         if record.fate is Fate.ABORTED or record.offset in own or record.value is None:
             continue
-        key = decode_key(record.key)
+        key = key_parts(record.key)
         if not key:
             continue
         if key[0] == ATTEMPT and record.offset > generation:

@@ -17,7 +17,8 @@ from dataclasses import dataclass, replace
 
 from ferry.decide.groups.held import Held, HeldGroup, Wrote
 from ferry.decide.ledger.codec import LEDGER_VERSION, Json, encode
-from ferry.decide.ledger.ledger import LedgerView, body_of
+from ferry.decide.ledger.ledger import LedgerView
+from ferry.decide.ledger.reading import checked, read_as, text, whole
 from ferry.model import CommittedOffset, Record, TopicPartition
 
 
@@ -69,7 +70,7 @@ def parse_group(body: Json) -> HeldGroup:
 def held_groups(view: LedgerView, lane: str, takes: Callable[[str], bool]) -> dict[str, HeldGroup]:
     """What the ledger says of the groups that `takes` is true of."""
     return {
-        key[2]: replace(parse_group(body_of(record)), at=record.offset)
+        key[2]: replace(read_as(record, parse_group), at=record.offset)
         for key, record in view.of_kind("group")
         if key[1] == lane and takes(key[2])
     }
@@ -110,9 +111,12 @@ def snapshots(view: LedgerView, lane: str) -> dict[str, Snapshot]:
     found = {}
     for key, record in view.of_kind("snapshot"):
         if key[1] == lane:
-            body = body_of(record)
-            found[key[2]] = Snapshot(name=key[2], at_ms=body["at_ms"], who=body["who"], groups=body["groups"])
+            found[key[2]] = replace(read_as(record, _parse_snapshot), name=key[2])
     return dict(sorted(found.items(), key=lambda entry: entry[1].at_ms))
+
+
+def _parse_snapshot(body: Json) -> Snapshot:
+    return Snapshot(name="", at_ms=body["at_ms"], who=body["who"], groups=body["groups"])
 
 
 def saved_record(lane: str, snapshot: str, group: str, offsets: Mapping[TopicPartition, Saved]) -> Record:
@@ -142,7 +146,7 @@ def saved_groups(view: LedgerView, lane: str, snapshot: str) -> dict[str, dict[T
     if saved_places(view, lane, snapshot):
         raise LookupError(f"what snapshot {snapshot!r} of lane {lane} holds was not read from the ledger")
     return {
-        key[3]: _parse_saved(body_of(record))
+        key[3]: read_as(record, _parse_saved)
         for key, record in view.of_kind("offsets")
         if key[1] == lane and key[2] == snapshot
     }
@@ -156,7 +160,8 @@ def _parse_saved(body: Json) -> dict[TopicPartition, Saved]:
             committed = (
                 None if before is None else CommittedOffset(offset=before, metadata=metadata, leader_epoch=epoch)
             )
-            found[TopicPartition(topic["target_topic"], partition)] = Saved(committed, wrote)
+            place = TopicPartition(text(topic["target_topic"]), whole(partition))
+            found[place] = checked(Saved(committed, wrote))
     return found
 
 

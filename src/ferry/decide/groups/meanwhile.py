@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from ferry.decide.groups.checkpoints import TargetGroups, Write
 from ferry.decide.ledger.codec import decode_key
-from ferry.decide.ledger.ledger import body_of, fold, pauses
+from ferry.decide.ledger.ledger import fold, pauses
+from ferry.decide.ledger.reading import read_as, text
 from ferry.model import CommittedOffset, LedgerRecord, Left, Why
 
 
@@ -37,9 +38,11 @@ def meanwhile(
         why = f"run {newer.record.run} began while they were looked at"
     taken = {}
     for record in others:
-        if record.key.startswith(b'["group",') and (key := decode_key(record.key))[1] == lane:
+        if record.key.startswith(b'["group",') and (key := decode_key(record.key))[1:2] == [lane]:
             # Without a value: `ferry groups rollback` put back all that Ferry wrote of the group.
-            taken[key[2]] = "a rollback" if record.value is None else f"run {body_of(record)['run']}"
+            taken[key[2]] = (
+                "a rollback" if record.value is None else f"run {read_as(record, lambda body: text(body['run']))}"
+            )
     return Meanwhile(why=why, taken=taken)
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from ferry.decide.ledger.codec import LEDGER_VERSION, decode_value, encode
+from ferry.decide.ledger.codec import LEDGER_VERSION, encode
 from ferry.decide.ledger.ledger import LedgerView
+from ferry.decide.ledger.reading import read_as
 from ferry.model import Record, WindowRecord
 
 
@@ -30,7 +32,7 @@ def window_record(found: WindowRecord) -> Record:
 def recorded_windows(view: LedgerView, lane: str) -> list[WindowRecord]:
     """The windows of a lane, in the order in which they were first planned or last extended."""
     return [
-        parse_window(key, decode_value(record.value, f"window at ledger offset {record.offset}"))
+        read_as(record, partial(parse_window, key))
         for key, record in view.of_kind("window")
         if key[1] == lane and record.value is not None
     ]
@@ -79,11 +81,10 @@ def dropped_record(found: Dropped) -> Record:
 def dropped_lanes(view: LedgerView) -> Iterable[Dropped]:
     """The lanes that were dropped; one that was begun again since is among them."""
     for key, record in view.of_kind("dropped"):
-        body = decode_value(record.value or b"", f"record of a dropped lane at ledger offset {record.offset}")
-        yield Dropped(
-            lane=key[1],
-            who=body["who"],
-            at_ms=body["at_ms"],
-            topics=tuple(body["topics"]),
-            records=body["records"],
-        )
+        yield read_as(record, partial(_parse_dropped, key[1]))
+
+
+def _parse_dropped(lane: str, body: dict[str, Any]) -> Dropped:
+    return Dropped(
+        lane=lane, who=body["who"], at_ms=body["at_ms"], topics=tuple(body["topics"]), records=body["records"]
+    )

@@ -8,8 +8,9 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
-from ferry.decide.ledger.codec import LEDGER_VERSION, Json, decode_value, encode
+from ferry.decide.ledger.codec import LEDGER_VERSION, Json, encode
 from ferry.decide.ledger.ledger import LedgerView
+from ferry.decide.ledger.reading import read_as
 from ferry.decide.ledger.receipt_codec import receipt_json
 from ferry.errors import BadInput
 from ferry.model import Adoption, Flow, Predecessor, Receipt, Record, TopicPartition, parse_topic_id
@@ -174,6 +175,6 @@ def adoptions(
             continue
         if record.value is None:
             continue
-        found = parse_adoption(decode_value(record.value, f"ledger record at offset {record.offset}"))
+        found = read_as(record, parse_adoption)
         if source is None or found.source == source:
             yield found

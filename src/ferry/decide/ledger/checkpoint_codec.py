@@ -8,7 +8,8 @@
 from __future__ import annotations
 
 from ferry.decide.ledger.codec import LEDGER_VERSION, Json, encode
-from ferry.decide.ledger.ledger import LedgerView, body_of
+from ferry.decide.ledger.ledger import LedgerView
+from ferry.decide.ledger.reading import read_as
 from ferry.decide.ledger.receipt_codec import ages_row, parse_ages
 from ferry.model import GroupOutcome, Left, Record, TopicPartition, Why
 
@@ -33,14 +34,14 @@ def group_outcome(view: LedgerView, lane: str, run: str) -> GroupOutcome | None:
     """What a run's record says; None when its groups were not looked at (yet)."""
     for key, record in view.of_kind("checkpoint"):
         if key[1:] == [lane, run]:
-            return _parse_outcome(body_of(record))
+            return read_as(record, _parse_outcome)
     return None
 
 
 def newest_outcome(view: LedgerView, lane: str) -> GroupOutcome | None:
     """What the newest record of a lane says; None when the ledger has none."""
     found = [record for key, record in view.of_kind("checkpoint") if key[1] == lane]
-    return _parse_outcome(body_of(max(found, key=lambda one: one.offset))) if found else None
+    return read_as(max(found, key=lambda one: one.offset), _parse_outcome) if found else None
 
 
 def _parse_outcome(body: Json) -> GroupOutcome:

@@ -47,6 +47,7 @@ Here are what all of them share, and the small ones; runs, receipts, plans and o
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
@@ -59,6 +60,36 @@ UNIT_VERSION = 2
 """Of what the record path writes (unit_codec). A Ferry that reads 1 alone would copy such topics a second time."""
 SEAL = "seal"
 Json = dict[str, Any]
+REMEDY = (
+    "look at what it says with `ferry ledger export`, take WRITE on the ledger away from others (`ferry readiness` "
+    "names them), then delete the ledger topic and write it again from an export that lacks it (`ferry ledger rebuild`)"
+)
+"""What to do about a record that Ferry did not write."""
+
+_KEYS: dict[str, tuple[Any, ...]] = {
+    "run": (str, str), "fenced": (str,), "plan": (str, str, int, (int, str)), "attempt": (str, str),
+    "receipt": (str, str, int, int, int), "last": (str, str, int), "unit": (str, str, str, int, int),
+    "era": (str, str), "outcome": (str, str), "began": (str,), "start": (str, str), "claim": (str, str),
+    "share": (str,), "accounted": (str, str), "deleted": (str, str), "seen": (str, str),
+    "gap": (str, str, int, int, int, str), "adopted": (str, str, int, int), "acl": (str,) * 8, "acls": (str,),
+    "mirror": (str,), "group": (str, str), "offsets": (str, str, str), "snapshot": (str, str),
+    "checkpoint": (str, str), "map": (str, str, int, int, int), "pruned": (str, str, int, int),
+    "summary": (int, (int, str)), "verified": (str, str), "window": (str, str, str), "dropped": (str,),
+    "rebuilt": (int,), "pause": (str,), "switch": (str, str, int),
+}  # fmt: skip
+"""What the parts of a key are, behind its kind."""
+_REQUIRED = {"receipt": 4, "gap": 4, "pruned": 3, "switch": 1}
+"""Of how many of them, where not all are there always."""
+_TEXT, _WHOLE = rb'"[ !#-\[\]-~]*"', rb"(?:0|[1-9]\d{0,17})"
+_USUAL = re.compile(
+    rb"\[(?:%b)\]"
+    % b"|".join(
+        b",".join([b'"%b"' % kind, *[_TEXT] * texts, *[_WHOLE] * numbers])
+        for kind, texts, numbers in ((b"receipt", 2, 2), (b"last", 2, 1), (b"unit", 3, 2), (b"map", 2, 3))
+    )
+)
+"""Keys as there are most of, of plain texts and numbers."""
+_LEAST, _MOST = -(2**63), 2**63 - 1
 
 
 def encode(value: object) -> bytes:
@@ -67,22 +98,57 @@ def encode(value: object) -> bytes:
 
 
 def decode_key(key: bytes) -> list[Any]:
-    """A ledger key as its parts; none when it is not one of Ferry's: a record of whoever else means nothing here."""
+    """A ledger key as its parts; none when it is not one of Ferry's: what others write means nothing here."""
+    parts = key_parts(key)
+    return parts if _is_key(parts, key) else []
+
+
+def is_key(key: bytes) -> bool:
+    """Whether a key is one of Ferry's; without reading those that there are most of."""
+    return _USUAL.fullmatch(key) is not None or bool(decode_key(key))
+
+
+def key_parts(key: bytes) -> list[Any]:
+    """The parts of a key of whatever ledger; none when it is no JSON array."""
     try:
         parts = json.loads(key)
-    except ValueError:
+    except (ValueError, RecursionError):
         return []
     return parts if isinstance(parts, list) else []
+
+
+def _is_key(parts: list[Any], key: bytes) -> bool:
+    """Whether the parts of a key are of the kinds that Ferry writes."""
+    kinds = _KEYS.get(parts[0]) if parts and isinstance(parts[0], str) else None
+    if kinds is None:
+        return True  # of a newer Ferry, or of another ledger
+    if len(parts) <= _REQUIRED.get(parts[0], len(kinds)):
+        return False
+    for part, kind in zip(parts[1:], kinds, strict=False):
+        if not isinstance(part, kind) or (isinstance(part, int) and not _LEAST <= part <= _MOST):
+            return False
+    return b"\\ud" not in key or is_unicode(parts)
+
+
+def is_unicode(value: object) -> bool:
+    """Whether the texts in a JSON value can be written as UTF-8: JSON can name half a surrogate pair."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def decode_value(value: bytes, where: str) -> Json:
     """A ledger value; BadInput when a newer Ferry wrote it, or somebody else."""
     try:
         body = json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         body = None
     if not isinstance(body, dict) or not isinstance(body.get("v", 0), int):
-        raise BadInput(f"{where} is not a JSON object of Ferry's: somebody else wrote to the ledger; look at its ACLs")
+        raise BadInput(f"{where} is not a JSON object of Ferry's: {REMEDY}")
+    if b"\\ud" in value and not is_unicode(body):
+        raise BadInput(f"{where} has a text that is no Unicode: {REMEDY}")
     if body.get("v", 0) > UNIT_VERSION:
         raise BadInput(
             f"{where} was written in ledger format {body['v']}, this Ferry reads up to {UNIT_VERSION}: "

@@ -70,7 +70,7 @@ def _part(name: str, data: bytes | None) -> dict[str, Any]:
         return {name: None}
     try:
         body = json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         body = None
     if body is not None and encode(body) == data:
         return {name: body}
@@ -116,7 +116,7 @@ def parse_head(line: bytes, where: str) -> ExportHead:
 def _body(line: bytes) -> dict[str, Any]:
     try:
         body = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         body = None
     return body if isinstance(body, dict) else {}
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ferry.decide.ledger.codec import decode_key, decode_value, parse_gap, parse_pause
+from ferry.decide.ledger.codec import Json, decode_key, decode_value, is_key, parse_gap, parse_pause
+from ferry.decide.ledger.reading import read_as, text, whole
 from ferry.decide.ledger.receipt_codec import parse_receipt
 from ferry.decide.ledger.rolled import NOTHING_ROLLED, Rolled
 from ferry.decide.ledger.run_codec import parse_run
@@ -42,13 +42,16 @@ class LedgerView:
     def of_kind(self, kind: str) -> Iterable[tuple[list[Any], LedgerRecord]]:
         """The last record of every key of a kind, with the key's parts."""
         for key in self.keys(kind):
-            yield json.loads(key), self.by_key[key]
+            record = self.by_key[key]
+            parts = decode_key(record.key)
+            if parts:  # else it is none of Ferry's
+                yield parts, record
 
     def last(self, key: str) -> Receipt:
         """The receipt that a record of kind `last` holds; parsed once, also for the views that go on from this one."""
         record, known = self.by_key[key], self.parsed.get(key)
         if known is None or known[0] is not record:
-            known = self.parsed[key] = record, parse_receipt(body_of(record))
+            known = self.parsed[key] = record, read_as(record, parse_receipt)
         return known[1]
 
     def keys(self, kind: str) -> Sequence[str]:
@@ -91,6 +94,8 @@ def fold_on(view: LedgerView, records: Iterable[LedgerRecord], end: int) -> Ledg
             undecided.append(record)
             continue
         key = record.key.decode(errors="replace")  # a key that is not text is nobody's
+        if not _is_ours(key, record.key):
+            continue
         by_key.pop(key, None)  # the order of the mapping stays the order of the last records
         if key in view.rolled.left:
             seen.append(key)
@@ -103,8 +108,7 @@ def fold_on(view: LedgerView, records: Iterable[LedgerRecord], end: int) -> Ledg
         if key.startswith('["dropped",'):
             dropped[decode_key(record.key)[1]] = record.offset
         if key.startswith('["run",'):
-            body = decode_value(record.value, f"run record at ledger offset {record.offset}")
-            runs.append(OpenedRun(record=parse_run(body), generation=record.offset))
+            runs.append(OpenedRun(record=read_as(record, parse_run), generation=record.offset))
     if dropped:  # by a run that had fenced all slots of the lane
         runs = [one for one in runs if one.generation > dropped.get(one.record.lane, -1)]
     rolled = view.rolled.without(seen, deleted, dropped) if seen or deleted or dropped else view.rolled
@@ -112,9 +116,14 @@ def fold_on(view: LedgerView, records: Iterable[LedgerRecord], end: int) -> Ledg
     return LedgerView(end=end, by_key=by_key, runs=tuple(runs), open=tuple(undecided), rolled=rolled, parsed=parsed)
 
 
+def _is_ours(key: str, raw: bytes) -> bool:
+    """Whether a key of a kind of Ferry's has its parts; what is none of Ferry's is kept, and means nothing."""
+    return not key.startswith('["') or is_key(raw)
+
+
 def gaps(view: LedgerView, lane: str) -> list[Gap]:
     """What the lane passed over, or went back from, on purpose, in ledger order."""
-    return [parse_gap(body_of(record)) for key, record in view.of_kind("gap") if key[1] == lane]
+    return [read_as(record, parse_gap) for key, record in view.of_kind("gap") if key[1] == lane]
 
 
 def skips(view: LedgerView, lane: str) -> dict[TopicPartition, tuple[Gap, ...]]:
@@ -139,14 +148,21 @@ def accounted(view: LedgerView, lane: str, ids: Mapping[str, str] | None = None)
     return {
         TopicPartition(topic=key[2], partition=number): offset
         for key, record in view.of_kind("accounted")
-        if key[1] == lane and (body := body_of(record)).get("topic_id", "") in ("", (ids or {}).get(key[2], ""))
-        for number, offset in body["offsets"]
+        if key[1] == lane
+        for topic_id, offsets in [read_as(record, _parse_accounted)]
+        if topic_id in ("", (ids or {}).get(key[2], ""))
+        for number, offset in offsets
     }
+
+
+def _parse_accounted(body: Json) -> tuple[str, list[tuple[int, int]]]:
+    rows = [(whole(partition), whole(offset)) for partition, offset in body["offsets"]]
+    return text(body.get("topic_id", "")), rows
 
 
 def pauses(view: LedgerView, now_ms: int) -> dict[str, Pause]:
     """Pauses in force at `now_ms` by source topic; the key "" pauses the flow."""
-    found = {key[1]: parse_pause(body_of(record)) for key, record in view.of_kind("pause")}
+    found = {key[1]: read_as(record, parse_pause) for key, record in view.of_kind("pause")}
     return {topic: pause for topic, pause in found.items() if pause.holds_at(now_ms)}
 
 
@@ -181,7 +197,7 @@ def intruder(
         if key[:2] == ["receipt", lane]:
             place = TopicPartition(topic=key[2], partition=key[3])
             start = starts.get(place)
-            if start is not None and parse_receipt(body_of(record)).end > start:
+            if start is not None and read_as(record, parse_receipt).end > start:
                 return f"another receipt of {place} lies at ledger offset {record.offset}"
     return None
 

@@ -19,6 +19,8 @@ from ferry.model import Receipt, Segment, TopicPartition
 BLOCK_ROWS = 256
 """Receipts of a full block: what a lookup unpacks, in less than a millisecond."""
 
+MOST_BYTES = 32 << 20
+"""Of a block or a directory, inflated."""
 _ROW_COLUMNS = 6
 _SEGMENT_COLUMNS = 3
 
@@ -121,7 +123,7 @@ def columns_of(data: bytes, count: int, where: str) -> list[array[int]]:
     """Inverse of `packed_columns`; BadInput when `data` is not what was packed."""
     flat = array("q")
     try:
-        flat.frombytes(zlib.decompress(data))
+        flat.frombytes(_inflated(data))
     except (zlib.error, ValueError) as error:
         raise BadInput(f"{where} is damaged: {error}") from error
     flat = _little_endian(flat)
@@ -130,6 +132,15 @@ def columns_of(data: bytes, count: int, where: str) -> list[array[int]]:
         raise BadInput(f"{where} is damaged: it has {len(flat)} numbers")
     ends = list(accumulate(lengths, initial=count))
     return [flat[start:end] for start, end in pairwise(ends)]
+
+
+def _inflated(data: bytes) -> bytes:
+    """What was deflated; ValueError when that is more than any block or directory has."""
+    stream = zlib.decompressobj()
+    found = stream.decompress(data, MOST_BYTES)
+    if not stream.eof:
+        raise ValueError("it ends too early" if len(found) < MOST_BYTES else f"it has more than {MOST_BYTES} bytes")
+    return found
 
 
 def unpack(data: bytes, of: Chain) -> list[MapRow]:

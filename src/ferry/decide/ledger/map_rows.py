@@ -6,10 +6,11 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from ferry.decide.ledger.codec import decode_key, decode_value, encode
+from ferry.decide.ledger.codec import decode_key, encode
 from ferry.decide.ledger.ledger import LedgerView
 from ferry.decide.ledger.map_block import Chain, MapRow
 from ferry.decide.ledger.pruning import Copy, pruned
+from ferry.decide.ledger.reading import read_as
 from ferry.decide.ledger.receipt_codec import parse_receipt
 from ferry.decide.ledger.rolled import Links, rest_of
 from ferry.model import Receipt, TopicPartition
@@ -59,7 +60,7 @@ def _receipts(view: LedgerView, targets: Collection[TopicPartition] | None) -> I
             continue
         # A view may have been given the receipts of an old run, which are in the blocks, too.
         if record.value is not None and record.offset >= view.rolled.upto:
-            yield parse_receipt(decode_value(record.value, f"ledger record at offset {record.offset}")), record.offset
+            yield read_as(record, parse_receipt), record.offset
 
 
 def needed_block(links: Links, rows: Mapping[int, Sequence[MapRow]], offset: int, *, backward: bool) -> int | None:

@@ -10,8 +10,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 from ferry.config.flow.flow import Periodic
-from ferry.decide.ledger.codec import LEDGER_VERSION, decode_value, encode
+from ferry.decide.ledger.codec import LEDGER_VERSION, Json, encode
 from ferry.decide.ledger.ledger import LedgerView
+from ferry.decide.ledger.reading import read_as
 from ferry.model import Record
 
 
@@ -37,7 +38,10 @@ def mirror_state(view: LedgerView, lane: str) -> MirrorState:
     record = view.by_key.get(_key(lane).decode())
     if record is None or record.value is None:
         return MirrorState()
-    body = decode_value(record.value, f"ledger record at offset {record.offset}")
+    return read_as(record, _parse_state)
+
+
+def _parse_state(body: Json) -> MirrorState:
     # A later Ferry may add what this one does not know.
     known = {name: body[name] for name in MirrorState.__slots__ if name in body}
     return MirrorState(**known | {"notes": tuple(body["notes"])})

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ferry.decide.ledger.acl_codec import keyed_acl, parse_acl
-from ferry.decide.ledger.codec import decode_value
+from ferry.decide.ledger.codec import Json
 from ferry.decide.ledger.ledger import LedgerView
+from ferry.decide.ledger.reading import read_as, whole
 from ferry.model import AclBinding
 
 
@@ -23,20 +24,21 @@ def own_acls(view: LedgerView, lane: str) -> dict[AclBinding, OwnAcl]:
     found = {}
     for key, record in view.of_kind("acl"):
         if key[1] == lane and record.value is not None:
-            body = decode_value(record.value, f"ledger record at offset {record.offset}")
-            found[keyed_acl(key)] = OwnAcl(
-                source=parse_acl(body["source"]), source_cluster_id=body["source_cluster_id"]
-            )
+            found[keyed_acl(key)] = read_as(record, _parse_own)
     return found
+
+
+def _parse_own(body: Json) -> OwnAcl:
+    return OwnAcl(source=parse_acl(body["source"]), source_cluster_id=body["source_cluster_id"])
 
 
 def due_in_ms(view: LedgerView, lane: str, *, interval_s: int, settings: str, now_ms: int) -> int:
     """After how many ms the lane's ACLs are to be synced again; 0 is now. Other settings are followed at once."""
     for key, record in view.of_kind("acls"):
         if key[1] == lane and record.value is not None:
-            body = decode_value(record.value, f"ledger record at offset {record.offset}")
-            since_ms = now_ms - int(body["at_ms"])
+            at_ms, followed = read_as(record, lambda body: (whole(body["at_ms"]), body["settings"]))
+            since_ms = now_ms - at_ms
             # A clock that was put back must not hold a sync up for longer than its interval.
-            if body["settings"] == settings and 0 <= since_ms < interval_s * 1000:
+            if followed == settings and 0 <= since_ms < interval_s * 1000:
                 return interval_s * 1000 - since_ms
     return 0

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from ferry.decide.ledger.acl_codec import acl_change_json, parse_acl_change
 from ferry.decide.ledger.codec import LEDGER_VERSION, SEAL, Json, decode_value, encode, parse_gap
+from ferry.decide.ledger.reading import checked, reading
 from ferry.decide.ledger.run_codec import parse_refusal
 from ferry.decide.ledger.slice_codec import parse_change, parse_slice, plan_head_json, slice_json
 from ferry.decide.ledger.unit_codec import era_json, parse_era, parse_unit_lines, unit_lines
@@ -59,7 +60,11 @@ def is_idle_seal(value: bytes | None) -> bool:
 
 def parse_plan(parts: Mapping[int, bytes], seal: bytes, where: str) -> Plan:
     """The plan from its parts and seal; BadInput when a part is missing or changed, or the format newer."""
-    body = decode_value(seal, where)
+    with reading(where):
+        return _parsed(parts, decode_value(seal, where), where)
+
+
+def _parsed(parts: Mapping[int, bytes], body: Json, where: str) -> Plan:
     try:
         values = [parts[index] for index in range(body["parts"])]
     except KeyError as missing:
@@ -74,7 +79,7 @@ def parse_plan(parts: Mapping[int, bytes], seal: bytes, where: str) -> Plan:
             f"{where} has format {head['v']}, this Ferry reads up to {PLAN_VERSION}: upgrade Ferry on this machine"
         )
     rows = [json.loads(line) for value in values for line in value.split(b"\n") if line]
-    return Plan(
+    plan = Plan(
         flow=Flow.parse(head["flow"]),
         lane=head["lane"],
         run=head["run"],
@@ -97,3 +102,4 @@ def parse_plan(parts: Mapping[int, bytes], seal: bytes, where: str) -> Plan:
         units=parse_unit_lines(row["unit"] for row in rows if "unit" in row),
         eras=tuple(parse_era(row["era"]) for row in rows if "era" in row),
     )
+    return checked(plan)

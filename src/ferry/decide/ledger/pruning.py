@@ -12,11 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import NamedTuple
 
-from ferry.decide.ledger.codec import LEDGER_VERSION, Json, decode_value, encode
+from ferry.decide.ledger.codec import LEDGER_VERSION, Json, encode
 from ferry.decide.ledger.ledger import LedgerView
 from ferry.decide.ledger.map_block import Chain
+from ferry.decide.ledger.reading import read_as
 from ferry.decide.ledger.rolled import Block, Links
 from ferry.model import Gap, Range, Record, TopicPartition
 
@@ -79,8 +81,7 @@ def pruned(view: LedgerView) -> dict[Copy, Pruned]:
     found = {}
     for key, record in view.of_kind(PRUNED):
         if record.value is not None:
-            body = decode_value(record.value, f"ledger record at offset {record.offset}")
-            one = parse_pruned(key[1], TopicPartition(key[2], key[3]), body)
+            one = read_as(record, partial(parse_pruned, key[1], TopicPartition(key[2], key[3])))
             found[one.copy] = one
     return found
 

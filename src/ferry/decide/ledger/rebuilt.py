@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
-from ferry.decide.ledger.codec import LEDGER_VERSION, decode_key, decode_value, encode
-from ferry.decide.ledger.ledger import LedgerView, body_of
+from ferry.decide.ledger.codec import LEDGER_VERSION, Json, decode_key, encode
+from ferry.decide.ledger.ledger import LedgerView
+from ferry.decide.ledger.reading import read_as, whole
 from ferry.model import Fate, LedgerRecord, OpenedRun, Record
 from ferry.words import to_the_second
 
@@ -99,11 +100,13 @@ def newest_rebuild(view: LedgerView) -> Rebuild | None:
     """The last time that the ledger was written again; None when it never was."""
     found = None
     for _, record in view.of_kind("rebuilt"):
-        body = body_of(record)
-        known = {name: body[name] for name in Rebuild.__slots__ if name in body}
-        one = Rebuild(**known, offset=record.offset)
+        one = replace(read_as(record, _parse_rebuild), offset=record.offset)
         found = one if found is None or one.offset > found.offset else found
     return found
+
+
+def _parse_rebuild(body: Json) -> Rebuild:
+    return Rebuild(**{name: body[name] for name in Rebuild.__slots__ if name in body})
 
 
 def rebuild_notes(view: LedgerView, opened: OpenedRun) -> list[str]:
@@ -144,8 +147,8 @@ class Successor:
             self.is_exported |= kind in _PROOF
             return
         if kind in ("run", "fenced") and record.value is not None:
-            body = decode_value(record.value, f"ledger record at offset {record.offset}")
-            self.slots[key[1]] = max(self.slots.get(key[1], 0), int(body["slots"]))
+            slots = read_as(record, lambda body: whole(body["slots"]))
+            self.slots[key[1]] = max(self.slots.get(key[1], 0), slots)
         if kind in _CARRIED or (kind in ("began", "start", "window") and key[1] not in self.lanes):
             self._carried.pop(record.key, None)
             self._carried[record.key] = Record(key=record.key, value=record.value)

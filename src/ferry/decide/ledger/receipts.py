@@ -6,7 +6,8 @@ import json
 from collections.abc import Collection, Iterable
 
 from ferry.decide.ledger.codec import decode_key, encode
-from ferry.decide.ledger.ledger import LedgerView, body_of
+from ferry.decide.ledger.ledger import LedgerView
+from ferry.decide.ledger.reading import read_as
 from ferry.decide.ledger.receipt_codec import parse_receipt
 from ferry.decide.ledger.unit_codec import is_unit
 from ferry.model import Fate, LedgerRecord, Plan, Receipt, TopicPartition
@@ -68,7 +69,7 @@ def receipts(
         # A search is a hundred times quicker than decoding.
         if record.value is not None and not all(name in record.value for name in named):
             continue
-        receipt = parse_receipt(body_of(record))
+        receipt = read_as(record, parse_receipt)
         if (run is None or receipt.run == run) and (topic is None or receipt.source.topic == topic):
             yield receipt
 
@@ -89,7 +90,7 @@ def heard_receipts(
             continue
         if is_unit(record.value):
             continue
-        receipt = parse_receipt(body_of(record))
+        receipt = read_as(record, parse_receipt)
         if receipt.generation == generation:
             found.append(receipt)
     return found, first_open
@@ -100,4 +101,4 @@ def open_receipts(view: LedgerView, lane: str | None = None) -> Iterable[Receipt
     for record in view.open:
         key = decode_key(record.key)
         if record.value is not None and key[:1] == ["receipt"] and lane in (None, key[1]):
-            yield parse_receipt(body_of(record))
+            yield read_as(record, parse_receipt)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
-from ferry.decide.ledger.codec import SEAL, encode
-from ferry.decide.ledger.ledger import LedgerView, body_of
+from ferry.decide.ledger.codec import SEAL, Json, decode_key, encode
+from ferry.decide.ledger.ledger import LedgerView
 from ferry.decide.ledger.plan_codec import is_idle_seal, parse_plan
+from ferry.decide.ledger.reading import read_as, whole
 from ferry.decide.ledger.run_codec import parse_attempt, parse_refusal
 from ferry.decide.ledger.unit_codec import UNIT
 from ferry.model import Attempt, LedgerRecord, OpenedRun, Plan, Record, Refusal, Sifted
@@ -31,7 +32,9 @@ def slots_to_fence(view: LedgerView, lane: str) -> int:
     Opening a run again under its name lets compaction drop the earlier run record; what was fenced then still counts.
     """
     opened = [run.record.slots for run in view.runs if run.record.lane == lane]
-    fenced = [int(body_of(record)["slots"]) for key, record in view.of_kind("fenced") if key[1] == lane]
+    fenced = [
+        read_as(record, lambda body: whole(body["slots"])) for key, record in view.of_kind("fenced") if key[1] == lane
+    ]
     return max([*opened, *fenced], default=0)
 
 
@@ -48,7 +51,7 @@ def newer_attempt(view: LedgerView, lane: str, run: str, generation: int, number
     """
     for key, record in view.of_kind("attempt"):
         if key[1:] == [lane, run]:
-            last = parse_attempt(run, record.offset, body_of(record))
+            last = read_as(record, partial(parse_attempt, run, record.offset))
             if last.generation == generation and (last.number > number or (last.ended and last.number == number)):
                 return last
     return None
@@ -69,11 +72,11 @@ def outlived(view: LedgerView, lane: str, keep: int) -> list[Record]:
     kept = {run.record.run for run in (*runs[-1:], *busy[-keep:], *idle[-keep:])}
     kinds = ("run", "plan", "attempt", "outcome", "checkpoint", "verified", UNIT)
     known = [key for kind in kinds for key, _ in view.of_kind(kind)]
-    left = [json.loads(key) for key in view.rolled.left]
+    left = [decode_key(key.encode()) for key in view.rolled.left]
     return [
         Record(key=encode(key), value=None)
         for key in [*known, *left]
-        if key[0] in kinds and key[1] == lane and key[2] not in kept
+        if key and key[0] in kinds and key[1] == lane and key[2] not in kept
     ]
 
 
@@ -136,10 +139,13 @@ def outcome(view: LedgerView, lane: str, run: str) -> Outcome | None:
     """The outcome that a run's copy step recorded; None when it did not (yet)."""
     for key, record in view.of_kind("outcome"):
         if key[1:] == [lane, run]:
-            body = body_of(record)
-            return Outcome(
-                refusals=tuple(parse_refusal(item) for item in body["refusals"]),
-                time_over=frozenset(body["time_over"]),
-                sifted={topic: Sifted(*counts) for topic, counts in body.get("sifted", {}).items()},
-            )
+            return read_as(record, _parse_outcome)
     return None
+
+
+def _parse_outcome(body: Json) -> Outcome:
+    return Outcome(
+        refusals=tuple(parse_refusal(item) for item in body["refusals"]),
+        time_over=frozenset(body["time_over"]),
+        sifted={topic: Sifted(*counts) for topic, counts in body.get("sifted", {}).items()},
+    )

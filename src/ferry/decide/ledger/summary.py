@@ -12,13 +12,15 @@ import json
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
-from ferry.decide.ledger.codec import LEDGER_VERSION, SEAL, Json, decode_key, decode_value, encode
+from ferry.decide.ledger.codec import LEDGER_VERSION, SEAL, Json, decode_key, encode
 from ferry.decide.ledger.ledger import LedgerView, resume_at
 from ferry.decide.ledger.map_block import Chain, MapRow, unpack
 from ferry.decide.ledger.plan_codec import PART_BYTES, is_idle_seal
 from ferry.decide.ledger.pruning import without_pruned
+from ferry.decide.ledger.reading import checked, read_as, reading, whole
 from ferry.decide.ledger.receipt_codec import parse_receipt
 from ferry.decide.ledger.rolled import NO_LINKS, Block, Directory, Links, Rolled, grown, packed_blocks
 from ferry.decide.ledger.run_codec import parse_run
@@ -62,7 +64,7 @@ def rolled_up(view: LedgerView) -> LedgerView:
             _, lane, topic, *_ = decode_key(record.key)
             if record.offset < deleted.get((lane, topic), -1):
                 continue  # its tombstone is on the way
-            receipt = parse_receipt(decode_value(record.value, f"ledger record at offset {record.offset}"))
+            receipt = read_as(record, parse_receipt)
             rows.setdefault(Chain.of(receipt), []).append(MapRow.of(receipt, record.offset))
         elif kind == "plan" and _is_idle(view, record):
             kept[key] = record
@@ -115,7 +117,7 @@ def parse_block(record: LedgerRecord, of: Chain) -> list[MapRow]:
     where = f"block of the offset map of {of.target} at ledger offset {record.offset}"
     if record.value is None or decode_key(record.key)[:1] != [MAP]:
         raise BadInput(f"{where} is not there: restore the ledger with `ferry ledger rebuild`")
-    return unpack(b64decode(decode_value(record.value, where)["data"]), of)
+    return read_as(record, lambda body: unpack(b64decode(body["data"]), of))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,19 +196,20 @@ def seals(records: Iterable[LedgerRecord]) -> list[Seal]:
     for record in records:
         key = decode_key(record.key)
         if record.fate is Fate.COMMITTED and record.value is not None and key[:1] == [SUMMARY] and key[2:] == [SEAL]:
-            body = decode_value(record.value, f"summary at ledger offset {record.offset}")
-            found.append(
-                Seal(
-                    at=record.offset,
-                    generation=key[1],
-                    parts=body["parts"],
-                    digest=body["digest"],
-                    first=body["first"],
-                    upto=body["upto"],
-                    at_ms=body["at_ms"],
-                )
-            )
+            found.append(read_as(record, partial(_parse_seal, record.offset, key[1])))
     return sorted(found, key=lambda seal: (-seal.upto, seal.at))
+
+
+def _parse_seal(at: int, generation: int, body: Mapping[str, Any]) -> Seal:
+    return Seal(
+        at=at,
+        generation=generation,
+        parts=body["parts"],
+        digest=body["digest"],
+        first=body["first"],
+        upto=body["upto"],
+        at_ms=body["at_ms"],
+    )
 
 
 def parse_summary(seal: Seal, records: Iterable[LedgerRecord]) -> LedgerView | None:
@@ -224,17 +227,23 @@ def parse_summary(seal: Seal, records: Iterable[LedgerRecord]) -> LedgerView | N
     values = [parts[index] for index in range(seal.parts)]
     if _digest(values) != seal.digest:
         return None
+    with reading(f"summary at ledger offset {seal.at}"):
+        return _summarised(seal, (json.loads(line) for value in values for line in value.split(b"\n") if line))
+
+
+def _summarised(seal: Seal, rows: Iterable[Mapping[str, Any]]) -> LedgerView:
     by_key: dict[str, LedgerRecord] = {}
     left: dict[str, int] = {}
     chains: dict[Chain, Links] = {}
-    for row in (json.loads(line) for value in values for line in value.split(b"\n") if line):
+    for row in rows:
         if "record" in row:
             record = _record(*row["record"])
-            by_key[row["record"][1]] = record
+            if decode_key(record.key):
+                by_key[row["record"][1]] = record
         elif "left" in row:
-            left.update((key, offset) for key, offset in row["left"])
+            left.update((key, whole(offset)) for key, offset in row["left"] if decode_key(key.encode()))
         elif "chain" in row:
-            of = _chain(row["chain"])
+            of = checked(_chain(row["chain"]))
             chains[of] = _with_line(chains.get(of, NO_LINKS), of, row["chain"], seal)
     return LedgerView(
         end=seal.upto,
@@ -247,7 +256,7 @@ def parse_summary(seal: Seal, records: Iterable[LedgerRecord]) -> LedgerView | N
 
 def _record(offset: int, key: str, value: str) -> LedgerRecord:
     return LedgerRecord(
-        offset=offset,
+        offset=whole(offset),
         key=key.encode(),
         value=value.encode(errors="surrogateescape"),
         fate=Fate.COMMITTED,
@@ -281,8 +290,7 @@ def _runs(by_key: Mapping[str, LedgerRecord]) -> Iterator[OpenedRun]:
     """The runs by generation. Those that were opened again under their names count once, as after compaction."""
     for key, record in sorted(by_key.items(), key=lambda entry: entry[1].offset):
         if _kind(key) == "run" and record.value is not None:
-            body = decode_value(record.value, f"run record at ledger offset {record.offset}")
-            yield OpenedRun(record=parse_run(body), generation=record.offset)
+            yield OpenedRun(record=read_as(record, parse_run), generation=record.offset)
 
 
 def is_due(view: LedgerView) -> bool:

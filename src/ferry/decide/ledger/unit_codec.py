@@ -16,7 +16,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, fields
 
 from ferry.decide.ledger.codec import UNIT_VERSION, Json, decode_key, encode
-from ferry.decide.ledger.ledger import LedgerView, body_of
+from ferry.decide.ledger.ledger import LedgerView
+from ferry.decide.ledger.reading import read_as
 from ferry.model import Era, Fate, Flow, LedgerRecord, Origin, Record, TopicPartition, Unit, UnitReceipt, Vector
 
 UNIT = "unit"
@@ -50,7 +51,7 @@ def parse_era(body: Json) -> Era:
 
 def eras(view: LedgerView, lane: str) -> dict[str, Era]:
     """The rules in force, by target topic."""
-    return {key[2]: parse_era(body_of(record)) for key, record in view.of_kind(ERA) if key[1] == lane}
+    return {key[2]: read_as(record, parse_era) for key, record in view.of_kind(ERA) if key[1] == lane}
 
 
 def unit_records(receipt: UnitReceipt) -> tuple[Record, Record]:
@@ -103,7 +104,7 @@ def parse_unit_receipt(body: Json) -> UnitReceipt:
 def last_units(view: LedgerView, lane: str | None) -> dict[TopicPartition, UnitReceipt]:
     """The last committed receipt of every target partition of the lane (None: of any) that records are dealt to."""
     return {
-        TopicPartition(topic=key[2], partition=key[3]): parse_unit_receipt(body_of(record))
+        TopicPartition(topic=key[2], partition=key[3]): read_as(record, parse_unit_receipt)
         for key, record in view.of_kind("last")
         if lane in (None, key[1]) and is_unit(record.value)
     }
@@ -117,7 +118,7 @@ def is_unit(value: bytes | None) -> bool:
 def heard_units(records: Iterable[LedgerRecord], lane: str, generation: int) -> list[UnitReceipt]:
     """A run's committed receipts in a part of the ledger."""
     found = [
-        parse_unit_receipt(body_of(record))
+        read_as(record, parse_unit_receipt)
         for record in records
         if record.fate is Fate.COMMITTED and record.value is not None and _place_of(record, lane) is not None
     ]
@@ -127,7 +128,7 @@ def heard_units(records: Iterable[LedgerRecord], lane: str, generation: int) -> 
 def open_units(view: LedgerView, lane: str) -> list[UnitReceipt]:
     """Receipts of a lane whose transactions are not decided yet."""
     return [
-        parse_unit_receipt(body_of(record))
+        read_as(record, parse_unit_receipt)
         for record in view.open
         if record.value is not None and _place_of(record, lane) is not None
     ]
@@ -136,7 +137,7 @@ def open_units(view: LedgerView, lane: str) -> list[UnitReceipt]:
 def unit_receipts(view: LedgerView, lane: str, run: str, generation: int) -> list[UnitReceipt]:
     """The committed receipts of a run, in ledger order."""
     found = (
-        parse_unit_receipt(body_of(record)) for key, record in view.of_kind(UNIT) if key[1] == lane and key[2] == run
+        read_as(record, parse_unit_receipt) for key, record in view.of_kind(UNIT) if key[1] == lane and key[2] == run
     )
     return [receipt for receipt in found if receipt.generation == generation]
 
@@ -144,7 +145,7 @@ def unit_receipts(view: LedgerView, lane: str, run: str, generation: int) -> lis
 def narrowed_units(view: LedgerView, lane: str, run: str | None, topic: str | None) -> list[UnitReceipt]:
     """The committed receipts of a lane, in ledger order, narrowed by run and source topic."""
     found = (
-        parse_unit_receipt(body_of(record))
+        read_as(record, parse_unit_receipt)
         for key, record in view.of_kind(UNIT)
         if key[1] == lane and run in (None, key[2])
     )
@@ -174,7 +175,7 @@ def unit_intruder(
             continue
         place = _place_of(record, lane)
         start = None if place is None else starts.get(place)
-        if start is not None and parse_unit_receipt(body_of(record)).end > start:
+        if start is not None and read_as(record, parse_unit_receipt).end > start:
             return f"another receipt of {place} lies at ledger offset {record.offset}"
     return None
 

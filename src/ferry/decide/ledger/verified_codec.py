@@ -14,7 +14,8 @@ from typing import Any
 
 from ferry.config.flow.flow import Verification
 from ferry.decide.ledger.codec import LEDGER_VERSION, encode
-from ferry.decide.ledger.ledger import LedgerView, body_of
+from ferry.decide.ledger.ledger import LedgerView
+from ferry.decide.ledger.reading import read_as, whole
 from ferry.decide.ledger.receipts import receipts
 from ferry.decide.ledger.runs import opened_run
 from ferry.decide.ledger.unit_codec import narrowed_units
@@ -129,7 +130,9 @@ def due(view: LedgerView, lane: str, run: str, verification: Verification) -> Ve
 def _generations(view: LedgerView, lane: str, but: str) -> list[int]:
     """Of the runs that verified themselves, but for one."""
     return [
-        body_of(record)["generation"] for key, record in view.of_kind("verified") if key[1] == lane and key[2] != but
+        read_as(record, lambda body: whole(body["generation"]))
+        for key, record in view.of_kind("verified")
+        if key[1] == lane and key[2] != but
     ]
 
 
@@ -178,21 +181,24 @@ def run_verified(view: LedgerView, lane: str, run: str) -> RunVerified | None:
     """What a run's record says; None when it did not verify itself (yet)."""
     for key, record in view.of_kind("verified"):
         if key[1:] == [lane, run]:
-            body = body_of(record)
-            return RunVerified(
-                mode=VerifyMode(body["mode"]),
-                generation=body["generation"],
-                equal=body["equal"],
-                partitions=body["partitions"],
-                records=body["records"],
-                bytes=body["bytes"],
-                seconds=body["seconds"],
-                differences=tuple(_parse_place(one) for one in body["differences"]),
-                more=body["more_differences"],
-                not_compared=tuple(body["not_compared"]),
-                at_ms=body["at_ms"],
-            )
+            return read_as(record, _parse_run_verified)
     return None
+
+
+def _parse_run_verified(body: dict[str, Any]) -> RunVerified:
+    return RunVerified(
+        mode=VerifyMode(body["mode"]),
+        generation=body["generation"],
+        equal=body["equal"],
+        partitions=body["partitions"],
+        records=body["records"],
+        bytes=body["bytes"],
+        seconds=body["seconds"],
+        differences=tuple(_parse_place(one) for one in body["differences"]),
+        more=body["more_differences"],
+        not_compared=tuple(body["not_compared"]),
+        at_ms=body["at_ms"],
+    )
 
 
 def _place_json(one: Difference) -> dict[str, Any]:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from ferry.config.flow.start import Start, StartEarliest, StartLatest, StartOffsets, StartTime
-from ferry.decide.ledger.codec import LEDGER_VERSION, Json, decode_value, encode
+from ferry.decide.ledger.codec import LEDGER_VERSION, Json, encode
 from ferry.decide.ledger.ledger import LedgerView
+from ferry.decide.ledger.reading import read_as, text, whole
 from ferry.decide.plan.facts import Facts, by_topic
 from ferry.model import Record, TopicPartition
 
@@ -148,9 +150,15 @@ def start_record(
 def _recorded(view: LedgerView, lane: str, what: str, ids: Mapping[str, str]) -> Iterator[tuple[TopicPartition, int]]:
     for key, record in view.of_kind("start"):
         if key[1] == lane and record.value is not None:
-            body = decode_value(record.value, f"start record at offset {record.offset}")
-            written, known = body.get("topic_id", ""), ids.get(key[2], "")
+            written, rows = read_as(record, partial(_parse_start, what))
+            known = ids.get(key[2], "")
             if written and known and written != known:
                 continue
-            for number, value in body.get(what, ()):
-                yield TopicPartition(topic=key[2], partition=number), value
+            for partition, value in rows:
+                yield TopicPartition(topic=key[2], partition=partition), value
+
+
+def _parse_start(what: str, body: Json) -> tuple[str, list[tuple[int, int]]]:
+    """The topic's id, empty where it is not known, and the rows of one kind."""
+    rows = [(whole(partition), whole(value)) for partition, value in body.get(what, ())]
+    return text(body.get("topic_id", "")), rows

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from ferry.decide.ledger.codec import LEDGER_VERSION, decode_value, encode
+from ferry.decide.ledger.codec import LEDGER_VERSION, Json, encode
 from ferry.decide.ledger.ledger import LedgerView
+from ferry.decide.ledger.reading import checked, read_as, text, whole
 from ferry.decide.plan.facts import Facts, Seen, SourceTopic
 from ferry.decide.plan.guards import Trouble
 from ferry.decide.plan.progress import next_offset
@@ -29,12 +30,18 @@ def seen_to_end(view: LedgerView, lane: str, ids: Mapping[str, str]) -> dict[Top
     for key, record in view.of_kind("seen"):
         if key[1] != lane or record.value is None:
             continue
-        body = decode_value(record.value, f"seen record at offset {record.offset}")
-        if body["topic_id"] == ids.get(key[2], ""):
-            for number, whole_ms, asked_ms, asked_end in body["read"]:
-                place = TopicPartition(topic=key[2], partition=number)
-                found[place] = Seen(whole_ms=whole_ms, asked_ms=asked_ms, asked_end=asked_end)
+        topic_id, rows = read_as(record, _parse_seen)
+        if topic_id == ids.get(key[2], ""):
+            found.update((TopicPartition(topic=key[2], partition=partition), seen) for partition, seen in rows)
     return found
+
+
+def _parse_seen(body: Json) -> tuple[str, list[tuple[int, Seen]]]:
+    rows = [
+        (whole(partition), checked(Seen(whole_ms=whole_ms, asked_ms=asked_ms, asked_end=asked_end)))
+        for partition, whole_ms, asked_ms, asked_end in body["read"]
+    ]
+    return text(body["topic_id"]), rows
 
 
 def read_on(before: Seen | None, stands: int, end: int, now_ms: int) -> Seen:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, fields
 from typing import Any
@@ -21,6 +22,7 @@ from typing import Any
 from ferry.decide.ledger.codec import LEDGER_VERSION, Json, decode_value, encode
 from ferry.decide.ledger.ledger import LedgerView
 from ferry.decide.ledger.plan_codec import PART_BYTES
+from ferry.decide.ledger.reading import checked, reading
 from ferry.errors import BadInput
 from ferry.model import Flow, LedgerRecord, Record
 from ferry.model.switch import (
@@ -37,6 +39,8 @@ from ferry.model.switch import (
 )
 
 END = "end"
+ID = re.compile(r"[A-Za-z0-9._-]{1,100}")
+"""What a switch may be called: its id is part of a file's name."""
 
 
 def switch_record(switch: Switch) -> Record:
@@ -72,6 +76,8 @@ def parse_switch(body: Json) -> Switch:
     options["leave_groups"] = tuple(options.get("leave_groups", ()))
     options["leave_topics"] = tuple(options.get("leave_topics", ()))
     options["redirect"] = tuple(options.get("redirect", ()))
+    if not ID.fullmatch(body["id"]):
+        raise ValueError(f"{body['id']!r:.120} is no id of a switch")
     return Switch(
         id=body["id"],
         verb=Verb(body["verb"]),
@@ -189,6 +195,16 @@ def _state(
     steps: Mapping[str, LedgerRecord],
     rows: Mapping[str, Mapping[int, bytes]],
 ) -> SwitchState:
+    with reading(f"record of switch {name}, opened at ledger offset {opened.offset},"):
+        return checked(_parsed(name, opened, steps, rows))
+
+
+def _parsed(
+    name: str,
+    opened: LedgerRecord,
+    steps: Mapping[str, LedgerRecord],
+    rows: Mapping[str, Mapping[int, bytes]],
+) -> SwitchState:
     done: dict[Step, StepDone] = {}
     begun: dict[Step, StepBegun] = {}
     end = None
@@ -207,7 +223,7 @@ def _state(
 
 
 def _done(name: str, step: Step, body: Json, parts: Mapping[int, bytes]) -> StepDone:
-    values = [parts[number] for number in range(body["parts"]) if number in parts]
+    values = [parts[number] for number in range(min(body["parts"], len(parts))) if number in parts]
     if len(values) != body["parts"] or _digest(values) != body["digest"]:
         raise BadInput(
             f"what step {step} of switch {name} found is not whole in the ledger any more: read it from an export "

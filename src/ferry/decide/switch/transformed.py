@@ -8,8 +8,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ferry.decide.ledger.codec import decode_value
 from ferry.decide.ledger.ledger import LedgerView
+from ferry.decide.ledger.reading import read_as
 from ferry.decide.ledger.receipt_codec import parse_receipt
 from ferry.decide.ledger.receipts import last_receipts
 from ferry.decide.ledger.unit_codec import last_units
@@ -48,7 +48,7 @@ def _found(view: LedgerView, lane: str) -> Iterator[tuple[tuple[str, str], str]]
         yield (unit.source_topic, unit.target.topic), ""
     for key, record in view.of_kind("receipt"):
         if key[1] == lane and record.value is not None and _MARK in record.value:
-            receipt = parse_receipt(decode_value(record.value, f"ledger record at offset {record.offset}"))
+            receipt = read_as(record, parse_receipt)
             yield (receipt.source.topic, receipt.target.topic), receipt.transform
     for last in last_receipts(view, lane).values():
         if last.transform:

@@ -18,7 +18,7 @@ from ferry.model import RefusalKind, TopicPartition
 from ferry.net.fetch.lineage import UNKNOWN_EPOCH, Mark
 from ferry.net.fetch.requests import READ_COMMITTED, FetchedPartition
 from ferry.wire.aborted import AbortedTransactions
-from ferry.wire.batch import Batch, batches, check, whole_batch_bytes
+from ferry.wire.batch import DAMAGED, Batch, batches, check, whole_batch_bytes
 from ferry.wire.order import beyond, disorder
 
 MIN_PARTITION_BYTES = 256 << 10
@@ -191,7 +191,7 @@ class Intake:
         self._asked -= size
         self._let_in()
 
-    def put(self, part: FetchedPartition, answer: Answer) -> None:
+    def put(self, part: FetchedPartition, answer: Answer) -> None:  # noqa: C901  # one loop over an answer's batches
         """Take in what one partition's part of an answer holds."""
         place, end = part.place, self.ends[part.place]
         aborted = self._aborted[place]
@@ -217,7 +217,12 @@ class Intake:
                 position = end
                 self.marks[place] = Mark(batch.leader_epoch, end)  # it shows that nothing lies before it
                 break
-            hidden = aborted.leaves_out(batch)
+            try:
+                hidden = aborted.leaves_out(batch)
+            except Corrupt as error:
+                self.positions[place] = position
+                self.fail(place, RefusalKind.CORRUPT, f"{place}: {error}; {DAMAGED}")
+                return
             if not answer.needed:
                 self._held += answer.size
             answer.needed += 1

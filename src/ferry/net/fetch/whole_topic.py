@@ -58,7 +58,7 @@ async def _read(cluster: Cluster, place: TopicPartition, start: int, end: int) -
         for batch in found:
             try:
                 resolver.feed(batch)
-            except (Malformed, TooLong) as error:
+            except (Corrupt, Malformed, TooLong) as error:
                 raise Corrupt(
                     f"the batch at offset {batch.base_offset} of {place} on cluster {cluster.alias} cannot be read: "
                     f"{error}; look at who else writes to this topic"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from ferry.decide.takeover.seam import Content
-from ferry.errors import Retryable, Unreachable
+from ferry.errors import Corrupt, Retryable, Unreachable
 from ferry.model import Range, TopicPartition
 from ferry.net.connect import codes
 from ferry.net.connect.cluster import Cluster
@@ -46,7 +46,7 @@ async def read_windows(
             window = waiting[part.place]
             try:
                 is_done = not part.error_code and window.take(part, alone=part.place == first)
-            except (Malformed, TooLong):
+            except (Corrupt, Malformed, TooLong):
                 del waiting[part.place]
                 continue
             if part.error_code:

@@ -8,7 +8,7 @@ from functools import partial
 
 from ferry.clock import wall_ms
 from ferry.decide.ledger.settings import NOT_READY, created_with, settings_refusal, wanted_replicas
-from ferry.errors import BadInput, Refused, Retryable
+from ferry.errors import BadInput, Corrupt, Refused, Retryable
 from ferry.model import Fate, LedgerRecord, Record, TopicPartition
 from ferry.net.admin.topic_settings import alter_settings, settings_in_force
 from ferry.net.admin.topics import NewTopic, TooFewBrokers, create_topic, delete_topics
@@ -348,7 +348,7 @@ class LedgerTopic:
                 if batch.next_offset > at:
                     try:
                         feed(batch)
-                    except (Malformed, TooLong) as error:
+                    except (Corrupt, Malformed, TooLong) as error:
                         raise BadInput(unreadable(self.place.topic, batch.base_offset, error)) from error
                     at = batch.next_offset
             if not part.records and part.high_watermark >= end:

@@ -6,9 +6,10 @@ import time
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from ferry.decide.ledger.codec import decode_key, decode_value, encode
+from ferry.decide.ledger.codec import decode_key, encode
 from ferry.decide.ledger.ledger import UNREAD, LedgerView, fold_on, resume_at
 from ferry.decide.ledger.map_rows import Match
+from ferry.decide.ledger.reading import read_as
 from ferry.decide.ledger.receipt_codec import parse_receipt
 from ferry.decide.ledger.runs import opened_run
 from ferry.model import LedgerRecord, OpenedRun, Receipt, TopicPartition
@@ -134,11 +135,7 @@ class KnownLedger:
         rows = await rows_near(self._ledger, view, match, offset)
         offsets = [row.at for ones in rows.values() for row in ones if row.start <= offset < row.end]
         found = await self._ledger.read_at(offsets) if offsets else {}
-        return [
-            parse_receipt(decode_value(record.value, f"ledger record at offset {at}"))
-            for at, record in sorted(found.items())
-            if record.value is not None
-        ]
+        return [read_as(record, parse_receipt) for _, record in sorted(found.items()) if record.value is not None]
 
     async def block_keys(self, view: LedgerView, match: Match) -> list[bytes]:
         """The keys of the matching chains' blocks."""

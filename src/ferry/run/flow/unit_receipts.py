@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable, Mapping
 
 from ferry.decide.groups.dealt_to import Dealing
 from ferry.decide.ledger.codec import decode_key
-from ferry.decide.ledger.ledger import LedgerView, body_of
+from ferry.decide.ledger.ledger import LedgerView
+from ferry.decide.ledger.reading import read_as
 from ferry.decide.ledger.unit_codec import UNIT, eras, last_units, parse_unit_receipt
 from ferry.model import LedgerRecord, TopicPartition, UnitReceipt
 from ferry.run.flow.summaries import LedgerLog
@@ -57,7 +58,7 @@ def _by_place(records: Iterable[LedgerRecord], lasts: Lasts) -> ByPlace:
     found: ByPlace = {place: [] for place in lasts}
     for record in records:
         if record.value is not None:
-            receipt = parse_unit_receipt(body_of(record))
+            receipt = read_as(record, parse_unit_receipt)
             found.setdefault(receipt.target, []).append(receipt)
     for place, mine in found.items():
         mine.sort(key=lambda one: one.end)

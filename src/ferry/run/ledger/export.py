@@ -11,6 +11,7 @@ from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
 from ferry.decide.ledger.export import Digest, Exported, ExportHead, head_line, record_line
 from ferry.errors import BadInput
+from ferry.files import new_draft
 from ferry.model import Fate, Record
 from ferry.run.flow.connections import TargetConnection
 from ferry.run.flow.summaries import LedgerLog
@@ -47,8 +48,8 @@ def export_ledger(
         raise BadInput(f"{path} exists already: name another file, or move it away")
     if not os.access(path.parent, os.W_OK | os.X_OK):
         raise BadInput(f"{path} cannot be written: name a file in a folder that is there and where you may write")
-    part = path.with_name(f"{path.name}.part")
     with TargetConnection.of(flow, patience_s=patience_s) as connection:
+        part = None if dry_run else new_draft(path, "part")
         head = ExportHead(
             flow=str(flow.flow),
             topic=connection.ledger.place.topic,
@@ -58,7 +59,7 @@ def export_ledger(
 
         async def work() -> tuple[int, int]:
             await connection.ledger.find()
-            writer = _Nowhere() if dry_run else make(part)
+            writer = _Nowhere() if part is None else make(part)
             digest, end = Digest(), await connection.ledger.end()
             writer.line(digest.add(head_line(head)), None)
             upto = start = await connection.ledger.start()
@@ -72,9 +73,13 @@ def export_ledger(
             writer.close()
             return digest.records, upto
 
-        found = connection.run(work)
-    if not dry_run:
-        part.replace(path)
+        try:
+            found = connection.run(work)
+            if part is not None:
+                part.replace(path)
+        finally:
+            if part is not None:
+                part.unlink(missing_ok=True)
     return found
 
 

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ferry.decide.ledger.codec import decode_key, decode_value
+from ferry.decide.ledger.codec import decode_key
 from ferry.decide.ledger.export import Exported, ExportEnd, ExportHead, parse_head, parse_records
+from ferry.decide.ledger.reading import read_as, whole
 from ferry.decide.ledger.rebuilt import FILLER
 from ferry.decide.ledger.receipt_codec import parse_receipt
 from ferry.decide.ledger.unit_codec import is_unit
 from ferry.errors import BadInput
-from ferry.model import LedgerRecord, Receipt, Record
+from ferry.model import Fate, LedgerRecord, Receipt, Record
 
 Lines = Callable[[Path], Iterator[bytes]]
 """Reads an export, whatever its format."""
@@ -50,7 +51,7 @@ def read_export(path: Path, lines: Lines) -> Contents:
             lasts.pop(one.record.key, None)
         if value is None or key[:1] not in (["last"], ["run"], ["fenced"], ["began"]):
             continue
-        body = decode_value(value, f"{path}, ledger offset {one.offset}")
+        record = LedgerRecord(offset=one.offset, key=one.record.key, value=value, fate=Fate.COMMITTED, producer_id=-1)
         if key[0] == "last" and is_unit(value):
             raise BadInput(
                 f"{path} has receipts of topics that get other partitions, which ferry ledger rebuild does not write "
@@ -58,11 +59,11 @@ def read_export(path: Path, lines: Lines) -> Contents:
                 "of the target's disks, or copy anew under another alias of the source cluster"
             )
         if key[0] == "last":
-            lasts[one.record.key] = parse_receipt(body)
+            lasts[one.record.key] = read_as(record, parse_receipt)
         elif key[0] == "began":
             lanes.add(key[1])
         else:
-            slots[key[1]] = max(slots.get(key[1], 0), int(body["slots"]))
+            slots[key[1]] = max(slots.get(key[1], 0), read_as(record, lambda body: whole(body["slots"])))
     return Contents(
         head=head, end=end, records=records, lasts=tuple(lasts.values()), lanes=frozenset(lanes), slots=slots
     )

@@ -10,8 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ferry.decide.ledger.codec import decode_key, encode
+from ferry.decide.ledger.codec import decode_key, encode, is_unicode
 from ferry.decide.ledger.export import Exported, record_line
+from ferry.decide.ledger.reading import is_whole
 from ferry.errors import BadInput
 from ferry.model import Record
 
@@ -33,6 +34,18 @@ _SCHEMA = pa.schema(
 )
 
 
+def _receipt_row(value: bytes) -> dict[str, Any]:
+    """The columns of a receipt; empty ones where a value is none of Ferry's."""
+    try:
+        body = json.loads(value)
+    except (ValueError, RecursionError):
+        body = None
+    found = body if isinstance(body, dict) else {}
+    texts = {name: one for name in _RECEIPT_TEXTS if isinstance(one := found.get(name), str) and is_unicode(one)}
+    numbers = {name: one for name in _RECEIPT_NUMBERS if is_whole(one := found.get(name))}
+    return dict.fromkeys((*_RECEIPT_TEXTS, *_RECEIPT_NUMBERS)) | texts | numbers
+
+
 class ParquetLines:
     """LinesWriter: offset, kind, key and value of each record, and of receipts what is asked for most in columns."""
 
@@ -48,10 +61,7 @@ class ParquetLines:
             self._lines.append(line.decode())
             return
         kind = str((decode_key(one.record.key) or [""])[0])
-        row: dict[str, Any] = dict.fromkeys((*_RECEIPT_TEXTS, *_RECEIPT_NUMBERS))
-        if kind == "receipt" and one.record.value is not None:
-            body = json.loads(one.record.value)
-            row = {name: body.get(name) for name in row}
+        row = _receipt_row(one.record.value if kind == "receipt" and one.record.value is not None else b"")
         row |= {"ledger_offset": one.offset, "kind": kind, "key": one.record.key, "value": one.record.value}
         self._rows.append(row)
         if len(self._rows) >= _ROWS_AT_ONCE:

@@ -23,7 +23,7 @@ from ferry.decide.ledger.neighbours import gaps, ranges
 from ferry.decide.ledger.receipts import last_receipts, open_receipts
 from ferry.decide.plan.undecided import undecided_sentence
 from ferry.errors import BadInput, Refused
-from ferry.files import sync_folder
+from ferry.files import new_draft, sync_folder
 from ferry.model import Range, TopicPartition
 from ferry.model.switch import Evidence, Step, SwitchState
 from ferry.net.fetch.committed import ReadRecord, UnopenedBatch, read_committed
@@ -48,10 +48,8 @@ def refuse_unwritable(state: SwitchState) -> None:
     if path.exists() and Step.STRANDED not in {*state.begun, *state.done}:
         raise BadInput(f"{path} is there already: name another file with --export, stranded records replace nothing")
     folder = path.absolute().parent
-    probe = folder / f".{path.name}.probe"
     try:
-        probe.write_bytes(b"")
-        probe.unlink()
+        new_draft(path, "probe").unlink()
     except OSError as error:
         raise BadInput(
             f"{folder} cannot be written ({error.strerror}), where stranded records would go: name another file with "
@@ -207,9 +205,9 @@ async def _exported(
     """Write the file; it and its name are on the disk before anybody can note that the step is done."""
     digest = hashlib.sha256()
     rows: list[dict[str, Any]] = []
-    draft = path.with_name(f".{path.name}.part")
+    draft: Path | None = None
     try:
-        draft.touch(mode=0o600)  # it holds keys and values
+        draft = new_draft(path, "part")  # it holds keys and values
         with draft.open("wb") as file:
 
             def write(body: Mapping[str, Any]) -> None:
@@ -225,13 +223,38 @@ async def _exported(
             file.flush()
             os.fsync(file.fileno())
         if rows:
+            _refuse_other(path, digest.hexdigest())
             draft.replace(path)
+            draft = None
             sync_folder(path.parent)
-        else:
-            draft.unlink()
     except OSError as error:
         raise BadInput(f"{path} cannot be written ({error.strerror}): name another file with --export") from None
+    finally:
+        if draft is not None:
+            draft.unlink(missing_ok=True)
     return rows, digest.hexdigest() if rows else ""
+
+
+def _refuse_other(path: Path, digest: str) -> None:
+    """Take the name for this file; BadInput where one is there that has anything else in it.
+
+    The path comes from the ledger, which is believed in nothing that destroys. The same content, or none, is that of
+    an attempt that was killed before the ledger had its step.
+    """
+    try:
+        descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600)
+    except FileExistsError:
+        is_same = not path.is_symlink() and path.is_file()
+        if is_same and path.stat().st_size:
+            with path.open("rb") as file:
+                is_same = hashlib.file_digest(file, "sha256").hexdigest() == digest
+        if not is_same:
+            raise BadInput(
+                f"{path} is there already with other content: stranded records replace nothing, move it away, then "
+                "continue"
+            ) from None
+    else:
+        os.close(descriptor)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -6,7 +6,6 @@ own; what it needs to know of the steps before lies in the ledger.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,6 +17,7 @@ from ferry.config.flow.flow import FlowConfig, RedirectHook
 from ferry.config.settings import Settings
 from ferry.decide.ledger.ledger import UNREAD
 from ferry.decide.plan.skipping import refuse_while_at_work
+from ferry.decide.switch.codec import ID
 from ferry.decide.switch.opposite import moved_sentence, opposing
 from ferry.decide.switch.readiness import Check, Readiness
 from ferry.decide.switch.steps import STEPS, refuse_ended, refuse_second, refuse_without_hook, sentence
@@ -43,8 +43,6 @@ from ferry.run.switch.starting import start_flow, start_reverse
 from ferry.run.switch.stop import count_loss, stop_flow
 from ferry.run.switch.stranded import export_stranded, looked_to, refuse_unwritable
 from ferry.run.switch.topics import live_topics
-
-_ID = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
 Told = Callable[[Step, StepDone | None], None]
 
@@ -212,7 +210,7 @@ class Switcher:
         return abandon(self._access, self._journal, switch, why, moved_on)
 
     def _wanted(self, switch: str, options: SwitchOptions, approved_by: str) -> Switch:
-        if not _ID.fullmatch(switch):
+        if not ID.fullmatch(switch):
             raise BadInput(
                 f"switch id {switch!r} is no name: use up to 100 letters, digits, dots, underscores, hyphens"
             )

@@ -86,6 +86,8 @@ def fields(parts: Sequence[Unpacked]) -> Fields:
 def _add_starts(found: list[int], base: int, data: bytes | bytearray, count: int) -> None:
     """Where each record begins, counted from `base`."""
     at = 0
+    if count < 0:
+        raise Unclear
     for _ in range(count):
         found.append(base + at)
         length = data[at]

@@ -61,8 +61,8 @@ UNIT_VERSION = 2
 SEAL = "seal"
 Json = dict[str, Any]
 REMEDY = (
-    "look at what it says with `ferry ledger export`, take WRITE on the ledger away from others (`ferry readiness` "
-    "names them), then delete the ledger topic and write it again from an export that lacks it (`ferry ledger rebuild`)"
+    "look at what it says with `ferry ledger export`, take WRITE on the ledger away from others (kafka-acls.sh --list "
+    "shows them), then delete the ledger topic and write it again from an export that lacks it (`ferry ledger rebuild`)"
 )
 """What to do about a record that Ferry did not write."""
 

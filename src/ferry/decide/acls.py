@@ -366,7 +366,7 @@ def remarks(rules: AclRules, diff: AclDiff) -> list[str]:
     if diff.foreign:
         found.append(
             f"the ledger names ACLs on cluster {target} as Ferry's that this flow does not make, so they stay: "
-            f"{counted(diff.foreign)}; look at who may write to the ledger (kafka-acls.sh --list shows them), or delete by "
+            f"{counted(diff.foreign)}; look at who may write to the ledger (kafka-acls.sh --list), or delete by "
             "hand what a flow with other settings made"
         )
     if diff.bereft:

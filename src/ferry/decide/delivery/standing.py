@@ -76,8 +76,9 @@ class Standing:
 def last_known(records: Sequence[LedgerRecord], where: str) -> KnownBatches | None:
     """What the last attempt that fenced all slots knew of all batches; None: there is none, or an earlier Ferry's."""
     for record in reversed(records):
-        if record.fate is Fate.COMMITTED and record.value is not None and decode_key(record.key)[:1] == [FENCED]:
-            return codec.parse_known(parse_value(record.value, where))
+        if record.fate is Fate.COMMITTED and record.value is not None and key_parts(record.key)[:1] == [FENCED]:
+            with reading(f"{where}, ledger record at offset {record.offset},"):
+                return codec.parse_known(parse_value(record.value, where))
     return None
 
 

@@ -35,7 +35,7 @@ class LedgerView:
 
     def remembered(self, lane: str) -> list[OpenedRun]:
         """The lane's runs whose records the ledger still has, oldest first: a later run lets go of a record."""
-        names = {parts[2] for key in self.keys("run") if (parts := json.loads(key))[1] == lane}
+        names = {parts[2] for parts, _ in self.of_kind("run") if parts[1] == lane}
         found = [run for run in self.runs if run.record.lane == lane and run.record.run in names]
         return sorted(found, key=lambda run: run.generation)
 

@@ -55,7 +55,10 @@ def plan_records(plan: Plan, part_bytes: int = PART_BYTES) -> list[Record]:
 
 def is_idle_seal(value: bytes | None) -> bool:
     """Whether a seal says that its plan has nothing to do; one of an earlier Ferry does not say it."""
-    return value is not None and b'"idle":true' in value and json.loads(value).get("idle") is True
+    if value is None or b'"idle":true' not in value:
+        return False
+    with reading("seal of a plan in the ledger"):
+        return json.loads(value).get("idle") is True
 
 
 def parse_plan(parts: Mapping[int, bytes], seal: bytes, where: str) -> Plan:

@@ -90,7 +90,7 @@ def _did_nothing(view: LedgerView, opened: OpenedRun) -> bool:
     if not is_idle_seal(seal.value):
         return False
     record = view.by_key.get(encode(["checkpoint", lane, run]).decode())
-    return record is None or not body_of(record)["offsets"]
+    return record is None or not read_as(record, lambda body: whole(body["offsets"]))
 
 
 def _seal_key(lane: str, run: str, generation: int) -> str:

@@ -36,7 +36,7 @@ def unreadable(topic: str, offset: int, why: Exception) -> str:
     """That a batch of a ledger cannot be opened, with the remedy."""
     return (
         f"the batch at offset {offset} of ledger {topic} cannot be read: {why}; Ferry did not write it: take WRITE on "
-        "the ledger away from others (kafka-acls.sh --list shows them), delete the ledger topic, and write it again from "
+        "the ledger away from others (kafka-acls.sh --list), delete the ledger topic, and write it again from "
         "its last export (ferry ledger rebuild)"
     )
 

@@ -1,0 +1,108 @@
+"""The proxies of the fault campaign do what their modes say."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from ferry.dev.ports import LOOPBACK, free_ports
+from tests.harness import wait_until
+from tests.soak.campaign.proxy import Proxies
+
+
+@pytest.fixture
+def echo() -> Iterator[int]:
+    """A server that answers with what it gets; its port."""
+    with socket.create_server((LOOPBACK, 0)) as server:
+
+        def serve(client: socket.socket) -> None:
+            with client:
+                while data := client.recv(1 << 16):
+                    client.sendall(data)
+
+        def accept() -> None:
+            while True:
+                try:
+                    client, _ = server.accept()
+                except OSError:
+                    return
+                threading.Thread(target=serve, args=(client,), daemon=True).start()
+
+        threading.Thread(target=accept, daemon=True).start()
+        yield server.getsockname()[1]
+        server.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.fixture
+def proxy(echo: int) -> Iterator[tuple[Proxies, int]]:
+    """The process, and the port in front of the server."""
+    (port,) = free_ports(1)
+    proxies = Proxies({port: echo})
+    yield proxies, port
+    proxies.close()
+
+
+def answered(client: socket.socket, data: bytes, seconds: float = 10) -> bytes:
+    """What comes back; nothing where the connection is closed."""
+    client.settimeout(seconds)
+    found = b""
+    try:
+        client.sendall(data)
+        while len(found) < len(data) and (piece := client.recv(len(data))):
+            found += piece
+    except ConnectionError:
+        return b""
+    return found
+
+
+def ask_on(client: socket.socket) -> None:
+    """Ask until no answer comes: a mode is in force a moment after it was asked for."""
+    while True:
+        answered(client, b"during", 0.5)
+
+
+@pytest.mark.parametrize("mode", ["pass", "delay", "trickle"])
+def test_bytes_come_as_they_are(proxy: tuple[Proxies, int], mode: str) -> None:
+    proxies, port = proxy
+    proxies.change(port, mode, 0.05)
+    with socket.create_connection((LOOPBACK, port)) as client:
+        data = bytes(range(256)) * 400
+        assert answered(client, data) == data
+
+
+@pytest.mark.parametrize("mode", ["hang", "lost-answers", "lost-requests"])
+def test_bytes_do_not_come(proxy: tuple[Proxies, int], mode: str) -> None:
+    proxies, port = proxy
+    with socket.create_connection((LOOPBACK, port)) as client:
+        assert answered(client, b"before") == b"before"
+        proxies.change(port, mode)
+        with pytest.raises(TimeoutError):
+            ask_on(client)
+        proxies.heal()
+        client.settimeout(10)
+        if mode == "hang":
+            assert client.recv(6) == b"during"
+        else:
+            assert client.recv(6) == b"", "out of step: it is closed"
+
+
+def test_connections_are_cut_and_refused(proxy: tuple[Proxies, int]) -> None:
+    proxies, port = proxy
+
+    def works() -> bool:
+        with socket.create_connection((LOOPBACK, port)) as client:
+            return answered(client, b"hello") == b"hello"
+
+    with socket.create_connection((LOOPBACK, port)) as client:
+        assert answered(client, b"before") == b"before"
+        proxies.change(port, "cut")
+        client.settimeout(10)
+        assert client.recv(1) == b""
+    assert works()
+    proxies.change(port, "refuse")
+    wait_until(lambda: not works())
+    proxies.heal()
+    wait_until(works)

@@ -1,0 +1,153 @@
+"""Where the campaign takes place: two clusters of three brokers, a proxy in front of each, and Ferry's files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
+
+from ferry.dev import ClusterSpec, RunningCluster, up_all
+from ferry.dev.cluster import _create
+from ferry.dev.ports import LOOPBACK, free_ports
+from ferry.dev.spec import PLAINTEXT, Listener
+from tests.harness import create_topic
+from tests.soak.campaign.proxy import Proxies
+from tests.soak.campaign.writer import COMPACTED, PARTITIONS
+
+ENTRY = Listener(name="ENTRY", protocol="PLAINTEXT")
+"""The listener that only the proxies reach; what it tells clients to connect to are the proxies."""
+
+FLOW = "s->t"
+SLOTS = (1, 3, 4)
+CHUNKS = (30_000, 300_000, 256 << 20)
+SETTINGS = """\
+clusters = s, t
+s.bootstrap.servers = {source}
+t.bootstrap.servers = {target}
+s->t.enabled = true
+topics = c-.*
+groups = g-.*
+sync.group.offsets.enabled = true
+heartbeats.replication.enabled = false
+replication.factor = 3
+tasks.max = {slots}
+ferry.chunk.bytes = {chunk}
+ferry.transaction.timeout.ms = 12000
+ferry.chunk.seconds = 5
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """A cluster and the proxies in front of its brokers."""
+
+    cluster: RunningCluster
+    entries: tuple[int, ...]
+    """A port for each broker, in their order."""
+
+    @property
+    def bootstrap(self) -> str:
+        """Through the proxies."""
+        return ",".join(f"{LOOPBACK}:{port}" for port in self.entries)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """Both sides, the process of the proxies, and the files by slots and bytes of a chunk."""
+
+    source: Side
+    target: Side
+    proxies: Proxies
+    configs: dict[tuple[int, int], Path]
+
+    @property
+    def config(self) -> Path:
+        """One of them, for what asks only."""
+        return self.configs[SLOTS[1], CHUNKS[1]]
+
+    def ends(self) -> dict[tuple[str, int], int]:
+        """Last stable offsets of the copies, asked past the proxies; nothing while no broker answers."""
+        admin = AdminClient({"bootstrap.servers": self.target.cluster.bootstrap, "log_level": 0})
+        topics = admin.list_topics(timeout=10).topics
+        asked = {
+            TopicPartition(name, number): OffsetSpec.latest()
+            for name, topic in topics.items()
+            if name.startswith("s.c-")
+            for number in topic.partitions
+        }
+        if not asked:
+            return {}
+        answers = admin.list_offsets(asked, request_timeout=5)
+        return {
+            (place.topic, place.partition): answer.result().offset
+            for place, answer in answers.items()
+            if answer.exception() is None
+        }
+
+
+@contextmanager
+def field(folder: Path) -> Iterator[Field]:
+    """Clusters that run, with the source's topics; all of it ends with the block."""
+    found: list[RunningCluster] = []
+    for name in ("fault-source", "fault-target"):
+        spec = ClusterSpec(
+            name=name,
+            brokers=3,
+            heap_mb=320,
+            listeners=(PLAINTEXT, ENTRY),
+            properties={"log.retention.check.interval.ms": str(24 * 60 * 60 * 1000), "message.max.bytes": "4000000"},
+        )
+        found.append(_create(spec, folder / name))
+    sides = []
+    ports: dict[int, int] = {}
+    for cluster in found:
+        entries = free_ports(3)
+        for broker, entry in zip(cluster.brokers, entries, strict=True):
+            address = broker.address_of(ENTRY.name)
+            lines = broker.properties_file.read_text().splitlines()
+            told = [
+                line.replace(f"ENTRY://{address}", f"ENTRY://{LOOPBACK}:{entry}")
+                if line.startswith("advertised.listeners=")
+                else line
+                for line in lines
+            ]
+            broker.properties_file.write_text("\n".join(told) + "\n")
+            ports[entry] = broker.node.ports[ENTRY.name]
+        sides.append(Side(cluster=cluster, entries=tuple(entries)))
+    clusters = up_all([cluster.spec for cluster in found], home=folder, seconds=300)
+    proxies = Proxies(ports)
+    source, target = (replace(side, cluster=cluster) for side, cluster in zip(sides, clusters, strict=True))
+    try:
+        for topic, partitions in PARTITIONS.items():
+            create_topic(source.cluster, topic, partitions, _settings(topic), replicas=3)
+        yield Field(source=source, target=target, proxies=proxies, configs=_files(folder, source, target))
+    finally:
+        proxies.close()
+        for cluster in clusters:
+            for broker in cluster.brokers:
+                if broker.state == "paused":
+                    broker.resume()
+            cluster.stop()
+
+
+def _settings(topic: str) -> dict[str, str]:
+    compacted = {
+        "cleanup.policy": "compact",
+        "segment.ms": "10000",
+        "min.cleanable.dirty.ratio": "0.01",
+    }
+    return {"max.message.bytes": "2000000", **(compacted if topic == COMPACTED else {})}
+
+
+def _files(folder: Path, source: Side, target: Side) -> dict[tuple[int, int], Path]:
+    found = {}
+    for slots in SLOTS:
+        for chunk in CHUNKS:
+            path = folder / f"{slots}-{chunk}.properties"
+            path.write_text(SETTINGS.format(source=source.bootstrap, target=target.bootstrap, slots=slots, chunk=chunk))
+            found[slots, chunk] = path
+    return found

@@ -1,0 +1,222 @@
+"""Ferry at work: one process after the other copies the flow, in all the ways that there are, while faults happen."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from ferry.spark.submit import submit_conf
+from tests.cli.program import PROGRAM, environment
+from tests.soak.campaign.field import FLOW, Field
+from tests.soak.campaign.record import Record
+
+HUNG_S = 300
+"""A run that lives for longer after its begin, and after the copies last grew, hangs; frozen time does not count."""
+
+LEFT_S = 45
+"""How long processes of a run that was killed may live on: the longest is a transaction's end."""
+
+CODES = {0, 1, 2, 3, 130, 143, -signal.SIGKILL, -signal.SIGTERM, -signal.SIGINT}
+EXPECTED = {"unfinished", "slot-failed", "no-leader", "too-few-replicas", "storage-error"}
+"""What a run may refuse while brokers come and go; anything else would be about the records."""
+
+ROOT = Path(__file__).resolve().parents[3]
+PLAN = """
+import sys
+from pathlib import Path
+from ferry.config.settings import load
+from ferry.run.micro_run import MicroRuns, local_origin
+with MicroRuns(load(Path(sys.argv[1])).flow(sys.argv[2])) as runs:
+    runs.plan(sys.argv[3], local_origin())
+"""
+
+
+@dataclass
+class Run:
+    """A process of Ferry and what belongs to it: all that is in its session."""
+
+    number: int
+    kind: str
+    process: subprocess.Popen[bytes]
+    out: Path
+    began: float
+    frozen: float = 0.0
+    touched: bool = False
+    """Whether a fault was aimed at its processes."""
+
+    @property
+    def is_spark(self) -> bool:
+        """Whether a JVM is part of it."""
+        return self.kind in ("spark", "job")
+
+    def members(self) -> list[psutil.Process]:
+        """All processes of its session that live."""
+        found = []
+        for pid in psutil.pids():
+            with suppress(ProcessLookupError, psutil.NoSuchProcess):
+                if os.getsid(pid) == self.process.pid:
+                    process = psutil.Process(pid)
+                    if process.status() != psutil.STATUS_ZOMBIE:
+                        found.append(process)
+        return found
+
+    def signal_all(self, number: signal.Signals) -> None:
+        """Send a signal to all of them."""
+        for process in self.members():
+            with suppress(psutil.NoSuchProcess):
+                process.send_signal(number)
+
+
+class Runner:
+    """Starts the next run when one has ended, on a thread of its own, and looks at how each ended."""
+
+    def __init__(self, place: Field, record: Record, rng: random.Random, folder: Path, *, spark: bool) -> None:
+        """`folder` has what the runs say; without `spark` none takes a JVM."""
+        self._field = place
+        self._record = record
+        self._rng = rng
+        self._folder = folder
+        self._kinds = ["run"] * 8 + ["resume"] * 2 + (["spark", "job"] * 2 if spark else [])
+        self._count = 0
+        self._unfinished = ""
+        self._go = threading.Event()
+        self._rests = threading.Event()
+        self._ended = threading.Event()
+        self.current: Run | None = None
+        self.grown_at = 0.0
+        """When the copies last grew, as time.monotonic() says."""
+        self._thread = threading.Thread(target=self._work, name="runner", daemon=True)
+        self._thread.start()
+
+    def resume(self) -> None:
+        """Run after run from now on."""
+        self._rests.clear()
+        self._go.set()
+
+    def rest(self) -> None:
+        """Begin no further run, and wait until the last one has ended."""
+        self._go.clear()
+        assert self._rests.wait(HUNG_S + 120), "the runner does not come to rest"
+
+    def close(self) -> None:
+        """Begin no further run, and end the one that is there."""
+        self._ended.set()
+        self._go.set()
+        run = self.current
+        if run is not None:
+            run.signal_all(signal.SIGKILL)
+        self._thread.join(60)
+
+    def start(self, kind: str) -> Run:
+        """A run beside all others."""
+        self._count += 1
+        number = self._count
+        config = self._field.configs[self._rng.choice(list(self._field.configs))]
+        name = f"run-{number}"
+        command: list[str | Path] = [PROGRAM, "run", FLOW, "--json", "--run", name]
+        if kind == "resume":
+            command = [PROGRAM, "run", FLOW, "--json", "--resume", self._unfinished]
+        elif kind == "spark":
+            command.append("--spark")
+        elif kind == "job":
+            plan: list[str | Path] = [sys.executable, "-c", PLAN, config, FLOW, name]
+            shell = '"$1" -c "$3" "$4" "$5" "$6" && shift 6 && exec "$@"'
+            command = ["sh", "-c", shell, "sh", *plan, *self._submitted(config, name)]
+        out = self._folder / f"{number}-{kind}"
+        with out.with_suffix(".out").open("wb") as told, out.with_suffix(".err").open("wb") as complaints:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=told,
+                stderr=complaints,
+                env={**environment(config), "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"},
+                start_new_session=True,
+                cwd=ROOT,
+            )
+        self._record.say("run", number=number, kind=kind, config=config.stem)
+        return Run(number=number, kind=kind, process=process, out=out, began=time.monotonic())
+
+    def _submitted(self, config: Path, name: str) -> list[str | Path]:
+        settings = [f"--conf={key}={value}" for key, value in submit_conf(ROOT / ".spark").items()]
+        submit = Path(sys.executable).with_name("spark-submit")
+        job: list[str | Path] = [ROOT / "jobs" / "copy_job.py", f"--config={config}", f"--flow={FLOW}", f"--run={name}"]
+        return [submit, "--master=local[2]", *settings, *job]
+
+    def see_through(self, run: Run) -> None:
+        """Wait for a run's end, and for that of all its processes; what is not as it should be is an anomaly."""
+        while run.process.poll() is None:
+            if time.monotonic() - max(run.began, self.grown_at) - run.frozen > HUNG_S:
+                self._record.anomaly(f"run {run.number} ({run.kind}) hangs")
+                run.signal_all(signal.SIGCONT)
+                run.signal_all(signal.SIGKILL)
+                run.process.wait()
+                break
+            time.sleep(0.1)
+        seconds = time.monotonic() - run.began - run.frozen
+        self._record.longest_run = max(self._record.longest_run, seconds)
+        until = time.monotonic() + LEFT_S
+        while (left := run.members()) and time.monotonic() < until:
+            time.sleep(0.2)
+        if left:
+            names = [" ".join(process.cmdline())[:120] for process in left if process.is_running()]
+            self._record.anomaly(f"run {run.number} ({run.kind}) left {names} behind")
+            run.signal_all(signal.SIGKILL)
+        self._look(run, seconds)
+
+    def _look(self, run: Run, seconds: float) -> None:
+        code = run.process.returncode
+        out = run.out.with_suffix(".out").read_text(errors="replace")
+        err = run.out.with_suffix(".err").read_text(errors="replace")
+        self._record.runs[f"{run.kind}, exit {code}"] += 1
+        body = _json(out) if run.kind != "job" else {}
+        kinds = {row["kind"] for row in body.get("refusals", ())}
+        self._record.say(
+            "ended", number=run.number, kind=run.kind, code=code, seconds=round(seconds, 1), state=body.get("state")
+        )
+        if code not in CODES:
+            self._record.anomaly(f"run {run.number} ({run.kind}) ended with exit code {code}")
+        if not run.is_spark and "Traceback" in err:
+            self._record.anomaly(f"run {run.number} ({run.kind}) has a traceback")
+        if code == 2 and not any(word in err for word in ("superseded", "exists already", "no plan of run")):
+            self._record.anomaly(f"run {run.number} ({run.kind}) was refused: {err.strip()[-300:]}")
+        if kinds - EXPECTED:
+            self._record.anomaly(f"run {run.number} ({run.kind}) refused {sorted(kinds - EXPECTED)}")
+        told = [row["message"] for row in body.get("refusals", ())]
+        if body.get("superseded_by") and any(f"--resume {body['run']}" in sentence for sentence in told):
+            self._record.anomaly(f"run {run.number} is superseded and advises its own --resume")
+        if run.kind == "run":
+            self._unfinished = f"run-{run.number}" if code else ""
+
+    def _work(self) -> None:
+        while not self._ended.is_set():
+            if not self._go.is_set():
+                self._rests.set()
+            self._go.wait()
+            if self._ended.is_set():
+                return
+            kind = self._rng.choice(self._kinds)
+            if kind == "resume" and not self._unfinished:
+                kind = "run"
+            run = self.current = self.start(kind)
+            self.see_through(run)
+            self.current = None
+
+
+def _json(text: str) -> dict[str, Any]:
+    try:
+        body: dict[str, Any] = json.loads(text)
+    except ValueError:
+        return {}
+    return body

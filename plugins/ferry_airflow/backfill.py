@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import DAG, Context, Param, TriggerRule
-from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+from airflow.sdk.exceptions import AirflowSkipException
 
 from ferry.config.flow.flow import FlowConfig
-from ferry_airflow.base import FerryOperator, Named, airflow_errors, flow_named, origin_of, run_of
+from ferry_airflow.base import FerryOperator, Named, airflow_errors, final_failure, flow_named, origin_of, run_of
 from ferry_airflow.copying import copy_on_spark
 from ferry_airflow.form import TO_COPY, budget_params, topics_param
 from ferry_airflow.naming import backfill_dag_id
@@ -96,7 +96,7 @@ class FerryWindowReportOperator(FerryOperator):
             look.left,
         )
         if complaint is not None:
-            raise AirflowFailException(complaint)
+            raise final_failure(complaint)
 
 
 def backfill_dag(flow: FlowConfig, path: Path, windows: str) -> DAG:

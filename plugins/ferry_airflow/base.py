@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Protocol
 
-from airflow.sdk import BaseOperator, Context
+from airflow.sdk import BaseOperator, Context, get_current_context
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from ferry.config.flow.flow import FlowConfig
@@ -18,10 +19,14 @@ from ferry.errors import FerryError
 from ferry.model import Origin
 from ferry.spark.job_end import FINAL
 from ferry_airflow.connection import flow_of
+from ferry_airflow.naming import REASON
+
+log = logging.getLogger(__name__)
 
 # `@continuous` never runs without a start date; any past one will do, for nothing is caught up.
 START = datetime(2020, 1, 1, tzinfo=UTC)
 RETRY_DELAY = timedelta(seconds=30)
+LONGEST_REASON = 4_000
 
 
 class Named(Protocol):
@@ -65,10 +70,28 @@ def origin_of(context: Context) -> Origin:
 
 @contextmanager
 def airflow_errors() -> Iterator[None]:
-    """Ferry's errors as Airflow's: those that a retry meets again fail at once."""
+    """Ferry's errors as Airflow's: those that a retry meets again fail at once. The page shows their sentence."""
     try:
         yield
     except FINAL as error:
-        raise AirflowFailException(str(error)) from None
+        raise final_failure(str(error)) from None
     except FerryError as error:
+        keep_reason(str(error))
         raise AirflowException(str(error)) from None
+
+
+def final_failure(sentence: str) -> AirflowFailException:
+    """The end of a task that a retry would meet again, to be raised; the page shows its sentence."""
+    keep_reason(sentence)
+    return AirflowFailException(sentence)
+
+
+def keep_reason(sentence: str) -> None:
+    """Keep why the task that is at work fails, as its XCom REASON: Airflow has the exception in its log alone.
+
+    A new try takes it back, as all that a task returns. A task whose reason cannot be kept fails no less.
+    """
+    try:
+        get_current_context()["ti"].xcom_push(REASON, sentence[:LONGEST_REASON])
+    except Exception as error:  # also no task at all, as where a test calls an operator
+        log.debug("the reason is in the log alone: %s", error)

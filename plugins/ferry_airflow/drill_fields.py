@@ -1,10 +1,13 @@
-"""Which fields of the form of drills belong to which kind of drill; pure."""
+"""Which fields of the form of drills belong to which kind of drill, and what of it cannot work; pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.flow.report import FOLDER
 from ferry.model.evidence import EvidenceKind
 
 _FIELDS: Mapping[EvidenceKind, frozenset[str]] = {
@@ -24,3 +27,14 @@ def foreign_field(kind: EvidenceKind, form: Mapping[str, Any]) -> tuple[str, str
             why = f"a {kind} drill has no {name}: leave the field empty, or choose another kind of drill"
             return name, why
     return None
+
+
+def nowhere(flow: FlowConfig, form: Mapping[str, Any]) -> str | None:
+    """Why nobody would find the report of a drill; None when its folder has a full path or a URL."""
+    named = str(form.get("report") or flow.report.folder)
+    if "://" in named or Path(named).is_absolute():
+        return None
+    return (
+        f"{FOLDER} ({named}) is no full path, and nobody would look for reports where a worker happens to stand: give "
+        f"{FOLDER} a full path or a URL, or name one in the form"
+    )

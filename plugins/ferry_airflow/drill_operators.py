@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import Context
-from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+from airflow.sdk.exceptions import AirflowSkipException
 
-from ferry_airflow.base import FerryOperator, Named, airflow_errors, run_of
+from ferry_airflow.base import FerryOperator, Named, airflow_errors, final_failure, run_of
 from ferry_airflow.connection import settings_for
 from ferry_airflow.copying import copy_left
 from ferry_airflow.naming import IN_PRODUCTION
@@ -143,4 +143,4 @@ def _do(task: RehearsalOperator | DrillOperator, context: Context, asked: Asked,
     context["ti"].xcom_push(key="return_value", value=drilling.returned(evidence, report))
     complaint = drilling.complaint(evidence, report)
     if complaint is not None:
-        raise AirflowFailException(complaint)
+        raise final_failure(complaint)

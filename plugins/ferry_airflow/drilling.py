@@ -6,12 +6,10 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any, Protocol
 
 from ferry.cli.person import new_run
 from ferry.config.flow.flow import FlowConfig
-from ferry.config.flow.report import FOLDER
 from ferry.config.flow.start import Start, StartTime, parse_start
 from ferry.config.settings import Settings
 from ferry.config.text.problem import BadValue
@@ -27,7 +25,7 @@ from ferry.run.ledger.pausing import refuse_foreign_topic
 from ferry.run.local import copy_plan
 from ferry.run.reports.folder import ReportFolder, Written
 from ferry.run.switch.drain import Copy
-from ferry_airflow.drill_fields import foreign_field
+from ferry_airflow.drill_fields import foreign_field, nowhere
 from ferry_airflow.report_link import place_on_page
 from ferry_airflow.switching import options_of, switch_id
 
@@ -171,13 +169,10 @@ _DRILLS: Mapping[EvidenceKind, Callable[[Asked], Drill]] = {
 
 def reports_of(asked: Asked) -> ReportFolder:
     """Where the report goes; BadInput where nobody would find it, Refused when it cannot be written there."""
-    named = str(asked.params.get("report") or asked.flow.report.folder)
-    if "://" not in named and not Path(named).is_absolute():
-        raise BadInput(
-            f"{FOLDER} ({named}) is no full path, and nobody would look for reports where a worker happens to stand: "
-            f"give {FOLDER} a full path or a URL, or name one in the form"
-        )
-    folder = ReportFolder.of(asked.flow.report, named)
+    why = nowhere(asked.flow, asked.params)
+    if why is not None:
+        raise BadInput(why)
+    folder = ReportFolder.of(asked.flow.report, str(asked.params.get("report") or asked.flow.report.folder))
     folder.prepare()
     return folder
 

@@ -16,6 +16,8 @@ OWN = "ferry__"
 
 VERBS = ("switchover", "failover", "failback")
 
+REASON = "ferry_reason"
+"""The XCom in which a task that fails keeps why, in one sentence."""
 TELLING = ("verify", "rehearse", "drill", "report")
 """Tasks of a flow's other DAGs that return what came of the run, for programs."""
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import Context
-from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+from airflow.sdk.exceptions import AirflowSkipException
 
 from ferry.config.flow.flow import FlowConfig
 from ferry_airflow.assets import publish
-from ferry_airflow.base import FerryOperator, airflow_errors, flow_named, origin_of, run_of
+from ferry_airflow.base import FerryOperator, airflow_errors, final_failure, flow_named, origin_of, run_of
 from ferry_airflow.copying import copy_on_spark
+from ferry_airflow.naming import REASON
 from ferry_airflow.spark_job import FerrySparkOperator
+
+if TYPE_CHECKING:  # Kafka's libraries only where they are used
+    from ferry.decide.ledger.report import Report
 
 
 class FerryPlanOperator(FerryOperator):
@@ -114,7 +118,7 @@ class FerryReportOperator(FerryOperator):
                 lines = tables.plan_lines(steps.preview(flow, steps.options_of(context["params"])))
                 complaint = None
             else:
-                report, newer = steps.report_of(flow, run_of(context))
+                report, newer = self._reported(flow, context)
                 metrics.tell_stats(report, per_partition=flow.alerts.metrics_per_partition)
                 lines = tables.report_lines(report)
                 complaint = steps.complaint(report, newer, translates=flow.syncs_groups)
@@ -125,4 +129,17 @@ class FerryReportOperator(FerryOperator):
             self.log.info("%s", line)
         tell(flow, told.alerts, context)
         if complaint is not None:
-            raise AirflowFailException(complaint)
+            raise final_failure(complaint)
+
+    def _reported(self, flow: FlowConfig, context: Context) -> tuple[Report, str | None]:
+        """The report and the newer run; a run that was not planned fails by what the task `plan` says."""
+        from ferry.errors import BadInput  # noqa: PLC0415 - as above
+        from ferry_airflow import steps  # noqa: PLC0415 - as above
+
+        try:
+            return steps.report_of(flow, run_of(context))
+        except BadInput:
+            why = context["ti"].xcom_pull(task_ids="plan", key=REASON)
+            if not why:
+                raise
+            raise final_failure(f"nothing was planned, so nothing was copied: {why}") from None

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
+from datetime import UTC, datetime
 from typing import Any, Self
 from urllib.parse import quote
 
@@ -16,7 +18,13 @@ from ferry_airflow.home import USER, LocalHome
 POLL_SECONDS = 0.25
 LOCKED_SECONDS = 60.0
 """How long a request is sent again that the database would not take."""
+ANSWER_SECONDS = 30.0
+"""How long one answer may take."""
+PATIENCE_SECONDS = 240.0
+"""How long a request is sent again that got no answer: a busy machine is slow, and goes on."""
 ENDED = ("success", "failed")
+_SAFE = ("GET", "PATCH")
+"""Requests that may be carried out twice."""
 Json = dict[str, Any]
 
 
@@ -25,8 +33,9 @@ class AirflowRest:
 
     def __init__(self, home: LocalHome) -> None:
         """Logs in at once, as USER; Unreachable when the API does not take the login."""
-        self._http = httpx.Client(base_url=home.url, timeout=30)
-        answer = self._http.post("/auth/token", json={"username": USER, "password": home.password})
+        self._http = httpx.Client(base_url=home.url, timeout=ANSWER_SECONDS)
+        login = {"username": USER, "password": home.password}
+        answer = self._answered("POST", "/auth/token", login, again=True)
         if answer.is_error:
             raise Unreachable(f"Airflow at {home.url} refused the login of {USER}: {answer.text[:300]}")
         self._http.headers["Authorization"] = f"Bearer {answer.json()['access_token']}"
@@ -39,7 +48,7 @@ class AirflowRest:
 
     def has_dag(self, dag_id: str) -> bool:
         """Whether the DAG processor has read the DAG. It is asked for by its name: a list ends after 50 (or 100)."""
-        return self._http.get(f"/api/v2/dags/{quote(dag_id)}").status_code == httpx.codes.OK
+        return self._answered("GET", f"/api/v2/dags/{quote(dag_id)}").status_code == httpx.codes.OK
 
     def import_errors(self) -> list[Json]:
         """DAG files that could not be read."""
@@ -56,11 +65,17 @@ class AirflowRest:
         self._ask("PATCH", f"/api/v2/dags/{dag_id}", {"is_paused": paused})
 
     def trigger(self, dag_id: str, conf: Mapping[str, Any] | None = None) -> str:
-        """Start a run with the given params; its run id."""
-        run: str = self._ask(
-            "POST", f"/api/v2/dags/{dag_id}/dagRuns", {"logical_date": None, "conf": dict(conf or {})}
-        )["dag_run_id"]
-        return run
+        """Start a run with the given params; its run id.
+
+        The id is given with the request, so that one without an answer is sent again and still starts one run.
+        """
+        name = f"manual__{datetime.now(UTC).isoformat()}_{secrets.token_hex(4)}"
+        body = {"dag_run_id": name, "logical_date": None, "conf": dict(conf or {})}
+        path = f"/api/v2/dags/{dag_id}/dagRuns"
+        answer = self._taken("POST", path, body, again=True)
+        if answer.status_code == httpx.codes.CONFLICT:  # the first request was carried out
+            return str(self.run(dag_id, name)["dag_run_id"])
+        return str(_body(answer, "POST", path)["dag_run_id"])
 
     def runs(self, dag_id: str) -> list[Json]:
         """The DAG's runs, oldest first."""
@@ -93,18 +108,46 @@ class AirflowRest:
         return "\n".join(_line(item) for item in content)
 
     def _ask(self, method: str, path: str, body: object = None) -> Json:
+        return _body(self._taken(method, path, body, again=method in _SAFE), method, path)
+
+    def _taken(self, method: str, path: str, body: object, *, again: bool) -> httpx.Response:
+        """The answer, once the database has taken the request, or would not for LOCKED_SECONDS."""
         answers: list[httpx.Response] = []
 
         def is_taken() -> bool:
-            answers.append(self._http.request(method, path, json=body))
+            answers.append(self._answered(method, path, body, again=again))
             return not _is_locked(answers[-1])
 
         until(is_taken, LOCKED_SECONDS)
-        answer = answers[-1]
-        if answer.is_error:
-            raise Unreachable(f"Airflow answered {answer.status_code} to {method} {path}: {answer.text[:500]}")
-        found: Json = answer.json()
-        return found
+        return answers[-1]
+
+    def _answered(self, method: str, path: str, body: object = None, *, again: bool = True) -> httpx.Response:
+        """The answer to a request; `again`: one without an answer is sent again, for it may be carried out twice.
+
+        Unreachable names the request, and what is not known of it.
+        """
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        pause = threading.Event()
+        while True:
+            try:
+                return self._http.request(method, path, json=body)
+            except httpx.TransportError as error:
+                if again and time.monotonic() < deadline:
+                    pause.wait(POLL_SECONDS)
+                    continue
+                waited = f"in {PATIENCE_SECONDS:.0f} s" if again else f"in {ANSWER_SECONDS:.0f} s"
+                unknown = "" if method == "GET" else ", and whether it was carried out is not known"
+                raise Unreachable(
+                    f"Airflow at {self._http.base_url} gave no answer to {method} {path} {waited} "
+                    f"({str(error) or type(error).__name__}){unknown}: Airflow and its runs go on; look there"
+                ) from error
+
+
+def _body(answer: httpx.Response, method: str, path: str) -> Json:
+    if answer.is_error:
+        raise Unreachable(f"Airflow answered {answer.status_code} to {method} {path}: {answer.text[:500]}")
+    found: Json = answer.json()
+    return found
 
 
 def _is_locked(answer: httpx.Response) -> bool:

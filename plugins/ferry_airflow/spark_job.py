@@ -24,7 +24,7 @@ from airflow.sdk.exceptions import (
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput
 from ferry.spark.job_end import JobEnd, told_end
-from ferry_airflow.base import airflow_errors
+from ferry_airflow.base import airflow_errors, final_failure, keep_reason
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -83,12 +83,12 @@ class FerrySparkOperator(SparkSubmitOperator):
         try:
             connection = BaseHook.get_connection(self._conn_id)
         except (AirflowNotFoundException, AirflowRuntimeError):
-            raise AirflowFailException(
+            raise final_failure(
                 f"Spark connection {self._conn_id!r} does not exist: create it (ferry airflow setup names what is"
                 " missing), or name another in ferry.spark.conn.id"
             ) from None
         if connection.conn_type not in ("spark", CONNECT):
-            raise AirflowFailException(
+            raise final_failure(
                 f"connection {self._conn_id!r} is of type {connection.conn_type!r}: make it 'spark' or 'spark_connect'"
             )
         return connection
@@ -103,7 +103,7 @@ class FerrySparkOperator(SparkSubmitOperator):
         master, deploy_mode = str(connection.host or ""), connection.extra_dejson.get("deploy-mode")
         if deploy_mode == CLUSTER_MODE and flow.connections:
             named = ", ".join(sorted(flow.connections.values()))
-            raise AirflowFailException(
+            raise final_failure(
                 f"flow {flow.flow} uses Airflow connection {named}, which a driver in the Spark cluster cannot be"
                 f" handed: make the deploy mode of {self._conn_id!r} client"
             )
@@ -132,7 +132,9 @@ class FerrySparkOperator(SparkSubmitOperator):
                 SparkSubmitOperator.execute(self, context)
             except AirflowException as error:
                 submit = self._hook._submit_sp if self._hook is not None else None  # noqa: SLF001 - as above
-                raise failed(error, told_end(end), submit.returncode if submit is not None else None) from None
+                why = failed(error, told_end(end), submit.returncode if submit is not None else None)
+                keep_reason(str(why))
+                raise why from None
 
     def _get_hook(self) -> SparkSubmitHook:
         """The provider's, which in client mode treats all masters alike.

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.standard.exceptions import HITLTimeoutError
 from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.sdk import Context
-from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+from airflow.sdk.exceptions import AirflowSkipException
 from airflow.sdk.execution_time.hitl import HITLUser
 
 from ferry.config.flow.approvals import Approvers
 from ferry.model import Flow
 from ferry_airflow.approving import digest_of_params, question, trouble_with
-from ferry_airflow.base import FerryOperator, airflow_errors, flow_named, run_of
+from ferry_airflow.base import FerryOperator, airflow_errors, final_failure, flow_named, run_of
 from ferry_airflow.copying import copy_left
 from ferry_airflow.report_link import ReportLink, place_on_page
 from ferry_airflow.spark_job import FerrySparkOperator
@@ -130,13 +130,13 @@ class AskingOperator(ApprovalOperator):
         try:
             answer = super().execute_complete(context, event)
         except HITLTimeoutError:
-            raise AirflowFailException("nobody approved in time: nothing was done; trigger the DAG again") from None
+            raise final_failure("nobody approved in time: nothing was done; trigger the DAG again") from None
         if event["chosen_options"] != [self.APPROVE]:
             return answer
         user, at = event["responded_by_user"], event["responded_at"]
         trouble = trouble_with(user, _asked_by(context), self.approvers)
         if trouble is not None:
-            raise AirflowFailException(f"{trouble}; nothing was done, and this task asks again when it is cleared")
+            raise final_failure(f"{trouble}; nothing was done, and this task asks again when it is cleared")
         moment = at if isinstance(at, datetime) else datetime.fromisoformat(at)
         approval = Approval(
             run=_run_of_dag(context),
@@ -258,7 +258,7 @@ class SwitchReportOperator(SwitchOperator):
         with airflow_errors(), self.switcher(context) as found:
             state = found.states().get(self.id(context))
             if state is None:
-                raise AirflowFailException("nothing was switched: the switch was never opened")
+                raise final_failure("nothing was switched: the switch was never opened")
             if state.end is None and next_step(state) is None:
                 state = found.finish(state.switch.id)
         for line in switching.report_lines(state):
@@ -267,7 +267,7 @@ class SwitchReportOperator(SwitchOperator):
             self._keep(context, state)
         complaint = switching.complaint(state)
         if complaint is not None:
-            raise AirflowFailException(complaint)
+            raise final_failure(complaint)
 
     def _keep(self, context: Context, state: SwitchState) -> None:
         from ferry_airflow import switching  # noqa: PLC0415 - as above

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import Context
-from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
+from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 
 from ferry.model import VerifyMode
-from ferry_airflow.base import airflow_errors, flow_named, run_of
+from ferry_airflow.base import airflow_errors, final_failure, flow_named, run_of
 from ferry_airflow.spark_job import CONNECT, FerrySparkOperator
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class FerryVerifyOperator(FerrySparkOperator):
         short = {**body, "differences": body["differences"][:RETURNED]}
         context["ti"].xcom_push(key="return_value", value=short)  # a task that fails returns nothing otherwise
         if not body["equal"]:
-            raise AirflowFailException(tables.verified_sentence(body))
+            raise final_failure(tables.verified_sentence(body))
 
     def _over_connect(self, flow: FlowConfig, wanted: Wanted) -> dict[str, Any]:
         from ferry.decide.ledger.verified_codec import verified_json  # noqa: PLC0415 - as above
@@ -107,7 +107,7 @@ class FerryVerifyOperator(FerrySparkOperator):
                 if not out.exists():
                     raise
             if not out.exists():
-                raise AirflowFailException(
+                raise final_failure(
                     f"the job left no result at {out}: a driver in the Spark cluster cannot, so make the deploy mode"
                     f" of {self._conn_id!r} client"
                 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -169,6 +170,26 @@ FAULTS: list[tuple[str, str, Callable[[Looked], Looked]]] = [
     ("groups", "could not be moved", lambda one: replace(one, groups=left(Why.MERGED))),
     ("acls", "1 ACLs of the target differ", lambda one: replace(one, acls=differing())),
     ("clock", "were 400 s apart", lambda one: replace(one, stamped_ms=STARTED_MS + 400_000)),
+    ("clock", "not known", lambda one: replace(one, stamped_ms=None)),
+    (
+        "retention",
+        "not known",
+        lambda one: replace(one, facts=replace(one.facts, targets={"a.orders": replace(COPY, settings=None)})),
+    ),
+    (
+        "retention",
+        "not known",
+        lambda one: replace(one, facts=replace(one.facts, sources={"orders": replace(SOURCE, settings=None)})),
+    ),
+    (
+        "replication",
+        "has no plan",
+        lambda one: replace(
+            one,
+            facts=replace(one.facts, now_ms=STARTED_MS + 901_000),
+            last_run=replace(RUN, state=PastState.UNPLANNED),
+        ),
+    ),
     ("reverse", "add b->a.enabled = true", lambda one: replace(one, back=False)),
 ]
 
@@ -185,6 +206,33 @@ def test_a_lag_over_the_rpo_is_told(rpo: Rpo) -> None:
     ((name, message),) = failed(WELL, rpo)
     assert name == "lag"
     assert "orders-0 (3 records)" in message
+
+
+def test_a_lag_that_is_not_known_is_not_taken_for_none() -> None:
+    lags = lag_of(WELL.facts, POLICY, "a")
+    silent = replace(WELL, lags=[replace(lag, records=None, seconds=None) for lag in lags])
+    (check,) = readiness_of(silent, POLICY, "a", Rpo()).failed
+    assert (check.name, "orders-0" in check.message) == ("lag", True)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "said", "unsaid"),
+    [
+        ("reverse", {"back": False, "wants_back": False}, "no reverse flow b->a", "has the reverse flow"),
+        ("reverse", {}, "has the reverse flow b->a", "no reverse flow"),
+        ("acls", {"no_authorizer": "b has no authorizer"}, "b has no authorizer", "not synced"),
+        ("acls", {}, "not synced by this flow", "as at the source"),
+        ("clock", {"last_run": None}, "never ran", "ms apart"),
+        ("target", {"facts": replace(WELL.facts, targets={})}, "1 topic of the source has no copy", "all 1"),
+    ],
+)
+def test_a_check_says_what_was_found_and_nothing_that_was_not(
+    name: str, change: dict[str, Any], said: str, unsaid: str
+) -> None:
+    (check,) = [one for one in readiness_of(replace(WELL, **change), POLICY, "a", Rpo()).checks if one.name == name]
+    assert check.ok
+    assert said in check.message
+    assert unsaid not in check.message
 
 
 @pytest.mark.parametrize("why", [Why.MOVED, Why.NOT_COPIED, Why.KIND, Why.DELETED])

@@ -25,7 +25,7 @@ from ferry.decide.plan.lag import PartitionLag
 from ferry.errors import Unreachable
 from ferry.model import TopicPartition
 from ferry.run.watch import Sight
-from ferry_airflow.page import access, actions, airflow_side, beside, dag_runs, office
+from ferry_airflow.page import access, actions, airflow_side, beside, dag_runs, deep, office
 from ferry_airflow.page.airflow_side import DagState
 from ferry_airflow.page.answers import Ended, Key
 from ferry_airflow.page.app import page_app
@@ -38,11 +38,13 @@ RUN = DagAccessEntity.RUN
 FLOW = "primary->backup"
 LANE = "live"
 HERE = "/flow/primary/backup"
-TEXT = """clusters = primary, backup
+REPORTS = "ferry.report.dir = /var/lib/ferry/reports"
+TEXT = f"""clusters = primary, backup
 primary.bootstrap.servers = 127.0.0.1:1
 backup.bootstrap.servers = 127.0.0.1:1
 primary->backup.enabled = true
 primary->backup.topics = .*
+{REPORTS}
 """
 
 
@@ -125,6 +127,8 @@ class Desk:
     """DAGs that stand otherwise than `dag`."""
     asking: set[tuple[str, str]] = field(default_factory=set)
     """DAGs and runs that wait for an approval."""
+    reasons: tuple[tuple[str, str], ...] = ()
+    """Why tasks of any run have failed."""
     audited: list[tuple[object, ...]] = field(default_factory=list)
     triggered: list[tuple[object, ...]] = field(default_factory=list)
 
@@ -158,6 +162,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
         for module in (office, actions, beside, dag_runs):
             monkeypatch.setattr(module, "dag_states", states)
         monkeypatch.setattr(dag_runs, "asking", lambda dags: {one for one in made.asking if one[0] in dags})
+        monkeypatch.setattr(deep, "reasons_of", lambda dag, run: made.reasons)
         monkeypatch.setattr(access, "get_auth_manager", lambda: Keeper(made.refused))
         monkeypatch.setattr(access, "teams_of", lambda dags: {})
         monkeypatch.setattr(office, "may_see_faults", lambda user: made.sees_faults)

@@ -32,7 +32,7 @@ from ferry_airflow.page.origin import from_here
 from ferry_airflow.page.watcher import MOST_WAITING, Job
 from tests.decide.test_ledger import view_of
 from tests.decide.values import PLAN, piece, place
-from tests.page.conftest import HERE, RUN, Desk, Right, Somebody, lag
+from tests.page.conftest import HERE, REPORTS, RUN, Desk, Right, Somebody, lag
 from tests.page.values import PAGES
 
 ROOT = Path(__file__).parents[2]
@@ -147,6 +147,53 @@ def test_a_backfill_gets_its_times_with_a_zone(desk: Desk) -> None:
     dag, _, conf = desk.triggered[0]
     assert dag == BACKFILL
     assert conf == {"lane": "backfill-jan", "from": "2026-01-01T00:00:00+00:00", "to": "2026-01-02T00:00:00+00:00"}
+
+
+@pytest.mark.parametrize("verb", ["run", "dry-run", "verify", "backfill", "drill"])
+@pytest.mark.parametrize("topic", ["__consumer_offsets", "nosuchtopic"])
+def test_a_topic_that_the_flow_does_not_copy_is_reported_at_the_field_and_starts_nothing(
+    desk: Desk, verb: str, topic: str
+) -> None:
+    desk.watcher.see(Sight(view=UNREAD, lags=(lag("orders", 0, 1),), troubles={}))
+    body = {**BODIES[verb][0], "topics": ["orders", topic]}
+    status, answer = desk.act(verb, body)
+    assert (status, list(fields_of(answer))) == (422, ["topics"])
+    assert topic in fields_of(answer)["topics"]
+    assert not desk.triggered
+    assert not desk.audited
+    assert desk.act(verb, {**body, "topics": ["orders"]})[0] in (200, 202)
+
+
+def test_a_topic_is_not_called_missing_while_the_source_does_not_answer(desk: Desk) -> None:
+    desk.watcher.see(Sight(view=UNREAD, lags=None, troubles={"primary": "no answer"}))
+    assert desk.act("run", {"topics": ["created-meanwhile"]})[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("kind", "line", "said"),
+    [
+        ("tabletop", "ferry.report.dir = reports", "ferry.report.dir (reports) is no full path"),
+        ("full", "", "add backup->primary.enabled = true"),
+    ],
+)
+def test_a_drill_that_would_end_red_for_the_file_is_refused_at_the_field(
+    desk: Desk, kind: str, line: str, said: str
+) -> None:
+    config = Path(os.environ["FERRY_CONFIG"])
+    good = config.read_text()
+    config.write_text(f"{good.replace(REPORTS, line) if line else good}\n")
+    status, answer = desk.act("drill", {"kind": kind})
+    assert (status, list(fields_of(answer)), desk.triggered) == (422, ["kind"], [])
+    assert said in fields_of(answer)["kind"]
+    config.write_text(f"{good}backup->primary.enabled = true\nbackup->primary.topics = .*\n")
+    assert desk.act("drill", {"kind": kind})[0] == 200
+
+
+def fields_of(answer: dict[str, object]) -> dict[str, str]:
+    """What is wrong with a request, by its fields."""
+    found = answer["fields"]
+    assert isinstance(found, dict)
+    return found
 
 
 TRIGGERED = ("run", "verify", "backfill", "drill")

@@ -20,6 +20,7 @@ from ferry.decide.ledger.ledger import UNREAD
 from ferry.decide.ledger.verified_codec import verified_json
 from ferry.model import Flow, NotCompared, NotComparedKind, TopicPartition, Verified
 from ferry.run.watch import Sight
+from ferry_airflow.naming import REASON
 from ferry_airflow.page import beside, dag_runs
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from ferry_airflow.page.dag_runs import DagRunStory, TaskRow
@@ -129,6 +130,29 @@ def shown(desk: Desk, monkeypatch: pytest.MonkeyPatch, dag: str, story: DagRunSt
     desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}))
     monkeypatch.setattr(beside, "story_of", lambda dag, run, with_returned: story)
     return desk.page(f"{HERE}/dag/{dag}/run/{RUN}")
+
+
+def test_why_tasks_failed_is_read_from_what_they_kept_and_shown(
+    tables: Session, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    states = {"plan": "failed", "copy": "upstream_failed", "checkpoint": "success", "report": "failed"}
+    planted(tables, DRILL, 7, dict(states), {})
+    for task, why in (("plan", "the ledger does not know nosuchtopic"), ("checkpoint", "of a try before")):
+        tables.execute(
+            insert(XComModel).values(
+                dag_run_id=7, task_id=task, key=REASON, dag_id=DRILL, run_id=RUN, value=json.dumps(why)
+            )
+        )
+    tables.commit()
+    said = (("plan", "the ledger does not know nosuchtopic"),)
+    assert dag_runs.reasons_of(DRILL, RUN) == said
+    story = dag_runs.story_of(DRILL, RUN, with_returned=True)
+    assert story is not None
+    assert story.reasons == said
+    page = shown(desk, monkeypatch, DRILL, story)
+    assert "Why it failed" in page
+    assert said[0][1] in page
+    assert "of a try before" not in page
 
 
 @pytest.mark.parametrize(

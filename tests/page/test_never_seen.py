@@ -14,7 +14,7 @@ from ferry_airflow.page.snapshot import topic_rows
 from tests.browser import chromium
 from tests.page.conftest import HERE, Desk, lag
 from tests.page.served import served
-from tests.page.values import digest
+from tests.page.values import answered, digest
 
 DOWN = {alias: f"{alias} at h:9092 does not answer" for alias in ("primary", "backup")}
 ALL_CLEAR = ("Nothing was refused", "No run yet", "the ledger remembers 0", "of those read so far", "No topic<")
@@ -56,7 +56,7 @@ def test_what_was_not_refused_by_the_runs_that_are_read_is_told_of_these_alone(d
     desk.watcher._seen = replace(desk.watcher._seen, known_runs=7)
     assert "Nothing was refused by the runs that are read by now" in desk.page(f"{HERE}/refusals")
     desk.watcher._seen = replace(desk.watcher._seen, known_runs=1)
-    assert "Nothing was refused<" in desk.page(f"{HERE}/refusals")
+    assert "Nothing was refused by the runs that the ledger remembers<" in desk.page(f"{HERE}/refusals")
 
 
 def test_figures_that_do_not_come_are_told_in_place_of_the_chart_and_drawn_when_they_do(desk: Desk) -> None:
@@ -70,3 +70,18 @@ def test_figures_that_do_not_come_are_told_in_place_of_the_chart_and_drawn_when_
         desk.watcher.see(Sight(view=UNREAD, lags=(lag("orders", 0, 6, 60.0),), troubles={}), [digest("a")])
         expect(plot.locator(".xtick text").first).to_be_visible()
         expect(plot).not_to_contain_text("did not come")
+
+
+@pytest.mark.parametrize(
+    ("tab", "key", "none"),
+    [("backfills", ("lanes",), "The ledger has no backfill"), ("groups", ("groups",), "No consumer group")],
+)
+def test_an_answer_that_is_being_renewed_is_not_taken_for_there_being_none(
+    desk: Desk, tab: str, key: tuple[object, ...], none: str
+) -> None:
+    answered(desk, key, [] if tab == "backfills" else ((), (), False))
+    assert none in desk.page(f"{HERE}/{tab}")
+    desk.watcher._answers._kept[key].is_asked = True
+    page = desk.page(f"{HERE}/{tab}")
+    assert none not in page
+    assert "Not known yet" in page

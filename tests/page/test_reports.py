@@ -15,7 +15,7 @@ from ferry.model import Flow
 from ferry.model.evidence import EvidenceKind
 from ferry.run.watch import Sight
 from ferry_airflow.rest import until
-from tests.page.conftest import HERE, TEXT, Desk
+from tests.page.conftest import HERE, REPORTS, TEXT, Desk
 from tests.reports.values import EVIDENCE
 
 OWN = Flow(source="primary", target="backup")
@@ -28,7 +28,7 @@ def folder(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     made = tmp_path / "reports"
     made.mkdir()
     config = tmp_path / "shared.properties"
-    config.write_text(f"{TEXT}ferry.report.dir = {made}\n")
+    config.write_text(TEXT.replace(REPORTS, f"ferry.report.dir = {made}"))
     monkeypatch.setenv("FERRY_CONFIG", str(config))
     desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}))
     return made

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
 
 from ferry.decide.ledger.history import Forgotten, PastRun, PastState
 from ferry.decide.ledger.ledger import UNREAD
@@ -240,6 +241,20 @@ def test_a_run_is_being_planned_until_airflow_or_its_age_says_that_it_is_not(
     for path in ("/", f"{HERE}/", f"{HERE}/runs", f"{HERE}/run/r1"):
         page = desk.page(path)
         assert (">planning<" in page, ">unplanned<" in page) == told, path
+
+
+def test_a_failed_run_has_the_reason_on_its_page_for_who_may_see_it(desk: Desk) -> None:
+    why = "cluster primary has no topic nosuchtopic"
+    desk.dag = DagState(
+        known=True, runs=(DagRunRow(run="r1", state="failed", queued=None, started=None, ended=None, who="ada"),)
+    )
+    desk.reasons = (("plan", why), ("report", f"nothing was planned, so nothing was copied: {why}"))
+    answered(desk, ("run", "r1", ""), None)
+    page = desk.page(f"{HERE}/run/r1")
+    assert "Why it failed" in page
+    assert page.count(why) == 2
+    desk.refused.add(("ferry__primary__backup", "GET", DagAccessEntity.XCOM))
+    assert why not in desk.page(f"{HERE}/run/r1")
 
 
 def test_a_run_that_the_ledger_has_let_go_shows_its_receipts_and_that_the_rest_is_not_known(desk: Desk) -> None:

@@ -61,7 +61,7 @@ LIVE_FILE = "live.json"
 LIVE_LOG = "live.log"
 SUCCESS = "success"
 STOP = ".venv/bin/python -m ferry_airflow.demo --stop"
-GOES_ON = f"What was started goes on running. To stop it: {STOP}"
+GOES_ON = f"What was started goes on running, at the address above. To stop it: {STOP}; make demo begins again."
 STOPPED = "Everything is stopped and its logs are deleted; make demo KEEP=1 keeps both."
 
 
@@ -251,6 +251,11 @@ tasks.max = 2
 primary->backup.ferry.schedule = @continuous
 ferry.approve.own = true
 primary->backup.ferry.run.max.bytes = {RUN_BYTES}
+# The way back, for switchovers and full drills: it copies nothing before clients have moved.
+backup->primary.enabled = true
+backup->primary.topics = {", ".join(topic.name for topic in TOPICS)}
+backup->primary.ferry.schedule = none
+ferry.report.dir = {REPORTS}
 """
     )
     return path

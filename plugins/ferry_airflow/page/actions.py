@@ -18,9 +18,10 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
 from ferry.clock import wall_ms
+from ferry.config.settings import load
 from ferry.decide.records.units import read_ranges
 from ferry.errors import BadInput
-from ferry.model import Pause, Plan
+from ferry.model import Flow, Pause, Plan
 from ferry.model.evidence import EvidenceKind
 from ferry.model.lane import LaneKind, lane_kind
 from ferry.run.ledger.access import LedgerAccess
@@ -28,7 +29,7 @@ from ferry.run.ledger.pausing import lift_pause, refuse_foreign_topic, write_pau
 from ferry.run.micro_run import MicroRuns
 from ferry.run.plan.options import RunOptions
 from ferry.run.watch import FlowWatch
-from ferry_airflow.drill_fields import foreign_field
+from ferry_airflow.drill_fields import foreign_field, nowhere
 from ferry_airflow.naming import backfill_dag_id, drill_dag_id, verify_dag_id
 from ferry_airflow.page.access import User, refuse
 from ferry_airflow.page.airflow_side import audit, dag_states, trigger
@@ -109,6 +110,7 @@ class DrillAsked(RunAsked):
 def run(request: Request, open_flow: FlowDep, asked: Annotated[RunAsked, Body()]) -> dict[str, Any]:
     """Start a run of the flow's DAG."""
     refuse(open_flow.rights.run, f"start runs of DAG {open_flow.dag_id}")
+    _refuse_foreign_topics(open_flow, asked)
     return _triggered(request, open_flow, "ferry_run", open_flow.dag_id, _topics(asked))
 
 
@@ -117,6 +119,7 @@ def verify(request: Request, open_flow: FlowDep, asked: Annotated[VerifyAsked, B
     """Start a run of the DAG that compares both clusters."""
     dag = verify_dag_id(open_flow.flow)
     refuse(open_flow.rights.verify, f"start runs of DAG {dag}")
+    _refuse_foreign_topics(open_flow, asked)
     return _triggered(request, open_flow, "ferry_verify", dag, {"mode": asked.mode, **_topics(asked)})
 
 
@@ -133,6 +136,7 @@ def backfill(request: Request, open_flow: FlowDep, asked: Annotated[BackfillAske
         raise WrongField(
             "end", f"The window ends at {end.isoformat()} and begins at {start.isoformat()}: exchange them"
         )
+    _refuse_foreign_topics(open_flow, asked)
     window = {"from": start.isoformat(), "to": end.isoformat()}
     return _triggered(request, open_flow, "ferry_backfill", dag, {"lane": asked.lane, **window, **_topics(asked)})
 
@@ -148,8 +152,8 @@ def drill(request: Request, open_flow: FlowDep, asked: Annotated[DrillAsked, Bod
     if foreign is not None:
         name, why = foreign
         raise WrongField(name, why[0].upper() + why[1:])
-    for topic in asked.topics:
-        _refuse_foreign("topics", open_flow, topic)
+    _refuse_foreign_topics(open_flow, asked)
+    _refuse_drill(open_flow, asked.kind)
     more = {key: value for key, value in (("groups", asked.groups), ("reason", asked.reason)) if value}
     return _triggered(request, open_flow, "ferry_drill", dag, {"kind": asked.kind, **_topics(asked), **more})
 
@@ -158,6 +162,7 @@ def drill(request: Request, open_flow: FlowDep, asked: Annotated[DrillAsked, Bod
 async def dry_run(request: Request, open_flow: FlowDep, asked: Annotated[RunAsked, Body()]) -> dict[str, Any]:
     """Plan a run and show the plan; nothing is written."""
     refuse(open_flow.rights.run, f"plan runs of DAG {open_flow.dag_id}")
+    _refuse_foreign_topics(open_flow, asked)
 
     def work(watch: FlowWatch) -> Plan:
         with MicroRuns(watch.flow, patience_s=watch.patience_s) as runs:
@@ -246,6 +251,31 @@ def _refuse_foreign(field: str, open_flow: OpenFlow, topic: str) -> None:
         refuse_foreign_topic(open_flow.config, topic)
     except BadInput as error:
         raise WrongField(field, str(error)) from error
+
+
+def _refuse_foreign_topics(open_flow: OpenFlow, asked: RunAsked) -> None:
+    """Refuse topics that the flow does not copy, or that the source did not show at the last look."""
+    seen = open_flow.seen
+    for topic in asked.topics:
+        _refuse_foreign("topics", open_flow, topic)
+        if seen.lag_ms and not seen.troubles and topic not in seen.lags:
+            why = f"cluster {open_flow.flow.source} has no topic {topic}, or does not show it: correct the name"
+            raise WrongField("topics", why)
+
+
+def _refuse_drill(open_flow: OpenFlow, kind: str) -> None:
+    """Refuse a drill whose DAG would end red for what the flow's file says."""
+    why = nowhere(open_flow.config, {})
+    if why is None and kind == EvidenceKind.FULL:
+        back = Flow(source=open_flow.flow.target, target=open_flow.flow.source)
+        known = {flow.flow for flow in load(open_flow.path).flows}
+        if back not in known:
+            why = (
+                f"a full drill goes back by flow {back}, which the file does not have: add {back}.enabled = true and "
+                "its topics"
+            )
+    if why is not None:
+        raise WrongField("kind", why)
 
 
 def _topics(asked: RunAsked) -> dict[str, Any]:

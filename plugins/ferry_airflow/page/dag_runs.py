@@ -15,9 +15,10 @@ from airflow.models.taskinstance import TaskInstance
 from airflow.models.xcom import XComModel
 from airflow.utils.session import create_session
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 
 from ferry.model import Flow, Origin
-from ferry_airflow.naming import TELLING, backfill_dag_id, other_dags, verify_dag_id
+from ferry_airflow.naming import REASON, TELLING, backfill_dag_id, other_dags, verify_dag_id
 from ferry_airflow.page.access import may_read
 from ferry_airflow.page.airflow_side import DagRunRow, dag_states, row_of
 from ferry_airflow.page.run_words import DAG_MOODS, Mood
@@ -51,6 +52,8 @@ class DagRunStory:
     row: DagRunRow
     conf: Mapping[str, Any]
     tasks: tuple[TaskRow, ...]
+    reasons: tuple[tuple[str, str], ...] = ()
+    """Why tasks have failed, by their names, in the order in which they began."""
     returned: Mapping[str, Any] = field(default_factory=dict)
     """Of the task that tells what came of it; empty as long as there is nothing."""
 
@@ -129,6 +132,7 @@ def story_of(dag: str, run: str, *, with_returned: bool) -> DagRunStory | None:
             .where(XComModel.task_id.in_(TELLING))
         ).all()
         values = [_plain(one.value) for one in told] if with_returned else []
+        why = _reasons(session, dag, run) if with_returned else {}
         return DagRunStory(
             row=row_of(found),
             conf=dict(found.conf or {}),
@@ -136,6 +140,7 @@ def story_of(dag: str, run: str, *, with_returned: bool) -> DagRunStory | None:
                 TaskRow(name=name, state=str(state or ""), started=started, seconds=seconds)
                 for name, state, started, seconds in sorted(tasks, key=lambda task: task[2] is None)
             ),
+            reasons=tuple((name, why[name]) for name, state, *_ in tasks if name in why and state in _NOT_WELL),
             returned=next((value for value in values if isinstance(value, Mapping)), {}),
         )
 
@@ -146,6 +151,29 @@ def _plain(value: Any) -> Any:
         return json.loads(value) if isinstance(value, str) else value
     except (ValueError, RecursionError):
         return None
+
+
+_NOT_WELL = frozenset({"failed", "up_for_retry"})
+
+
+def reasons_of(dag: str, run: str) -> tuple[tuple[str, str], ...]:
+    """Why tasks of a run have failed, or are tried again, by their names; nothing where they did not say it."""
+    task = TaskInstance
+    with create_session() as session:
+        why = _reasons(session, dag, run)
+        tasks = session.execute(
+            select(task.task_id, task.state)
+            .where(task.dag_id == dag, task.run_id == run, task.task_id.in_(why))
+            .order_by(task.start_date)
+        )
+        return tuple((name, why[name]) for name, state in tasks if state in _NOT_WELL)
+
+
+def _reasons(session: Session, dag: str, run: str) -> dict[str, str]:
+    found = session.scalars(
+        select(XComModel).where(XComModel.dag_id == dag, XComModel.run_id == run, XComModel.key == REASON)
+    )
+    return {one.task_id: str(_plain(one.value)) for one in found}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,8 @@ from itertools import islice
 from typing import Annotated, Any
 from urllib.parse import quote
 
+from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
+from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
@@ -25,9 +27,9 @@ from ferry.model import TopicPartition
 from ferry.run.groups.table import NotShown, find_groups
 from ferry.run.plan.opening import KEPT_RUNS
 from ferry.run.watch import SEARCHED, FlowWatch
-from ferry_airflow.page.access import User
+from ferry_airflow.page.access import User, may_read
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
-from ferry_airflow.page.dag_runs import origin_in_airflow
+from ferry_airflow.page.dag_runs import origin_in_airflow, reasons_of
 from ferry_airflow.page.dealt import MOODS, DealtStory, Sought, story_of_dealt
 from ferry_airflow.page.office import FlowDep, OpenFlow
 from ferry_airflow.page.pages import A_PAGE, Cut, shown_page
@@ -84,6 +86,7 @@ def one_run(
         answer=found,
         past=past,
         gone=gone,
+        reasons=_reasons(user, dag, dag_run),
         written=written,
         report=report,
         searched=SEARCHED,
@@ -98,6 +101,14 @@ def one_run(
         others=Cut.of(done_besides(report) if report else (), notes),
         q=q,
     )
+
+
+def _reasons(user: BaseUser, dag: str, dag_run: DagRunRow | None) -> tuple[tuple[str, str], ...]:
+    """Why tasks of a run failed, for who may see what they return."""
+    entities = DagAccessEntity.RUN, DagAccessEntity.TASK_INSTANCE, DagAccessEntity.XCOM
+    if dag_run is None or dag_run.state == "success" or not may_read(user, dag, *entities):
+        return ()
+    return reasons_of(dag, dag_run.run)
 
 
 def badge_of_past(open_flow: OpenFlow, past: PastRun, lane: str, dag_run: DagRunRow | None) -> Badge:

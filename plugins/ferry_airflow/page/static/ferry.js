@@ -223,9 +223,12 @@
       head.append(cell);
     }
     const body = table.createTBody();
+    const times = new Map(); // two rows may say the same, as two looks within one second
     for (const [index, values] of [...recipe.rows.entries()].slice(-100).reverse()) {
       const row = body.insertRow();
-      row.id = `${figure.dataset.chart}:${values.join()}`;
+      const said = values.map((value) => (value instanceof Date ? value.getTime() : value)).join();
+      times.set(said, (times.get(said) || 0) + 1);
+      row.id = `${figure.dataset.chart}:${said}${times.get(said) > 1 ? `:${times.get(said)}` : ""}`;
       for (const [column, value] of values.entries()) {
         let cell = row.insertCell();
         if (!column && recipe.leads) {

@@ -11,10 +11,11 @@ from ferry.decide.plan.clock import MAX_SKEW_MS
 from ferry.decide.plan.facts import Facts
 from ferry.decide.plan.held import HANGING_MS, ledger_notes
 from ferry.decide.plan.lag import PartitionLag, is_behind, total_of
+from ferry.decide.plan.lag_start import PATIENCE_MS
 from ferry.decide.plan.topic_settings import TopicSettings
-from ferry.model import ChangeKind, Left, Plan, Refusal, Why
+from ferry.model import ChangeKind, Left, Plan, Refusal, TopicPartition, Why
 from ferry.policy import ReplicationPolicy
-from ferry.words import several
+from ferry.words import count_of, several
 
 _AGAINST = frozenset({Why.ACTIVE, Why.PENDING, Why.MERGED, Why.DEALT, Why.FAILED})
 """What keeps a group from being moved. One that somebody moved on the target follows its source in a switch."""
@@ -76,7 +77,7 @@ class Looked:
     behind_groups: int
     """Groups of which a sync would write something."""
     acls: AclDiff | None
-    """None: the flow syncs none."""
+    """None: the flow syncs none, or `no_authorizer`."""
     back: bool
     """Whether the file enables the reverse flow."""
     without_checkpoint: Mapping[str, str] = field(default_factory=dict)
@@ -85,6 +86,10 @@ class Looked:
     """Whether this is looked at for a switch that asks the source itself where groups stand."""
     syncs_groups: bool = True
     """Whether runs write the groups' offsets at all."""
+    wants_back: bool = True
+    """Whether the reverse flow is to be started."""
+    no_authorizer: str = ""
+    """Why the ACLs of a flow that syncs them cannot be compared."""
 
 
 def readiness_of(looked: Looked, policy: ReplicationPolicy, alias: str, rpo: Rpo) -> Readiness:
@@ -94,14 +99,14 @@ def readiness_of(looked: Looked, policy: ReplicationPolicy, alias: str, rpo: Rpo
         checks=(
             _reachable(looked.facts),
             _running(looked),
-            _lag(looked.lags, rpo),
+            _lag(looked.lags, rpo, _leaderless(looked.facts)),
             _refused(looked.plan.refusals),
             _topics(looked.plan),
             _writable(looked.facts, policy, alias),
             _retention(looked.facts, policy, alias),
             _groups(looked),
             _checkpoints(looked),
-            _acls(looked.acls),
+            _acls(looked),
             _clock(looked),
             _ledger(looked.facts),
             _back(looked),
@@ -116,8 +121,12 @@ def _named(items: Iterable[str]) -> str:
     return several(sorted(set(items)))
 
 
+def _leaderless(facts: Facts) -> list[TopicPartition]:
+    return [TopicPartition(topic.name, number) for topic in facts.sources.values() for number in topic.leaderless]
+
+
 def _reachable(facts: Facts) -> Check:
-    silent = [f"{topic.name}-{number}" for topic in facts.sources.values() for number in topic.leaderless]
+    silent = [str(place) for place in _leaderless(facts)]
     if silent:
         return Check(
             name="source",
@@ -154,10 +163,16 @@ def _running(looked: Looked) -> Check:
             message=f"the last run, {run}, is {last.copy_state}: see what it says with ferry ledger --run {run}",
         )
     age = max(0, looked.facts.now_ms - started_ms) // 1000
+    if last.state is PastState.UNPLANNED and age * 1000 > PATIENCE_MS:
+        return Check(
+            name="replication",
+            ok=False,
+            message=f"the last run, {run}, began {age} s ago and has no plan: its log says why; start another",
+        )
     return Check(name="replication", ok=True, message=f"the last run, {run}, began {age} s ago: {last.copy_state}")
 
 
-def _lag(lags: Sequence[PartitionLag], rpo: Rpo) -> Check:
+def _lag(lags: Sequence[PartitionLag], rpo: Rpo, leaderless: Collection[TopicPartition]) -> Check:
     total = total_of(lags)
     limits = [
         *([f"{rpo.records} records"] if rpo.records is not None else []),
@@ -166,6 +181,7 @@ def _lag(lags: Sequence[PartitionLag], rpo: Rpo) -> Check:
     allowed = " and ".join(limits) or "no limit is set, ferry.rpo.records and ferry.rpo.seconds"
     behind = [lag for lag in lags if is_behind(lag, max_records=rpo.records, max_seconds=rpo.seconds)]
     age = "an unknown time" if total.seconds is None else f"{total.seconds:.1f} s"
+    silent = [str(lag.source) for lag in lags if lag.records is None and lag.source not in leaderless]
     if behind:
         worst = max(behind, key=lambda lag: (lag.records is None, lag.records or 0))
         return Check(
@@ -174,6 +190,13 @@ def _lag(lags: Sequence[PartitionLag], rpo: Rpo) -> Check:
             message=f"{len(behind)} of {total.partitions} partitions are further behind than the RPO ({allowed}), most "
             f"{worst.source} ({'not known' if worst.records is None else f'{worst.records} records'}): let the flow "
             "catch up",
+        )
+    if silent:
+        return Check(
+            name="lag",
+            ok=False,
+            message=f"how far {count_of(len(silent), 'partition')} is behind is not known ({_named(silent)}), of the "
+            f"others {total.records} records are not copied: see ferry lag",
         )
     return Check(
         name="lag",
@@ -205,10 +228,11 @@ def _topics(plan: Plan) -> Check:
 
 
 def _writable(facts: Facts, policy: ReplicationPolicy, alias: str) -> Check:
-    poor, count = [], 0
+    poor, count, missing = [], 0, 0
     for name in facts.sources:
         topic = facts.targets.get(policy.format_remote_topic(alias, name))
         if topic is None:
+            missing += 1
             continue
         for number in range(topic.partitions):
             count += 1
@@ -222,14 +246,20 @@ def _writable(facts: Facts, policy: ReplicationPolicy, alias: str) -> Check:
             message=f"{len(poor)} target partitions cannot be written ({_named(poor)}): too few replicas in sync, or "
             "no leader; bring their brokers back",
         )
-    return Check(name="target", ok=True, message=f"all {count} target partitions can be written")
+    there = f"all {count} target partitions that are there can be written"
+    if missing:
+        there += f"; {count_of(missing, 'topic')} of the source has no copy yet"
+    return Check(name="target", ok=True, message=there)
 
 
 def _retention(facts: Facts, policy: ReplicationPolicy, alias: str) -> Check:
-    short = []
+    short, hidden = [], []
     for name, source in facts.sources.items():
         target = facts.targets.get(policy.format_remote_topic(alias, name))
-        if target is None or target.settings is None or source.settings is None:
+        if target is None:
+            continue
+        if target.settings is None or source.settings is None:
+            hidden.append(name if source.settings is None else target.name)
             continue
         short += [
             f"{target.name} ({setting})"
@@ -243,7 +273,14 @@ def _retention(facts: Facts, policy: ReplicationPolicy, alias: str) -> Check:
             message=f"the target keeps less than the source: {_named(short)}; raise it there, or readers that are "
             "behind lose records when they move",
         )
-    return Check(name="retention", ok=True, message="the target keeps records as long as the source")
+    if hidden:
+        return Check(
+            name="retention",
+            ok=False,
+            message=f"whether the target keeps records as long as the source is not known: the settings of "
+            f"{_named(hidden)} may not be read; grant DescribeConfigs on the topic to Ferry's login",
+        )
+    return Check(name="retention", ok=True, message="the target keeps records as long as the source, where copies are")
 
 
 def _shorter(target: TopicSettings, source: TopicSettings, name: str) -> bool:
@@ -290,7 +327,10 @@ def _checkpoints(looked: Looked) -> Check:
     return Check(name="checkpoints", ok=False, message=f"{named}: {next(iter(lacking.values()))}")
 
 
-def _acls(diff: AclDiff | None) -> Check:
+def _acls(looked: Looked) -> Check:
+    diff = looked.acls
+    if looked.no_authorizer:
+        return Check(name="acls", ok=True, message=f"there are none to compare: {looked.no_authorizer}")
     if diff is None:
         return Check(
             name="acls", ok=True, message="not synced by this flow (sync.topic.acls.enabled): see to them by hand"
@@ -306,8 +346,14 @@ def _acls(diff: AclDiff | None) -> Check:
 
 
 def _clock(looked: Looked) -> Check:
-    if looked.stamped_ms is None or looked.last_run is None:
-        return Check(name="clock", ok=True, message="not known: no run has told")
+    if looked.last_run is None:
+        return Check(name="clock", ok=True, message="nothing to compare: the flow never ran")
+    if looked.stamped_ms is None:
+        return Check(
+            name="clock",
+            ok=False,
+            message="how far the clocks are apart is not known: the ledger gives no time of a run; start one first",
+        )
     off = looked.last_run.opened.record.started_ms - looked.stamped_ms
     if abs(off) > MAX_SKEW_MS:
         return Check(
@@ -332,6 +378,12 @@ def _back(looked: Looked) -> Check:
     back = f"{flow.target}->{flow.source}"
     if looked.back:
         return Check(name="reverse", ok=True, message=f"the file has the reverse flow {back}")
+    if not looked.wants_back:
+        return Check(
+            name="reverse",
+            ok=True,
+            message=f"the file has no reverse flow {back}, and none is to be started: there is no way back",
+        )
     return Check(
         name="reverse",
         ok=False,

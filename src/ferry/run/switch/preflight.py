@@ -67,7 +67,8 @@ def _of_verb(sides: Sides, state: SwitchState, patience_s: float) -> tuple[Readi
     readiness = check_readiness(
         sides.via,
         rpo_of(sides, state),
-        back=sides.back is not None or not state.switch.options.reverse,
+        back=sides.back is not None,
+        wants_back=state.switch.options.reverse,
         leave=state.switch.options.leave_groups,
         leave_active=state.switch.options.leave_active,
         planned=True,
@@ -147,5 +148,6 @@ def _failback(sides: Sides, state: SwitchState, patience_s: float) -> tuple[Read
     with FlowConnections.of(sides.via, patience_s=patience_s) as connections:
         if connections.source.cluster_id == connections.target.cluster_id:
             raise BadInput(f"{sides.old} and {sides.new} are the same cluster: correct their bootstrap servers")
-    message = f"{sides.old} and {sides.new} answer; {sides.via.flow} has not run yet, and begins at the cut-over"
+    first = "the switch did not start it" if runs else "it has not run yet"
+    message = f"{sides.old} and {sides.new} answer; {sides.via.flow} begins at the cut-over: {first}"
     return Readiness(checks=(Check(name="clusters", ok=True, message=message),)), facts

@@ -30,19 +30,22 @@ def check_readiness(
     rpo: Rpo,
     *,
     back: bool,
+    wants_back: bool = True,
     leave: Collection[str] = (),
     leave_active: bool = False,
     planned: bool = False,
     patience_s: float = 60.0,
 ) -> Readiness:
-    """Whether the flow's target could take over now. `back`: whether the file enables the reverse flow.
+    """Whether the flow's target could take over now. `back`: whether the file enables the reverse flow,
+    `wants_back` whether that is to be started.
 
     `planned`: by a switch that asks the source where groups stand, so that it needs no checkpoints. `leave` are groups
     that do not matter, with `leave_active` all that have members. Raises BadInput when the flow never ran, Unreachable
     when one of the clusters does not answer, and Refused when nothing of the flow may be planned.
     """
     with FlowConnections.of(flow, patience_s=patience_s) as connections:
-        looking = partial(_checked, flow, connections, rpo, back, frozenset(leave), leave_active, planned)
+        ends = (back, wants_back)
+        looking = partial(_checked, flow, connections, rpo, ends, frozenset(leave), leave_active, planned)
         return connections.run(looking)
 
 
@@ -50,7 +53,7 @@ async def _checked(
     flow: FlowConfig,
     connections: FlowConnections,
     rpo: Rpo,
-    back: bool,
+    back: tuple[bool, bool],
     leave: frozenset[str],
     leave_active: bool,
     planned: bool,
@@ -68,6 +71,7 @@ async def _checked(
     view = await planner.known.view_with_newest(flow.lane, 1)
     facts, plan = await planner.survey(view, WHOLE)
     last = next(iter(past_runs(view, flow.lane, 1)), None)
+    acls, no_authorizer = await _acls(planner, view, plan)
     groups, behind, lacking = await _groups(flow, connections, view, leave, leave_active)
     looked = Looked(
         facts=facts,
@@ -77,8 +81,10 @@ async def _checked(
         stamped_ms=await _stamp(connections, last),
         groups=groups,
         behind_groups=behind,
-        acls=await _acls(planner, view, plan),
-        back=back,
+        acls=acls,
+        no_authorizer=no_authorizer,
+        back=back[0],
+        wants_back=back[1],
         without_checkpoint=lacking,
         planned=planned,
         syncs_groups=flow.syncs_groups,
@@ -119,10 +125,11 @@ async def _groups(
     return left, len(looked.decided.writes), {group: why for group, why in lacking.items() if group not in leave}
 
 
-async def _acls(planner: Planner, view: LedgerView, plan: Plan) -> AclDiff | None:
+async def _acls(planner: Planner, view: LedgerView, plan: Plan) -> tuple[AclDiff | None, str]:
+    """How the ACLs differ, and why that cannot be said of a flow that syncs them."""
     if not planner.flow.syncs_acls:
-        return None
+        return None, ""
     try:
-        return await planner.acls.diff(view, plan)
-    except NoAuthorizer:
-        return None
+        return await planner.acls.diff(view, plan), ""
+    except NoAuthorizer as error:
+        return None, str(error)

@@ -26,6 +26,7 @@ from clusters import JAVA_OPTIONS
 from confluent_kafka import Producer
 from usage import Stopwatch, Usage, peak_mb
 
+from ferry.clock import wall_ms
 from ferry.config.settings import parse_settings
 from ferry.decide.ledger.ledger import LedgerView, fold
 from ferry.decide.ledger.map_block import Chain, MapRow
@@ -223,7 +224,8 @@ class History:
             whole = {**before.by_key, **newest}
             view = replace(before, end=self.at, by_key=whole, rolled=Rolled(upto=self.at, chains=self.links))
             assert await self._end() == self.at, "the places of the receipts are those that the blocks name"
-            return (await write_summary(self.connection.ledger, view, generation=self.at - 1)).rolled.chains
+            summary = await write_summary(self.connection.ledger, view, generation=self.at - 1, read_ms=wall_ms())
+            return summary.rolled.chains
 
         self.links = dict(self.connection.run(work))
 

@@ -100,8 +100,8 @@ def test_a_task_is_superseded_by_a_newer_run_of_its_lane(generation: int, newer:
         ([], 0),
         ([run_record(run_of("r1", slots=4)), run_record(run_of("r2", slots=2))], 4),
         ([run_record(run_of("r1", slots=4)), run_record(run_of("r1", lane="drill", slots=9))], 4),
-        ([fenced_record(LANE, "r1", 0, 7), run_record(run_of("r2", slots=2))], 7),  # r1's record is compacted away
-        ([fenced_record("drill", "r1", 0, 7), run_record(run_of("r2", slots=2))], 2),
+        ([fenced_record(LANE, "r1", 0, 7, []), run_record(run_of("r2", slots=2))], 7),  # r1's record is compacted away
+        ([fenced_record("drill", "r1", 0, 7, []), run_record(run_of("r2", slots=2))], 2),
     ],
 )
 def test_all_slots_that_any_run_of_the_lane_ever_had_are_fenced(records: list[Record], slots: int) -> None:

@@ -138,7 +138,7 @@ def test_topic_changes_come_back(change: TopicChange) -> None:
     ("record", "key"),
     [
         (run_record(run_of("r1")), '["run","live","r1"]'),
-        (fenced_record("live", "r1", 3, 2), '["fenced","live"]'),
+        (fenced_record("live", "r1", 3, 2, [RECEIPT.flow]), '["fenced","live"]'),
         (receipt_records(RECEIPT)[0], '["receipt","live","a.orders",0,0]'),
         (receipt_records(RECEIPT)[1], '["last","live","a.orders",0]'),
         (outcome_record("live", "r1", [], []), '["outcome","live","r1"]'),

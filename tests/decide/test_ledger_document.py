@@ -227,7 +227,9 @@ def _switch(key: list[Any], body: Any) -> list[Record]:
 
 WRITERS: Mapping[str, Callable[[list[Any], Any], Sequence[Record]]] = {
     "run": lambda _, body: [run_record(parse_run(body))],
-    "fenced": lambda key, body: [fenced_record(key[1], body["run"], body["generation"], body["slots"])],
+    "fenced": lambda key, body: [
+        fenced_record(key[1], body["run"], body["generation"], body["slots"], list(map(Flow.parse, body["flows"])))
+    ],
     "plan": _plan,
     "attempt": _attempt,
     "receipt": lambda _, body: receipt_records(parse_receipt(body)),

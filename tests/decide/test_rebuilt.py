@@ -29,7 +29,9 @@ def taken(*records: Record, exported: bool = False, fate: Fate = Fate.COMMITTED)
 
 
 def test_what_runs_leave_that_copied_nothing_may_be_replaced() -> None:
-    found = taken(run_record(run_of("r")), fenced_record(LANE, "r", 0, 12), claim_record("a.orders", FLOW, LANE))
+    found = taken(
+        run_record(run_of("r")), fenced_record(LANE, "r", 0, 12, [FLOW]), claim_record("a.orders", FLOW, LANE)
+    )
     assert (found.evidence, found.carried, found.records, found.is_exported) == ("", [], 3, False)
     assert found.slots == {LANE: 12}, "whoever may still write is to be fenced"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from unittest.mock import patch
@@ -14,9 +14,9 @@ from ferry.decide.plan import onward
 from ferry.decide.plan.facts import Facts, SourcePartition
 from ferry.errors import Fenced as FencedOff
 from ferry.errors import Retryable
-from ferry.model import Fate, LedgerRecord, OpenedRun, Plan, Receipt, Record, TopicPartition
+from ferry.model import Fate, Flow, LedgerRecord, OpenedRun, Plan, Receipt, Record, TopicPartition
 from ferry.run.copy import slot
-from ferry.run.plan import opening
+from ferry.run.plan import driver, opening
 from tests.protocol import ports
 from tests.protocol.broker import LEDGER, Fenced, Rejected, Target
 from tests.protocol.calls import Task
@@ -51,7 +51,7 @@ def generation_counted() -> ExitStack:
 
     return _switched(
         patch.object(slot, "superseded_by", superseded_by),
-        patch.object(opening, "superseded_by", superseded_by),
+        patch.object(driver, "superseded_by", superseded_by),
         patch.object(slot, "intruder", _never_intruded),
     )
 
@@ -160,20 +160,20 @@ def read_up_to_stable() -> ExitStack:
 
 def fenced_late() -> ExitStack:
     """Positions and receipts are read first, and only then the older writers are fenced."""
-    append, fence = ModelLane.append, ModelLane.fence
+    append, fence = ModelLane.append_in, ModelLane.fence
     waiting: dict[int, int] = {}
 
-    async def fence_later(self: ModelLane, slots: int) -> None:
+    async def fence_later(self: ModelLane, slots: int, flows: Collection[Flow] = ()) -> None:
         waiting[id(self)] = slots
 
-    async def append_fenced(self: ModelLane, records: Sequence[Record]) -> int:
-        if decode_key(records[0].key)[0] == "plan":
+    async def append_fenced(self: ModelLane, records: Sequence[Record]) -> frozenset[int]:
+        if any(decode_key(record.key)[0] == "plan" for record in records) and id(self) in waiting:
             await fence(self, waiting.pop(id(self)))
         return await append(self, records)
 
     return _switched(
         patch.object(ModelLane, "fence", fence_later),
-        patch.object(ModelLane, "append", append_fenced),
+        patch.object(ModelLane, "append_in", append_fenced),
         patch.object(slot, "intruder", _never_intruded),
     )
 

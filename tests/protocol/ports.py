@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,6 +11,7 @@ from ferry.decide.ledger.receipt_codec import receipt_records
 from ferry.errors import Fenced as FencedOff
 from ferry.errors import FerryError, OutcomeUnknown, Retryable
 from ferry.model import (
+    Flow,
     LedgerRecord,
     Origin,
     Piece,
@@ -32,6 +33,10 @@ from tests.protocol.broker import LEDGER, POSITIONS, Busy, Fenced, Rejected, Tar
 from tests.protocol.calls import Call
 
 Source = Mapping[TopicPartition, Sequence[Batch]]
+
+
+DRIVER = "driver"
+"""The name of the lane's driver writer at the coordinator."""
 
 
 def transactional_id(slot: int) -> str:
@@ -69,50 +74,18 @@ async def read_ledger(target: Target, start: int | None, end: int | None) -> tup
     return records, upto
 
 
-class ModelLane:
-    """FencePort."""
+class ModelWriter:
+    """One transactional producer."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, name: str) -> None:
         self.target = target
-
-    async def append(self, records: Sequence[Record]) -> int:
-        """As FencePort."""
-        kind = decode_key(records[0].key)[0]
-        last: int = await Call(f"append {kind}", lambda: self.target.logs[LEDGER].append(records), writes=True)
-        return last
-
-    async def read(self, start: int | None, end: int | None) -> tuple[list[LedgerRecord], int]:
-        """As FencePort."""
-        return await read_ledger(self.target, start, end)
-
-    async def fence(self, slots: int) -> None:
-        """As FencePort."""
-        for slot in range(slots):
-            name = transactional_id(slot)
-            await patiently(f"fence {name}", partial(self.target.init_producer, name))
-
-
-class ModelSlot:
-    """SlotPort. `batches` is how many batches of a partition make a chunk."""
-
-    def __init__(self, target: Target, source: Source, ref: SlotRef, batches: int) -> None:
-        self.target = target
-        self._source = source
-        self._batches = batches
-        self.name = transactional_id(ref.slot)
+        self.name = name
         self.epoch = -1
         self._joined: set[str] = set()
         self._sequences: dict[str, int] = {}
-        self._plan: Plan | None = None
-        self._todo: dict[TopicPartition, tuple[Slice, int, int]] = {}
-
-    async def read(self, start: int | None, end: int | None) -> tuple[list[LedgerRecord], int]:
-        """As SlotPort."""
-        return await read_ledger(self.target, start, end)
 
     async def initialise(self) -> None:
         """As SlotPort."""
-        self._todo = {}
         _, epoch = await patiently("init", lambda: self.target.init_producer(self.name))
         self._renew(epoch)
 
@@ -128,6 +101,95 @@ class ModelSlot:
         self.epoch = epoch
         self._joined.clear()
         self._sequences.clear()
+
+    async def _send(self, label: str, member: str, payloads: Sequence[object], *, sequenced: bool = True) -> int:
+        """Join (version 1), then write; the sequence is the request's own, however late it arrives."""
+        epoch, name = self.epoch, self.name
+        try:
+            if self.target.version < 2 and member not in self._joined:
+                await patiently(f"join {member}", lambda: self.target.add(name, epoch, member))
+                self._joined.add(member)
+            sequence = self._sequences.get(member, 0) if sequenced else None
+            if sequence is not None:
+                self._sequences[member] = sequence + len(payloads)
+            base: int = await patiently(label, lambda: self.target.write(name, epoch, member, sequence, payloads))
+        except Fenced as error:
+            raise FencedOff(f"{name} is fenced: {label}") from error
+        except Rejected as error:
+            raise Retryable(f"{label}: {error}") from error
+        return base
+
+    async def commit(self) -> None:
+        """As SlotPort."""
+        epoch, name = self.epoch, self.name
+        try:
+            renewed = await Call(
+                "commit", lambda: self.target.end_txn(name, epoch, committed=True), writes=True, lost=OutcomeUnknown
+            )
+        except (Fenced, Rejected) as error:
+            raise FencedOff(f"{name} is fenced: commit") from error
+        except Busy as error:
+            raise OutcomeUnknown(f"commit of {name}: {error}") from error
+        if self.target.version >= 2:
+            self._renew(renewed)
+        else:
+            self._joined.clear()
+
+    async def back_off(self, failures: int) -> None:
+        """As SlotPort."""
+        await Call(f"rest {failures}", lambda: None)
+
+
+class ModelLane(ModelWriter):
+    """DriverPort."""
+
+    def __init__(self, target: Target) -> None:
+        super().__init__(target, DRIVER)
+
+    async def append(self, records: Sequence[Record]) -> int:
+        """As DriverPort."""
+        kind = decode_key(records[0].key)[0]
+        last: int = await Call(f"append {kind}", lambda: self.target.logs[LEDGER].append(records), writes=True)
+        return last
+
+    async def read(self, start: int | None, end: int | None) -> tuple[list[LedgerRecord], int]:
+        """As DriverPort."""
+        return await read_ledger(self.target, start, end)
+
+    async def fence(self, slots: int, flows: Collection[Flow] = ()) -> None:
+        """As DriverPort; all runs of the model have one name of the flow."""
+        for slot in range(slots):
+            name = transactional_id(slot)
+            await patiently(f"fence {name}", partial(self.target.init_producer, name))
+
+    async def append_in(self, records: Sequence[Record]) -> frozenset[int]:
+        """As DriverPort."""
+        kinds = [decode_key(record.key)[0] for record in records]
+        base = await self._send(f"append {'plan' if 'plan' in kinds else kinds[0]}", LEDGER, records)
+        return frozenset(range(base, base + len(records)))
+
+    async def settle(self, offset: int) -> None:
+        """As DriverPort; readers of the model bear with markers that tarry."""
+
+
+class ModelSlot(ModelWriter):
+    """SlotPort. `batches` is how many batches of a partition make a chunk."""
+
+    def __init__(self, target: Target, source: Source, ref: SlotRef, batches: int) -> None:
+        super().__init__(target, transactional_id(ref.slot))
+        self._source = source
+        self._batches = batches
+        self._plan: Plan | None = None
+        self._todo: dict[TopicPartition, tuple[Slice, int, int]] = {}
+
+    async def read(self, start: int | None, end: int | None) -> tuple[list[LedgerRecord], int]:
+        """As SlotPort."""
+        return await read_ledger(self.target, start, end)
+
+    async def initialise(self) -> None:
+        """As SlotPort."""
+        self._todo = {}
+        await super().initialise()
 
     async def begin(self, plan: Plan, todo: Mapping[TopicPartition, tuple[Piece, int, int]]) -> None:
         """As SlotPort; plans without transforms have slices only."""
@@ -174,23 +236,6 @@ class ModelSlot:
             message = f"somebody else wrote to {piece.target}"
             raise Dropped([drop(piece, RefusalKind.FOREIGN_WRITER, batch.base_offset, message)])
 
-    async def _send(self, label: str, member: str, payloads: Sequence[object], *, sequenced: bool = True) -> int:
-        """Join (version 1), then write; the sequence is the request's own, however late it arrives."""
-        epoch, name = self.epoch, self.name
-        try:
-            if self.target.version < 2 and member not in self._joined:
-                await patiently(f"join {member}", lambda: self.target.add(name, epoch, member))
-                self._joined.add(member)
-            sequence = self._sequences.get(member, 0) if sequenced else None
-            if sequence is not None:
-                self._sequences[member] = sequence + len(payloads)
-            base: int = await patiently(label, lambda: self.target.write(name, epoch, member, sequence, payloads))
-        except Fenced as error:
-            raise FencedOff(f"{name} is fenced: {label}") from error
-        except Rejected as error:
-            raise Retryable(f"{label}: {error}") from error
-        return base
-
     async def send_positions(self, positions: Mapping[TopicPartition, tuple[int, str]]) -> None:
         """As SlotPort."""
         await self._send("positions", POSITIONS, list(positions.items()), sequenced=False)
@@ -202,26 +247,6 @@ class ModelSlot:
         records = [record for receipt in plain for record in receipt_records(receipt)]
         base = await self._send("receipts", LEDGER, records)
         return frozenset(range(base, base + len(records)))
-
-    async def commit(self) -> None:
-        """As SlotPort."""
-        epoch, name = self.epoch, self.name
-        try:
-            renewed = await Call(
-                "commit", lambda: self.target.end_txn(name, epoch, committed=True), writes=True, lost=OutcomeUnknown
-            )
-        except (Fenced, Rejected) as error:
-            raise FencedOff(f"{name} is fenced: commit") from error
-        except Busy as error:
-            raise OutcomeUnknown(f"commit of {name}: {error}") from error
-        if self.target.version >= 2:
-            self._renew(renewed)
-        else:
-            self._joined.clear()
-
-    async def back_off(self, failures: int) -> None:
-        """As SlotPort."""
-        await Call(f"rest {failures}", lambda: None)
 
     def time_over(self, plan: Plan) -> bool:
         """As SlotPort."""

@@ -68,7 +68,7 @@ def test_what_was_skipped_stays_so_whenever_its_writer_wakes(version: int, place
 
 
 @versions
-@pytest.mark.parametrize("place", ["fetch", "append gap"])
+@pytest.mark.parametrize("place", ["fetch", "append plan", "look", "commit"])
 def test_a_skip_that_a_run_was_quicker_than_says_so_and_skips_nothing(version: int, place: str) -> None:
     schedules.opened_while_somebody_skips(version, place)
 

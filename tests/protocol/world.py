@@ -23,9 +23,7 @@ from ferry.model import (
     Attempt,
     Fate,
     Flow,
-    Gap,
     LedgerRecord,
-    OpenedRun,
     Origin,
     Plan,
     Position,
@@ -36,8 +34,9 @@ from ferry.model import (
 )
 from ferry.policy import IdentityReplicationPolicy
 from ferry.run.copy.slot import SlotRef, SlotResult, copy_slot
+from ferry.run.plan.driver import Driver
 from ferry.run.plan.opening import begin_attempt, open_run
-from ferry.run.plan.skipping import open_skip
+from ferry.run.plan.skipping import keep_skip
 from ferry.wire.batch import Batch, batches
 from ferry.wire.records import ProducerIdentity, build_batch
 from tests.protocol.broker import LEDGER, POSITIONS, BrokerError, Target
@@ -92,9 +91,9 @@ class World:
             flow=FLOW, lane=LANE, run=run, slots=slots, config_digest="", started_ms=self._runs_seen(), origin=Origin()
         )
 
-        async def decide(view: LedgerView, opened: OpenedRun) -> Plan:
-            facts = await self._facts(view)
-            return decide_plan(_rules(slots, max_records), facts, run, opened.generation)
+        async def decide(driver: Driver) -> Plan:
+            facts = await self._facts(driver.view)
+            return decide_plan(_rules(slots, max_records), facts, run, driver.opened.generation)
 
         return self._started(Task(f"driver {run}", open_run(lane, record, decide, self._shown())), f"{slots} slots")
 
@@ -105,14 +104,15 @@ class World:
             flow=FLOW, lane=LANE, run=run, slots=1, config_digest="", started_ms=self._runs_seen(), origin=Origin()
         )
 
-        async def decide(view: LedgerView, opened: OpenedRun) -> Gap:
-            facts = await self._facts(view)
+        async def decide(driver: Driver) -> Plan:
+            facts = await self._facts(driver.view)
             at = next_offset(facts, place, facts.sources[TOPIC].partitions[partition], facts.receipts.get(place))
             to = next((batch.next_offset for batch in self.source[place] if batch.next_offset > at), at)
             wish = Wish(source=place, to=to, who="ann", reason="corrupt")
-            return skip_gap(_rules(1, None), facts, wish, run, opened.generation)
+            gap = skip_gap(_rules(1, None), facts, wish, run, driver.opened.generation)
+            return keep_skip(driver, gap)
 
-        return self._started(Task(f"skip {run}", open_skip(lane, record, decide, self._shown())), f"of {place}")
+        return self._started(Task(f"skip {run}", open_run(lane, record, decide, self._shown())), f"of {place}")
 
     def _runs_seen(self) -> int:
         """How many runs were opened: what a driver that counts would count."""

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import pytest
 
+from ferry.clock import wall_ms
 from ferry.decide.groups.codec import (
     Saved,
     Snapshot,
@@ -175,7 +176,7 @@ class History:
         self.runs += 1
         record = run_of(f"run-{self.runs}", slots=1 + self.runs % 3)
         self.generation = self.log.write(run_record(record))
-        self.log.write(fenced_record(LANE, record.run, self.generation, 3))
+        self.log.write(fenced_record(LANE, record.run, self.generation, 3, [record.flow]))
         refusals = (refusal(),) if self.runs % 2 else ()  # every other run has nothing to do
         plan = replace(PLAN, run=record.run, generation=self.generation, refusals=refusals)
         self.log.write(*plan_records(plan))
@@ -274,7 +275,8 @@ class History:
         """Writes a summary; dies after some appends."""
         self.log.appends_left = appends
         try:
-            now(write_summary(self.log, now(open_ledger(self.log, self.log.end)), self.generation))
+            read_ms = wall_ms()
+            now(write_summary(self.log, now(open_ledger(self.log, self.log.end)), self.generation, read_ms))
         except Died:
             pass
         finally:

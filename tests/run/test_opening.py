@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
 
 import pytest
 
 from ferry.decide.ledger.ledger import UNREAD, LedgerView, fold
 from ferry.decide.ledger.receipt_codec import receipt_records
 from ferry.decide.ledger.run_codec import run_record
-from ferry.decide.ledger.runs import slots_to_fence
+from ferry.decide.ledger.runs import flows_to_fence, slots_to_fence
 from ferry.errors import Retryable
-from ferry.model import Fate, LedgerRecord, OpenedRun, Plan, Record
+from ferry.model import Fate, Flow, LedgerRecord, Plan, Record
+from ferry.run.plan.driver import Driver
 from ferry.run.plan.opening import open_run
 from tests.decide.values import LANE, PLAN, RECEIPT, lying, run_of
 
@@ -27,6 +28,7 @@ class Lane:
     handed: Counter[int] = field(default_factory=Counter)
     reads: list[tuple[int | None, int | None]] = field(default_factory=list)
     fenced: int = 0
+    flows: frozenset[Flow] = frozenset()
 
     async def append(self, records: Sequence[Record]) -> int:
         self.records += lying(*records, first=len(self.records))
@@ -39,8 +41,28 @@ class Lane:
         self.handed.update(record.offset for record in found)
         return found, end
 
-    async def fence(self, slots: int) -> None:
+    async def append_in(self, records: Sequence[Record]) -> frozenset[int]:
+        last = await self.append(records)
+        return frozenset(range(last + 1 - len(records), last + 1))
+
+    async def initialise(self) -> None:
+        """Nothing of the driver's is open."""
+
+    async def commit(self) -> None:
+        """Counts at once."""
+
+    async def leave(self) -> None:
+        """Nothing is open."""
+
+    async def back_off(self, failures: int) -> None:
+        raise AssertionError(f"failure {failures}")
+
+    async def settle(self, offset: int) -> None:
+        assert offset < len(self.records)
+
+    async def fence(self, slots: int, flows: Collection[Flow]) -> None:
         self.fenced = slots
+        self.flows = frozenset(flows)
         self.records = [
             LedgerRecord(
                 offset=record.offset,
@@ -57,8 +79,8 @@ def opened(lane: Lane, known: LedgerView) -> LedgerView:
     """Open a run; the view that its plan is decided on."""
     seen: list[LedgerView] = []
 
-    async def decide(view: LedgerView, _: OpenedRun) -> Plan:
-        seen.append(view)
+    async def decide(driver: Driver) -> Plan:
+        seen.append(driver.view)
         return PLAN
 
     asyncio.run(open_run(lane, run_of("newer", slots=1), decide, known))
@@ -79,8 +101,8 @@ def test_every_record_is_read_once_wherever_the_reading_before_ended(read_before
     assert lane.fenced == 3
     assert view == fold(lane.records[: view.end], view.end)
     assert view.end == 5, "its own run record and the one that its slots are fenced"
-    assert lane.handed == Counter(range(read_before, 5))
-    assert lane.reads == [(read_before or None, 4), (4, 5)]
+    assert lane.handed == Counter(range(read_before, len(lane.records)))
+    assert lane.reads == [(read_before or None, 4), (4, 5), (5, len(lane.records))]
 
 
 def test_what_was_undecided_is_read_again_once_its_writer_is_fenced() -> None:
@@ -88,7 +110,18 @@ def test_what_was_undecided_is_read_again_once_its_writer_is_fenced() -> None:
     view = opened(lane, fold(lane.records, len(lane.records)))
     assert view == fold(lane.records[: view.end], view.end)
     assert not view.open
-    assert lane.reads == [(1, 4), (1, 5)]
+    assert lane.reads == [(1, 4), (1, 5), (5, len(lane.records))]
+
+
+def test_the_writers_of_every_name_of_the_flow_are_fenced() -> None:
+    renamed = replace(run_of("renamed", slots=2), flow=Flow(source="a", target="c"))
+    lane = Lane(lying(run_record(renamed)))
+    opened(lane, UNREAD)
+    assert (lane.fenced, lane.flows) == (2, {Flow(source="a", target="c"), Flow(source="a", target="b")})
+    # The run record with the other name is compacted away by now.
+    lane.records = [record for record in lane.records if record.offset > 0]
+    kept = fold(lane.records, lane.records[-1].offset + 1)
+    assert flows_to_fence(kept, LANE) == lane.flows
 
 
 def test_a_stale_reading_before_takes_nothing_away() -> None:

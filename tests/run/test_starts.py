@@ -17,15 +17,17 @@ from ferry.config.settings import parse_settings
 from ferry.decide.ledger.ledger import LedgerView, fold
 from ferry.decide.plan.starts import LaneStarts, recorded_starts
 from ferry.errors import Retryable
-from ferry.model import LedgerRecord, OpenedRun, Plan, Record, RefusalKind, TopicPartition
+from ferry.model import LedgerRecord, OpenedRun, Plan, Record, RefusalKind, RunRecord, TopicPartition
 from ferry.net.connect import codes
 from ferry.net.connect.cluster import Cluster, PartitionInfo, TopicInfo, event_loop
 from ferry.net.fetch.offsets import EARLIEST, LATEST
 from ferry.net.write.ledger import LedgerTopic
+from ferry.run.copy.kafka_port import KafkaLane
 from ferry.run.flow.known_ledger import KnownLedgers
-from ferry.run.plan.options import WHOLE
+from ferry.run.plan.driver import Driver
+from ferry.run.plan.options import WHOLE, RunOptions
 from ferry.run.plan.planner import Planner
-from tests.decide.values import LANE, lying, run_of
+from tests.decide.values import FLOW, LANE, lying, run_of
 
 SERVED, AWAY = TopicPartition(topic="orders", partition=0), TopicPartition(topic="orders", partition=1)
 LATER = TopicPartition(topic="orders", partition=2)
@@ -117,6 +119,21 @@ class Written(LedgerTopic):
         return lying(*self.records)[start or 0 :], len(self.records)
 
 
+class Port(KafkaLane):
+    """The driver writer of a ledger that keeps what is appended."""
+
+    def __init__(self, ledger: Written) -> None:
+        super().__init__(ledger, FLOW, LANE, 60_000)
+        self._written = ledger
+
+    async def append_in(self, records: Sequence[Record]) -> frozenset[int]:
+        last = await self._written.append(records)
+        return frozenset(range(last + 1 - len(records), last + 1))
+
+    async def commit(self) -> None:
+        """Counts at once."""
+
+
 class Lane:
     """A flow between two scripted clusters, run after run, with what its plans recorded."""
 
@@ -147,8 +164,18 @@ class Lane:
 
     def opens(self) -> Plan:
         """One run up to its plan: topics are created, starts and claims are recorded; nothing is copied."""
-        opened = OpenedRun(record=run_of("run"), generation=1)
-        plan: Plan = self.loop.run(partial(self.planner._decide, self.view, opened, WHOLE, {}, {}))
+        return self.opened_by(self.planner, run_of("run"), WHOLE)
+
+    def opened_by(self, planner: Planner, record: RunRecord, options: RunOptions) -> Plan:
+        """One run of a planner up to its plan, and what it decides in the ledger."""
+        driver = Driver(Port(self.ledger), OpenedRun(record=record, generation=1), self.view)
+
+        async def work() -> Plan:
+            plan = await planner._decide(driver, options, {}, {})
+            await driver.commit()
+            return plan
+
+        plan: Plan = self.loop.run(work)
         return plan
 
     def preview(self) -> Plan:

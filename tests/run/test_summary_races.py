@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ferry.clock import wall_ms
 from ferry.decide.ledger.ledger import LedgerView
 from ferry.decide.ledger.summary import seals, summary_parts
 from ferry.model import Record
@@ -177,8 +178,8 @@ def test_of_two_writers_at_once_each_is_right_or_does_not_count(
     log.shared = True
     # The same writer twice is what must not be: then all that stands between a reader and a mixture is the digest.
     works = [
-        write_summary(log, first, generation),
-        write_summary(log, second, generation if again else history.generation),
+        write_summary(log, first, generation, wall_ms()),
+        write_summary(log, second, generation if again else history.generation, wall_ms()),
     ]
 
     def look() -> None:

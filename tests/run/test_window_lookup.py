@@ -10,7 +10,7 @@ from ferry.config.flow.lane import in_lane
 from ferry.decide.lanes.codec import recorded_windows
 from ferry.decide.lanes.windows import WindowLook
 from ferry.errors import BadInput, Refused
-from ferry.model import OpenedRun, Plan, RefusalKind, TimeWindow
+from ferry.model import Plan, RefusalKind, TimeWindow
 from ferry.run.flow.known_ledger import KnownLedgers
 from ferry.run.plan.options import WHOLE, RunOptions
 from ferry.run.plan.planner import Planner
@@ -39,9 +39,7 @@ def looked(it: Lane, options: RunOptions = OPTIONS) -> WindowLook:
 
 
 def opens(it: Lane) -> Plan:
-    opened = OpenedRun(record=run_of("run", lane=NAME), generation=1)
-    plan: Plan = it.loop.run(partial(planner(it)._decide, it.view, opened, OPTIONS, {}, {}))
-    return plan
+    return it.opened_by(planner(it), run_of("run", lane=NAME), OPTIONS)
 
 
 @pytest.mark.parametrize("leader", [NOBODY, DEAD], ids=["leaderless", "unserved"])

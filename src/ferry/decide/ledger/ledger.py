@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -76,10 +76,13 @@ def resume_at(view: LedgerView) -> int:
     return min((record.offset for record in view.open), default=view.end)
 
 
-def fold_on(view: LedgerView, records: Iterable[LedgerRecord], end: int) -> LedgerView:
+def fold_on(
+    view: LedgerView, records: Iterable[LedgerRecord], end: int, own: Collection[int] = frozenset()
+) -> LedgerView:
     """The view of everything up to `end`, from an earlier view and the records from `resume_at(view)` on.
 
-    The same as `fold` over all records. What lies behind `resume_at` is taken in a second time, in its order.
+    The same as `fold` over all records. What lies after `resume_at` is taken in a second time, in its order. Records at
+    the offsets of `own` count as committed before their marker is there.
     """
     by_key = dict(view.by_key)
     seen: list[str] = []
@@ -90,7 +93,7 @@ def fold_on(view: LedgerView, records: Iterable[LedgerRecord], end: int) -> Ledg
     for record in records:
         if record.fate is Fate.ABORTED or record.offset < view.rolled.upto:
             continue
-        if record.fate is Fate.OPEN:
+        if record.fate is Fate.OPEN and record.offset not in own:
             undecided.append(record)
             continue
         key = record.key.decode(errors="replace")  # a key that is not text is nobody's
@@ -167,9 +170,14 @@ def pauses(view: LedgerView, now_ms: int) -> dict[str, Pause]:
 
 
 def claims(view: LedgerView) -> dict[str, str]:
-    """Owning lane of each claimed target topic: the first unreleased claim wins."""
+    """Owning lane of each claimed target topic: the first unreleased claim wins.
+
+    One whose transaction is undecided counts: of two lanes or flows that come at once, one has to see the other's.
+    """
+    undecided = ((decode_key(record.key), record) for record in view.open if record.value is not None)
+    found = [*view.of_kind("claim"), *((key, record) for key, record in undecided if key[:1] == ["claim"])]
     owners: dict[str, str] = {}
-    for key, _ in sorted(view.of_kind("claim"), key=lambda entry: entry[1].offset):
+    for key, _ in sorted(found, key=lambda entry: entry[1].offset):
         owners.setdefault(key[1], key[2])
     return owners
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 
 from ferry.decide.ledger.codec import LEDGER_VERSION, Json, encode
@@ -15,12 +15,19 @@ def run_record(run: RunRecord) -> Record:
     return Record(key=encode(["run", run.lane, run.run]), value=encode(body))
 
 
-def fenced_record(lane: str, run: str, generation: int, slots: int) -> Record:
-    """The slots that a run has fenced: what earlier writers left behind lies before this record.
+def fenced_record(lane: str, run: str, generation: int, slots: int, flows: Collection[Flow]) -> Record:
+    """The slots that a run has fenced, and under which names of the flow: earlier writers wrote before this record.
 
-    It also keeps the number of slots when the run records that named it are compacted away.
+    It also keeps the number and the names when the run records that had them are compacted away.
     """
-    body = {"v": LEDGER_VERSION, "kind": "fenced", "run": run, "generation": generation, "slots": slots}
+    body = {
+        "v": LEDGER_VERSION,
+        "kind": "fenced",
+        "run": run,
+        "generation": generation,
+        "slots": slots,
+        "flows": sorted(map(str, flows)),
+    }
     return Record(key=encode(["fenced", lane]), value=encode(body))
 
 

@@ -12,7 +12,7 @@ from ferry.decide.ledger.plan_codec import is_idle_seal, parse_plan
 from ferry.decide.ledger.reading import read_as, whole
 from ferry.decide.ledger.run_codec import parse_attempt, parse_refusal
 from ferry.decide.ledger.unit_codec import UNIT
-from ferry.model import Attempt, LedgerRecord, OpenedRun, Plan, Record, Refusal, Sifted
+from ferry.model import Attempt, Flow, LedgerRecord, OpenedRun, Plan, Record, Refusal, Sifted
 
 
 def newest_run(view: LedgerView, lane: str) -> OpenedRun | None:
@@ -36,6 +36,16 @@ def slots_to_fence(view: LedgerView, lane: str) -> int:
         read_as(record, lambda body: whole(body["slots"])) for key, record in view.of_kind("fenced") if key[1] == lane
     ]
     return max([*opened, *fenced], default=0)
+
+
+def flows_to_fence(view: LedgerView, lane: str) -> frozenset[Flow]:
+    """Every name of the flow under which runs of the lane may have writers: an alias may have had another name then.
+
+    Runs find each other in the ledger, which is the target's; their writers' names have the target's alias in them.
+    """
+    opened = {run.record.flow for run in view.runs if run.record.lane == lane}
+    fenced = (body_of(record).get("flows", ()) for key, record in view.of_kind("fenced") if key[1] == lane)
+    return frozenset(opened | {Flow.parse(name) for names in fenced for name in names})
 
 
 def superseded_by(view: LedgerView, lane: str, generation: int) -> OpenedRun | None:

@@ -6,10 +6,10 @@ the tests' model answers adversarially (late produces, stale reads, unknown comm
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
-from ferry.model import LedgerRecord, Piece, Plan, Receipt, Record, Refusal, TopicPartition, UnitReceipt
+from ferry.model import Flow, LedgerRecord, Piece, Plan, Receipt, Record, Refusal, TopicPartition, UnitReceipt
 
 AnyReceipt = Receipt | UnitReceipt
 
@@ -24,11 +24,32 @@ class LedgerPort(Protocol):
         """Records in `[start, end)` with fates (None: the edges of now), and the offset read up to."""
 
 
-class FencePort(LedgerPort, Protocol):
-    """What opening a run needs beside the ledger."""
+class DriverPort(LedgerPort, Protocol):
+    """What opening a run needs beside the ledger: the fence of earlier writers, and the lane's driver writer."""
 
-    async def fence(self, slots: int) -> None:
-        """InitProducerId for slots 0..slots-1: their writers are fenced, their open transactions ended."""
+    async def fence(self, slots: int, flows: Collection[Flow]) -> None:
+        """InitProducerId for slots 0..slots-1 of every flow, and for the drivers of flows that are not the own one.
+
+        Their writers are fenced, their open transactions ended.
+        """
+
+    async def initialise(self) -> None:
+        """InitProducerId for the driver writer: fences earlier drivers, ends their open transaction, or the own one."""
+
+    async def append_in(self, records: Sequence[Record]) -> frozenset[int]:
+        """Write records in the driver's transaction; the offsets where they lie. Raises Fenced."""
+
+    async def commit(self) -> None:
+        """EndTxn(commit). Raises Fenced, and OutcomeUnknown when it is not known whether it happened."""
+
+    async def leave(self) -> None:
+        """As SlotPort.leave."""
+
+    async def back_off(self, failures: int) -> None:
+        """As SlotPort.back_off."""
+
+    async def settle(self, offset: int) -> None:
+        """Wait, some seconds at most, until the ledger shows the fate of the own record at an offset."""
 
 
 class ChunkPart(Protocol):

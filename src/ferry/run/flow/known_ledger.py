@@ -6,6 +6,7 @@ import time
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
+from ferry.clock import wall_ms
 from ferry.decide.ledger.codec import decode_key, encode
 from ferry.decide.ledger.ledger import UNREAD, LedgerView, fold_on, resume_at
 from ferry.decide.ledger.map_rows import Match
@@ -34,9 +35,11 @@ class KnownLedger:
         self._view: LedgerView | None = None
         self._topic_id = ""
         self._read_at = 0.0
+        self._read_ms = 0
 
     async def view(self) -> LedgerView:
         """Everything up to the ledger's end now; raises as `LedgerTopic.read`, and BadInput for a newer format."""
+        read_ms = wall_ms()
         end = await self._ledger.end()
         known, topic_id = self._view, self._ledger.topic_id
         if known is None or end < known.end or topic_id != self._topic_id or self._is_old():
@@ -45,17 +48,17 @@ class KnownLedger:
             view = known  # with what was sorted and parsed for it
         else:
             view = fold_on(known, *await self._ledger.read(resume_at(known), end))
-        self._view, self._topic_id, self._read_at = view, topic_id, time.monotonic()
+        self._view, self._topic_id, self._read_at, self._read_ms = view, topic_id, time.monotonic(), read_ms
         return view
 
     @property
-    def last(self) -> LedgerView | None:
-        """The last view, without another look; None before the first."""
-        return self._view
+    def last(self) -> tuple[LedgerView, int] | None:
+        """The last view, without another look, and when it was read (epoch milliseconds); None before the first."""
+        return None if self._view is None else (self._view, self._read_ms)
 
-    def learn(self, view: LedgerView) -> None:
-        """Take over what somebody else read on from the last view, so that it is not read again."""
-        self._view, self._read_at = view, time.monotonic()
+    def learn(self, view: LedgerView, read_ms: int) -> None:
+        """Take over what was read on from the last view (at `read_ms`, epoch ms), so that it is not read again."""
+        self._view, self._read_at, self._read_ms = view, time.monotonic(), read_ms
 
     async def view_with(self, lane: str, run: str) -> LedgerView:
         """`view`, and in it the plan, the outcome and the receipts of a run that lie before the summary."""
@@ -141,9 +144,9 @@ class KnownLedger:
         """The keys of the matching chains' blocks."""
         return await block_keys(self._ledger, view, match)
 
-    async def summarise(self, view: LedgerView, generation: int) -> None:
-        """Write a summary of a view that was read up to a record of the caller's own."""
-        self.learn(await write_summary(self._ledger, view, generation))
+    async def summarise(self, view: LedgerView, generation: int, read_ms: int) -> None:
+        """Write a summary of a view that was read (at `read_ms`, epoch ms) up to a record of the caller's own."""
+        self.learn(await write_summary(self._ledger, view, generation, read_ms), read_ms)
 
     def _is_old(self) -> bool:
         return time.monotonic() > self._read_at + FRESH_SECONDS

@@ -106,8 +106,11 @@ async def _whole(log: LedgerLog, end: int) -> LedgerView:
     return view
 
 
-async def write_summary(log: LedgerLog, view: LedgerView, generation: int) -> LedgerView:
+async def write_summary(log: LedgerLog, view: LedgerView, generation: int, read_ms: int) -> LedgerView:
     """Write a summary of a view that was read up to a record of the writer's own; the view in short.
+
+    `read_ms` (epoch milliseconds) is when the view was read: readers reckon the summary's age from there, however late
+    it is written.
 
     Blocks first, then the parts, the seal last: a writer that dies leaves nothing that a reader would take. Then the
     summaries before the last one go.
@@ -120,7 +123,7 @@ async def write_summary(log: LedgerLog, view: LedgerView, generation: int) -> Le
         view = replace(view, rolled=written(view.rolled, at))
     parts = summary_parts(view, generation)
     first = (await log.append_each(parts))[0]
-    await log.append_each([seal_record(parts, view, generation, first, wall_ms())])
+    await log.append_each([seal_record(parts, view, generation, first, read_ms)])
     gone = superseded_records(view)
     if gone:
         await log.append_each(gone)

@@ -17,7 +17,7 @@ from ferry.decide.lanes.listing import Lane, forgetting_lane, lane_names
 from ferry.decide.ledger.ledger import LedgerView
 from ferry.decide.plan.skipping import idle_plan, refuse_while_at_work
 from ferry.errors import BadInput, FerryError
-from ferry.model import OpenedRun, Origin, Plan, RunRecord, lane_kind, scratch_lane
+from ferry.model import Origin, Plan, RunRecord, lane_kind, scratch_lane
 from ferry.net.admin.topics import delete_topics
 from ferry.net.groups.listing import list_groups
 from ferry.net.groups.removal import delete_group
@@ -26,6 +26,7 @@ from ferry.run.copy.kafka_port import KafkaLane, position_group
 from ferry.run.flow.connections import TargetConnection
 from ferry.run.flow.pruning import unswept_tombstones
 from ferry.run.lanes.listing import known_lane
+from ferry.run.plan.driver import Driver
 from ferry.run.plan.opening import open_run
 
 RUN_PREFIX = "drop-"
@@ -135,9 +136,9 @@ class LaneDrop:
             deployment=self._flow.deployment,
         )
 
-    async def _decide(self, view: LedgerView, opened: OpenedRun) -> Plan:
-        self._connection.known.learn(view)
-        return replace(idle_plan(opened), notes=("the lane is dropped",))
+    async def _decide(self, driver: Driver) -> Plan:
+        self._connection.known.learn(driver.view, driver.read_ms)
+        return replace(idle_plan(driver.opened), notes=("the lane is dropped",))
 
     async def _delete(self, topics: Collection[str]) -> None:
         target = self._connection.target

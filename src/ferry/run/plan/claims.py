@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.decide.ledger.codec import accounted_records, claim_record, released_claim, share_record
-from ferry.decide.ledger.ledger import LedgerView, claims, fold_on, resume_at
+from ferry.decide.ledger.ledger import claims
 from ferry.decide.ledger.neighbours import without_owned_elsewhere
 from ferry.decide.plan.facts import Facts
 from ferry.decide.plan.planning import without_foreign
 from ferry.model import LaneKind, Plan, lane_kind
 from ferry.net.connect.cluster import Cluster
-from ferry.net.write.ledger import LedgerTopic
 from ferry.run.flow.known_ledger import KnownLedgers
 from ferry.run.others.neighbours import names_tell_flows_apart, read_neighbours
+from ferry.run.plan.driver import Driver
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,13 +25,12 @@ class Claims:
     flow: FlowConfig
     lane: str
     target: Cluster
-    ledger: LedgerTopic
     ledgers: KnownLedgers
 
-    async def claim(self, view: LedgerView, facts: Facts, plan: Plan) -> Plan:
+    async def claim(self, driver: Driver, facts: Facts, plan: Plan) -> Plan:
         """Claim target topics; the plan without those that another lane claimed first.
 
-        `view` is read on from, up to the own claims: what another lane claimed before them lies there.
+        The driver reads the ledger up to the own claims: what another lane claimed before them lies there.
         """
         merged = {
             self.flow.policy.format_remote_topic(self.flow.flow.source, name)
@@ -48,17 +47,17 @@ class Claims:
                 self.lane, facts.accounted, {name: topic.topic_id for name, topic in facts.targets.items()}
             ),
         ]
-        if not records:
-            return plan
-        last = await self.ledger.append(records)
         if not names:
+            driver.keep(records)
             return plan
-        view = fold_on(view, *await self.ledger.read(resume_at(view) or None, last + 1))
-        self.ledgers.of(self.target, self.flow.flow.source).learn(view)
-        plan = without_foreign(plan, claims(view))
-        return await self._without_owned_elsewhere(plan, names, merged)
+        await driver.commit(records)
+        self.ledgers.of(self.target, self.flow.flow.source).learn(driver.view, driver.read_ms)
+        plan = without_foreign(plan, claims(driver.view))
+        return await self._without_owned_elsewhere(driver, plan, names, merged)
 
-    async def _without_owned_elsewhere(self, plan: Plan, names: Collection[str], merged: Collection[str]) -> Plan:
+    async def _without_owned_elsewhere(
+        self, driver: Driver, plan: Plan, names: Collection[str], merged: Collection[str]
+    ) -> Plan:
         """The plan without topics that another flow claimed meanwhile; new claims on those are taken back.
 
         Each flow writes its claim before it looks at the others': of two that come at once, one sees the other.
@@ -69,7 +68,7 @@ class Claims:
         kept = without_owned_elsewhere(plan, merged, neighbours)
         lost = {target for _, target in plan.copies} - {target for _, target in kept.copies}
         if lost:
-            await self.ledger.append([released_claim(name, self.lane) for name in sorted(lost)])
+            await driver.commit(released_claim(name, self.lane) for name in sorted(lost))
         return kept
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from operator import attrgetter
 
@@ -36,7 +36,6 @@ from ferry.decide.switch.draining import standing_back
 from ferry.errors import BadInput, FerryError, Refused, Superseded
 from ferry.model import (
     ChangeKind,
-    OpenedRun,
     Origin,
     Plan,
     Record,
@@ -56,6 +55,7 @@ from ferry.run.others.neighbours import with_neighbours
 from ferry.run.plan.change_topics import Changed, change_topics
 from ferry.run.plan.claims import Claims
 from ferry.run.plan.dead_letters import letters_shown, with_letters
+from ferry.run.plan.driver import Driver
 from ferry.run.plan.gather import Positions, gather_facts, gather_outline
 from ferry.run.plan.gather_targets import gather_targets, with_resources
 from ferry.run.plan.opening import open_run
@@ -146,8 +146,8 @@ class Planner:
         if options.window is not None:
             await self.window(known, options)
 
-        async def decide(view: LedgerView, opened: OpenedRun) -> Plan:
-            return await self._decide(view, opened, options, digests, lost)
+        async def decide(driver: Driver) -> Plan:
+            return await self._decide(driver, options, digests, lost)
 
         plan = await open_run(self.fencing_lane(), record, decide, known)
         await self._keep_short(plan)
@@ -159,14 +159,19 @@ class Planner:
         What was known when the plan was decided was read up to a record of this run's own. A run goes on without; the
         next one does it.
         """
-        view = self.known.last
-        if view is None:
+        if self.known.last is None:
             return
+        view, read_ms = self.known.last
         due = is_due(view)
+        prunes = self.flow.prunes_ledger and (due or bool(unswept(view, self.lane)))
+        if not due and not prunes:
+            return
         try:
+            if superseded_by(await self.known.view(), self.lane, plan.generation) is not None:
+                return  # the newer run does it
             if due:
-                await self.known.summarise(view, plan.generation)
-            if self.flow.prunes_ledger and (due or unswept(view, self.lane)):
+                await self.known.summarise(view, plan.generation, read_ms)
+            if prunes:
                 await self._prune(plan, more=due)
         except FerryError as error:
             log.warning("run %s: summary and pruning of the ledger are left to the next run: %s", plan.run, error)
@@ -212,14 +217,10 @@ class Planner:
             )
 
     async def _decide(
-        self,
-        view: LedgerView,
-        opened: OpenedRun,
-        options: RunOptions,
-        digests: Mapping[str, str],
-        lost: Mapping[str, str],
+        self, driver: Driver, options: RunOptions, digests: Mapping[str, str], lost: Mapping[str, str]
     ) -> Plan:
-        self.known.learn(view)
+        view, opened = driver.view, driver.opened
+        self.known.learn(view, driver.read_ms)
         clock = skew_sentence(self.ledger.skew_ms or 0, self.target.alias)
         if clock is not None and self.flow.guards.clock_skew.default is OnGuard.FAIL:
             raise Refused(clock)
@@ -231,15 +232,15 @@ class Planner:
         wish = plan = decide_plan(rules, facts, opened.record.run, opened.generation)
         changed = await change_topics(self.target, wish.changes)
         if any(change.kind is not ChangeKind.CONFIGURE for change in wish.changes):
-            facts = await self._changed(view, facts, wish, changed)
+            facts = await self._changed(driver, facts, wish, changed)
             plan = decide_plan(rules, facts, opened.record.run, opened.generation)
-        await self._record_starts(view, gathered, windowed=found is not None)
         plan = await with_letters(self.flow, rules, facts, self.target, plan)
-        plan = await self._claims.claim(view, facts, plan)
-        kept = seen_records(rules, facts, plan) if found is None else map(window_record, found.records)
-        # Before the plan is sealed: its units are of these rules.
-        begun = (era_record(self.lane, era) for era in plan.eras if era.since == plan.generation)
-        await self._append([*(gap_record(self.lane, gap) for gap in plan.gaps), *kept, *begun])
+        plan = await self._claims.claim(driver, facts, plan)
+        # In the transaction of the plan: they count if it does.
+        driver.keep(self._starts(driver.view, gathered, windowed=found is not None))
+        driver.keep(gap_record(self.lane, gap) for gap in plan.gaps)
+        driver.keep(seen_records(rules, facts, plan) if found is None else map(window_record, found.records))
+        driver.keep(era_record(self.lane, era) for era in plan.eras if era.since == plan.generation)
         taken = opened.record.took_over
         notes = [f"lane {self.lane} was taken over from deployment {taken}"] if taken else []
         notes += rebuild_notes(view, opened)
@@ -257,14 +258,15 @@ class Planner:
             notes=tuple(notes),
             lifted=plan.lifted if clock is None else (*plan.lifted, RefusalKind.CLOCK_SKEW),
         )
-        return await self.acls.sync(view, plan) if _concerns_acls(options, facts) else plan
+        return await self.acls.sync(driver, plan) if _concerns_acls(options, facts) else plan
 
-    async def _changed(self, view: LedgerView, facts: Facts, wish: Plan, changed: Changed) -> Facts:
+    async def _changed(self, driver: Driver, facts: Facts, wish: Plan, changed: Changed) -> Facts:
         """The facts after the changes: the target's topics are gathered again, nothing else.
 
         What was deleted is forgotten in the ledger. Between the deletion and that record a run may die: the next one
         finds neither topic, and forgets it then.
         """
+        view = driver.view
         deleted = [change for change in changed.done if change.kind is ChangeKind.DELETE]
         if deleted:
             names = {change.topic for change in deleted}
@@ -272,9 +274,10 @@ class Planner:
             def gone(of: Chain) -> bool:
                 return of.lane == self.lane and of.target.topic in names
 
-            await self._append(await unswept_tombstones(self.ledger, view, self.lane, names))
-            await self._append(forgetting(view, facts, wish, deleted, await self.known.rows(view, gone)))
-            await self._append([Record(key=key, value=None) for key in await self.known.block_keys(view, gone)])
+            blocks = [Record(key=key, value=None) for key in await self.known.block_keys(view, gone)]
+            unswept = await unswept_tombstones(self.ledger, view, self.lane, names)
+            forgets = forgetting(view, facts, wish, deleted, await self.known.rows(view, gone))
+            await driver.commit([*unswept, *forgets, *blocks])
         facts = forgotten(facts, deleted)
         sources = {name: topic for name, topic in facts.sources.items() if name not in changed.failed}
         names = facts.sources.keys() | facts.absent
@@ -299,26 +302,20 @@ class Planner:
             raise BadInput("no window is named: give one")
         return await windowed(self.lane, facts, options.window, options.topics, self.source, view, run)
 
-    async def _append(self, records: Sequence[Record]) -> None:
-        if records:
-            await self.ledger.append(records)
-
-    async def _record_starts(self, view: LedgerView, facts: Facts, *, windowed: bool) -> None:
-        """Record where partitions begin, also those of topics that are not copied yet: paused, refused, not created."""
+    def _starts(self, view: LedgerView, facts: Facts, *, windowed: bool) -> list[Record]:
+        """Where partitions begin, also those of topics that are not copied yet: paused, refused, not created."""
         if facts.first_run:
-            records = start_records(self.lane, facts, windowed=windowed)
-        else:
-            records = later_start_records(view, self.lane, facts, windowed=windowed)
-        await self._append(records)
+            return start_records(self.lane, facts, windowed=windowed)
+        return later_start_records(view, self.lane, facts, windowed=windowed)
 
     @property
     def acls(self) -> AclSyncer:
         """Who takes the source's ACLs over."""
-        return AclSyncer(flow=self.flow, lane=self.lane, source=self.source, target=self.target, ledger=self.ledger)
+        return AclSyncer(flow=self.flow, lane=self.lane, source=self.source, target=self.target)
 
     @property
     def _claims(self) -> Claims:
-        return Claims(flow=self.flow, lane=self.lane, target=self.target, ledger=self.ledger, ledgers=self.ledgers)
+        return Claims(flow=self.flow, lane=self.lane, target=self.target, ledgers=self.ledgers)
 
     @property
     def known(self) -> KnownLedger:

@@ -23,7 +23,7 @@ from ferry.model import AclBinding, Plan, Refusal, RefusalKind
 from ferry.net.admin.acls import NoAuthorizer, create_acls, delete_acls, described_acls, may_alter_acls
 from ferry.net.admin.topics import NotPermitted
 from ferry.net.connect.cluster import Cluster
-from ferry.net.write.ledger import LedgerTopic
+from ferry.run.plan.driver import Driver
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +39,6 @@ class AclSyncer:
     lane: str
     source: Cluster
     target: Cluster
-    ledger: LedgerTopic
 
     def due_in_ms(self, view: LedgerView) -> int | None:
         """After how many ms a run syncs ACLs again; 0 is the next one, None is never."""
@@ -86,22 +85,22 @@ class AclSyncer:
             return self._without(plan, error)
         return self._with(plan, diff)
 
-    async def sync(self, view: LedgerView, plan: Plan) -> Plan:
+    async def sync(self, driver: Driver, plan: Plan) -> Plan:
         """Change the target's ACLs as the source's ask for; the plan with what was changed.
 
         The ledger remembers an ACL before it is created, and until after it was deleted. What a broker refuses of
         single ACLs leaves the others alone. Raises what the ledger raises.
         """
+        view = driver.view
         if self.due_in_ms(view) != 0:
             return plan
         try:
             diff = await self._permitted_diff(view, plan)
-            failed = await self._apply(diff, plan.run)
+            failed = await self._apply(driver, diff, plan.run)
         except (Refused, Unreachable) as error:
             return self._without(plan, error)
         if not failed:
-            done = synced_record(self.lane, run=plan.run, settings=self._settings, at_ms=wall_ms())
-            await self.ledger.append([done])
+            driver.keep([synced_record(self.lane, run=plan.run, settings=self._settings, at_ms=wall_ms())])
         return self._with(plan, diff, failed)
 
     async def _permitted_diff(self, view: LedgerView, plan: Plan) -> AclDiff:
@@ -114,7 +113,7 @@ class AclSyncer:
             )
         return diff
 
-    async def _apply(self, diff: AclDiff, run: str) -> dict[AclBinding, Refused]:
+    async def _apply(self, driver: Driver, diff: AclDiff, run: str) -> dict[AclBinding, Refused]:
         """Carry the changes out; what stands against those that were not."""
         cluster_id, now_ms = self.source.cluster_id, wall_ms()
         meant = [
@@ -122,12 +121,11 @@ class AclSyncer:
             for change in (*diff.created, *diff.moved)
         ]
         if meant:
-            await self.ledger.append(meant)
+            await driver.commit(meant)
         failed = await create_acls(self.target, [change.binding for change in diff.created])
         kept = await delete_acls(self.target, [change.binding for change in diff.deleted])
         gone = {*failed, *diff.forgotten, *(change.binding for change in diff.deleted)} - kept.keys()
-        if gone:
-            await self.ledger.append([forgotten_acl_record(self.lane, binding) for binding in sorted(gone)])
+        driver.keep(forgotten_acl_record(self.lane, binding) for binding in sorted(gone))
         return failed | kept
 
     def _with(self, plan: Plan, diff: AclDiff, failed: Mapping[AclBinding, Refused] | None = None) -> Plan:

@@ -15,11 +15,12 @@ from ferry.decide.ledger.ledger import LedgerView, pauses
 from ferry.decide.plan.skipping import idle_plan
 from ferry.decide.switch.standing import best_known, loss_of, loss_sentence, parse_standings
 from ferry.errors import Refused, Superseded, Unreachable
-from ferry.model import OpenedRun, Pause, Plan, RunRecord, TopicPartition
+from ferry.model import Pause, Plan, RunRecord, TopicPartition
 from ferry.model.switch import Evidence, Step, SwitchState, Verb
 from ferry.run.copy.kafka_port import KafkaLane
 from ferry.run.flow.connections import TargetFirst
 from ferry.run.micro_run import local_origin
+from ferry.run.plan.driver import Driver
 from ferry.run.plan.lag import first_timestamps
 from ferry.run.plan.opening import open_run
 from ferry.run.switch.engine import StillMine
@@ -114,8 +115,8 @@ async def _fence(flow: FlowConfig, state: SwitchState, connections: TargetFirst,
     )
     record = admitted(view, record, take_over=state.switch.verb is Verb.FAILOVER)
 
-    async def decide(_: LedgerView, opened: OpenedRun) -> Plan:
-        return replace(idle_plan(opened), notes=(f"stopped by {state.switch.verb} {state.switch.id}",))
+    async def decide(driver: Driver) -> Plan:
+        return replace(idle_plan(driver.opened), notes=(f"stopped by {state.switch.verb} {state.switch.id}",))
 
     lane = KafkaLane(connections.ledger, flow.flow, flow.lane, flow.transaction_timeout_ms)
     return (await open_run(lane, record, decide, view)).slots

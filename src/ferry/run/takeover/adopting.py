@@ -21,12 +21,13 @@ from ferry.decide.takeover.connect_offsets import connector_offsets
 from ferry.decide.takeover.seam import NOT_LOOKED_AT, Ends, Seam, SeamState, seam
 from ferry.decide.takeover.wanted import refuse_unknown_topics
 from ferry.errors import BadInput, Corrupt, Refused
-from ferry.model import Fate, OpenedRun, Origin, Plan, Predecessor, Range, TopicPartition
+from ferry.model import Fate, Origin, Plan, Predecessor, Range, TopicPartition
 from ferry.net.connect.cluster import Cluster
 from ferry.net.fetch.offsets import EARLIEST, LATEST, group_offsets, listed_offsets
 from ferry.net.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED
 from ferry.net.fetch.whole_topic import read_topic
 from ferry.net.fetch.windows import read_windows
+from ferry.run.plan.driver import Driver
 from ferry.run.plan.gather import Positions
 from ferry.run.plan.opening import open_run
 from ferry.run.plan.options import DEFAULT_LEDGER_REPLICATION, RunOptions, rules_of
@@ -202,19 +203,19 @@ async def adopt(
     record = admitted(known, planner.record(run, origin), take_over=False)
     done: list[Takeover] = []
 
-    async def decide(view: LedgerView, opened: OpenedRun) -> Plan:
-        planner.known.learn(view)
-        found, facts = await _decide(planner, view, read, options, watch=False)
+    async def decide(driver: Driver) -> Plan:
+        planner.known.learn(driver.view, driver.read_ms)
+        found, facts = await _decide(planner, driver.view, read, options, watch=False)
         _refuse_moved(before, found)
         done.append(found)
-        records = [part for one in adoptions_of(found, facts, opened, options.who) for part in adoption_records(one)]
+        adopted = adoptions_of(found, facts, driver.opened, options.who)
+        records = [part for one in adopted for part in adoption_records(one)]
         pause = facts.pauses.get("")
         if pause is not None and pause.why.startswith(HANDED_BACK):
             records.append(resume_record(""))
-        if records:
-            await planner.ledger.append(records)
+        driver.keep(records)
         return replace(
-            idle_plan(opened),
+            idle_plan(driver.opened),
             notes=(adoption_sentence(found),),
             source_cluster_id=facts.source_cluster_id,
             target_cluster_id=facts.target_cluster_id,

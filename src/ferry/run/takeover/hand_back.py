@@ -17,11 +17,12 @@ from ferry.decide.takeover.connect_offsets import ConnectorOffsets, connector_of
 from ferry.decide.takeover.hand_back import Handed, HandedRow, hand_back_rows, position_records
 from ferry.decide.takeover.wanted import refuse_unknown_topics
 from ferry.errors import BadInput
-from ferry.model import OpenedRun, Origin, Pause, Plan, Record, TopicPartition
+from ferry.model import Origin, Pause, Plan, Record, TopicPartition
 from ferry.net.connect.cluster import Cluster
 from ferry.net.fetch.whole_topic import read_topic
 from ferry.net.write.appending import Appender
 from ferry.net.write.internal_topic import InternalTopic
+from ferry.run.plan.driver import Driver
 from ferry.run.plan.gather import Positions
 from ferry.run.plan.opening import open_run
 from ferry.run.plan.options import RunOptions, rules_of
@@ -76,9 +77,9 @@ async def hand_back(
     record = admitted(view, planner.record(run, origin), take_over=False)
     done: list[HandedBack] = []
 
-    async def decide(view: LedgerView, opened: OpenedRun) -> Plan:
-        planner.known.learn(view)
-        found, theirs = await _decide(planner, view, place, options, watch=False)
+    async def decide(driver: Driver) -> Plan:
+        planner.known.learn(driver.view, driver.read_ms)
+        found, theirs = await _decide(planner, driver.view, place, options, watch=False)
         done.append(found)
         if options.create and found.records:
             topic = InternalTopic(planner.target, place.offsets_topic, partitions=_OFFSETS_PARTITIONS)
@@ -87,9 +88,9 @@ async def hand_back(
             await _write(planner.target, place.offsets_topic, found, theirs)
         if found.records and options.only is None:
             pause = Pause(topic="", who=options.who, why=f"{HANDED_BACK} by {run}", since_ms=record.started_ms)
-            await planner.ledger.append([pause_record(pause)])
+            driver.keep([pause_record(pause)])
         note = f"{len(found.records)} position(s) {HANDED_BACK}: {place.offsets_topic} ({place.connector})"
-        return replace(idle_plan(opened), notes=(note,))
+        return replace(idle_plan(driver.opened), notes=(note,))
 
     await open_run(planner.fencing_lane(), record, decide, view)
     return done[-1]

@@ -11,6 +11,7 @@ import pytest
 from ferry.decide.ledger.report import RunState
 from ferry.decide.ledger.runs import sealed_plan
 from ferry.decide.ledger.unit_codec import eras
+from ferry.decide.plan.planning import decide_plan
 from ferry.decide.plan.starts import recorded_starts
 from ferry.dev import RunningCluster
 from ferry.errors import Superseded
@@ -33,7 +34,7 @@ def lab(source_cluster: RunningCluster, target_cluster: RunningCluster, topic: s
 
 def after_deciding(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
     """Have something happen once after a driver has decided, and before it writes anything of that."""
-    decide, left = planner.decide_plan, [act]
+    decide, left = decide_plan, [act]
 
     def slowly(rules: Any, facts: Any, run: str, generation: int) -> Any:
         plan = decide(rules, facts, run, generation)

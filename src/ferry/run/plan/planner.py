@@ -146,10 +146,14 @@ class Planner:
         if options.window is not None:
             await self.window(known, options)
 
+        drivers: list[Driver] = []
+
         async def decide(driver: Driver) -> Plan:
+            drivers.append(driver)
             return await self._decide(driver, options, digests, lost)
 
         plan = await open_run(self.fencing_lane(), record, decide, known)
+        self.known.learn(drivers[-1].view, drivers[-1].read_ms)  # it has read the sealed plan, too
         await self._keep_short(plan)
         return plan
 

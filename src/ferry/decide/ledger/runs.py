@@ -44,8 +44,12 @@ def flows_to_fence(view: LedgerView, lane: str) -> frozenset[Flow]:
     Runs find each other in the ledger, which is the target's; their writers' names have the target's alias in them.
     """
     opened = {run.record.flow for run in view.runs if run.record.lane == lane}
-    fenced = (body_of(record).get("flows", ()) for key, record in view.of_kind("fenced") if key[1] == lane)
-    return frozenset(opened | {Flow.parse(name) for names in fenced for name in names})
+    fenced = (
+        read_as(record, lambda body: [Flow.parse(name) for name in body.get("flows", ())])
+        for key, record in view.of_kind("fenced")
+        if key[1] == lane
+    )
+    return frozenset(opened.union(*fenced))
 
 
 def superseded_by(view: LedgerView, lane: str, generation: int) -> OpenedRun | None:

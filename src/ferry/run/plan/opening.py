@@ -69,7 +69,9 @@ async def _open(port: DriverPort, record: RunRecord, decide: Decide, known: Ledg
     driver = Driver(port, OpenedRun(record=record, generation=generation), view)
     await driver.commit([fenced_record(record.lane, record.run, generation, slots, flows)])
     plan = await decide(driver)
-    await driver.commit([*plan_records(plan), *outlived(driver.view, record.lane, KEPT_RUNS)])
+    own = run_record(record).key
+    old = (one for one in outlived(driver.view, record.lane, KEPT_RUNS) if one.key != own)
+    await driver.commit([*plan_records(plan), *old])
     await driver.settle()
     return plan
 

@@ -108,6 +108,13 @@ def test_what_is_not_known_misses_its_goal() -> None:
     assert deviations_of(fine, [group(0)], EVIDENCE.verification, EVIDENCE.checks) == ()
 
 
+def test_a_figure_that_was_not_measured_misses_its_goal() -> None:
+    found = goals_of(losses=None, rpo_seconds=60, rto_s=None, rto_seconds=8, groups=[], all_groups=False)
+    assert [(goal.measured, goal.is_met) for goal in found] == [(None, False)] * 3
+    (alone,) = goals_of(losses=(), rpo_seconds=60, rto_s=None, rto_seconds=8, groups=None, moves=False)
+    assert alone.is_met
+
+
 def group(reread: int | None) -> GroupMoved:
     return GroupMoved(group="g", target_group="g2", partitions=1, committed=1, exact=1, reread=reread, skipped=reread)
 
@@ -140,6 +147,6 @@ def test_the_word_is_that_of_the_worst_step() -> None:
 def test_a_loss_is_told_with_what_is_not_known() -> None:
     assert loss_sentence([loss(0, 0, 0.0)], "primary") == "had primary been lost, nothing would be missing"
     assert loss_sentence([loss(0, 3, 1.5), loss(1, None, None)], "primary") == (
-        "had primary been lost, at most 3 records, the oldest 1.5 s old, would be missing, and of 1 partition that is "
-        "not known"
+        "what would be missing, had primary been lost, is not known: 1 of 2 partitions do not tell; at most 3 records, "
+        "the oldest 1.5 s old, of the others"
     )

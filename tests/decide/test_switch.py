@@ -32,6 +32,7 @@ from ferry.decide.switch.standing import (
     best_known,
     copied_ends,
     dealt_ends,
+    longest,
     loss_of,
     loss_sentence,
     parse_standing,
@@ -75,14 +76,16 @@ def test_ends_are_the_furthest_that_anybody_saw() -> None:
     planned = Slice(source=HERE, target=COPY, start=100, end=150, slot=0, bytes_estimate=1, first=False)
     plan = replace(PLAN, slices=(planned,))
     table = [
-        ("nobody looked since", [copied], None, {}, (100, "receipt", 10)),
+        ("nobody looked since the run that copied", [copied], None, {}, (100, "receipt", 5)),
         ("a run planned more", [copied], plan, {}, (150, "plan", 20)),
+        ("the last run did not look at it", [copied], replace(PLAN, slices=()), {}, (100, "receipt", 5)),
+        ("the last run copied all that it saw", [replace(copied, end=150)], plan, {}, (150, "plan", 20)),
         ("the last run had nothing to copy", [copied], replace(PLAN, slices=(), caught_up=1), {}, (100, "receipt", 20)),
         ("the source answers", [copied], plan, {HERE: 130}, (130, "source", NOW)),
         ("nothing was copied", [], plan, {}, (150, "plan", 20)),
     ]
     for what, lasts, made, live, wanted in table:
-        (one,) = standings(lasts, made, 20, live, {}, {COPY: 77}, NOW)
+        (one,) = standings(lasts, made, 20, live, {}, {COPY: 77}, NOW, started_ms={RECEIPT.generation: 5})
         assert (one.source_end, one.source_known, one.observed_ms) == wanted, what
         assert (one.target_end, one.target_copied) == (77, 0)
         assert parse_standing(one.to_json()) == one
@@ -99,6 +102,16 @@ def test_what_a_lane_has_passed_over_is_not_left_to_copy() -> None:
     ]:
         (one,) = standings(lasts, None, 20, {HERE: 130}, {HERE: COPY}, {COPY: 77}, NOW, goes_on=goes_on)
         assert (one.copied_end, one.source_end) == (wanted, 130)
+
+
+def test_an_end_that_a_budget_set_was_not_seen_at_the_source() -> None:
+    """More was there already: what is not copied may be as old as what was copied last."""
+    copied = replace(RECEIPT, source=HERE, target=COPY, end=150, max_timestamp_ms=7)
+    planned = Slice(source=HERE, target=COPY, start=100, end=150, slot=0, bytes_estimate=1, first=False)
+    plan = replace(PLAN, slices=(planned,))
+    for whole, seen_ms in ((True, 20), (False, 7)):
+        (one,) = standings([copied], plan, 20, {}, {}, {}, NOW, whole=whole)
+        assert (one.source_known, one.observed_ms) == ("plan", seen_ms)
 
 
 def test_what_others_wrote_on_the_new_cluster_is_not_taken_for_copied() -> None:
@@ -132,7 +145,14 @@ def test_a_loss_is_counted_and_what_nobody_knows_is_said() -> None:
     (aged,) = loss_of([behind], {HERE: NOW - 2_500}, NOW)
     assert aged.seconds == 2.5, "the oldest record that is not copied tells its age"
     assert "nothing is lost" in loss_sentence(loss_of([live], {}, NOW))
-    assert "1 partitions do not answer" in loss_sentence(loss_of([gone], {}, NOW))
+    assert loss_sentence(loss_of([gone], {}, NOW)).startswith("how many records are lost is not known")
+    (lost,) = loss_of([gone], {}, NOW - 20_000)
+    assert lost.seconds == 40.0, "counted back from the time of the loss, where it is known"
+    (unseen,) = loss_of([replace(gone, observed_ms=0)], {}, NOW)
+    assert unseen.seconds is None
+    assert longest([lost, unseen]) is None
+    (early,) = loss_of([replace(behind, source_known="plan", observed_ms=NOW - 9_000)], {}, NOW)
+    assert early.seconds == 9.0, "the run before it saw an end before that record"
 
 
 def test_what_was_seen_before_the_flow_was_stopped_still_counts() -> None:
@@ -189,10 +209,11 @@ def test_what_a_dealt_topic_loses_counts_from_where_all_of_its_copy_has_it() -> 
     era = Era(source_topic="orders", target_topic="copy", since=1, begins=(0,), digest="d", partitions=2)
     last = replace(ONE, source_topic="orders", target=place("copy"), reached=(9,), era=1, at_ms=4)
     lasts = [last, replace(last, target=place("copy", 1), reached=(6,), at_ms=5)]
-    assert dealt_ends([era], lasts, {place("copy")}) == [Dealt(HERE, "copy", 6, 5, answers=False)]
-    dealt = dealt_ends([era], lasts, {place("copy"), place("copy", 1)})
+    started = {last.generation: 3}
+    assert dealt_ends([era], lasts, {place("copy")}, started) == [Dealt(HERE, "copy", 6, 3, answers=False)]
+    dealt = dealt_ends([era], lasts, {place("copy"), place("copy", 1)}, started)
     for live, plan, wanted in [
-        ({}, None, (6, 6, "receipt", 5)),
+        ({}, None, (6, 6, "receipt", 3)),
         ({}, replace(PLAN, slices=(), units=(replace(UNIT, source_topic="orders", ends=(12, 4)),)), (6, 12, "plan", 7)),
         ({HERE: 20}, None, (6, 20, "source", NOW)),
     ]:

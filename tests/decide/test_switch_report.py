@@ -6,15 +6,17 @@ from typing import Any
 
 import pytest
 
+from ferry.decide.drill.figures import LOST_SECONDS, REREAD, RTO
 from ferry.decide.drill.switched import switch_report
 from ferry.model import Flow
-from ferry.model.evidence import EvidenceOutcome, EvidenceReport
+from ferry.model.evidence import EvidenceOutcome, EvidenceReport, Goal
 from ferry.model.switch import (
     Evidence,
     Step,
     StepDone,
     Switch,
     SwitchEnd,
+    SwitchOptions,
     SwitchOutcome,
     SwitchState,
     Verb,
@@ -24,34 +26,54 @@ AT = 1_790_000_000_000
 FLOW = Flow(source="primary", target="backup")
 
 
-def reported(**rows: list[dict[str, Any]]) -> EvidenceReport:
-    """Of a finished failover whose steps have these rows."""
+def reported(
+    verb: Verb = Verb.FAILOVER,
+    *,
+    facts: dict[str, dict[str, Any]] | None = None,
+    options: SwitchOptions | None = None,
+    rto_seconds: float | None = None,
+    finished: bool = True,
+    **rows: list[dict[str, Any]],
+) -> EvidenceReport:
+    """Of a switch whose steps have these rows and facts; each takes a second, 10 s after its begin."""
     switch = Switch(
-        id="f1", verb=Verb.FAILOVER, named=FLOW, via=FLOW, who="anna", approved_by="anna", approved_ms=AT, at_ms=AT
+        id="f1",
+        verb=verb,
+        named=FLOW,
+        via=FLOW,
+        who="anna",
+        approved_by="anna",
+        approved_ms=AT,
+        at_ms=AT,
+        options=options or SwitchOptions(),
     )
     done = {
         Step(name): StepDone(
             step=Step(name),
             who="anna",
-            begun_ms=AT + at,
-            done_ms=AT + at + 1,
-            evidence=Evidence(sentence="done", rows=tuple(some)),
+            begun_ms=AT + 10_000 + 1_000 * at,
+            done_ms=AT + 11_000 + 1_000 * at,
+            evidence=Evidence(sentence="done", rows=tuple(some), facts=(facts or {}).get(name, {})),
         )
         for at, (name, some) in enumerate(rows.items())
     }
-    end = SwitchEnd(outcome=SwitchOutcome.FINISHED, who="anna", why="", at_ms=AT + 100)
+    end = SwitchEnd(outcome=SwitchOutcome.FINISHED, who="anna", why="", at_ms=AT + 100_000)
     return switch_report(
-        SwitchState(switch=switch, offset=0, done=done, end=end),
+        SwitchState(switch=switch, offset=0, done=done, end=end if finished else None),
         lane="main",
         policy="DefaultReplicationPolicy",
         clusters=(),
         version="1",
         rpo_seconds=60,
-        rto_seconds=None,
+        rto_seconds=rto_seconds,
     )
 
 
-def stood(partition: int, *, known: str, end: int = 100) -> dict[str, Any]:
+ANSWERS = {"groups": {"source_answers": True}}
+SILENT = {"groups": {"source_answers": False}}
+
+
+def stood(partition: int, *, known: str, end: int = 100, seen_ms: int = AT) -> dict[str, Any]:
     return {
         "topic": "orders",
         "partition": partition,
@@ -60,11 +82,15 @@ def stood(partition: int, *, known: str, end: int = 100) -> dict[str, Any]:
         "copied_end": 100,
         "source_end": end,
         "source_known": known,
+        "copied_ms": -1,
+        "observed_ms": seen_ms,
+        "target_end": 100,
     }
 
 
-def lost(partition: int, records: int, seconds: float, *, certain: bool) -> dict[str, Any]:
-    return {"topic": "orders", "partition": partition, "records": records, "seconds": seconds, "certain": certain}
+def lost(partition: int, records: int, seconds: float | None, *, certain: bool) -> dict[str, Any]:
+    place = {"topic": "orders", "partition": partition, "start": 100, "end": 100 + records}
+    return {**place, "records": records, "seconds": seconds, "certain": certain}
 
 
 def test_what_is_lost_of_a_source_that_does_not_answer_is_not_known() -> None:
@@ -82,10 +108,9 @@ def test_what_is_lost_of_a_source_that_does_not_answer_is_not_known() -> None:
         "clients were moved to backup; how many records were lost is not known: 2 of 3 partitions did not answer"
     )
     (note,) = report.notes
-    assert note == (
-        "2 partitions did not answer when the loss was counted: 3 records of them are known to be lost, and what came "
-        "in the 41.0 s since somebody last saw them is not known"
-    )
+    assert note.startswith("how many records are lost is not known: 2 of 3 partitions")
+    assert "8 records are known to be lost" in note
+    assert "41.0 s" in note
     assert report.outcome is EvidenceOutcome.DEVIATIONS, "what is not known misses its goal"
 
 
@@ -119,7 +144,7 @@ def test_what_a_group_read_twice_is_known_only_where_every_offset_leads_to_the_r
         group(how={}, offsets=[]),
         group(outcome="left", why="it has members", how={}, offsets=[]),
     ]
-    report = reported(groups=rows)
+    report = reported(facts=ANSWERS, groups=rows)
     assert [one.reread for one in report.groups] == [one.skipped for one in report.groups]
     assert [one.reread for one in report.groups] == [0, None, None, None, None, None]
     assert [(one.partitions, one.committed, one.exact) for one in report.groups[:3]] == [
@@ -141,7 +166,66 @@ def test_what_groups_had_not_read_before_is_told() -> None:
         return {"group": name, "known": "source", "offsets": offsets, "translated": [], "why": None}
 
     report = reported(
-        freeze=[stood(0, known="source"), frozen("billing", 3, None, 4), frozen("audit", None)],
+        facts=ANSWERS,
+        freeze=[stood(0, known="source"), frozen("billing", 3, 4), frozen("audit", 3, None)],
         groups=[group("billing"), group("audit"), group("late")],
     )
     assert {one.group: one.lag for one in report.groups} == {"billing": 7, "audit": None, "late": None}
+
+
+def goal(report: EvidenceReport, name: str) -> Goal:
+    (found,) = [one for one in report.goals if one.name == name]
+    return found
+
+
+def test_what_groups_of_a_source_that_does_not_answer_read_twice_is_not_known() -> None:
+    none, one = (reported(facts=SILENT, stop=[stood(0, known="source")], groups=rows) for rows in ([], [group()]))
+    for report in (none, one):
+        assert (goal(report, REREAD).measured, goal(report, REREAD).is_met) == (None, False)
+        assert report.reread is None
+        assert report.outcome is EvidenceOutcome.DEVIATIONS
+        assert any("not known" in note for note in report.notes)
+    assert [(one.exact, one.reread, one.beyond) for one in one.groups] == [(None, None, None)]
+    told = reported(facts=ANSWERS, stop=[stood(0, known="source")], groups=[])
+    assert (goal(told, REREAD).measured, goal(told, REREAD).is_met) == (0, True)
+
+
+def test_what_a_group_had_read_beyond_the_copy_is_counted_or_not_known() -> None:
+    def frozen(known: str) -> dict[str, Any]:
+        offsets = [["orders", 0, 130, 0], ["orders", 1, 90, 0]]
+        return {"group": "g", "known": known, "offsets": offsets, "translated": [], "why": None}
+
+    stop = [stood(0, known="source"), stood(1, known="source")]
+    for known, beyond in (("source", 30), ("checkpoint", None)):
+        report = reported(facts=ANSWERS, freeze=[frozen(known)], stop=stop, groups=[group()])
+        assert report.groups[0].beyond == beyond
+
+
+def test_a_loss_that_was_not_counted_is_not_known() -> None:
+    report = reported(readiness=[], finished=False)
+    assert (report.lost_records, report.lost_seconds) == (None, None)
+    assert (goal(report, LOST_SECONDS).measured, goal(report, LOST_SECONDS).is_met) == (None, False)
+
+
+def test_the_rto_of_a_failover_begins_with_the_loss() -> None:
+    """It was lost 40 s before the command began; the steps freeze, stop, loss, smoke end 14 s after that."""
+    steps: dict[str, Any] = {
+        "freeze": [stood(0, known="plan", seen_ms=AT - 40_000)],
+        "stop": [stood(0, known="receipt", seen_ms=AT - 50_000)],
+        "loss": [lost(0, 0, 40.0, certain=False)],
+        "smoke": [],
+    }
+    seen = reported(rto_seconds=30, **steps)
+    assert (seen.rto_s, seen.from_start_s, goal(seen, RTO).is_met) == (54.0, 14.0, False)
+    given = reported(rto_seconds=30, options=SwitchOptions(lost_at_ms=AT - 10_000), **steps)
+    assert (given.rto_s, given.from_start_s, goal(given, RTO).is_met) == (24.0, 14.0, True)
+    answers = reported(rto_seconds=30, **{**steps, "stop": [stood(0, known="source")]})
+    assert (answers.rto_s, answers.from_start_s, goal(answers, RTO).is_met) == (None, 14.0, False)
+    assert len({seen.rto_means, given.rto_means, answers.rto_means}) == 3
+    late = reported(rto_seconds=30, finished=False, freeze=steps["freeze"])
+    assert (late.rto_s, late.from_start_s, goal(late, RTO).is_met) == (None, None, False)
+
+
+def test_the_rto_of_a_planned_switch_begins_when_clients_are_to_stop() -> None:
+    report = reported(Verb.SWITCHOVER, rto_seconds=30, readiness=[], quiet=[], stop=[], smoke=[])
+    assert (report.rto_s, report.from_start_s) == (3.0, 14.0)

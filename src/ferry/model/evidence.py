@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -90,10 +91,10 @@ class Loss:
 class GroupMoved:
     """One consumer group: where it was taken to, and what its members read twice or never there.
 
-    Of its `partitions`, `exact` go on at the very record that they would have read next; None: nobody compared.
-    `reread` and `skipped` count records, None where that cannot be said; `beyond` are source offsets that the group
-    had read beyond what was copied; `lag` is what it had not read at the source before anything was changed, None:
-    not known.
+    Offsets were `committed` for some of its `partitions`; of these `exact` go on at the very record that they would
+    have read next, None: nobody compared. `reread` and `skipped` count records of these partitions, None where that
+    cannot be said; `beyond` are source offsets that the group had read beyond what was copied; `lag` is what it had not
+    read at the source before anything was changed. None of either: not known.
     """
 
     group: str
@@ -103,7 +104,7 @@ class GroupMoved:
     exact: int | None
     reread: int | None
     skipped: int | None
-    beyond: int = 0
+    beyond: int | None = None
     note: str = ""
     lag: int | None = None
 
@@ -161,7 +162,10 @@ class Check:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceReport:
-    """All of it. `id` is unique in a flow; `who` began it. Times are ms, `rto_s` seconds from the loss to service."""
+    """All of it. `id` is unique in a flow; `who` began it. Times are ms, `rto_s` seconds from the loss to service.
+
+    A figure of None is not known, or was not measured.
+    """
 
     id: str
     kind: EvidenceKind
@@ -182,7 +186,9 @@ class EvidenceReport:
     """When the losses were measured; 0: they were not."""
     rto_s: float | None = None
     rto_means: str = ""
-    """What the RTO was taken of, in a sentence."""
+    """What the RTO was taken of, or why it is not known, in a sentence."""
+    from_start_s: float | None = None
+    """Seconds from the start of the command to service; None: not known, or no client was moved."""
     groups: tuple[GroupMoved, ...] = ()
     verification: Compared | None = None
     samples: tuple[Sample, ...] = ()
@@ -201,21 +207,27 @@ class EvidenceReport:
     @property
     def lost_records(self) -> int | None:
         """Records of all partitions that the target lacks, at most; None when a partition does not tell."""
-        counts = [loss.records for loss in self.losses]
-        return sum(count for count in counts if count is not None) if None not in counts else None
+        if not self.losses_at_ms:
+            return None
+        return summed([loss.records for loss in self.losses])
 
     @property
     def lost_seconds(self) -> float | None:
         """The largest age of what the target lacks; None when a partition that lacks something does not tell."""
-        if any(loss.records is None or loss.seconds is None for loss in self.losses):
+        if not self.losses_at_ms or any(loss.records is None or loss.seconds is None for loss in self.losses):
             return None
         return max((loss.seconds for loss in self.losses if loss.seconds is not None), default=0.0)
 
     @property
     def reread(self) -> int | None:
-        """Records that the groups read twice; None when one cannot tell."""
-        counts = [group.reread for group in self.groups]
-        return sum(count for count in counts if count is not None) if None not in counts else None
+        """Records that the groups read twice; None when one cannot tell, or there is no group."""
+        return summed([group.reread for group in self.groups]) if self.groups else None
+
+
+def summed(counts: Collection[int | None]) -> int | None:
+    """The sum of counts; None where one of them is not known."""
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

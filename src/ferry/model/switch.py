@@ -74,6 +74,8 @@ class SwitchOptions:
     """The file that records stranded on the old primary are written to."""
     rpo_records: int | None = None
     rpo_seconds: float | None = None
+    lost_at_ms: int | None = None
+    """When the source was lost, of a failover; None: nobody said."""
     redirect: tuple[str, ...] = ()
     """Which hooks were given in place of the file's, `command`, `url`; not what they are, for that may be a secret."""
 
@@ -82,7 +84,8 @@ class SwitchOptions:
 class Switch:
     """One switch, as it was opened. `via` is the flow along which clients move, from its source to its target.
 
-    `named` is the flow as it was named; of a failback `via` is its reverse. Times are ms.
+    `named` is the flow as it was named; of a failback `via` is its reverse. Times are ms; `at_ms` is when the command
+    began that opened it.
     """
 
     id: str

@@ -29,6 +29,14 @@ QuietTimeoutOption = Annotated[
 DrainTimeoutOption = Annotated[
     float, typer.Option("--drain-timeout", min=0, metavar="N", help="How long the last records may take, in seconds.")
 ]
+LostAtOption = Annotated[
+    str | None,
+    typer.Option(
+        "--lost-at",
+        metavar="TIME",
+        help="When the source was lost, as 2026-01-31T06:00:00Z: the report's RTO and the loss are counted from it.",
+    ),
+]
 LeaveGroupOption = Annotated[
     list[str] | None, typer.Option("--leave-group", metavar="GROUP", help="Do not move this group; may be repeated.")
 ]

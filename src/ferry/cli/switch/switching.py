@@ -33,6 +33,7 @@ from ferry.cli.switch.options import (
     LeaveActiveOption,
     LeaveGroupOption,
     LeaveTopicOption,
+    LostAtOption,
     NoReverseOption,
     NoSmokeOption,
     QuietSecondsOption,
@@ -41,6 +42,7 @@ from ferry.cli.switch.options import (
     WriteBlockOption,
 )
 from ferry.cli.switch.readiness import NOT_READY, MaxRecordsOption, MaxSecondsOption, readiness_json, show_readiness
+from ferry.errors import BadInput
 from ferry.model.switch import SwitchOptions, Verb
 from ferry.words import several
 
@@ -111,6 +113,7 @@ def failover_command(
     switch: IdOption = None,
     approve_by: ApproveOption = None,
     dry_run: DryRunOption = False,
+    lost_at: LostAtOption = None,
     leave_group: LeaveGroupOption = None,
     leave_active: LeaveActiveOption = False,
     remove_write_block: WriteBlockOption = False,
@@ -135,6 +138,7 @@ def failover_command(
 
     named = Desk.with_both_ways(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     options = SwitchOptions(
+        lost_at_ms=_lost_ms(lost_at),
         leave_groups=tuple(leave_group or ()),
         leave_active=leave_active,
         remove_write_block=remove_write_block,
@@ -207,6 +211,20 @@ def failback_command(
     return _switched(
         named, Verb.FAILBACK, switch, options, approve_by, hook, report, dry_run=dry_run, patience=patience
     )
+
+
+def _lost_ms(text: str | None) -> int | None:
+    """A time that is over: the outage is measured from it."""
+    # Imported here: the command line starts light.
+    from ferry.clock import wall_ms
+    from ferry.config.flow.windows import time_ms
+
+    if text is None:
+        return None
+    lost_ms = time_ms("lost-at", text)
+    if lost_ms > wall_ms():
+        raise BadInput(f"--lost-at {text!r} is still to come: write when the source was lost")
+    return lost_ms
 
 
 def _switched(

@@ -39,7 +39,7 @@ def parse_window(
             "the window is not given: write --from TIME --to TIME, --times TOPIC=TIME/TIME for each topic, or "
             "--from-offset and --to-offset for each partition"
         )
-    return TimeWindow(from_ms=_time("from", start), to_ms=_time("to", end), allow_deleted=allow_deleted)
+    return TimeWindow(from_ms=time_ms("from", start), to_ms=time_ms("to", end), allow_deleted=allow_deleted)
 
 
 def _of_topics(items: Sequence[str], *, allow_deleted: bool) -> dict[str, TimeWindow]:
@@ -54,7 +54,7 @@ def _of_topics(items: Sequence[str], *, allow_deleted: bool) -> dict[str, TimeWi
             )
         if topic in found:
             raise BadInput(f"--times names topic {topic} twice: leave one of the two out")
-        window = TimeWindow(from_ms=_time("times", start), to_ms=_time("times", end), allow_deleted=allow_deleted)
+        window = TimeWindow(from_ms=time_ms("times", start), to_ms=time_ms("times", end), allow_deleted=allow_deleted)
         found[topic] = window
     return found
 
@@ -66,7 +66,8 @@ def _of_offsets(starts: dict[TopicPartition, int], ends: dict[TopicPartition, in
     return OffsetWindow(ranges={place: (start, ends[place]) for place, start in starts.items()})
 
 
-def _time(option: str, text: str) -> int:
+def time_ms(option: str, text: str) -> int:
+    """A time of an option, ISO 8601 with its zone or epoch milliseconds, as the latter; raises BadInput."""
     try:
         found = parse_start(text)
     except BadValue as error:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ferry.decide.plan.lag import PartitionLag
 from ferry.model import Receipt, Verified
-from ferry.model.evidence import Check, Compared, Goal, GroupMoved, Loss, Sample
+from ferry.model.evidence import Check, Compared, Goal, GroupMoved, Loss, Sample, summed
 from ferry.words import several
 
 SAMPLES = 60
@@ -133,21 +133,26 @@ def together(every: Sequence[Compared]) -> Compared | None:
 
 def goals_of(
     *,
-    losses: Sequence[Loss],
+    losses: Sequence[Loss] | None,
     rpo_seconds: float | None,
     rto_s: float | None,
     rto_seconds: float | None,
     groups: Sequence[GroupMoved] | None,
+    moves: bool = True,
+    all_groups: bool = True,
 ) -> tuple[Goal, ...]:
-    """The figures that have goals; `groups` None: none were moved, so nothing could be read twice."""
-    unknown = any(loss.records is None or loss.seconds is None for loss in losses)
-    oldest = None if unknown else max((loss.seconds or 0.0 for loss in losses), default=0.0)
+    """The figures that have goals. `losses` None: they were not counted; `groups` None: none was to be moved.
+
+    `moves`: it was to be measured how long groups are out of service. `all_groups`: these are all that there are;
+    otherwise nobody knows what the others read twice.
+    """
+    unknown = losses is None or any(loss.records is None or loss.seconds is None for loss in losses)
+    oldest = None if losses is None or unknown else max((loss.seconds or 0.0 for loss in losses), default=0.0)
     found = [Goal(name=LOST_SECONDS, unit="s", wanted=rpo_seconds, measured=oldest)]
-    if rto_s is not None:
+    if moves and (rto_s is not None or rto_seconds is not None):
         found.append(Goal(name=RTO, unit="s", wanted=rto_seconds, measured=rto_s))
     if groups is not None:
-        counts = [group.reread for group in groups]
-        twice = None if None in counts else sum(count or 0 for count in counts)
+        twice = summed([group.reread for group in groups]) if all_groups else None
         found.append(Goal(name=REREAD, unit="records", wanted=0, measured=twice))
     return tuple(found)
 

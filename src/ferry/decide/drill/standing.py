@@ -63,7 +63,7 @@ def moved(
         exact=exact,
         reread=0 if known else None,
         skipped=0 if known else None,
-        beyond=sum(one.beyond for one in standings),
+        beyond=sum(one.beyond for one in committed) if committed else None,
         note="; ".join(notes),
     )
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from ferry.decide.drill.figures import deviations_of, goals_of
+from ferry.decide.switch.standing import best_known, last_seen_ms, loss_sentence, parse_loss, parse_standings
 from ferry.decide.switch.steps import next_step
 from ferry.model import TopicPartition
 from ferry.model.evidence import (
@@ -17,9 +19,10 @@ from ferry.model.evidence import (
     Sample,
     StepOutcome,
     TimelineStep,
+    summed,
 )
-from ferry.model.switch import Json, Step, SwitchOutcome, SwitchState
-from ferry.words import count_of
+from ferry.model.switch import Json, Step, SwitchOutcome, SwitchState, Verb
+from ferry.words import count_of, to_the_second
 
 RTO_MEANS = "from when clients were to stop until the other cluster was tried out"
 
@@ -45,14 +48,52 @@ def told_steps(state: SwitchState) -> tuple[TimelineStep, ...]:
     )
 
 
-def out_of_service_s(state: SwitchState) -> float | None:
-    """Seconds in which clients had no cluster: from when they were to stop until the new one was tried out.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutOfService:
+    """How long clients had no cluster, in seconds; None: not known. `means` says of what that is taken, or why not."""
 
-    Of an unplanned failover from its begin. None as long as that is not over.
+    seconds: float | None
+    means: str
+    from_start: float | None
+    """From the start of the command."""
+
+
+def out_of_service(state: SwitchState) -> OutOfService:
+    """How long clients had no cluster, up to where the new one was tried out.
+
+    Of a failover from the loss: as somebody gave it, else from when the source was last seen to answer, which is no
+    later. Of a planned switch from when clients were to stop.
     """
-    begun = state.done.get(Step.QUIET) or state.done.get(Step.STOP)
     end = state.done.get(Step.SMOKE)
-    return None if begun is None or end is None else (end.done_ms - begun.begun_ms) / 1000
+    if end is None:
+        return OutOfService(seconds=None, means=f"not known: the {state.switch.verb} is not over", from_start=None)
+    from_start = (end.done_ms - state.switch.at_ms) / 1000
+    if state.switch.verb is not Verb.FAILOVER:
+        begun = state.done.get(Step.QUIET)
+        seconds = None if begun is None else (end.done_ms - begun.begun_ms) / 1000
+        return OutOfService(seconds=seconds, means=RTO_MEANS, from_start=from_start)
+    given, seen = state.switch.options.lost_at_ms, last_seen(state)
+    tried = "until the other cluster was tried out"
+    if given is not None:
+        means, begin = f"from the loss, {to_the_second(given)} by --lost-at, {tried}", given
+    elif seen is not None and seen <= state.switch.at_ms:
+        means, begin = f"at most: from when the source was last seen to answer, {to_the_second(seen)}, {tried}", seen
+    else:
+        means = "not known: when the source was lost was not given (--lost-at), and it answered after the start"
+        if seen is None and not answers_in_part(state):
+            means = "not known: when the source was lost was not given (--lost-at), and nobody saw it before"
+        return OutOfService(seconds=None, means=means, from_start=from_start)
+    return OutOfService(seconds=(end.done_ms - begin) / 1000, means=means, from_start=from_start)
+
+
+def answers_in_part(state: SwitchState) -> bool:
+    """Whether the source answered when the flow was stopped, for one partition at least."""
+    return any(row["source_known"] == "source" for row in state.rows(Step.STOP))
+
+
+def last_seen(state: SwitchState) -> int | None:
+    """When the source was last seen to answer (ms); None where it answers still, or nobody knows."""
+    return last_seen_ms(best_known(parse_standings(state.rows(Step.FREEZE)), parse_standings(state.rows(Step.STOP))))
 
 
 def told_losses(state: SwitchState) -> tuple[Loss, ...]:
@@ -79,22 +120,17 @@ def _loss(row: Json, told: Json | None) -> Loss:
 
 
 def unknown_losses(state: SwitchState) -> tuple[str, ...]:
-    """What was seen of partitions whose loss nobody knows, in a sentence; none where all of them answered."""
-    unsure = [row for row in state.rows(Step.LOSS) if not row["certain"]]
-    if not unsure:
+    """What was seen of partitions whose loss nobody knows, as the step told it; none where all of them answered."""
+    losses = [parse_loss(row) for row in state.rows(Step.LOSS)]
+    if all(one.certain for one in losses):
         return ()
-    records = sum(row["records"] for row in unsure)
-    worst = max(row["seconds"] for row in unsure)
-    known = f"{count_of(records, 'record')} of them {'is' if records == 1 else 'are'} known to be lost"
-    sentence = (
-        f"{count_of(len(unsure), 'partition')} did not answer when the loss was counted: {known}, and what came in the "
-        f"{worst:.1f} s since somebody last saw them is not known"
-    )
-    return (sentence,)
+    return (loss_sentence(losses, lost_ms=state.switch.options.lost_at_ms),)
 
 
-def lost_sentence(losses: Sequence[Loss]) -> str:
+def lost_sentence(losses: Sequence[Loss] | None) -> str:
     """What a switch has lost: a number only where every partition told its own."""
+    if losses is None:
+        return "what was lost was not counted"
     unknown = sum(loss.records is None for loss in losses)
     if unknown:
         there = count_of(len(losses), "partition")
@@ -106,36 +142,64 @@ def lost_sentence(losses: Sequence[Loss]) -> str:
 def told_groups(state: SwitchState) -> tuple[GroupMoved, ...]:
     """The groups that were moved, and those that were left."""
     frozen = {row["group"]: row for row in state.rows(Step.FREEZE) if "group" in row}
-    return tuple(_group(row, frozen.get(row["group"])) for row in state.rows(Step.GROUPS))
+    copied = {(row["topic"], row["partition"]): row["copied_end"] for row in state.rows(Step.STOP)}
+    known = knows_groups(state)
+    return tuple(_group(row, frozen.get(row["group"]), copied, known) for row in state.rows(Step.GROUPS))
 
 
-def _group(row: Json, frozen: Json | None) -> GroupMoved:
+def knows_groups(state: SwitchState) -> bool:
+    """Whether the old cluster told its groups and their offsets; a checkpoint does not say what they read since."""
+    return bool(state.fact(Step.GROUPS, "source_answers"))
+
+
+def unknown_groups(state: SwitchState) -> tuple[str, ...]:
+    """That the old cluster did not tell its groups, in a sentence; none where it did."""
+    if Step.GROUPS not in state.done or knows_groups(state):
+        return ()
+    old = state.switch.via.source
+    return (f"what groups read twice is not known: {old} did not tell where they are, so the last checkpoint counts",)
+
+
+def _group(row: Json, frozen: Json | None, copied: Mapping[tuple[str, int], int], known: bool) -> GroupMoved:
     words: Sequence[str] = tuple(row["how"].values())
     kept: Sequence[Json] = row["kept"]
     same = sum(word in _SAME for word in words)
     # Where it was found further on than it had read on the old cluster, nobody compared what it has read.
-    whole = row["outcome"] == "moved" and same == len(words) and bool(words) and not kept
+    whole = known and row["outcome"] == "moved" and same == len(words) and bool(words) and not kept
+    told = known and frozen is not None and frozen["known"] == "source"
+    since = (
+        []
+        if known or row["outcome"] != "moved"
+        else ["its offsets are those of the last checkpoint: what it read since, it reads again"]
+    )
     return GroupMoved(
         group=row["group"],
         target_group=row["group"],
         partitions=len(words) + len(kept),
         committed=len(row["offsets"]),
-        exact=same,
+        exact=same if known else None,
         reread=0 if whole else None,
         skipped=0 if whole else None,
+        beyond=_beyond(frozen, copied) if told and frozen is not None else None,
         note="; ".join(
             ([row["why"]] if row["why"] else [])
             + ([f"{count_of(len(kept), 'partition')} left further on, where it stood"] if kept else [])
+            + since
             + list(row["notes"])
         ),
-        lag=None if frozen is None else _lag(frozen),
+        lag=_lag(frozen) if told and frozen is not None else None,
     )
 
 
+def _beyond(frozen: Json, copied: Mapping[tuple[str, int], int]) -> int | None:
+    """Source offsets that a group had read and that were never copied; None where the end of the copy is not known."""
+    ends = [(offset, copied.get((topic, partition))) for topic, partition, offset, _ in frozen["offsets"]]
+    return summed([None if end is None else max(0, offset - end) for offset, end in ends])
+
+
 def _lag(frozen: Json) -> int | None:
-    """Of all partitions whose ends are known; None where none is."""
-    known = [lag for _, _, _, lag in frozen["offsets"] if lag is not None]
-    return sum(known) if known else None
+    """Of all partitions; None where an end is not known."""
+    return summed([lag for _, _, _, lag in frozen["offsets"]])
 
 
 def switch_report(
@@ -155,13 +219,15 @@ def switch_report(
     """
     switch, end = state.switch, state.end
     steps, losses, groups = told_steps(state), told_losses(state), told_groups(state)
-    service_s = out_of_service_s(state)
+    stopped, service = state.done.get(Step.STOP), out_of_service(state)
+    counted = None if stopped is None else losses
     goals = goals_of(
-        losses=losses,
+        losses=counted,
         rpo_seconds=rpo_seconds,
-        rto_s=service_s,
+        rto_s=service.seconds,
         rto_seconds=rto_seconds,
         groups=groups if Step.GROUPS in state.done else None,
+        all_groups=knows_groups(state),
     )
     deviations = deviations_of(goals, groups, None, ())
     due = next_step(state)
@@ -171,8 +237,7 @@ def switch_report(
         outcome, summary = EvidenceOutcome.REFUSED, f"{end.who} has given it up: {end.why}"
     else:
         outcome = EvidenceOutcome.DEVIATIONS if deviations else EvidenceOutcome.SUCCESS
-        summary = f"clients were moved to {switch.via.target}; {lost_sentence(losses)}"
-    stopped = state.done.get(Step.STOP)
+        summary = f"clients were moved to {switch.via.target}; {lost_sentence(counted)}"
     return EvidenceReport(
         id=switch.id,
         kind=EvidenceKind(switch.verb.value),
@@ -190,10 +255,11 @@ def switch_report(
         goals=goals,
         losses=losses,
         losses_at_ms=stopped.done_ms if stopped is not None else 0,
-        rto_s=service_s,
-        rto_means="" if service_s is None else RTO_MEANS,
+        rto_s=service.seconds,
+        rto_means=service.means,
+        from_start_s=service.from_start,
         groups=groups,
         samples=samples,
         deviations=deviations,
-        notes=unknown_losses(state),
+        notes=(*unknown_losses(state), *unknown_groups(state)),
     )

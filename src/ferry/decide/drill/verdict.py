@@ -17,16 +17,21 @@ def outcome_of(steps: Sequence[TimelineStep], refusals: Sequence[str], deviation
     return EvidenceOutcome.DEVIATIONS if deviations or refusals else EvidenceOutcome.SUCCESS
 
 
-def loss_sentence(losses: Sequence[Loss], source: str) -> str:
-    """What a failover would have lost."""
+def loss_sentence(losses: Sequence[Loss], source: str, *, part: bool = False) -> str:
+    """What a failover would have lost. `part`: the losses are those of some topics alone."""
     if not losses:
         return "the flow has no partition"
-    unknown = sum(loss.records is None or loss.seconds is None for loss in losses)
+    these = " of these topics" if part else ""
+    unknown = sum(loss.records is None for loss in losses)
     records = sum(loss.records or 0 for loss in losses)
-    oldest = max((loss.seconds or 0.0 for loss in losses), default=0.0)
-    lost = f"at most {count_of(records, 'record')}, the oldest {oldest:.1f} s old," if records else "nothing"
-    more = f", and of {count_of(unknown, 'partition')} that is not known" if unknown else ""
-    return f"had {source} been lost, {lost} would be missing{more}"
+    ages = [loss.seconds for loss in losses if loss.records]
+    known = [age for age in ages if age is not None]
+    oldest = f"the oldest {max(known):.1f} s old" if known and len(known) == len(ages) else "of an age not known"
+    lost = f"at most {count_of(records, 'record')}, {oldest},"
+    if unknown:
+        there = f"{unknown} of {count_of(len(losses), 'partition')} do not tell"
+        return f"what would be missing{these}, had {source} been lost, is not known: {there}; {lost} of the others"
+    return f"had {source} been lost, {lost if records else 'nothing'} would be missing{these}"
 
 
 def shadow_sentence(
@@ -34,7 +39,7 @@ def shadow_sentence(
 ) -> str:
     """What a shadow drill showed."""
     content = {True: "are equal", False: "are not all equal", None: "were not compared"}[equal]
-    exact = sum(bool(group.committed) and group.exact == group.committed and not group.beyond for group in groups)
+    exact = sum(bool(group.committed) and group.exact == group.committed and group.beyond == 0 for group in groups)
     there = (
         f"{exact} of {count_of(len(groups), 'group')} would go on at the same record"
         if groups

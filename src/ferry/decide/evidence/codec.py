@@ -83,7 +83,7 @@ def evidence_json(one: EvidenceReport) -> dict[str, Any]:
             "seconds": one.lost_seconds,
             "partitions": [_loss_json(loss) for loss in one.losses],
         },
-        "rto": {"seconds": one.rto_s, "means": one.rto_means},
+        "rto": {"seconds": one.rto_s, "means": one.rto_means, "from_start_seconds": one.from_start_s},
         "goals": [
             {"name": goal.name, "unit": goal.unit, "wanted": goal.wanted, "measured": goal.measured, "met": goal.is_met}
             for goal in one.goals
@@ -218,6 +218,7 @@ def _evidence(body: Mapping[str, Any]) -> EvidenceReport:
         losses_at_ms=body["rpo"]["at_ms"] or 0,
         rto_s=body["rto"]["seconds"],
         rto_means=body["rto"]["means"],
+        from_start_s=body["rto"].get("from_start_seconds"),  # an earlier Ferry did not measure it
         groups=tuple(GroupMoved(**each) for each in body["groups"]),
         verification=None if checked is None else Compared(**{**checked, "findings": tuple(checked["findings"])}),
         samples=tuple(Sample(**each) for each in body["samples"]),

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from ferry.decide.records.units import least_dealt, read_ranges
 from ferry.model import Era, Plan, Receipt, TopicPartition, UnitReceipt
+from ferry.words import count_of
 
 Json = dict[str, Any]
 
@@ -98,7 +99,7 @@ def copied_ends(
 class Dealt(NamedTuple):
     """A source partition whose records are dealt to those of `copy`: up to where all of these have it, and since when.
 
-    `at_ms` is that of the last receipt; `answers`: all of the copy's partitions do.
+    `at_ms` is when the oldest run of the last receipts began, 0: not known; `answers`: all of the copy's partitions do.
     """
 
     source: TopicPartition
@@ -109,12 +110,21 @@ class Dealt(NamedTuple):
 
 
 def dealt_ends(
-    eras: Iterable[Era], lasts: Collection[UnitReceipt], target_ends: Collection[TopicPartition]
+    eras: Iterable[Era],
+    lasts: Collection[UnitReceipt],
+    target_ends: Collection[TopicPartition],
+    started_ms: Mapping[int, int],
 ) -> list[Dealt]:
-    """What last receipts of units say of source partitions; `target_ends` are the target partitions that answer."""
+    """What last receipts of units say of source partitions; `target_ends` are the target partitions that answer.
+
+    `started_ms` as of `standings`.
+    """
     rules = list(eras)
     copies = {era.source_topic: era.target_topic for era in rules}
-    at_ms = {topic: max((last.at_ms for last in lasts if last.source_topic == topic), default=0) for topic in copies}
+    at_ms = {
+        topic: min((started_ms.get(last.generation, 0) for last in lasts if last.source_topic == topic), default=0)
+        for topic in copies
+    }
     silent = {last.source_topic for last in lasts if last.target not in target_ends}
     return [
         Dealt(source, copies[source.topic], end, at_ms[source.topic], source.topic not in silent)
@@ -128,7 +138,7 @@ def _of_dealt(
     ends = [(one.copied_end, "receipt", one.at_ms)]
     planned = {} if plan is None else read_ranges(plan.units)
     if one.source in planned:
-        ends.append((planned[one.source][1], "plan", planned_ms))
+        ends.insert(0, (planned[one.source][1], "plan", planned_ms))
     if one.source in live:
         ends = [(live[one.source], "source", now_ms)]
     end, known, observed = max(ends, key=lambda each: each[0])
@@ -155,12 +165,17 @@ def standings(
     target_copied: Mapping[TopicPartition, int] | None = None,
     dealt: Iterable[Dealt] = (),
     goes_on: Mapping[TopicPartition, int] | None = None,
+    *,
+    started_ms: Mapping[int, int] | None = None,
+    whole: bool = True,
 ) -> list[Standing]:
     """Of every partition that was copied, was to be copied by the last `plan`, or shows itself now (`live` ends).
 
     `targets` are the copies' places of those that are only live; `target_copied` as of `copied_ends`. Those that are
     `dealt` to other partitions have no place of their own in their copy.
     `goes_on` is where the lane goes on (`stands_at`): what it has passed over before that is not left to copy.
+    `started_ms` says when runs began, by generation, and `planned_ms` when that of the `plan` did: the end of a receipt was read in its run, before the
+    copying, so nobody saw that end later than the run began. `whole`: no budget kept the plan from reaching the ends.
     """
     onward = goes_on or {}
     receipts = {last.source: last for last in lasts}
@@ -169,19 +184,25 @@ def standings(
     copies |= {source: piece.target for source, piece in slices.items()}
     copies |= {source: last.target for source, last in receipts.items()}
     parted = {one.source: one for one in dealt}
+    covered = plan is not None and len(slices) + plan.caught_up >= len(receipts.keys() | slices.keys())
     found = [_of_dealt(one, plan, planned_ms, live, now_ms) for _, one in sorted(parted.items())]
     for source in sorted((receipts.keys() | slices.keys() | (live.keys() & copies.keys())) - parted.keys()):
         last, piece = receipts.get(source), slices.get(source)
         copied = last.end if last is not None else piece.start if piece is not None else 0
         copied = max(copied, onward.get(source, 0))
-        ends = [(copied, "receipt", last.at_ms if last is not None else 0)]
+        read_ms = 0 if last is None else (started_ms or {}).get(last.generation, 0)
+        ends = [(copied, "receipt", read_ms)]
         if piece is not None:
-            ends.append((piece.end, "plan", planned_ms))
+            ends.insert(0, (piece.end, "plan", planned_ms))  # where both are the same the plan's time is the nearer
         if source in live:
             ends = [(live[source], "source", now_ms)]
         end, known, observed = max(ends, key=lambda one: one[0])
-        if known == "receipt" and plan is not None and piece is None:
+        looked = known == "receipt" and piece is None and covered
+        if looked:
             observed = max(observed, planned_ms)  # the last plan had nothing more to copy of it
+        sure = looked or known == "source" or (known == "plan" and whole)
+        if not sure:  # more may have been there already that the run did not take
+            observed = 0 if last is None else max(0, min(observed, last.max_timestamp_ms))
         found.append(
             Standing(
                 source=source,
@@ -227,14 +248,15 @@ def _seen(first: Standing) -> str:
 class Loss:
     """What of a partition the target has not. `records` counts offsets that were seen: it is what is known.
 
-    `certain`: the source answered, so there is no more. Otherwise records that came in the last `seconds`, since
-    anybody looked, may be lost as well, and nobody can tell how many.
+    `certain`: the source answered, so there is no more. Otherwise records that came since the source was last seen may
+    be lost as well, and nobody can tell how many. `seconds` is the time in which all that is lost came, at most; None:
+    not known.
     """
 
     source: TopicPartition
     start: int
     end: int
-    seconds: float
+    seconds: float | None
     certain: bool
 
     @property
@@ -255,40 +277,72 @@ class Loss:
         }
 
 
-def loss_of(found: Collection[Standing], ages_ms: Mapping[TopicPartition, int], now_ms: int) -> list[Loss]:
+def parse_loss(row: Mapping[str, Any]) -> Loss:
+    """Inverse of `Loss.to_json`."""
+    return Loss(
+        source=TopicPartition(topic=row["topic"], partition=row["partition"]),
+        start=row["start"],
+        end=row["end"],
+        seconds=row["seconds"],
+        certain=row["certain"],
+    )
+
+
+def loss_of(found: Collection[Standing], ages_ms: Mapping[TopicPartition, int], until_ms: int) -> list[Loss]:
     """The loss of every partition. `ages_ms` are timestamps of the oldest records not copied, where they can be read.
 
-    Where nobody knows, the seconds are those since somebody last looked.
+    Seconds are counted back from `until_ms`, the time of the loss, or of the counting where nobody knows that one.
     """
-    losses = []
-    for one in found:
-        certain = one.source_known == "source"
-        if certain and one.source_end <= one.copied_end:
-            seconds = 0.0
-        elif one.source in ages_ms:
-            seconds = max(0, now_ms - ages_ms[one.source]) / 1000
-        elif one.copied_ms >= 0 and one.source_end > one.copied_end:
-            seconds = max(0, now_ms - one.copied_ms) / 1000
-        else:
-            seconds = max(0, now_ms - one.observed_ms) / 1000
-        losses.append(
-            Loss(source=one.source, start=one.copied_end, end=one.source_end, seconds=seconds, certain=certain)
+    return [
+        Loss(
+            source=one.source,
+            start=one.copied_end,
+            end=one.source_end,
+            seconds=_seconds(one, ages_ms, until_ms),
+            certain=one.source_known == "source",
         )
-    return losses
+        for one in found
+    ]
 
 
-def loss_sentence(losses: Collection[Loss]) -> str:
-    """The sum in one sentence."""
-    lost = [one for one in losses if one.records]
+def _seconds(one: Standing, ages_ms: Mapping[TopicPartition, int], until_ms: int) -> float | None:
+    """Since the oldest record that is not copied; where it cannot be read, since a time at which it was not there."""
+    behind = one.source_end > one.copied_end
+    if one.source_known == "source" and not behind:
+        return 0.0
+    if one.source in ages_ms:
+        return max(0, until_ms - ages_ms[one.source]) / 1000
+    before = [one.observed_ms] if one.observed_ms > 0 else []
+    if behind:
+        before = [min([one.copied_ms, *before])] if one.copied_ms >= 0 else []
+    return max(0, until_ms - before[0]) / 1000 if before else None
+
+
+def longest(losses: Collection[Loss]) -> float | None:
+    """The longest of their times; None where one is not known."""
+    times = [one.seconds for one in losses if one.records or not one.certain]
+    known = [time for time in times if time is not None]
+    return None if len(known) < len(times) else max(known, default=0.0)
+
+
+def loss_sentence(losses: Collection[Loss], *, lost_ms: int | None = None) -> str:
+    """The sum in one sentence, what is not known first. `lost_ms` is the time of the loss, where somebody gave it."""
     unsure = [one for one in losses if not one.certain]
-    records = sum(one.records for one in lost)
-    worst = max((one.seconds for one in [*lost, *unsure]), default=0.0)
-    if not lost and not unsure:
-        return f"nothing is lost: all {len(losses)} partitions are copied to their ends"
-    sentence = f"{records} records of {len(lost)} partitions are known to be lost, {worst:.1f} s at most"
-    if unsure:
-        sentence += (
-            f"; {len(unsure)} partitions do not answer, or end before where they did, and what came there since "
-            "somebody last looked is not counted"
-        )
-    return sentence
+    records, worst = sum(one.records for one in losses), longest(losses)
+    there = count_of(len(losses), "partition")
+    if not records and not unsure:
+        return f"nothing is lost: the copy of {there} reaches the ends that the source told"
+    is_known = f"{count_of(records, 'record')} {'is' if records == 1 else 'are'} known to be lost"
+    before = "before the loss" if lost_ms is not None else "before they were counted"
+    if not unsure:
+        age = "of an age that is not known" if worst is None else f"the oldest came {worst:.1f} s {before} at most"
+        return f"{count_of(records, 'record')} {'is' if records == 1 else 'are'} lost, at most: {age}"
+    window = (
+        "and since when is not known either"
+        if worst is None
+        else f"and all that is lost came in the {worst:.1f} s {before} at most"
+    )
+    return (
+        f"how many records are lost is not known: {len(unsure)} of {there} do not answer, or end before where they "
+        f"did; {is_known}, more may have come since the source was last seen, {window}"
+    )

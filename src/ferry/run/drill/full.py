@@ -5,7 +5,7 @@ Both are kept step by step in the ledgers: a drill that stopped anywhere goes on
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from ferry.clock import wall_ms
@@ -13,8 +13,9 @@ from ferry.config.flow.flow import FlowConfig, RedirectHook
 from ferry.config.settings import Settings
 from ferry.decide.drill.figures import deviations_of, goals_of
 from ferry.decide.drill.switched import (
+    knows_groups,
     lost_sentence,
-    out_of_service_s,
+    out_of_service,
     told_groups,
     told_losses,
     told_steps,
@@ -222,15 +223,18 @@ class FullDrill:
         found.groups = tuple(group for state in found.states for group in told_groups(state))
         found.notes[:0] = [note for state in found.states for note in unknown_losses(state)]
         against = () if found.not_compared is None else (found.not_compared,)
-        times = [out_of_service_s(state) for state in found.states]
-        if not failure and None not in times:
-            found.rto_s = max((time for time in times if time is not None), default=None)
+        times = [out_of_service(state) for state in found.states]
+        if not failure:
+            found.rto_s = _longest([time.seconds for time in times])
+            found.from_start_s = _longest([time.from_start for time in times])
+        found.all_groups = all(knows_groups(state) for state in found.states)
         goals = goals_of(
-            losses=found.losses,
+            losses=found.losses if found.losses_at_ms else None,
             rpo_seconds=flow.rpo.seconds,
             rto_s=found.rto_s,
             rto_seconds=flow.report.rto_seconds,
             groups=found.groups if found.states else None,
+            all_groups=found.all_groups,
         )
         there_and_back = f"clients were moved to {flow.flow.target} and back to {flow.flow.source}"
         done = f"{there_and_back}; {lost_sentence(found.losses)}"
@@ -252,6 +256,12 @@ class FullDrill:
             summary=go_on if failure and found.states else str(failure) if failure else done,
             failure=failure,
         )
+
+
+def _longest(times: Sequence[float | None]) -> float | None:
+    """The longest of both ways; None where one is not known."""
+    known = [time for time in times if time is not None]
+    return max(known) if known and len(known) == len(times) else None
 
 
 def _is_finished(state: SwitchState | None) -> bool:

@@ -153,6 +153,7 @@ class PartialDrill:
             MicroRuns(self._flow, patience_s=self._patience_s) as runs,
         ):
             standings = connections.run(lambda: groups.standings(self._topics))
+            found.note_groups(groups)
             self._refuse_missing(standings, "these topics")
             left: dict[str, str] = {}
             if standings:
@@ -163,7 +164,7 @@ class PartialDrill:
         done = Rehearsed(standings=standings, refused={group: why for group, why in left.items() if group in standings})
         with diary.step("read", "Read where they go on") as entry:
             there = connections.run(lambda: groups.read(done))
-            found.rto_s = (wall_ms() - began) / 1000 if standings else None
+            found.rto_s = (wall_ms() - began) / 1000 if done.committed else None
             found.groups = connections.run(lambda: groups.compared(done, there))
             note_next_records(found.groups, entry)
 
@@ -194,6 +195,6 @@ class PartialDrill:
             began_ms=diary.began_ms,
             goals=goals,
             deviations=(*paused, *deviations_of(goals, found.groups, found.verification, ()), *left),
-            summary=str(failure) if failure else f"{told}; {loss_sentence(found.losses, flow.flow.source)}",
+            summary=str(failure) if failure else f"{told}; {loss_sentence(found.losses, flow.flow.source, part=True)}",
             failure=failure,
         )

@@ -24,7 +24,9 @@ from ferry.model.evidence import (
     Sample,
     TimelineStep,
 )
+from ferry.run.drill.scratch_groups import ScratchGroups
 from ferry.run.flow.connections import FlowConnections
+from ferry.words import count_of, several
 
 
 @dataclass(slots=True, kw_only=True)
@@ -35,13 +37,26 @@ class Found:
     losses: tuple[Loss, ...] = ()
     losses_at_ms: int = 0
     groups: tuple[GroupMoved, ...] = ()
+    all_groups: bool = True
+    """Whether every group could be asked; otherwise nobody knows what the others would read twice."""
     rto_s: float | None = None
+    from_start_s: float | None = None
     verification: Compared | None = None
     samples: tuple[Sample, ...] = ()
     checks: list[Check] = field(default_factory=list)
     refusals: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     paused: tuple[str, ...] = ()
+
+    def note_groups(self, groups: ScratchGroups) -> None:
+        """Note which groups are not among those that were found."""
+        self.all_groups = self.all_groups and not groups.untold
+        self.notes += [f"{what} did not tell where they are: {why}" for what, why in sorted(groups.untold.items())]
+        if groups.shares:
+            self.notes.append(
+                f"{count_of(len(groups.shares), 'share group')} ({several(sorted(groups.shares))}) would not be moved: "
+                "the offsets of share groups cannot be translated"
+            )
 
     @property
     def equal(self) -> bool | None:
@@ -74,16 +89,18 @@ def refused_by(plan: Plan) -> list[str]:
     return [f"{one.message} [{one.kind}]" for one in plan.refusals]
 
 
-def goals_met(flow: FlowConfig, found: Found) -> tuple[Goal, ...]:
-    """The flow's goals beside what was found; none when nobody looked what would be lost."""
-    if not found.losses_at_ms:
+def goals_met(flow: FlowConfig, found: Found, *, moves: bool = True) -> tuple[Goal, ...]:
+    """The flow's goals beside what was found; `moves`: whether the drill moves groups. None when it did not begin."""
+    if not found.clusters:
         return ()
     return goals_of(
-        losses=found.losses,
+        losses=found.losses if found.losses_at_ms else None,
         rpo_seconds=flow.rpo.seconds,
         rto_s=found.rto_s,
         rto_seconds=flow.report.rto_seconds,
-        groups=found.groups if found.rto_s is not None else None,
+        groups=found.groups if moves and (found.groups or not found.all_groups) else None,
+        moves=moves,
+        all_groups=found.all_groups,
     )
 
 
@@ -120,6 +137,7 @@ def report_of(
         losses_at_ms=found.losses_at_ms,
         rto_s=found.rto_s,
         rto_means="" if found.rto_s is None else heading.rto_means,
+        from_start_s=found.from_start_s,
         groups=found.groups,
         verification=found.verification,
         samples=found.samples,

@@ -6,7 +6,7 @@ In the live lane the groups go by their own names, and only where they go on is 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ferry.config.flow.clients import flow_fetch_options
 from ferry.config.flow.flow import FlowConfig
@@ -49,6 +49,10 @@ class ScratchGroups:
     flow: FlowConfig
     connections: FlowConnections
     only: frozenset[str] | None = None
+    untold: dict[str, str] = field(default_factory=dict)
+    """Why groups, or all groups of a broker, are not among the standings that were found: these are not known."""
+    shares: set[str] = field(default_factory=set)
+    """Share groups that the last look found: their offsets cannot be moved."""
 
     def name(self, group: str) -> str:
         """What a group is called on the target."""
@@ -57,16 +61,20 @@ class ScratchGroups:
     async def standings(self, topics: Collection[str] | None) -> dict[str, list[Standing]]:
         """Where the source's groups stand on the flow's topics (narrowed to `topics`), and what that is here."""
         source = self.connections.source
-        listed = (await list_groups(source)).groups
-        names = [
-            name
-            for name, group in sorted(listed.items())
-            if self.flow.groups.takes(name)
-            and not is_own(name)
-            and group.kind not in NOT_TRANSLATABLE
-            and (self.only is None or name in self.only)
+        listed = await list_groups(source)
+        wanted = [
+            group
+            for name, group in sorted(listed.groups.items())
+            if self.flow.groups.takes(name) and not is_own(name) and (self.only is None or name in self.only)
         ]
-        offsets = (await fetch_offsets(source, dict.fromkeys(names), stable=False)).found
+        names = [group.name for group in wanted if group.kind not in NOT_TRANSLATABLE]
+        fetched = await fetch_offsets(source, dict.fromkeys(names), stable=False)
+        offsets = fetched.found
+        self.shares.update(group.name for group in wanted if group.kind in NOT_TRANSLATABLE)
+        self.untold.update(
+            {f"the groups of broker {node} of {source.alias}": why for node, why in listed.silent.items()}
+        )
+        self.untold.update({f"group {group}": str(error) for group, error in fetched.failed.items()})
         asked: dict[TopicPartition, set[int]] = {}
         for places in offsets.values():
             for place, at in places.items():
@@ -147,6 +155,9 @@ class ScratchGroups:
                 if one.is_committed and one.target is not None and one.became is not None and group not in done.refused:
                     next_here = here[one.source][one.offset]
                     next_there = there.get(one.target, {}).get(one.became.offset)
+                    if one.became.offset not in there.get(one.target, {}):
+                        same[one.source] = False  # the group does not have the offset that it should
+                        continue
                     same[one.source] = is_same(
                         _record(next_here),
                         next_here.offset if next_here is not None else one.offset,

@@ -225,10 +225,11 @@ class ShadowDrill:
         lost_ms = wall_ms()
         with diary.step("groups", "Move the groups to scratch groups") as entry:
             done = connections.run(lambda: scratch.rehearse(self._only))
+            found.note_groups(scratch)
             entry.detail = f"{count_of(len(done.standings), 'group')}, {count_of(len(done.committed), 'offset')}"
         with diary.step("read", "Read where they go on") as entry:
             there = connections.run(lambda: scratch.read(done))
-            found.rto_s = (wall_ms() - lost_ms) / 1000
+            found.rto_s = (wall_ms() - lost_ms) / 1000 if done.committed else None
             found.groups = connections.run(lambda: scratch.compared(done, there))
             note_next_records(found.groups, entry)
 
@@ -275,6 +276,7 @@ class ShadowDrill:
         if failure is None:
             deviations = (*untried(found.groups, found.paused, copied=found.records), *deviations)
         told = shadow_sentence(found.records, found.equal, found.groups, found.rto_s, live.flow.target)
+        loss = loss_sentence(found.losses, live.flow.source, part=self._only is not None)
         lane, who = self._options.lane, self._options.who
         return report_of(
             Heading(id=lane, kind=EvidenceKind.SHADOW, flow=live, lane=lane, who=who, rto_means=RTO_MEANS),
@@ -283,7 +285,7 @@ class ShadowDrill:
             began_ms=diary.began_ms,
             goals=goals,
             deviations=deviations,
-            summary=str(failure) if failure else f"{told}; {loss_sentence(found.losses, live.flow.source)}",
+            summary=str(failure) if failure else f"{told}; {loss}",
             failure=failure,
         )
 

@@ -41,24 +41,29 @@ def _look(flow: FlowConfig, diary: Diary, found: Found, patience_s: float) -> No
         with diary.step("loss", "Count what would be lost") as entry:
             found.losses = losses_of(measure_lag(flow, patience_s=patience_s))
             found.losses_at_ms = wall_ms()
-            behind = sum(loss.records != 0 for loss in found.losses)
-            entry.detail = f"{count_of(len(found.losses), 'partition')}, {behind} behind"
+            behind, unknown = (
+                sum(bool(loss.records) for loss in found.losses),
+                sum(loss.records is None for loss in found.losses),
+            )
+            more = f", {unknown} not known" if unknown else ""
+            entry.detail = f"{count_of(len(found.losses), 'partition')}, {behind} behind{more}"
         with diary.step("groups", "Translate the groups' offsets") as entry:
             scratch = ScratchGroups(flow=flow, connections=connections)
             standings = connections.run(lambda: scratch.standings(None))
+            found.note_groups(scratch)
             found.groups = tuple(moved(group, group, ones) for group, ones in sorted(standings.items()))
             offsets = sum(group.committed for group in found.groups)
             entry.detail = f"{count_of(len(found.groups), 'group')}, {count_of(offsets, 'offset')} would be committed"
     with diary.step("plan", "Plan what a run would do before") as entry, MicroRuns(flow, patience_s=patience_s) as runs:
         plan = runs.preview()
-        found.refusals, found.notes = refused_by(plan), list(plan.notes)
+        found.refusals, found.notes = refused_by(plan), [*found.notes, *plan.notes]
         entry.detail = f"{len(plan.slices)} slices, {len(plan.refusals)} refusals"
 
 
 def _report(
     flow: FlowConfig, drill: str, who: str, diary: Diary, found: Found, failure: FerryError | None
 ) -> EvidenceReport:
-    goals = goals_met(flow, found)
+    goals = goals_met(flow, found, moves=False)
     return report_of(
         Heading(id=drill, kind=EvidenceKind.TABLETOP, flow=flow, lane=flow.lane, who=who),
         found,

@@ -48,7 +48,7 @@ def _group_rows(made: GroupPlan, rows: Iterable[Standing]) -> list[dict[str, Any
 
     Of a cluster that does not answer they are those of the last checkpoint.
     """
-    ends = {row.source: row.source_end for row in rows}
+    ends = {row.source: row.source_end for row in rows if row.source_known == "source"}
     found = []
     for group, placed in sorted(made.placed.items()):
         seen: Mapping[TopicPartition, int] = (

@@ -14,7 +14,7 @@ from ferry.decide.ledger.unit_codec import eras, last_units
 from ferry.decide.switch.beginning import stands_at
 from ferry.decide.switch.standing import Standing, copied_ends, dealt_ends, standings
 from ferry.errors import FerryError, Refused, Unreachable
-from ferry.model import RefusalKind, TopicPartition
+from ferry.model import Plan, RefusalKind, TopicPartition
 from ferry.net.connect.cluster import Cluster
 from ferry.net.fetch.offsets import LATEST, listed_offsets
 from ferry.net.fetch.requests import READ_UNCOMMITTED
@@ -76,6 +76,7 @@ async def look_at_standings(flow: FlowConfig, connections: TargetFirst) -> list[
     sources = {target: source.topic for source, target in targets.items()}
     sources |= {last.target: last.source.topic for last in lasts}
     copied = copied_ends(lasts, _accounted(flow, view, sources, ids), ids, ends.found)
+    started_ms = {run.generation: run.record.started_ms for run in view.runs}
     return standings(
         lasts,
         None if sealed is None else sealed[0],
@@ -85,11 +86,20 @@ async def look_at_standings(flow: FlowConfig, connections: TargetFirst) -> list[
         ends.found,
         wall_ms(),
         copied,
-        dealt_ends(rules, units, ends.found.keys()),
+        dealt_ends(rules, units, ends.found.keys(), started_ms),
         stands_at(
             view, flow.lane, {name: connections.source.topics[name].id_text for name in {at.topic for at in live}}
         ),
+        started_ms=started_ms,
+        whole=sealed is not None and _is_whole(flow, sealed[0]),
     )
+
+
+def _is_whole(flow: FlowConfig, plan: Plan) -> bool:
+    """Whether the file's budgets left a plan room, so that it reaches the ends that its run saw."""
+    budget = flow.budget
+    size, offsets = sum(piece.bytes_estimate for piece in plan.slices), sum(piece.offsets for piece in plan.slices)
+    return not plan.units and size < budget.max_bytes and (budget.max_records is None or offsets < budget.max_records)
 
 
 def _accounted(

@@ -13,7 +13,7 @@ from ferry.decide.ledger.codec import pause_record
 from ferry.decide.ledger.deployments import admitted
 from ferry.decide.ledger.ledger import LedgerView, pauses
 from ferry.decide.plan.skipping import idle_plan
-from ferry.decide.switch.standing import best_known, loss_of, loss_sentence, parse_standings
+from ferry.decide.switch.standing import best_known, longest, loss_of, loss_sentence, parse_standings
 from ferry.errors import Refused, Superseded, Unreachable
 from ferry.model import Pause, Plan, RunRecord, TopicPartition
 from ferry.model.switch import Evidence, Step, SwitchState, Verb
@@ -130,14 +130,15 @@ def count_loss(sides: Sides, state: SwitchState, *, patience_s: float) -> Eviden
     behind = {
         one.source: one.copied_end for one in found if one.source_known == "source" and one.source_end > one.copied_end
     }
-    losses = loss_of(found, _ages(sides, behind, patience_s), wall_ms())
+    lost_ms = state.switch.options.lost_at_ms
+    losses = loss_of(found, _ages(sides, behind, patience_s), wall_ms() if lost_ms is None else lost_ms)
     return Evidence(
-        sentence=loss_sentence(losses),
+        sentence=loss_sentence(losses, lost_ms=lost_ms),
         facts={
             "records": sum(one.records for one in losses),
             "partitions": sum(1 for one in losses if one.records),
             "unsure": sum(1 for one in losses if not one.certain),
-            "seconds": max((one.seconds for one in losses), default=0.0),
+            "seconds": longest(losses),
         },
         rows=tuple(one.to_json() for one in losses),
     )

@@ -78,6 +78,7 @@ class Switcher:
         """
         self.sides = sides_of(settings, flow, verb)
         self.verb = verb
+        self._began_ms = wall_ms()
         self._who = who
         self._given = words_of(hook)
         self._hook = with_given(self.sides.via.redirect, hook)
@@ -214,7 +215,6 @@ class Switcher:
             raise BadInput(
                 f"switch id {switch!r} is no name: use up to 100 letters, digits, dots, underscores, hyphens"
             )
-        now = wall_ms()
         return Switch(
             id=switch,
             verb=self.verb,
@@ -222,8 +222,8 @@ class Switcher:
             via=self.sides.via.flow,
             who=self._who,
             approved_by=approved_by,
-            approved_ms=now,
-            at_ms=now,
+            approved_ms=wall_ms(),
+            at_ms=self._began_ms,
             options=replace(options, redirect=self._given),
         )
 

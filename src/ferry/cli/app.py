@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import logging
-import os
 import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer.exceptions import TyperException
@@ -32,7 +31,7 @@ from ferry.cli.groups.app import groups_app
 from ferry.cli.ledger.app import ledger_app
 from ferry.cli.ledger.translate import translate_command
 from ferry.cli.metrics import metrics_app
-from ferry.cli.output import print_error
+from ferry.cli.output import Unwritten, print_error, take_outlets
 from ferry.cli.policy import policy_app
 from ferry.cli.switch.readiness import readiness_command
 from ferry.cli.switch.switches import switch_app
@@ -50,6 +49,7 @@ COPYING = ("run", "backfill")
 """Commands that end in order when a signal asks them to."""
 
 STOPPED = 1
+UNWRITTEN = 1
 BAD_INPUT = 2
 INTERRUPTED = 130
 
@@ -167,7 +167,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # Ctrl-C ends a command without a traceback; `ferry run` handles it itself while it copies.
     if not are_held():
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    sys.exit(_run(given))
+    take_outlets()
+    code = 0
+    try:
+        code = _run(given)
+        sys.stdout.flush()
+    except Unwritten as error:
+        print_error("Unwritten", f"the answer could not be written ({error}): make room, or write it elsewhere")
+        code = code or UNWRITTEN
+    sys.exit(code)
 
 
 def _clusters_first(arguments: list[str]) -> list[str]:
@@ -215,8 +223,7 @@ def _run(arguments: list[str]) -> int:
     ordered = arguments
     try:
         ordered = _clusters_first(arguments)
-        code = int(app(args=ordered, prog_name="ferry", standalone_mode=False) or 0)
-        sys.stdout.flush()
+        return int(app(args=ordered, prog_name="ferry", standalone_mode=False) or 0)
     except NothingNamed as error:
         print_error("BadInput", f"{error}{_taken(arguments, ordered)}", as_json=as_json)
         return error.exit_code
@@ -226,7 +233,7 @@ def _run(arguments: list[str]) -> int:
         return error.exit_code
     except TyperException as error:
         # No command given: the help is the message, and it is not wrong to ask for it.
-        message = error.format_message().strip()
+        message = _told(error)
         if message:
             print_error("BadInput", f"{message}{_taken(arguments, ordered)}", as_json=as_json)
         return BAD_INPUT
@@ -236,8 +243,23 @@ def _run(arguments: list[str]) -> int:
             told, code = f"{error} came before anything was begun: nothing was written", STOPPED
         print_error("Interrupted", told, as_json=as_json)
         return code
-    except BrokenPipeError:
-        # The reader left (`| head`). Nothing may be written at exit any more.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    return code
+
+
+def _told(error: TyperException) -> str:
+    """What is wrong with a command line; of a value that does not fit, what it is and what would."""
+    found: Any = error.__cause__
+    if not isinstance(error, typer.BadParameter) or error.param is None or not hasattr(found, "errors"):
+        return error.format_message().strip()
+    problem = found.errors()[0]
+    kind, value, param = str(problem["type"]), problem["input"], error.param
+    low, high = getattr(param, "min", None), getattr(param, "max", None)
+    bounds = f" from {low:g} to {high:g}" if low is not None and high is not None else ""
+    if low is not None and high is None:
+        bounds = f" of at least {low:g}"
+    noun = "whole number" if "int" in str(getattr(param.type_descriptor, "annotation", "")) else "number"
+    name = param.opts[-1] if param.opts[-1].startswith("-") else str(param.name).upper()
+    if kind.endswith("_parsing"):
+        return f"{name} {value!r} is not a {noun}: write one{bounds}, without a unit"
+    if kind.endswith("_equal"):
+        return f"{name} {value} is out of range: write a {noun}{bounds}"
+    return f"{error.format_message().strip()} ({name} {value!r})"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -9,13 +10,70 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TextIO
 
 from ferry.errors import BadInput
 from ferry.files import write_whole
 
 if TYPE_CHECKING:  # the command line starts light
     from rich.console import Console
+
+
+class Unwritten(Exception):
+    """Standard output takes no more, as on a full disk; the message says why."""
+
+
+class _Outlet(io.RawIOBase):
+    """A standard stream. A reader that has left (`| head`) ends no command: what is written then is dropped."""
+
+    def __init__(self, descriptor: int, *, needed: bool) -> None:
+        """`needed`: Unwritten where it cannot be written; otherwise that is dropped, too."""
+        self._descriptor = descriptor
+        self._needed = needed
+
+    def writable(self) -> bool:
+        """As a file that is written."""
+        return True
+
+    def fileno(self) -> int:
+        """The descriptor."""
+        return self._descriptor
+
+    def isatty(self) -> bool:
+        """Whether a person looks at it."""
+        return os.isatty(self._descriptor)
+
+    def write(self, data: Any, /) -> int:
+        """Write some; raises Unwritten."""
+        try:
+            return os.write(self._descriptor, data)
+        except OSError as error:
+            # What is still to come goes nowhere, at exit, too.
+            with Path(os.devnull).open("wb") as nothing:
+                os.dup2(nothing.fileno(), self._descriptor)
+            if self._needed and not isinstance(error, BrokenPipeError):
+                raise Unwritten(error.strerror or type(error).__name__) from error
+        return len(data)
+
+
+def take_outlets() -> None:
+    """Write standard output and standard error by `_Outlet`, where they are the process's own."""
+    out, err = sys.__stdout__, sys.__stderr__
+    if out is not None and sys.stdout is out:
+        sys.stdout = _outlet(out, needed=True)
+    if err is not None and sys.stderr is err:
+        sys.stderr = _outlet(err, needed=False)
+
+
+def _outlet(stream: TextIO, *, needed: bool) -> TextIO:
+    raw = _Outlet(stream.fileno(), needed=needed)
+    return io.TextIOWrapper(
+        io.BufferedWriter(raw),
+        encoding=stream.encoding,
+        errors=stream.errors,
+        line_buffering=raw.isatty() or not needed,
+        write_through=not needed,
+    )
 
 
 def print_json(body: object) -> None:
@@ -33,7 +91,7 @@ def print_json_list(body: Mapping[str, object], key: str, items: Iterable[object
     print("]}")
 
 
-def print_error(kind: str, message: str, *, as_json: bool) -> None:
+def print_error(kind: str, message: str, *, as_json: bool = False) -> None:
     """One sentence on standard error; with JSON also an object for the program that reads the answer."""
     sentence = " ".join(message.split())
     print(f"ferry: {_printable(sentence)}", file=sys.stderr)

@@ -94,6 +94,7 @@ def up_command(
 def status_command(ctx: typer.Context, home: Home = DEFAULT_HOME, as_json: Json = False, quiet: Quiet = False) -> None:
     """Show the clusters of the home folder and whether their processes live."""
     del quiet  # nothing is said beside the answer
+    _refuse_mistyped(home)
     _show(status(home), as_json=as_json or ctx.obj.as_json)
 
 
@@ -111,6 +112,7 @@ def down_command(
 ) -> None:
     """Stop exactly what `up` started; the data stays, unless it shall be deleted."""
     names = None if clusters is None else _names(clusters)
+    _refuse_mistyped(home)
     if dry_run:
         stopped = preview_down(home, names)
     else:
@@ -125,6 +127,12 @@ def down_command(
         typer.echo(f"Would be stopped: {', '.join(stopped)}{also}.")
     else:
         typer.echo(f"Stopped {', '.join(stopped)}.")
+
+
+def _refuse_mistyped(home: Path) -> None:
+    """BadInput for a folder that is not there, unless nobody named it: then there is no cluster yet."""
+    if home != DEFAULT_HOME and not home.is_dir():
+        raise BadInput(f"--home {home} is not a folder: name the one that ferry dev up was given")
 
 
 def _names(text: str) -> list[str]:

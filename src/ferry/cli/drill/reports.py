@@ -18,7 +18,7 @@ from ferry.cli.desk import (
     VerboseOption,
 )
 from ferry.cli.drill.evidence import ended, prepared
-from ferry.cli.output import print_json, print_table
+from ferry.cli.output import print_json, print_table, print_warning
 from ferry.cli.report_place import ReportOption
 from ferry.cli.switch.options import IdArgument
 from ferry.errors import BadInput
@@ -55,7 +55,12 @@ def list_command(
     from ferry.run.reports.store import store_of
 
     desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
-    kept = read_folder(store_of(folder or _folder(desk)))
+    store = store_of(folder or _folder(desk))
+    if not store.exists():
+        if folder is not None:
+            raise BadInput(f"{folder} is not a folder of reports: correct the name")
+        print_warning(f"{store.where} is not there: no report was written yet, or ferry.report.dir is mistyped")
+    kept = read_folder(store) if store.exists() else []
     if desk.as_json:
         print_json(index_json(kept))
         return 0

@@ -19,6 +19,9 @@ class Store(Protocol):
 
     where: str
 
+    def exists(self) -> bool:
+        """Whether there is such a folder."""
+
     def names(self) -> list[str]:
         """The files that are there; none when the folder is not."""
 
@@ -70,6 +73,10 @@ class LocalStore:
     def __init__(self, path: Path) -> None:
         self._path = path
         self.where = str(path)
+
+    def exists(self) -> bool:
+        """As Store."""
+        return self._path.is_dir()
 
     def names(self) -> list[str]:
         """As Store."""
@@ -135,6 +142,10 @@ class _ObjectStore:
             self._fs, self._path = url_to_fs(url, use_listings_cache=False)
         except (ImportError, ValueError) as error:
             raise BadInput(f"{FOLDER} {url}: {error}; install that package, or name another folder") from None
+
+    def exists(self) -> bool:
+        """As Store."""
+        return bool(_asked(lambda: self._fs.exists(self._path)))
 
     def names(self) -> list[str]:
         """As Store."""

@@ -52,7 +52,13 @@ NO_FIELD = {
     *("ctx", "flow", "config", "as_json", "quiet", "verbose", "patience"),  # the DAG's own, or of a terminal
     "approve_by",  # whom Airflow asks
     "report",  # of the file, for the page shows that one
-    *("redirect_command", "redirect_url"),  # whoever may trigger a DAG does not thereby run commands on a worker
+    "lost_at",  # of who types the command in the outage: a report without it counts from when the source was last seen
+    *(
+        "stop_command",
+        "stop_url",
+        "redirect_command",
+        "redirect_url",
+    ),  # whoever may trigger a DAG does not thereby run commands on a worker
 }
 
 

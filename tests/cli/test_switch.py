@@ -136,6 +136,28 @@ def test_a_switchover_that_is_killed_goes_on_where_it_was(pair: Path, tmp_path: 
 
 
 @pytest.mark.timeout(240)
+def test_a_switch_that_stops_midway_has_a_code_of_its_own_and_keeps_its_options(pair: Path, tmp_path: Path) -> None:
+    flow = "->".join(aliases(pair))
+    assert ferry("run", flow, "--quiet", config=pair).code == 0
+    command = ("switchover", flow, "--id", "s-1", "--json")
+    stop = f"sh -c 'echo $FERRY_SWITCH_HOOK $FERRY_SWITCH_FROM >> {tmp_path}/stopped'"
+    begun = ("--approve-by", "bob", "--quiet-seconds", "600", "--quiet-timeout", "0.1", "--stop-command", stop)
+    stopped = ferry(*command, *begun, config=pair)
+    assert stopped.code == 4, stopped.err
+    assert stopped.json("error")["error"]["kind"] == "refused"
+    assert f"ferry switchover '{flow}' --id s-1" in stopped.err
+    assert (tmp_path / "stopped").read_text() == f"stop {aliases(pair)[0]}\n"
+    for other in (("--quiet-timeout", "9"), ("--leave-group", "g"), ("--approve-by", "eve")):
+        answer = ferry(*command, "--stop-command", stop, *other, config=pair)
+        assert answer.code == 2, answer.err
+        assert other[0] in answer.err
+    without = ferry(*command, config=pair)
+    assert without.code == 2
+    assert "--stop-command" in without.err
+    assert ferry("switch", "abandon", flow, "s-1", "--why", "a test", config=pair).code == 0
+
+
+@pytest.mark.timeout(240)
 def test_a_switch_leaves_one_report_and_a_folder_that_takes_none_fails_nothing(
     pair: Path, source_cluster: RunningCluster, topic: str, tmp_path: Path
 ) -> None:

@@ -13,11 +13,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from ferry.config.flow.flow import RedirectHook
+from ferry.config.flow.flow import SwitchHook
 from ferry.config.settings import parse_settings
 from ferry.errors import BadInput, Refused
 from ferry.model.switch import Switch, SwitchState, Verb
-from ferry.run.switch.redirect import SAID_BYTES, redirect, refuse_unusable, with_given, words_of
+from ferry.run.switch.redirect import SAID_BYTES, call_hook, redirect, refuse_unusable, with_given, words_of
 from ferry.run.switch.sides import Sides, sides_of
 
 FILE = """
@@ -117,8 +117,9 @@ def python(code: str) -> str:
 
 def test_both_hooks_are_told_which_way_clients_go(gateway: Gateway) -> None:
     code = "import os; print(sorted((k, v) for k, v in os.environ.items() if k.startswith('FERRY_SWITCH')))"
-    found = redirect(sides(), state(), RedirectHook(command=python(code), url=gateway.url), mine)
+    found = redirect(sides(), state(), SwitchHook(command=python(code), url=gateway.url), mine)
     told = {
+        "hook": "redirect",
         "switch": "s-1",
         "verb": "failover",
         "flow": "primary->backup",
@@ -133,7 +134,7 @@ def test_both_hooks_are_told_which_way_clients_go(gateway: Gateway) -> None:
 
 
 def test_a_failback_tells_the_way_back(gateway: Gateway) -> None:
-    redirect(sides(Verb.FAILBACK), state(Verb.FAILBACK), RedirectHook(command=None, url=gateway.url), mine)
+    redirect(sides(Verb.FAILBACK), state(Verb.FAILBACK), SwitchHook(command=None, url=gateway.url), mine)
     ((told, _),) = gateway.told
     assert (told["flow"], told["from"], told["to"], told["bootstrap"]) == (
         "primary->backup",
@@ -144,7 +145,7 @@ def test_a_failback_tells_the_way_back(gateway: Gateway) -> None:
 
 
 def test_no_hook_is_said() -> None:
-    found = redirect(sides(), state(), RedirectHook(command=None, url=None), mine)
+    found = redirect(sides(), state(), SwitchHook(command=None, url=None), mine)
     assert "by hand" in found.sentence
 
 
@@ -152,20 +153,20 @@ def test_no_hook_is_said() -> None:
     ("hook", "why"),
     [
         (
-            RedirectHook(command=python("print('no route'); exit(3)"), url=None),
+            SwitchHook(command=python("print('no route'); exit(3)"), url=None),
             "exit code 3 .no route.",
         ),
-        (RedirectHook(command="/no/such/program now", url=None), "'/no/such/program' could not be started"),
+        (SwitchHook(command="/no/such/program now", url=None), "'/no/such/program' could not be started"),
         (
-            RedirectHook(command=python(f"import time; time.sleep({SLOW_SECONDS})"), url=None, timeout_seconds=1),
+            SwitchHook(command=python(f"import time; time.sleep({SLOW_SECONDS})"), url=None, timeout_seconds=1),
             "took longer than 1 s",
         ),
-        (RedirectHook(command=None, url="http://127.0.0.1:1/"), "could not be called"),
+        (SwitchHook(command=None, url="http://127.0.0.1:1/"), "could not be called"),
     ],
 )
-def test_a_hook_that_fails_stops_the_switch_and_says_how_to_go_on(hook: RedirectHook, why: str) -> None:
+def test_a_hook_that_fails_stops_the_switch_and_says_how_to_go_on(hook: SwitchHook, why: str) -> None:
     began = time.monotonic()
-    with pytest.raises(Refused, match=f"{why}.*go on with ferry failover 'primary->backup' --id s-1"):
+    with pytest.raises(Refused, match=why):
         redirect(sides(), state(), hook, mine)
     assert time.monotonic() - began < SLOW_SECONDS
 
@@ -174,7 +175,7 @@ def test_a_hook_that_fails_stops_the_switch_and_says_how_to_go_on(hook: Redirect
 def test_a_gateway_that_fails_or_sleeps_stops_it_too(gateway: Gateway, status: int, seconds: float, why: str) -> None:
     gateway.status, gateway.seconds = status, seconds
     with pytest.raises(Refused, match=why):
-        redirect(sides(), state(), RedirectHook(command=None, url=gateway.url, timeout_seconds=1), mine)
+        redirect(sides(), state(), SwitchHook(command=None, url=gateway.url, timeout_seconds=1), mine)
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
@@ -182,7 +183,7 @@ def test_a_gateway_that_fails_or_sleeps_stops_it_too(gateway: Gateway, status: i
 def test_a_redirect_is_no_answer_of_the_hook_and_is_not_followed(gateway: Gateway, status: int, location: str) -> None:
     gateway.status, gateway.location = status, location.format(port=gateway.port)
     with pytest.raises(Refused, match=rf"HTTP {status}, a redirect to .*/login, and redirects are not") as refused:
-        redirect(sides(), state(), RedirectHook(command=None, url=gateway.url, timeout_seconds=5), mine)
+        redirect(sides(), state(), SwitchHook(command=None, url=gateway.url, timeout_seconds=5), mine)
     assert "secret" not in str(refused.value)
     assert (len(gateway.told), gateway.followed) == (1, [])
 
@@ -192,8 +193,8 @@ def test_a_redirect_is_no_answer_of_the_hook_and_is_not_followed(gateway: Gatewa
 )
 def test_a_redirect_to_nowhere_stops_it_too(gateway: Gateway, location: str, why: str) -> None:
     gateway.status, gateway.location = 302, location
-    with pytest.raises(Refused, match=f"HTTP 302, {why}.*--id s-1"):
-        redirect(sides(), state(), RedirectHook(command=None, url=gateway.url, timeout_seconds=5), mine)
+    with pytest.raises(Refused, match=f"HTTP 302, {why}"):
+        redirect(sides(), state(), SwitchHook(command=None, url=gateway.url, timeout_seconds=5), mine)
 
 
 @pytest.mark.parametrize(
@@ -201,14 +202,14 @@ def test_a_redirect_to_nowhere_stops_it_too(gateway: Gateway, location: str, why
 )
 def test_an_answer_that_is_no_http_stops_it_in_one_sentence(gateway: Gateway, said: bytes) -> None:
     gateway.status, gateway.said = 0, said
-    with pytest.raises(Refused, match=r"could not be called \(its answer is no HTTP: \w+\).*--id s-1"):
-        redirect(sides(), state(), RedirectHook(command=None, url=gateway.url, timeout_seconds=5), mine)
+    with pytest.raises(Refused, match=r"could not be called \(its answer is no HTTP: \w+\)"):
+        redirect(sides(), state(), SwitchHook(command=None, url=gateway.url, timeout_seconds=5), mine)
 
 
 def test_the_end_of_what_a_command_says_is_kept_and_the_beginning_of_an_http_answer(gateway: Gateway) -> None:
     gateway.said = b"moved" + b"." * SAID_BYTES
     code = f"print('begun' + '.' * {SAID_BYTES} + 'done')"
-    command, call = redirect(sides(), state(), RedirectHook(command=python(code), url=gateway.url), mine).facts["hook"]
+    command, call = redirect(sides(), state(), SwitchHook(command=python(code), url=gateway.url), mine).facts["hook"]
     assert (len(call["said"]), call["said"][:6]) == (SAID_BYTES, "moved.")
     assert (len(command["said"]), command["said"][-5:]) == (SAID_BYTES - 1, ".done"), "its last byte is the line's end"
 
@@ -216,23 +217,35 @@ def test_the_end_of_what_a_command_says_is_kept_and_the_beginning_of_an_http_ans
 @pytest.mark.parametrize("command", ["echo 'open", "  ", ""])
 def test_a_command_that_cannot_be_read_is_refused_before_anything_is_written(command: str) -> None:
     with pytest.raises(BadInput, match="the redirect command"):
-        refuse_unusable(RedirectHook(command=command, url=None))
+        refuse_unusable(SwitchHook(command=command, url=None), "redirect")
 
 
 def test_a_hook_that_is_given_takes_the_place_of_its_kind_alone() -> None:
-    file = RedirectHook(command="file", url="http://file", timeout_seconds=7)
+    file = SwitchHook(command="file", url="http://file", timeout_seconds=7)
     for given, wanted, words in [
         (None, file, ()),
-        (RedirectHook(command=None, url=None), file, ()),
+        (SwitchHook(command=None, url=None), file, ()),
         (
-            RedirectHook(command="mine", url=None),
-            RedirectHook(command="mine", url="http://file", timeout_seconds=7),
+            SwitchHook(command="mine", url=None),
+            SwitchHook(command="mine", url="http://file", timeout_seconds=7),
             ("command",),
         ),
         (
-            RedirectHook(command=None, url="http://mine"),
-            RedirectHook(command="file", url="http://mine", timeout_seconds=7),
+            SwitchHook(command=None, url="http://mine"),
+            SwitchHook(command="file", url="http://mine", timeout_seconds=7),
             ("url",),
         ),
     ]:
         assert (with_given(file, given), words_of(given)) == (wanted, words)
+
+
+def test_the_hook_that_stops_clients_is_called_by_its_own_name(gateway: Gateway) -> None:
+    code = "import os, sys; print(os.environ['FERRY_SWITCH_HOOK']); sys.exit(3)"
+    switchover = sides(Verb.SWITCHOVER), state(Verb.SWITCHOVER)
+    assert call_hook(*switchover, SwitchHook(command=None, url=None), "stop", mine) == []
+    (called,) = call_hook(*switchover, SwitchHook(command=None, url=gateway.url), "stop", mine)
+    assert called["status"] == 200
+    ((told, key),) = gateway.told
+    assert (told["hook"], told["from"], key) == ("stop", "primary", "s-1")
+    with pytest.raises(Refused, match="the stop command ended with exit code 3"):
+        call_hook(*switchover, SwitchHook(command=python(code), url=None), "stop", mine)

@@ -13,7 +13,7 @@ from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from ferry.clock import wall_ms
-from ferry.config.flow.flow import RedirectHook
+from ferry.config.flow.flow import SwitchHook
 from ferry.decide.ledger.ledger import gaps, pauses
 from ferry.decide.ledger.receipts import receipts
 from ferry.decide.switch.readiness import Rpo
@@ -424,7 +424,7 @@ def test_a_switch_goes_on_as_it_was_asked_for_or_not_at_all(
     clients.produce(source_cluster, 4)
     pair.run(pair.flow)
     settings, called = pair.settings, tmp_path / "called"
-    given = RedirectHook(command=f"sh -c 'echo $FERRY_SWITCH_SWITCH >> {called}'", url=None)
+    given = SwitchHook(command=f"sh -c 'echo $FERRY_SWITCH_SWITCH >> {called}'", url=None)
 
     def with_hook() -> Switcher:
         return Switcher(

@@ -147,6 +147,21 @@ def test_whoever_is_killed_wherever_the_end_is_the_same(verb: Verb, deaths: list
     assert {step: done.evidence.facts["before"] for step, done in state.done.items()} == world.done
 
 
+def test_a_step_that_refuses_names_the_command_that_continues() -> None:
+    ledger = Ledger()
+    journal = Journal(ledger, "ann@desk-7")
+    opened = journal.open(switch(Verb.FAILOVER)).switch
+
+    def refuses(_: SwitchState, __: StillMine) -> Evidence:
+        raise Refused("a broker is down: bring it back")
+
+    with pytest.raises(Refused) as caught:
+        do_step(journal, "s-1", Step.READINESS, refuses)
+    assert str(caught.value).startswith("a broker is down: bring it back; ")
+    assert f"ferry failover '{opened.named}' --id s-1" in str(caught.value)
+    assert Step.READINESS not in journal.state("s-1").done
+
+
 def test_one_step_at_a_time_is_as_good_as_all_and_none_out_of_turn() -> None:
     ledger, world = Ledger(), World()
     journal = Journal(ledger, "ann@desk-7")

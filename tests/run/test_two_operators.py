@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ferry.clock import wall_ms
-from ferry.config.flow.flow import RedirectHook
+from ferry.config.flow.flow import SwitchHook
 from ferry.decide.ledger.ledger import pauses
 from ferry.decide.switch.steps import STEPS
 from ferry.dev import RunningCluster
@@ -24,7 +24,7 @@ from tests.harness import create_topic
 from tests.run.switching import IDENTITY, OPTIONS, PARTITIONS, Clients, Pair, begin_group, rest
 
 
-def operator(pair: Pair, who: str, hook: RedirectHook | None = None) -> Switcher:
+def operator(pair: Pair, who: str, hook: SwitchHook | None = None) -> Switcher:
     """Somebody at the switchover."""
     settings = pair.settings
     return Switcher(settings, settings.flow(pair.flow), Verb.SWITCHOVER, who=who, hook=hook, patience_s=30)
@@ -69,7 +69,7 @@ def up_to(pair: Pair, step: Step) -> None:
         assert step not in state.done
 
 
-def finished_by_bob(pair: Pair, hook: RedirectHook | None = None) -> None:
+def finished_by_bob(pair: Pair, hook: SwitchHook | None = None) -> None:
     """Another process goes on where Ann's seems to be dead."""
     with operator(pair, "bob@desk-8", hook) as bob:
         state = bob.run("s-1")
@@ -102,7 +102,7 @@ def test_the_hook_is_not_called_for_a_switch_that_another_process_has_finished(
     pair: Pair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     called = tmp_path / "called"
-    hook = RedirectHook(command=f"sh -c 'echo $FERRY_SWITCH_TO >> {called}'", url=None)
+    hook = SwitchHook(command=f"sh -c 'echo $FERRY_SWITCH_TO >> {called}'", url=None)
     up_to(pair, Step.REDIRECT)
     sleeping(monkeypatch, switcher, "refuse_opposed", lambda: finished_by_bob(pair, hook))
     with operator(pair, "ann@desk-7", hook) as ann, pytest.raises(Superseded):

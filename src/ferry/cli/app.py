@@ -57,7 +57,7 @@ app = typer.Typer(
     name="ferry",
     help="Copy Kafka topics between clusters in bounded, audited, exactly-once micro-runs.",
     epilog="Exit codes: 0 done; 1 partial, failed or behind; 2 bad input, or refused before start; "
-    "3 a cluster is unreachable.",
+    "3 a cluster is unreachable; 4 a switch has begun, and stopped at a step.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )

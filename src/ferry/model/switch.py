@@ -76,6 +76,8 @@ class SwitchOptions:
     rpo_seconds: float | None = None
     lost_at_ms: int | None = None
     """When the source was lost, of a failover; None: nobody said."""
+    stop: tuple[str, ...] = ()
+    """Which hooks to stop clients were given in place of the file's, as of `redirect`."""
     redirect: tuple[str, ...] = ()
     """Which hooks were given in place of the file's, `command`, `url`; not what they are, for that may be a secret."""
 

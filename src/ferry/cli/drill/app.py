@@ -220,7 +220,7 @@ def full_command(
     # Imported here: the command line starts light.
     from ferry.cli.bar import steps
     from ferry.cli.copy.in_spark import copy_of
-    from ferry.config.flow.flow import RedirectHook
+    from ferry.config.flow.flow import SwitchHook
     from ferry.model.switch import SwitchOptions
     from ferry.run.drill.full import FullDrill, FullOptions
 
@@ -229,7 +229,7 @@ def full_command(
         drill=drill or new_run("full"),
         who=person(),
         approved_by="",
-        hook=RedirectHook(command=redirect_command, url=redirect_url),
+        hook=SwitchHook(command=redirect_command, url=redirect_url),
         switch=SwitchOptions(
             quiet_seconds=quiet_seconds,
             quiet_timeout_seconds=quiet_timeout,

@@ -13,7 +13,9 @@ DEFAULT = SwitchOptions()
 IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The switch, as ferry switch list shows it.")]
 IdOption = Annotated[
     str | None,
-    typer.Option("--id", metavar="ID", help="The switch's id: made up when not given; a known one is gone on with."),
+    typer.Option(
+        "--id", metavar="ID", help="The switch's id: made up when not given; that of an unfinished switch continues it."
+    ),
 ]
 ApproveOption = Annotated[
     str | None,
@@ -57,6 +59,13 @@ WriteBlockOption = Annotated[
 NoSmokeOption = Annotated[bool, typer.Option("--no-smoke", help="Leave the smoke test out.")]
 NoReverseOption = Annotated[bool, typer.Option("--no-reverse", help="Do not start the reverse flow.")]
 InterruptOption = Annotated[bool, typer.Option("--interrupt", help="End a run that is at work, or was killed.")]
+StopCommandOption = Annotated[
+    str | None,
+    typer.Option("--stop-command", metavar="CMD", help="Stops clients; in place of ferry.switch.stop.command."),
+]
+StopUrlOption = Annotated[
+    str | None, typer.Option("--stop-url", metavar="URL", help="Stops clients; in place of ferry.switch.stop.url.")
+]
 CommandOption = Annotated[
     str | None,
     typer.Option("--redirect-command", metavar="CMD", help="In place of ferry.switch.redirect.command."),

@@ -38,20 +38,26 @@ from ferry.cli.switch.options import (
     NoSmokeOption,
     QuietSecondsOption,
     QuietTimeoutOption,
+    StopCommandOption,
+    StopUrlOption,
     UrlOption,
     WriteBlockOption,
 )
 from ferry.cli.switch.readiness import NOT_READY, MaxRecordsOption, MaxSecondsOption, readiness_json, show_readiness
-from ferry.errors import BadInput
+from ferry.errors import BadInput, FerryError
 from ferry.model.switch import SwitchOptions, Verb
 from ferry.words import several
 
 if TYPE_CHECKING:  # the command line starts light
-    from ferry.config.flow.flow import FlowConfig, RedirectHook
+    from ferry.config.flow.flow import FlowConfig, SwitchHook
     from ferry.config.settings import Settings
     from ferry.model.switch import Step, StepDone, SwitchState
     from ferry.run.reports.folder import Written
     from ferry.run.switch.switcher import Preview, Switcher
+
+
+STOPPED = 4
+"""The switch has begun, and stopped at a step: it is continued by its id."""
 
 
 def switchover_command(
@@ -71,6 +77,8 @@ def switchover_command(
     no_smoke: NoSmokeOption = False,
     no_reverse: NoReverseOption = False,
     interrupt: InterruptOption = False,
+    stop_command: StopCommandOption = None,
+    stop_url: StopUrlOption = None,
     redirect_command: CommandOption = None,
     redirect_url: UrlOption = None,
     report: ReportOption = None,
@@ -85,7 +93,7 @@ def switchover_command(
     Ends at the step that cannot be done, and goes on there when called again with its --id.
     """
     # Imported here: the command line starts light.
-    from ferry.config.flow.flow import RedirectHook
+    from ferry.config.flow.flow import SwitchHook
 
     named = Desk.with_both_ways(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     options = SwitchOptions(
@@ -101,9 +109,12 @@ def switchover_command(
         rpo_records=max_records,
         rpo_seconds=max_seconds,
     )
-    hook = RedirectHook(command=redirect_command, url=redirect_url)
+    hooks = (
+        SwitchHook(command=redirect_command, url=redirect_url),
+        SwitchHook(command=stop_command, url=stop_url),
+    )
     return _switched(
-        named, Verb.SWITCHOVER, switch, options, approve_by, hook, report, dry_run=dry_run, patience=patience
+        ctx, named, Verb.SWITCHOVER, switch, options, approve_by, hooks, report, dry_run=dry_run, patience=patience
     )
 
 
@@ -134,7 +145,7 @@ def failover_command(
     Ends at the step that cannot be done, and goes on there when called again with its --id.
     """
     # Imported here: the command line starts light.
-    from ferry.config.flow.flow import RedirectHook
+    from ferry.config.flow.flow import SwitchHook
 
     named = Desk.with_both_ways(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     options = SwitchOptions(
@@ -146,9 +157,9 @@ def failover_command(
         reverse=not no_reverse,
         interrupt=interrupt,
     )
-    hook = RedirectHook(command=redirect_command, url=redirect_url)
+    hooks = (SwitchHook(command=redirect_command, url=redirect_url), None)
     return _switched(
-        named, Verb.FAILOVER, switch, options, approve_by, hook, report, dry_run=dry_run, patience=patience
+        ctx, named, Verb.FAILOVER, switch, options, approve_by, hooks, report, dry_run=dry_run, patience=patience
     )
 
 
@@ -174,6 +185,8 @@ def failback_command(
     no_smoke: NoSmokeOption = False,
     no_reverse: NoReverseOption = False,
     interrupt: InterruptOption = False,
+    stop_command: StopCommandOption = None,
+    stop_url: StopUrlOption = None,
     redirect_command: CommandOption = None,
     redirect_url: UrlOption = None,
     report: ReportOption = None,
@@ -183,13 +196,13 @@ def failback_command(
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
 ) -> int:
-    """Move clients back to the source of a flow that was switched: only what came since is copied.
+    """Move clients back to the source of FLOW, the flow that was switched: only what came since is copied.
 
-    Records that were left there by a failover are written to a file. Ends at the step that cannot be done, and goes on
-    there when called again with its --id.
+    FLOW is the switch to undo: failback 'primary->backup' moves clients from backup to primary. Records that were left
+    there by a failover are written to a file. Ends at the step that cannot be done; its --id continues it.
     """
     # Imported here: the command line starts light.
-    from ferry.config.flow.flow import RedirectHook
+    from ferry.config.flow.flow import SwitchHook
 
     named = Desk.with_both_ways(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     options = SwitchOptions(
@@ -207,9 +220,12 @@ def failback_command(
         rpo_records=max_records,
         rpo_seconds=max_seconds,
     )
-    hook = RedirectHook(command=redirect_command, url=redirect_url)
+    hooks = (
+        SwitchHook(command=redirect_command, url=redirect_url),
+        SwitchHook(command=stop_command, url=stop_url),
+    )
     return _switched(
-        named, Verb.FAILBACK, switch, options, approve_by, hook, report, dry_run=dry_run, patience=patience
+        ctx, named, Verb.FAILBACK, switch, options, approve_by, hooks, report, dry_run=dry_run, patience=patience
     )
 
 
@@ -227,13 +243,36 @@ def _lost_ms(text: str | None) -> int | None:
     return lost_ms
 
 
+_FIELDS = {
+    "lost_at": "lost_at_ms",
+    "quiet_timeout": "quiet_timeout_seconds",
+    "drain_timeout": "drain_timeout_seconds",
+    "leave_group": "leave_groups",
+    "leave_topic": "leave_topics",
+    "max_records": "rpo_records",
+    "max_seconds": "rpo_seconds",
+    "no_smoke": "smoke",
+    "no_reverse": "reverse",
+}
+"""The fields of a switch's options that have other names than the parameters of the commands."""
+
+
+def _given(ctx: typer.Context) -> dict[str, str]:
+    """The options of the switch that stand on the command line, by their fields."""
+    written = [name for name in ctx.params if str(ctx.get_parameter_source(name)).endswith("COMMANDLINE")]
+    fields = {name: _FIELDS.get(name, name) for name in written}
+    kept = set(SwitchOptions.__dataclass_fields__)
+    return {field: "--" + name.replace("_", "-") for name, field in fields.items() if field in kept}
+
+
 def _switched(
+    ctx: typer.Context,
     named: tuple[Desk, Settings, FlowConfig],
     verb: Verb,
     given: str | None,
     options: SwitchOptions,
     approve_by: str | None,
-    hook: RedirectHook,
+    hooks: tuple[SwitchHook, SwitchHook | None],
     report: str | None,
     *,
     dry_run: bool,
@@ -241,16 +280,22 @@ def _switched(
 ) -> int:
     # Imported here: the command line starts light.
     from ferry.cli.copy.in_spark import copy_of
+    from ferry.decide.switch.steps import refuse_other_approval, refuse_other_options
     from ferry.run.drill.switched import kept_report
     from ferry.run.switch.switcher import Switcher
 
     desk, both, chosen = named
     switch = given or new_run(verb)
     copy = copy_of(chosen)
-    with Switcher(both, chosen, verb, who=person(), hook=hook, copy=copy, patience_s=patience) as switcher:
+    hook, stop = hooks
+    with Switcher(both, chosen, verb, who=person(), hook=hook, stop=stop, copy=copy, patience_s=patience) as switcher:
+        known = switcher.known(switch)
+        if known is not None:
+            refuse_other_options(known, options, _given(ctx))
+            refuse_other_approval(known, approve_by)
         if dry_run:
             return _shown(desk, switcher.preview(switch, options))
-        if switcher.known(switch) is None:
+        if known is None:
 
             def show() -> str:
                 preview = switcher.preview(switch, options)
@@ -260,7 +305,11 @@ def _switched(
             cluster = "the cluster that is switched to"
             approver = approval(desk, approve_by, show, what="switch", needs="a switch needs", cluster=cluster)
             switcher.open(switch, options, approver)
-        state = _gone_on(desk, switcher, switch)
+        try:
+            state = _gone_on(desk, switcher, switch)
+        except FerryError as error:
+            error.exit_code = STOPPED
+            raise
     written, unwritten = kept_report(both, chosen, state, folder=report, patience_s=patience)
     _ended(desk, state, written)
     if unwritten is not None:

@@ -65,8 +65,8 @@ class RecoveryPoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RedirectHook:
-    """How a switch sends clients to the new cluster: a command, an HTTP call, both, or neither."""
+class SwitchHook:
+    """How a switch stops clients, or sends them to the new cluster: a command, an HTTP call, both, or neither."""
 
     command: str | None
     url: str | None = field(repr=False)
@@ -182,7 +182,8 @@ class FlowConfig:
     prunes_ledger: bool
     """Whether receipts go from the ledger once both sides have lost their records."""
     rpo: RecoveryPoint
-    redirect: RedirectHook
+    stop: SwitchHook
+    redirect: SwitchHook
     retries: int
     alerts: Alerts
     """Metrics, limits and who is called."""

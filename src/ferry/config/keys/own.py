@@ -253,10 +253,28 @@ FERRY_KEYS = (
         meaning="the same as the age of the oldest record that is not copied; drills hold their figure against it, too",
     ),
     FerryKey(
+        name="ferry.switch.stop.command",
+        default="",
+        values="a command with its arguments, as a shell splits them; empty: none",
+        meaning="the hook by which [a planned switch](failover.md#the-hooks) stops clients, before it waits for them",
+    ),
+    FerryKey(
+        name="ferry.switch.stop.url",
+        default="",
+        values="an `http` or `https` address; empty: none",
+        meaning="the same as an HTTP call: POST, with the switch as JSON",
+    ),
+    FerryKey(
+        name="ferry.switch.stop.timeout.seconds",
+        default="60",
+        values="seconds, at least 1",
+        meaning="how long that hook may take",
+    ),
+    FerryKey(
         name="ferry.switch.redirect.command",
         default="",
         values="a command with its arguments, as a shell splits them; empty: none",
-        meaning="the hook by which [a switch](failover.md#the-hook) sends clients to the new cluster",
+        meaning="the hook by which [a switch](failover.md#the-hooks) sends clients to the new cluster",
     ),
     FerryKey(
         name="ferry.switch.redirect.url",

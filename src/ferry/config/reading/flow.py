@@ -17,7 +17,7 @@ from ferry.config.flow.flow import (
     InternalTopics,
     Periodic,
     RecoveryPoint,
-    RedirectHook,
+    SwitchHook,
     Verification,
 )
 from ferry.config.flow.guards import GUARD_KEYS, Guards, guard_policy
@@ -181,11 +181,8 @@ class FlowReader:
                 records=self._value("ferry.rpo.records", values.optional_integer(0)),
                 seconds=self._value("ferry.rpo.seconds", values.optional_integer(0)),
             ),
-            redirect=RedirectHook(
-                command=self._value("ferry.switch.redirect.command", values.optional_text),
-                url=self._value("ferry.switch.redirect.url", values.optional_url),
-                timeout_seconds=self._value("ferry.switch.redirect.timeout.seconds", values.integer(1)),
-            ),
+            stop=self._hook("stop"),
+            redirect=self._hook("redirect"),
             retries=self._value("ferry.retries", values.integer(0, 1000)),
             alerts=self._alerts(),
             spark_conn_id=self._value("ferry.spark.conn.id", values.name),
@@ -275,6 +272,13 @@ class FlowReader:
             signing=ClientProperties(values_by_key=secret),
             rto_seconds=self._value("ferry.rto.seconds", values.optional_integer(0)),
             providers=self.providers,
+        )
+
+    def _hook(self, what: str) -> SwitchHook:
+        return SwitchHook(
+            command=self._value(f"ferry.switch.{what}.command", values.optional_text),
+            url=self._value(f"ferry.switch.{what}.url", values.optional_url),
+            timeout_seconds=self._value(f"ferry.switch.{what}.timeout.seconds", values.integer(1)),
         )
 
     def _alerts(self) -> Alerts:

@@ -88,12 +88,18 @@ def look_at_circles(flows: Sequence[FlowConfig], entries: Entries, findings: Fin
                 continue
             seen.add(circle)
             entry = entries.by_key[f"{selection.flow}.enabled"]
+            opposite = way == (selection.flow.back,)
+            rest = (
+                f"let one of the two rest (ferry pause '{way[0]}' --why standby) until a switch, or "
+                if opposite
+                else ""
+            )
             back = ", ".join(f"{flow} (line {entries.by_key[f'{flow}.enabled'].line})" for flow in way)
             findings.warn(
                 entry,
                 entry.key,
-                f"a topic such as {topic!r} would come back by {back} and be copied again, so it is refused; exclude it"
-                f" from one of the flows, or {remedy}",
+                f"a topic such as {topic!r} would come back by {back} and be copied again, so it is refused; {rest}"
+                f"exclude it from one of the flows, or {remedy}",
             )
 
 

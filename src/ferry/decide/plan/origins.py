@@ -129,15 +129,15 @@ def _circle(rules: Rules, facts: Facts, topic: str) -> Refusal | None:
     back = (Flow(source=rules.flow.target, target=rules.flow.source),)
     if not way or (way == back and facts.back_rests):
         return None
-    rest = f", or let {back[0]} rest until a switch (ferry pause '{back[0]}')" if way == back else ""
+    rest = f"let {back[0]} rest until a switch (ferry pause '{back[0]}' --why standby), or " if way == back else ""
     flows = ", ".join(str(flow) for flow in (rules.flow, *way))
     return Refusal(
         topic=topic,
         partition=None,
         kind=RefusalKind.LOOP,
         message=f"topic {topic} would come back to cluster {rules.flow.source} and be copied again (by {flows}): "
-        f"exclude it from one of these flows, for example in {way[-1]}.topics.exclude, or use DefaultReplicationPolicy"
-        f"{rest}",
+        f"{rest}exclude it from one of these flows, for example in {way[-1]}.topics.exclude, or use "
+        "DefaultReplicationPolicy",
     )
 
 

@@ -64,6 +64,7 @@ def switch_json(switch: Switch) -> Json:
             **asdict(switch.options),
             "leave_groups": list(switch.options.leave_groups),
             "leave_topics": list(switch.options.leave_topics),
+            "stop": list(switch.options.stop),
             "redirect": list(switch.options.redirect),
         },
     }
@@ -75,6 +76,7 @@ def parse_switch(body: Json) -> Switch:
     options = {name: value for name, value in body["options"].items() if name in known}
     options["leave_groups"] = tuple(options.get("leave_groups", ()))
     options["leave_topics"] = tuple(options.get("leave_topics", ()))
+    options["stop"] = tuple(options.get("stop", ()))
     options["redirect"] = tuple(options.get("redirect", ()))
     if not ID.fullmatch(body["id"]):
         raise ValueError(f"{body['id']!r:.120} is no id of a switch")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from ferry.errors import BadInput, Refused
-from ferry.model.switch import Step, Switch, SwitchOutcome, SwitchState, Verb
+from ferry.model.switch import Step, Switch, SwitchOptions, SwitchOutcome, SwitchState, Verb
 
 STEPS: Mapping[Verb, tuple[Step, ...]] = {
     Verb.SWITCHOVER: (
@@ -161,14 +161,61 @@ def refuse_ended(state: SwitchState) -> None:
         )
 
 
-def refuse_without_hook(state: SwitchState, given: Collection[str]) -> None:
-    """Raise BadInput where a hook was given once, clients are still to be sent by it, and it is not given again."""
-    switch = state.switch
-    missing = [f"--redirect-{word}" for word in switch.options.redirect if word not in given]
+def refuse_without_hook(state: SwitchState, redirect: Collection[str], stop: Collection[str]) -> None:
+    """Raise BadInput where a hook was given once, is still to be called, and is not given again.
+
+    `redirect` and `stop` say which of the two were given now, `command` or `url`.
+    """
+    switch, options = state.switch, state.switch.options
+    missing = [f"--stop-{word}" for word in options.stop if word not in stop and Step.QUIET not in state.done]
+    missing += [f"--redirect-{word}" for word in options.redirect if word not in redirect]
     if missing and Step.REDIRECT not in state.done and state.end is None:
         raise BadInput(
             f"{switch.verb} {switch.id} was begun with {' and '.join(missing)}, which the ledger does not keep: give "
-            f"the same again, on the command line: ferry {switch.verb} '{switch.named}' --id {switch.id}"
+            f"the same again, on the command line: {continuing(switch)}"
+        )
+
+
+def continuing(switch: Switch) -> str:
+    """The command that continues a switch."""
+    return f"ferry {switch.verb} '{switch.named}' --id {switch.id}"
+
+
+def remedied(state: SwitchState, sentence: str) -> str:
+    """What a step says that came to no end, and the command that continues, or gives up where that is possible."""
+    go_on = continuing(state.switch)
+    if go_on in sentence:
+        return sentence
+    giving_up = (
+        ""
+        if POINT_OF_NO_RETURN in state.done
+        else f", or give it up with ferry switch abandon '{state.switch.named}' {state.switch.id} --why TEXT"
+    )
+    return f"{sentence}; continue with {go_on}{giving_up}"
+
+
+def refuse_other_options(state: SwitchState, asked: SwitchOptions, given: Mapping[str, str]) -> None:
+    """Raise BadInput for an option that is given again, and is not what the switch began with.
+
+    `given` has the options that somebody wrote, as they are written, by the fields of `asked` that they set.
+    """
+    switch = state.switch
+    other = [flag for name, flag in given.items() if getattr(asked, name) != getattr(switch.options, name)]
+    if other and state.end is None:
+        raise BadInput(
+            f"{switch.verb} {switch.id} did not begin with this {' and '.join(other)}, and keeps the options that it "
+            f"began with: continue without, with {continuing(switch)}, or give it up with ferry switch abandon "
+            f"'{switch.named}' {switch.id} --why TEXT and begin another one"
+        )
+
+
+def refuse_other_approval(state: SwitchState, approved_by: str | None) -> None:
+    """Raise BadInput where another person is said to approve than the one who did when the switch began."""
+    switch, name = state.switch, (approved_by or "").strip()
+    if name and name != switch.approved_by and state.end is None:
+        raise BadInput(
+            f"{switch.verb} {switch.id} was approved by {switch.approved_by}, and keeps that: continue without "
+            f"--approve-by, with {continuing(switch)}"
         )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from ferry.clock import wall_ms
-from ferry.config.flow.flow import FlowConfig, RedirectHook
+from ferry.config.flow.flow import FlowConfig, SwitchHook
 from ferry.config.settings import Settings
 from ferry.decide.drill.figures import deviations_of, goals_of
 from ferry.decide.drill.switched import (
@@ -51,7 +51,7 @@ class FullOptions:
     switch: SwitchOptions
     approved_ms: int | None = None
     """When; None: when each of the switches is opened."""
-    hook: RedirectHook | None = None
+    hook: SwitchHook | None = None
 
 
 @dataclass(slots=True, kw_only=True)

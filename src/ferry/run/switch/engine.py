@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from ferry.decide.switch.steps import STEPS, next_step
-from ferry.errors import BadInput
+from ferry.decide.switch.steps import STEPS, next_step, remedied
+from ferry.errors import BadInput, FerryError, Superseded
 from ferry.model.switch import Evidence, Step, StepDone, SwitchState
 from ferry.run.switch.journal import Journal
 
@@ -23,7 +23,8 @@ meet it looks whether the step is still its own.
 def do_step(journal: Journal, switch: str, step: Step, act: Act) -> SwitchState:
     """Do one step, the one that is due; nothing where it is done already.
 
-    Raises as `refuse_out_of_turn`, as the act does (the step stays due then), and Superseded.
+    Raises as `refuse_out_of_turn`, as the act does (the step stays due then, and the sentence has the command that
+    continues), and Superseded.
     """
     state = journal.state(switch)
     if step not in STEPS[state.switch.verb]:
@@ -31,7 +32,14 @@ def do_step(journal: Journal, switch: str, step: Step, act: Act) -> SwitchState:
     if step in state.done:
         return state
     begun = journal.begin(switch, step)
-    return journal.done(switch, begun, act(state, lambda: journal.refuse_lost(switch, begun)))
+    try:
+        found = act(state, lambda: journal.refuse_lost(switch, begun))
+    except Superseded:
+        raise  # somebody else does it
+    except FerryError as error:
+        error.args = (remedied(state, str(error)),)
+        raise
+    return journal.done(switch, begun, found)
 
 
 def advance(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection
 
-from ferry.config.flow.flow import FlowConfig
+from ferry.config.flow.flow import FlowConfig, SwitchHook
 from ferry.decide.groups.which import is_own
 from ferry.errors import Refused
 from ferry.model import TopicPartition
@@ -13,6 +13,8 @@ from ferry.model.switch import Evidence, SwitchOptions, SwitchState
 from ferry.net.connect.cluster import Cluster
 from ferry.net.groups.listing import list_groups
 from ferry.run.flow.connections import FlowConnections
+from ferry.run.switch.engine import StillMine
+from ferry.run.switch.redirect import call_hook
 from ferry.run.switch.sides import Sides
 from ferry.run.switch.standing import source_ends
 from ferry.words import several
@@ -20,9 +22,16 @@ from ferry.words import several
 LOOK_SECONDS = 0.5
 
 
-def wait_for_quiet(sides: Sides, state: SwitchState, *, patience_s: float) -> Evidence:
-    """Wait for producers and consumers to stop; Refused, naming what still moves, when the time is over."""
+def wait_for_quiet(
+    sides: Sides, state: SwitchState, still_mine: StillMine, *, hook: SwitchHook, patience_s: float
+) -> Evidence:
+    """Call the hook that stops clients, and wait for producers and consumers to stop.
+
+    Raises Refused when the hook fails, and, naming what still moves, when the time is over.
+    """
     options, flow = state.switch.options, sides.via
+    called = call_hook(sides, state, hook, "stop", still_mine)
+    asked = "".join(f"{one['sentence']}; " for one in called)
 
     async def work() -> Evidence:
         waiting = _Waiting(flow, connections.source, options)
@@ -36,8 +45,9 @@ def wait_for_quiet(sides: Sides, state: SwitchState, *, patience_s: float) -> Ev
                 raise Refused(waiting.sentence(options.quiet_timeout_seconds))
             await connections.loop.sleep(LOOK_SECONDS)
         return Evidence(
-            sentence=f"no partition of {sides.old} grew for {options.quiet_seconds:g} s, and no group has members",
-            facts={"waited_seconds": round(time.monotonic() - began, 1)},
+            sentence=asked
+            + f"no partition of {sides.old} grew for {options.quiet_seconds:g} s, and no group has members",
+            facts={"waited_seconds": round(time.monotonic() - began, 1), "hook": called or None},
             rows=tuple(
                 {"topic": place.topic, "partition": place.partition, "source_end": end}
                 for place, end in sorted(waiting.ends.items())
@@ -76,10 +86,11 @@ class _Waiting:
         if self.active:
             groups = several(sorted(self.active))
             found.append(
-                f"{len(self.active)} groups have members ({groups}): stop them, or leave them with --leave-group"
+                f"{len(self.active)} groups have members ({groups}): stop them, or give this switch up and begin one "
+                "with --leave-group"
             )
         why = "; ".join(found) or "it has just come to rest"
-        return f"after {seconds:g} s cluster {alias} is not quiet: {why}; then go on"
+        return f"after {seconds:g} s cluster {alias} is not quiet: {why}"
 
 
 async def groups_at_work(flow: FlowConfig, source: Cluster, options: SwitchOptions) -> set[str]:

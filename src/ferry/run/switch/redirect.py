@@ -1,6 +1,6 @@
-"""The hook that sends clients to the new cluster: a command, an HTTP call, or both. Its outcome is kept.
+"""The hooks that stop clients, and send them to the new cluster: a command, an HTTP call, or both. The outcome is kept.
 
-It may be called twice when a process was killed: it is told the switch's id, by which it can know that.
+Each may be called twice when a process was killed: it is told the switch's id, by which it can know that.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from http.client import HTTPException
 from typing import Any
 from urllib.parse import urlsplit
 
-from ferry.config.flow.flow import FlowConfig, RedirectHook
+from ferry.config.flow.flow import FlowConfig, SwitchHook
 from ferry.errors import BadInput, Refused
 from ferry.model.switch import Evidence, SwitchState
 from ferry.run.switch.engine import StillMine
@@ -36,9 +36,20 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
     http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
 
 
-def redirect(sides: Sides, state: SwitchState, hook: RedirectHook, still_mine: StillMine) -> Evidence:
+def redirect(sides: Sides, state: SwitchState, hook: SwitchHook, still_mine: StillMine) -> Evidence:
     """Call the hook; Refused when it fails or takes too long: nothing after it is done then."""
+    called = call_hook(sides, state, hook, "redirect", still_mine)
+    if not called:
+        return Evidence(sentence="no hook is set: send clients to the new cluster by hand", facts={"hook": None})
+    return Evidence(sentence="; ".join(str(one["sentence"]) for one in called), facts={"hook": called})
+
+
+def call_hook(
+    sides: Sides, state: SwitchState, hook: SwitchHook, what: str, still_mine: StillMine
+) -> list[dict[str, object]]:
+    """What came of the `stop` or the `redirect` hook; nothing where none is set. Raises Refused."""
     body = {
+        "hook": what,
         "switch": state.switch.id,
         "verb": state.switch.verb.value,
         "flow": str(state.switch.named),
@@ -49,16 +60,14 @@ def redirect(sides: Sides, state: SwitchState, hook: RedirectHook, still_mine: S
     called = []
     if hook.command is not None:
         still_mine()
-        called.append(_command(hook.command, body, hook.timeout_seconds, state))
+        called.append(_command(hook.command, body, hook.timeout_seconds))
     if hook.url is not None:
         still_mine()
-        called.append(_call(hook.url, body, hook.timeout_seconds, state))
-    if not called:
-        return Evidence(sentence="no hook is set: send clients to the new cluster by hand", facts={"hook": None})
-    return Evidence(sentence="; ".join(str(one["sentence"]) for one in called), facts={"hook": called})
+        called.append(_call(hook.url, body, hook.timeout_seconds))
+    return called
 
 
-def with_given(file: RedirectHook, given: RedirectHook | None) -> RedirectHook:
+def with_given(file: SwitchHook, given: SwitchHook | None) -> SwitchHook:
     """The file's hooks, each replaced by the one that was given in its place, if one was."""
     if given is None:
         return file
@@ -69,27 +78,28 @@ def with_given(file: RedirectHook, given: RedirectHook | None) -> RedirectHook:
     )
 
 
-def words_of(given: RedirectHook | None) -> tuple[str, ...]:
+def words_of(given: SwitchHook | None) -> tuple[str, ...]:
     """Which hooks were given, as a switch's options keep it."""
     hooks = () if given is None else (("command", given.command), ("url", given.url))
     return tuple(word for word, hook in hooks if hook is not None)
 
 
-def refuse_unusable(hook: RedirectHook) -> None:
-    """BadInput for a command that no shell would understand."""
+def refuse_unusable(hook: SwitchHook, what: str) -> None:
+    """BadInput for a command of the `stop` or the `redirect` hook that no shell would understand."""
     try:
         words = shlex.split("none" if hook.command is None else hook.command)
     except ValueError as error:
-        raise BadInput(f"the redirect command cannot be read ({error}): correct its quotes") from None
+        raise BadInput(f"the {what} command cannot be read ({error}): correct its quotes") from None
     if not words:
-        raise BadInput("the redirect command is empty: name a program, or remove the line")
+        raise BadInput(f"the {what} command is empty: name a program, or remove the line")
 
 
 def _bootstrap(flow: FlowConfig) -> str:
     return str(flow.client("target", "producer").get("bootstrap.servers", ""))
 
 
-def _command(command: str, body: dict[str, str], seconds: int, state: SwitchState) -> dict[str, object]:
+def _command(command: str, body: dict[str, str], seconds: int) -> dict[str, object]:
+    what = body["hook"]
     words = shlex.split(command)
     names = {f"FERRY_SWITCH_{name.upper()}": value for name, value in body.items()}
     began = time.monotonic()
@@ -103,12 +113,12 @@ def _command(command: str, body: dict[str, str], seconds: int, state: SwitchStat
             stdin=subprocess.DEVNULL,
         )
     except subprocess.TimeoutExpired:
-        raise Refused(_again(f"the redirect command took longer than {seconds} s", state)) from None
+        raise Refused(_again(f"the {what} command took longer than {seconds} s")) from None
     except OSError as error:
-        raise Refused(_again(f"the redirect command {words[0]!r} could not be started ({error})", state)) from None
+        raise Refused(_again(f"the {what} command {words[0]!r} could not be started ({error})")) from None
     said = (done.stdout + done.stderr)[-SAID_BYTES:].decode(errors="replace").strip()
     if done.returncode:
-        raise Refused(_again(f"the redirect command ended with exit code {done.returncode} ({said[-200:]})", state))
+        raise Refused(_again(f"the {what} command ended with exit code {done.returncode} ({said[-200:]})"))
     took = time.monotonic() - began
     return {
         "kind": "command",
@@ -118,11 +128,12 @@ def _command(command: str, body: dict[str, str], seconds: int, state: SwitchStat
     }
 
 
-def _call(url: str, body: dict[str, str], seconds: int, state: SwitchState) -> dict[str, object]:
+def _call(url: str, body: dict[str, str], seconds: int) -> dict[str, object]:
+    what = body["hook"]
     request = urllib.request.Request(
         url,
         data=json.dumps(body).encode(),
-        headers={"Content-Type": "application/json", "Idempotency-Key": state.switch.id},
+        headers={"Content-Type": "application/json", "Idempotency-Key": body["switch"]},
         method="POST",
     )
     began = time.monotonic()
@@ -131,12 +142,12 @@ def _call(url: str, body: dict[str, str], seconds: int, state: SwitchState) -> d
             said, status = answer.read(SAID_BYTES).decode(errors="replace").strip(), answer.status
     except urllib.error.HTTPError as error:
         error.close()
-        raise Refused(_again(f"the redirect hook answered with HTTP {error.code}{_elsewhere(error)}", state)) from None
+        raise Refused(_again(f"the {what} hook answered with HTTP {error.code}{_elsewhere(error)}")) from None
     except (OSError, HTTPException) as error:
         reason = getattr(error, "reason", error)
         if isinstance(error, HTTPException):
             reason = f"its answer is no HTTP: {type(error).__name__}"
-        raise Refused(_again(f"the redirect hook could not be called ({reason})", state)) from None
+        raise Refused(_again(f"the {what} hook could not be called ({reason})")) from None
     took = time.monotonic() - began
     return {
         "kind": "http",
@@ -160,6 +171,5 @@ def _elsewhere(error: urllib.error.HTTPError) -> str:
     return f", a redirect to {where}, and redirects are not followed"
 
 
-def _again(what: str, state: SwitchState) -> str:
-    switch = state.switch
-    return f"{what}: correct it, then go on with ferry {switch.verb} '{switch.named}' --id {switch.id}"
+def _again(sentence: str) -> str:
+    return f"{sentence}: correct it"

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Self
 
 from ferry.clock import wall_ms
-from ferry.config.flow.flow import FlowConfig, RedirectHook
+from ferry.config.flow.flow import FlowConfig, SwitchHook
 from ferry.config.settings import Settings
 from ferry.decide.ledger.ledger import UNREAD
 from ferry.decide.plan.skipping import refuse_while_at_work
@@ -66,13 +66,14 @@ class Switcher:
         verb: Verb,
         *,
         who: str,
-        hook: RedirectHook | None = None,
+        hook: SwitchHook | None = None,
+        stop: SwitchHook | None = None,
         copy: Copy = copy_plan,
         patience_s: float = 60.0,
     ) -> None:
         """`flow` is one of `settings`, as it is named; `who` does it, `user@host`.
 
-        A command or a URL of `hook` counts in place of the file's.
+        A command or a URL of `hook`, by which clients are redirected, or of `stop` counts in place of the file's.
 
         `copy` copies what a plan has when the flow is drained. BadInput when a failback has no flow to go along.
         """
@@ -81,7 +82,9 @@ class Switcher:
         self._began_ms = wall_ms()
         self._who = who
         self._given = words_of(hook)
+        self._given_stop = words_of(stop)
         self._hook = with_given(self.sides.via.redirect, hook)
+        self._stop = with_given(self.sides.via.stop, stop)
         self._copy = copy
         self._patience_s = patience_s
         self._access = LedgerAccess(self.sides.via, patience_s=patience_s)
@@ -117,8 +120,8 @@ class Switcher:
         if state is not None:
             if state.end is None or state.end.outcome is not SwitchOutcome.FINISHED:
                 refuse_ended(state)
-            refuse_without_hook(state, self._given)
-            refuse_unusable(self._hook)
+            refuse_without_hook(state, self._given, self._given_stop)
+            self._refuse_unusable()
         return state
 
     def preview(self, switch: str, options: SwitchOptions) -> Preview:
@@ -134,7 +137,7 @@ class Switcher:
             wanted = known.switch
         state = known or SwitchState(switch=wanted, offset=-1)
         if Step.READINESS in state.done:
-            refuse_unusable(self._hook)
+            self._refuse_unusable()
             readiness = _checked_before(state)
         else:
             self._refuse_before(wanted, state)
@@ -188,13 +191,13 @@ class Switcher:
 
     def step(self, switch: str, step: Step) -> SwitchState:
         """Do one step, the one that is due; nothing where it is done. Raises as `do_step`."""
-        if step is Step.REDIRECT:  # before it is begun: a switch is not given up from there on
-            refuse_without_hook(self.state(switch), self._given)
+        if step in (Step.QUIET, Step.REDIRECT):  # before it is begun: a switch is not given up after the latter
+            refuse_without_hook(self.state(switch), self._given, self._given_stop)
         return do_step(self._journal, switch, step, self._acts()[step])
 
     def run(self, switch: str, told: Told = lambda _step, _done: None) -> SwitchState:
         """Do all that is left, and finish. Raises as the step that does not come to its end; it stays due."""
-        refuse_without_hook(self.state(switch), self._given)
+        refuse_without_hook(self.state(switch), self._given, self._given_stop)
         return advance(self._journal, switch, self._acts(), told)
 
     def finish(self, switch: str) -> SwitchState:
@@ -224,16 +227,20 @@ class Switcher:
             approved_by=approved_by,
             approved_ms=wall_ms(),
             at_ms=self._began_ms,
-            options=replace(options, redirect=self._given),
+            options=replace(options, redirect=self._given, stop=self._given_stop),
         )
+
+    def _refuse_unusable(self) -> None:
+        refuse_unusable(self._hook, "redirect")
+        refuse_unusable(self._stop, "stop")
 
     def _refuse_going_on(self, known: SwitchState) -> None:
         refuse_ended(known)
-        refuse_without_hook(known, self._given)
+        refuse_without_hook(known, self._given, self._given_stop)
 
     def _refuse_before(self, switch: Switch, state: SwitchState) -> None:
         """What needs no look at the clusters, or one at the ledger alone."""
-        refuse_unusable(self._hook)
+        self._refuse_unusable()
         if self.sides.back is None and switch.options.reverse:
             raise Refused(
                 f"the file has no reverse flow {switch.back}: add {switch.back}.enabled = true and its topics, or "
@@ -260,7 +267,7 @@ class Switcher:
             Step.STRANDED: _looks(partial(export_stranded, sides, patience_s=patience_s)),
             Step.RETURN: self._return,
             Step.FREEZE: _looks(partial(frozen, sides, patience_s=patience_s)),
-            Step.QUIET: _looks(partial(wait_for_quiet, sides, patience_s=patience_s)),
+            Step.QUIET: partial(wait_for_quiet, sides, hook=self._stop, patience_s=patience_s),
             # Runs that another process of the switch makes as well fence each other: no more is needed.
             Step.DRAIN: _looks(partial(drain, sides, patience_s=patience_s, copy=self._copy)),
             Step.STOP: partial(stop_flow, sides, who=self._who, patience_s=patience_s),

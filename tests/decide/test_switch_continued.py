@@ -1,0 +1,83 @@
+"""A switch that has stopped at a step: the command that continues it, and what may be said when it is continued."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ferry.decide.switch.steps import (
+    refuse_other_approval,
+    refuse_other_options,
+    refuse_without_hook,
+    remedied,
+)
+from ferry.errors import BadInput
+from ferry.model import Flow
+from ferry.model.switch import Evidence, Step, StepDone, Switch, SwitchOptions, SwitchState, Verb
+
+FLOW = Flow(source="primary", target="backup")
+CONTINUES = "ferry switchover 'primary->backup' --id s-1"
+GIVES_UP = "ferry switch abandon 'primary->backup' s-1"
+
+
+def state(*done: Step, options: SwitchOptions | None = None) -> SwitchState:
+    """A switchover whose first steps are done."""
+    switch = Switch(
+        id="s-1",
+        verb=Verb.SWITCHOVER,
+        named=FLOW,
+        via=FLOW,
+        who="ann@desk-7",
+        approved_by="bob",
+        approved_ms=1,
+        at_ms=2,
+        options=options or SwitchOptions(),
+    )
+    found = Evidence(sentence="done")
+    return SwitchState(
+        switch=switch,
+        offset=0,
+        done={step: StepDone(step=step, who="ann", begun_ms=1, done_ms=2, evidence=found) for step in done},
+    )
+
+
+def test_what_a_step_refuses_ends_with_the_command_that_continues() -> None:
+    early = remedied(state(), "partitions grow: stop their producers")
+    assert early.startswith("partitions grow: stop their producers; ")
+    assert CONTINUES in early
+    assert GIVES_UP in early
+    late = remedied(state(Step.PROMOTE), "the hook failed")
+    assert CONTINUES in late
+    assert GIVES_UP not in late, "clients may have moved"
+    assert remedied(state(), f"give it again: {CONTINUES}").count(CONTINUES) == 1
+
+
+def test_options_that_are_not_those_of_the_beginning_are_refused() -> None:
+    begun = state(options=SwitchOptions(leave_groups=("lagger",)))
+    same = {"leave_groups": "--leave-group"}
+    refuse_other_options(begun, SwitchOptions(leave_groups=("lagger",)), same)
+    refuse_other_options(begun, SwitchOptions(), {})
+    asked = SwitchOptions(quiet_timeout_seconds=3, leave_groups=("lagger",))
+    with pytest.raises(BadInput, match="--quiet-timeout"):
+        refuse_other_options(begun, asked, {**same, "quiet_timeout_seconds": "--quiet-timeout"})
+    with pytest.raises(BadInput, match="--leave-group"):
+        refuse_other_options(begun, SwitchOptions(leave_groups=("fraud",)), same)
+
+
+def test_another_approval_is_refused() -> None:
+    for name in (None, "", "bob", " bob "):
+        refuse_other_approval(state(), name)
+    with pytest.raises(BadInput, match="bob"):
+        refuse_other_approval(state(), "eve")
+
+
+def test_a_hook_that_was_given_is_given_again_until_it_is_called() -> None:
+    begun = state(options=SwitchOptions(stop=("command",), redirect=("url",)))
+    with pytest.raises(BadInput, match="--stop-command and --redirect-url"):
+        refuse_without_hook(begun, (), ())
+    refuse_without_hook(begun, ("url",), ("command",))
+    quiet = replace(state(Step.READINESS, Step.FREEZE, Step.QUIET), switch=begun.switch)
+    refuse_without_hook(quiet, ("url",), ())
+    with pytest.raises(BadInput, match="--redirect-url"):
+        refuse_without_hook(quiet, (), ())

@@ -98,6 +98,13 @@ def test_a_flow_that_is_well_is_ready() -> None:
         assert failed(replace(WELL, last_run=replace(RUN, state=state)), Rpo(records=3, seconds=4)) == []
 
 
+def test_of_a_flow_that_never_ran_nothing_is_well_that_nobody_has_seen() -> None:
+    never = replace(WELL, last_run=None, facts=replace(WELL.facts, targets={}, receipts={}))
+    found = dict(failed(never, Rpo()))
+    assert {"replication", "topics", "target"} <= found.keys()
+    assert all("ferry run 'a->b'" in found[name] for name in ("replication", "topics", "target"))
+
+
 FAULTS: list[tuple[str, str, Callable[[Looked], Looked]]] = [
     (
         "source",
@@ -114,7 +121,6 @@ FAULTS: list[tuple[str, str, Callable[[Looked], Looked]]] = [
             one, facts=replace(one.facts, pauses={"": Pause(topic="", who="ann", why="holiday", since_ms=0)})
         ),
     ),
-    ("replication", "never ran", lambda one: replace(one, last_run=None)),
     ("replication", "is failed", lambda one: replace(one, last_run=replace(RUN, state=PastState.FAILED))),
     (
         "refusals",

@@ -7,6 +7,8 @@ from dataclasses import replace
 import pytest
 
 from ferry.decide.switch.steps import (
+    clients_by,
+    clients_sentence,
     refuse_other_approval,
     refuse_other_options,
     refuse_without_hook,
@@ -14,7 +16,17 @@ from ferry.decide.switch.steps import (
 )
 from ferry.errors import BadInput
 from ferry.model import Flow
-from ferry.model.switch import Evidence, Step, StepDone, Switch, SwitchOptions, SwitchState, Verb
+from ferry.model.switch import (
+    Evidence,
+    Step,
+    StepDone,
+    Switch,
+    SwitchEnd,
+    SwitchOptions,
+    SwitchOutcome,
+    SwitchState,
+    Verb,
+)
 
 FLOW = Flow(source="primary", target="backup")
 CONTINUES = "ferry switchover 'primary->backup' --id s-1"
@@ -81,3 +93,17 @@ def test_a_hook_that_was_given_is_given_again_until_it_is_called() -> None:
     refuse_without_hook(quiet, ("url",), ())
     with pytest.raises(BadInput, match="--redirect-url"):
         refuse_without_hook(quiet, (), ())
+
+
+def test_clients_are_where_the_switch_that_promoted_last_has_moved_them() -> None:
+    assert clients_by([]) is None
+    assert clients_by([state(Step.READINESS, Step.FREEZE)]) is None
+    there = state(Step.PROMOTE)
+    way_back = Flow(source="backup", target="primary")
+    back = replace(there, switch=replace(there.switch, id="b-1", verb=Verb.FAILBACK, via=way_back))
+    later = replace(back.done[Step.PROMOTE], done_ms=9)
+    back = replace(back, done={Step.PROMOTE: later})
+    assert clients_by([back, there]) is back
+    assert "being moved to primary" in clients_sentence(back)
+    end = SwitchEnd(outcome=SwitchOutcome.FINISHED, who="ann", why="", at_ms=10)
+    assert clients_sentence(replace(back, end=end)).startswith("clients are on primary since failback b-1")

@@ -113,6 +113,7 @@ def run_json(report: Report) -> Json:
         "changes": [change_json(change) for change in report.plan.changes],
         "drift": [change_json(change) for change in report.plan.drift],
         "throttled_seconds": {name: ms / 1000 for name, ms in asdict(report.throttled).items()},
+        "paused": list(report.plan.paused),
         "refusals": [refusal_json(refusal) for refusal in report.refusals]
         + [_unfinished_json(report, piece) for piece in report.unfinished],
         "gaps": [gap_json(gap) for gap in report.plan.gaps],

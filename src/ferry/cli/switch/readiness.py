@@ -17,6 +17,7 @@ from ferry.cli.desk import (
     VerboseOption,
 )
 from ferry.cli.output import print_json, print_table
+from ferry.cli.switch.switches import clients_json, clients_line
 
 if TYPE_CHECKING:  # the command line starts light
     from ferry.decide.switch.readiness import Readiness
@@ -51,6 +52,7 @@ def readiness_command(
     # Imported here: the command line starts light.
     from ferry.decide.switch.readiness import Rpo
     from ferry.model.switch import Verb
+    from ferry.run.switch.history import all_switches
     from ferry.run.switch.readiness import check_readiness
     from ferry.run.switch.sides import sides_of
 
@@ -61,10 +63,13 @@ def readiness_command(
         seconds=chosen.rpo.seconds if max_seconds is None else max_seconds,
     )
     found = check_readiness(chosen, rpo, back=sides.back is not None, patience_s=patience)
+    states, unread = all_switches(both, chosen, patience_s=patience)
     if desk.as_json:
-        print_json({"flow": str(chosen.flow), **readiness_json(found)})
+        clients = None if unread else clients_json(states)
+        print_json({"flow": str(chosen.flow), **readiness_json(found), "clients": clients})
     else:
         show_readiness(found)
+        print(clients_line(states, unread))
     return 0 if found.ready else NOT_READY
 
 

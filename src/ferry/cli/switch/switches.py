@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -51,7 +52,9 @@ def switch_list_command(
     desk, both, chosen = Desk.with_both_ways(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     found, unread = all_switches(both, chosen, patience_s=patience)
     if desk.as_json:
-        print_json({"flow": str(chosen.flow), "switches": [_line(state) for state in found], "unread": list(unread)})
+        switches = [_line(state) for state in found]
+        clients = None if unread else clients_json(found)
+        print_json({"flow": str(chosen.flow), "switches": switches, "clients": clients, "unread": list(unread)})
         return 0
     print_table(
         ("id", "verb", "to", "opened", "state", "next step", "approved by"),
@@ -71,6 +74,7 @@ def switch_list_command(
     )
     for why in unread:
         print(f"not read: {why}")
+    print(clients_line(found, unread))
     return 0
 
 
@@ -141,6 +145,29 @@ def switch_abandon_command(
     if unwritten is not None:
         print_warning(unwritten)
     return 0
+
+
+def clients_line(found: Sequence[SwitchState], unread: Collection[str]) -> str:
+    """On which cluster clients are, in a line for people."""
+    # Imported here: the command line starts light.
+    from ferry.decide.switch.steps import clients_by, clients_sentence
+
+    moved = clients_by(found)
+    known = "no switch has moved clients" if moved is None else clients_sentence(moved)
+    return f"{known}, as far as is known: not all ledgers were read" if unread else known
+
+
+def clients_json(found: Sequence[SwitchState]) -> dict[str, Any] | None:
+    """The same as the documented JSON object; None where no switch has moved them."""
+    # Imported here: the command line starts light.
+    from ferry.decide.switch.steps import POINT_OF_NO_RETURN, clients_by
+
+    moved = clients_by(found)
+    if moved is None:
+        return None
+    since_ms = moved.done[POINT_OF_NO_RETURN].done_ms
+    made = moved.switch
+    return {"cluster": made.via.target, "switch": made.id, "since_ms": since_ms, "finished": moved.end is not None}
 
 
 def _line(state: SwitchState) -> dict[str, Any]:

@@ -101,8 +101,8 @@ def readiness_of(looked: Looked, policy: ReplicationPolicy, alias: str, rpo: Rpo
             _running(looked),
             _lag(looked.lags, rpo, _leaderless(looked.facts)),
             _refused(looked.plan.refusals),
-            _topics(looked.plan),
-            _writable(looked.facts, policy, alias),
+            _topics(looked),
+            _writable(looked, policy, alias),
             _retention(looked.facts, policy, alias),
             _groups(looked),
             _checkpoints(looked),
@@ -154,7 +154,9 @@ def _running(looked: Looked) -> Check:
         )
     last = looked.last_run
     if last is None:
-        return Check(name="replication", ok=False, message="the flow never ran: start it, and let it catch up")
+        return Check(
+            name="replication", ok=False, message=f"the flow never ran: {_run_once(looked)}, and let it catch up"
+        )
     run, started_ms = last.opened.record.run, last.opened.record.started_ms
     if last.copy_state not in _WELL:
         return Check(
@@ -213,8 +215,15 @@ def _refused(refusals: Sequence[Refusal]) -> Check:
     return Check(name="refusals", ok=False, message=f"a run would refuse: {first.message} [{first.kind}]{more}")
 
 
-def _topics(plan: Plan) -> Check:
+def _run_once(looked: Looked) -> str:
+    return f"run it once with ferry run '{looked.plan.flow}'"
+
+
+def _topics(looked: Looked) -> Check:
+    plan = looked.plan
     due = [*plan.changes, *plan.drift]
+    if looked.last_run is None and not due:
+        return Check(name="topics", ok=False, message=f"nothing is copied yet: {_run_once(looked)}")
     words = {ChangeKind.CREATE: "missing", ChangeKind.GROW: "too small", ChangeKind.DELETE: "to be deleted"}
     if not due:
         return Check(name="topics", ok=True, message="topics and their settings are as at the source")
@@ -222,13 +231,13 @@ def _topics(plan: Plan) -> Check:
     return Check(
         name="topics",
         ok=False,
-        message=f"{len(due)} topics of the target are not as at the source: {named}; let a run put them right, or see "
-        "ferry plan",
+        message=f"{len(due)} topics of the target are not as at the source: {named}; {_run_once(looked)}, which puts "
+        "them right, or see ferry plan",
     )
 
 
-def _writable(facts: Facts, policy: ReplicationPolicy, alias: str) -> Check:
-    poor, count, missing = [], 0, 0
+def _writable(looked: Looked, policy: ReplicationPolicy, alias: str) -> Check:
+    facts, poor, count, missing = looked.facts, list[str](), 0, 0
     for name in facts.sources:
         topic = facts.targets.get(policy.format_remote_topic(alias, name))
         if topic is None:
@@ -246,6 +255,8 @@ def _writable(facts: Facts, policy: ReplicationPolicy, alias: str) -> Check:
             message=f"{len(poor)} target partitions cannot be written ({_named(poor)}): too few replicas in sync, or "
             "no leader; bring their brokers back",
         )
+    if not count:
+        return Check(name="target", ok=False, message=f"nothing is copied yet: {_run_once(looked)}")
     there = f"all {count} target partitions that are there can be written"
     if missing:
         there += f"; {count_of(missing, 'topic')} of the source has no copy yet"
@@ -306,8 +317,7 @@ def _groups(looked: Looked) -> Check:
     return Check(
         name="groups",
         ok=True,
-        message=f"every group can be moved, {looked.behind_groups} of them have moved on at the source since the last "
-        "checkpoint",
+        message=f"every group can be moved; a run now would write offsets of {looked.behind_groups} of them",
     )
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from ferry.errors import BadInput, Refused
 from ferry.model.switch import Step, Switch, SwitchOptions, SwitchOutcome, SwitchState, Verb
+from ferry.words import to_the_second
 
 STEPS: Mapping[Verb, tuple[Step, ...]] = {
     Verb.SWITCHOVER: (
@@ -121,6 +122,21 @@ def newest_finished(states: Mapping[str, SwitchState]) -> SwitchState | None:
     """The switch that was finished last."""
     found = [state for state in states.values() if state.end and state.end.outcome is SwitchOutcome.FINISHED]
     return max(found, key=lambda state: state.end.at_ms if state.end else 0, default=None)
+
+
+def clients_by(states: Iterable[SwitchState]) -> SwitchState | None:
+    """The switch along a flow or back that moved clients last; None: there was none, or none that promoted."""
+    moved = [state for state in states if POINT_OF_NO_RETURN in state.done]
+    return max(moved, key=lambda state: state.done[POINT_OF_NO_RETURN].done_ms, default=None)
+
+
+def clients_sentence(state: SwitchState) -> str:
+    """On which cluster clients are since a switch of `clients_by`."""
+    switch, end = state.switch, state.end
+    since = to_the_second(state.done[POINT_OF_NO_RETURN].done_ms)
+    if end is None:
+        return f"clients are being moved to {switch.via.target} by {switch.verb} {switch.id}, since {since}"
+    return f"clients are on {switch.via.target} since {switch.verb} {switch.id}, {since}"
 
 
 def left_of(state: SwitchState) -> str:

@@ -82,7 +82,7 @@ class AclSyncer:
         try:
             diff = await self._permitted_diff(view, plan)
         except (Refused, Unreachable) as error:
-            return self._without(plan, error)
+            return await self._without(plan, error)
         return self._with(plan, diff)
 
     async def sync(self, driver: Driver, plan: Plan) -> Plan:
@@ -98,7 +98,7 @@ class AclSyncer:
             diff = await self._permitted_diff(view, plan)
             failed = await self._apply(driver, diff, plan.run)
         except (Refused, Unreachable) as error:
-            return self._without(plan, error)
+            return await self._without(plan, error)
         if not failed:
             driver.keep([synced_record(self.lane, run=plan.run, settings=self._settings, at_ms=wall_ms())])
         return self._with(plan, diff, failed)
@@ -136,17 +136,27 @@ class AclSyncer:
         sentences = [*([unmapped] if unmapped else []), *_failures(list(failed.values()))]
         return self._said(plan, sentences, RefusalKind.INVALID_CONFIG)
 
-    def _without(self, plan: Plan, error: Refused | Unreachable) -> Plan:
+    async def _without(self, plan: Plan, error: Refused | Unreachable) -> Plan:
         full = self.flow.acls.policy is not AclPolicy.READ
         if isinstance(error, NoAuthorizer) and error.alias == self.source.alias and not full:
             # As MirrorMaker 2, which goes on: without ACLs at the source nothing is left out. Who reads a plan is told,
             # and the runs of a flow whose file asks for ACLs; the others' would say for ever what nobody has asked for.
             why = f"no ACLs are taken over: {error}, or say sync.topic.acls.enabled = false"
-            if plan.only_shown or self.flow.acls.asked:
+            if (plan.only_shown or self.flow.acls.asked) and await self._has_authorizer(self.target):
                 return replace(plan, notes=(*plan.notes, why))
             log.info("%s", why)
             return plan
         return self._said(plan, [f"ACLs are not synced: {error}"], RefusalKind.NOT_AUTHORIZED)
+
+    async def _has_authorizer(self, cluster: Cluster) -> bool:
+        """Whether a cluster has ACLs at all, as far as it says; where neither side has, none can be missed."""
+        try:
+            await described_acls(cluster)
+        except NoAuthorizer:
+            return False
+        except (Refused, Unreachable):
+            return True
+        return True
 
     def _said(self, plan: Plan, sentences: Iterable[str], kind: RefusalKind) -> Plan:
         """The plan with what went wrong: a note, or, where the file asks for a full copy, a refusal of the flow."""

@@ -172,9 +172,9 @@ def standings(
     """Of every partition that was copied, was to be copied by the last `plan`, or shows itself now (`live` ends).
 
     `targets` are the copies' places of those that are only live; `target_copied` as of `copied_ends`. Those that are
-    `dealt` to other partitions have no place of their own in their copy.
-    `goes_on` is where the lane goes on (`stands_at`): what it has passed over before that is not left to copy.
-    `started_ms` says when runs began, by generation, and `planned_ms` when that of the `plan` did: the end of a receipt was read in its run, before the
+    `dealt` to other partitions have no place of their own in their copy. `goes_on` is where the lane goes on
+    (`stands_at`): what it has passed over before that is not left to copy. `started_ms` says when runs began, by
+    generation, and `planned_ms` when that of the `plan` did: the end of a receipt was read in its run, before the
     copying, so nobody saw that end later than the run began. `whole`: no budget kept the plan from reaching the ends.
     """
     onward = goes_on or {}

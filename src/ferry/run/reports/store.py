@@ -20,7 +20,7 @@ class Store(Protocol):
     where: str
 
     def exists(self) -> bool:
-        """Whether there is such a folder."""
+        """Whether there is something of that name."""
 
     def names(self) -> list[str]:
         """The files that are there; none when the folder is not."""
@@ -76,7 +76,7 @@ class LocalStore:
 
     def exists(self) -> bool:
         """As Store."""
-        return self._path.is_dir()
+        return self._path.exists()
 
     def names(self) -> list[str]:
         """As Store."""

@@ -229,7 +229,12 @@ def test_a_lag_that_is_not_known_is_not_taken_for_none() -> None:
         ("acls", {"no_authorizer": "b has no authorizer"}, "b has no authorizer", "not synced"),
         ("acls", {}, "not synced by this flow", "as at the source"),
         ("clock", {"last_run": None}, "never ran", "ms apart"),
-        ("target", {"facts": replace(WELL.facts, targets={})}, "1 topic of the source has no copy", "all 1"),
+        (
+            "target",
+            {"facts": replace(WELL.facts, sources={"orders": SOURCE, "late": topic("late", part(end=0))})},
+            "1 topic of the source has no copy",
+            "nothing is copied",
+        ),
     ],
 )
 def test_a_check_says_what_was_found_and_nothing_that_was_not(

@@ -58,7 +58,7 @@ ROWS = [
         f"east.security.protocol = SASL_PLAINTEXT\neast.sasl.jaas.config = {KRB5} keyTab=hidden principal=a;",
         6,
         "east.sasl.jaas.config",
-        f"keyTab hidden {DENIED}; correct the path or its rights",
+        f"keyTab hidden {DENIED}; correct the path that option keyTab has there, or its rights",
     ),
     Row(
         "east.security.protocol = SASL_SSL\neast.sasl.mechanism = OAUTHBEARER\n"

@@ -249,6 +249,8 @@ def test_a_new_source_partition_begins_where_a_plan_first_saw_it() -> None:
         ({"targets": {"a.t": target("a.t", 5, 4, topic_id="new")}}, RefusalKind.TARGET_CHANGED, "created again"),
         ({"targets": {"a.t": target("a.t", 5)}}, RefusalKind.TARGET_CHANGED, "fewer than were written"),
         ({"source_cluster_id": "other"}, RefusalKind.CLUSTER_CHANGED, "from another cluster"),
+        # A driver that was overtaken has put an older rule back: each partition would begin at its beginning again.
+        ({"eras": {"a.t": replace(ERA, since=0)}}, RefusalKind.LEDGER_BEHIND, "older one in force"),
     ],
 )
 def test_what_stands_against_the_whole_topic_is_one_sentence(facts: dict[str, Any], kind: str, says: str) -> None:

@@ -39,7 +39,7 @@ def test_a_plan_is_kept_whoever_came_later() -> None:
 def test_a_run_without_a_plan_is_opened_but_not_resumed(seen: LedgerView) -> None:
     assert kept_plan(seen, LANE, "old") is None
     refuse_planned(seen, LANE, "old")
-    with pytest.raises(BadInput, match=r"no plan of run old \(lane live\)"):
+    with pytest.raises(BadInput, match=r"run old \(lane live\)"):
         resumed_plan(seen, LANE, "old")
 
 

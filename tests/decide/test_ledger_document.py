@@ -60,6 +60,7 @@ from ferry.decide.plan.deletes import deleted_record
 from ferry.decide.plan.facts import Seen
 from ferry.decide.plan.starts import start_records
 from ferry.decide.plan.tombstones import seen_records
+from ferry.decide.switch.approvals import approval_of_run, approval_record
 from ferry.decide.switch.codec import begun_record, done_records, end_record, switch_record, switch_states
 from ferry.model import AclChange, Flow, Record
 from ferry.model.switch import Step
@@ -212,6 +213,12 @@ def _dropped(key: list[Any], body: Any) -> list[Record]:
     return [dropped_record(one) for one in dropped_lanes(_view(key, body))]
 
 
+def _approval(key: list[Any], body: Any) -> list[Record]:
+    found = approval_of_run(_view(key, body), key[1])
+    assert found is not None
+    return [approval_record(found)]
+
+
 def _switch(key: list[Any], body: Any) -> list[Record]:
     """The records of a switch, of which the documented ones make a state."""
     (state,) = switch_states(fold(lying(*documented()), 99)).values()
@@ -260,6 +267,7 @@ WRITERS: Mapping[str, Callable[[list[Any], Any], Sequence[Record]]] = {
     "window": lambda key, body: [window_record(parse_window(key, body))],
     "dropped": _dropped,
     "rebuilt": lambda key, _: [rebuild_record(rebuilt_upto(key[1]))],
+    "approval": _approval,
     "switch": _switch,
     "pause": lambda _, body: [pause_record(parse_pause(body))],
 }

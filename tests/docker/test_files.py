@@ -375,14 +375,17 @@ def test_the_flows_are_right(secrets: Path, tmp_path: Path) -> None:
     config = tmp_path / "flows.properties"
     config.write_text((DOCKER / "flows.properties").read_text().replace("/run/secrets", str(secrets)))
     checked = subprocess.run(
-        [Path(sys.executable).parent / "ferry", "config", "check", "--strict", config],
+        [Path(sys.executable).parent / "ferry", "config", "check", config],
         check=False,
         capture_output=True,
         text=True,
         env={**os.environ, "COLUMNS": "200"},
     )
     assert checked.returncode == 0, checked.stdout + checked.stderr
-    assert "0 errors, 0 warnings" in checked.stdout
+    warnings = [line for line in checked.stdout.splitlines() if line.startswith("warning:")]
+    # The containers of one machine talk without TLS, which docs/containers.md says.
+    assert [line.split(": ")[2] for line in warnings] == ["primary.security.protocol", "backup.security.protocol"]
+    assert "0 errors, 2 warnings" in checked.stdout
     [flow] = load(config).flows
     assert str(flow.flow) == "primary->backup"
     workers = [name for name in services() if name.startswith("spark-worker-")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from ferry.decide.plan.facts import Facts, SourceTopic, TargetTopic
 from ferry.decide.plan.guards import ANEW
@@ -58,7 +58,7 @@ def deal_refusal(
             f"cannot go on behind that: {ANEW}",
             RefusalKind.CLUSTER_CHANGED,
         )
-    return _changed_target(facts, topic, target, lasts)
+    return _newer_rule(topic, known, lasts.values()) or _changed_target(facts, topic, target, lasts)
 
 
 def dealt_before(facts: Facts, topic: str, target: str) -> Refusal | None:
@@ -95,6 +95,20 @@ def _against_lane(rules: Rules, topic: SourceTopic, rule: Transform) -> Refusal 
             f"lane {rules.lane} has scratch topics of its own: leave the topic out here (--topic)",
         )
     return None
+
+
+def _newer_rule(topic: SourceTopic, known: Era | None, lasts: Iterable[UnitReceipt]) -> Refusal | None:
+    """Receipts of a newer rule than the ledger has in force: by that one, all partitions would begin again."""
+    newer = None if known is None else next((last for last in lasts if last.era > known.since), None)
+    if newer is None or known is None:
+        return None
+    return _refusal(
+        topic.name,
+        f"run {newer.run} wrote records of topic {topic.name} to {newer.target} by the rule of ledger offset "
+        f"{newer.era}, and the ledger has an older one in force, of offset {known.since}: an earlier version of Ferry "
+        f"wrote to it after this run. Upgrade Ferry wherever this flow runs, then {ANEW}",
+        RefusalKind.LEDGER_BEHIND,
+    )
 
 
 def _changed_target(

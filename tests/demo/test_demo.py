@@ -22,7 +22,6 @@ from ferry_airflow.demo.data import TOPICS
 from ferry_airflow.home import LocalHome
 from ferry_airflow.rest import AirflowRest
 
-STOP = ".venv/bin/python -m ferry_airflow.demo --stop"
 FILE = """\
 clusters = primary, backup
 primary.bootstrap.servers = localhost:1
@@ -65,7 +64,7 @@ def test_the_last_word_says_what_goes_on(
     said = capsys.readouterr().err
     assert said.startswith(sentence)
     last = said.splitlines()[-1]
-    assert last == (f"What was started goes on running. To stop it: {STOP}" if keep else demo.STOPPED)
+    assert last == (demo.GOES_ON if keep else demo.STOPPED)
     assert demo.HOME.exists() is keep
 
 

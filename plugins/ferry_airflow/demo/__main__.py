@@ -61,7 +61,7 @@ LIVE_FILE = "live.json"
 LIVE_LOG = "live.log"
 SUCCESS = "success"
 STOP = ".venv/bin/python -m ferry_airflow.demo --stop"
-GOES_ON = f"What was started goes on running, at the address above. To stop it: {STOP}; make demo begins again."
+GOES_ON = f"What was started continues to run. To stop it: {STOP}; make demo begins again."
 STOPPED = "Everything is stopped and its logs are deleted; make demo KEEP=1 keeps both."
 
 

@@ -33,7 +33,7 @@ CONTINUES = "ferry switchover 'primary->backup' --id s-1"
 GIVES_UP = "ferry switch abandon 'primary->backup' s-1"
 
 
-def state(*done: Step, options: SwitchOptions | None = None) -> SwitchState:
+def state(*done: Step, options: SwitchOptions | None = None, approved_by: str = "bob") -> SwitchState:
     """A switchover whose first steps are done."""
     switch = Switch(
         id="s-1",
@@ -41,7 +41,7 @@ def state(*done: Step, options: SwitchOptions | None = None) -> SwitchState:
         named=FLOW,
         via=FLOW,
         who="ann@desk-7",
-        approved_by="bob",
+        approved_by=approved_by,
         approved_ms=1,
         at_ms=2,
         options=options or SwitchOptions(),
@@ -77,11 +77,14 @@ def test_options_that_are_not_those_of_the_beginning_are_refused() -> None:
         refuse_other_options(begun, SwitchOptions(leave_groups=("fraud",)), same)
 
 
-def test_another_approval_is_refused() -> None:
+@pytest.mark.parametrize("kept", ["bob", "bob (named on the command line by ann@desk-7)", "bob (answered in Airflow)"])
+def test_another_approval_is_refused(kept: str) -> None:
+    begun = state(approved_by=kept)
     for name in (None, "", "bob", " bob "):
-        refuse_other_approval(state(), name)
-    with pytest.raises(BadInput, match="bob"):
-        refuse_other_approval(state(), "eve")
+        refuse_other_approval(begun, name)
+    for other in ("eve", "bo", "bobby"):
+        with pytest.raises(BadInput, match="bob"):
+            refuse_other_approval(begun, other)
 
 
 def test_a_hook_that_was_given_is_given_again_until_it_is_called() -> None:

@@ -226,9 +226,13 @@ def refuse_other_options(state: SwitchState, asked: SwitchOptions, given: Mappin
 
 
 def refuse_other_approval(state: SwitchState, approved_by: str | None) -> None:
-    """Raise BadInput where another person is said to approve than the one who did when the switch began."""
+    """Raise BadInput where another person is said to approve than the one who did when the switch began.
+
+    What was kept has the name first, and how it was established after it, in brackets: on which host does not matter.
+    """
     switch, name = state.switch, (approved_by or "").strip()
-    if name and name != switch.approved_by and state.end is None:
+    is_same = switch.approved_by == name or switch.approved_by.startswith(f"{name} (")
+    if name and not is_same and state.end is None:
         raise BadInput(
             f"{switch.verb} {switch.id} was approved by {switch.approved_by}, and keeps that: continue without "
             f"--approve-by, with {continuing(switch)}"

@@ -136,7 +136,7 @@ def test_a_run_without_a_plan_says_so(
 ) -> None:
     lab = new_lab(source_cluster, target_cluster, topic)
     lab.micro_run()
-    with lab.runs() as runs, pytest.raises(BadInput, match="no plan of run nobody"):
+    with lab.runs() as runs, pytest.raises(BadInput, match="run nobody"):
         runs.report("nobody")
 
 

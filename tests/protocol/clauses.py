@@ -20,7 +20,7 @@ from ferry.run.plan import driver, opening
 from tests.protocol import ports
 from tests.protocol.broker import LEDGER, Fenced, Rejected, Target
 from tests.protocol.calls import Task
-from tests.protocol.ports import ModelLane, ModelSlot, patiently
+from tests.protocol.ports import DRIVER, ModelLane, ModelSlot, patiently
 
 
 def _switched(*patches: AbstractContextManager[object]) -> ExitStack:
@@ -188,3 +188,28 @@ def opened_by_a_stale_read() -> ExitStack:
         return await read(self, start, None if own else end)
 
     return _switched(patch.object(ModelLane, "read", read_now))
+
+
+def no_look_of_the_driver() -> ExitStack:
+    """A driver does not look for a newer run before it commits."""
+
+    def superseded_by(*_: object) -> None:
+        return None
+
+    return _switched(patch.object(driver, "superseded_by", superseded_by))
+
+
+def driver_unfenced() -> ExitStack:
+    """Each driver writes under a name of its own, so no other one fences it."""
+    initialise = ModelLane.initialise
+
+    async def initialise_alone(self: ModelLane) -> None:
+        self.name = f"{DRIVER}-{id(self)}"
+        await initialise(self)
+
+    return _switched(patch.object(ModelLane, "initialise", initialise_alone))
+
+
+def driver_unguarded() -> ExitStack:
+    """No driver is fenced by another one; and no look of the driver."""
+    return _switched(driver_unfenced(), no_look_of_the_driver())

@@ -371,3 +371,21 @@ def unknown_commit(version: int, fate: str) -> None:
     world.finish(task)
     assert task.result is not None, world.trace
     world.end_well()
+
+
+def overtaken_driver(version: int, place: str = "append plan") -> Task:
+    """A driver stands before `place` while another run is opened, sealed and copied; then it goes on."""
+    world = World([(1, 1)], version=version)
+    late = world.open_run("a", 1)
+    world.run_until(late, place)
+    assert late.label.startswith(place), world.trace
+    world.finish(world.open_run("b", 1))
+    world.finish(late)
+    _copy(world, "b")
+    world.end_well()
+    return late
+
+
+def driver_fences_late(version: int) -> None:
+    """A driver has read the ledger and initialises its writer only after a newer run was sealed."""
+    overtaken_driver(version, "init")

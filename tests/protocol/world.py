@@ -12,15 +12,18 @@ from ferry.decide.ledger.receipt_codec import parse_receipt
 from ferry.decide.ledger.receipts import lane_ends, last_receipts
 from ferry.decide.ledger.run_codec import ended_record
 from ferry.decide.ledger.runs import opened_run, sealed_plan
+from ferry.decide.ledger.unit_codec import era_record, eras
 from ferry.decide.plan.facts import Facts, SourcePartition, SourceTopic, TargetTopic
 from ferry.decide.plan.planning import decide_plan
 from ferry.decide.plan.progress import next_offset
 from ferry.decide.plan.rules import Rules
 from ferry.decide.plan.skipping import Wish, skip_gap
+from ferry.decide.plan.starts import recorded_starts, start_record
 from ferry.decide.plan.topic_settings import TopicSettings
 from ferry.errors import FerryError, Retryable
 from ferry.model import (
     Attempt,
+    Era,
     Fate,
     Flow,
     LedgerRecord,
@@ -93,6 +96,7 @@ class World:
 
         async def decide(driver: Driver) -> Plan:
             facts = await self._facts(driver.view)
+            driver.keep(_decided(driver))
             return decide_plan(_rules(slots, max_records), facts, run, driver.opened.generation)
 
         return self._started(Task(f"driver {run}", open_run(lane, record, decide, self._shown())), f"{slots} slots")
@@ -195,6 +199,24 @@ class World:
             plans = [found[0] for found in sealed if found is not None]
             self._planned = end, [(plan.run, slot) for plan in plans for slot in plan.used_slots]
         return self._planned[1]
+
+    def decided(self) -> dict[str, list[int]]:
+        """Generations of the drivers whose starts and rules count, in ledger order; compacted ones included."""
+        log = self.target.logs[LEDGER]
+        found: dict[str, list[int]] = {"start": [], "era": []}
+        for offset, fate in log.fates(0, log.end).items():
+            payload = log.entries[offset].payload
+            if fate is not Fate.COMMITTED or not isinstance(payload, Record) or not self._is_decision(payload):
+                continue
+            record = LedgerRecord(offset=offset, key=payload.key, value=payload.value, fate=fate, producer_id=-1)
+            alone = fold([record], log.end)
+            found["start"] += recorded_starts(alone, LANE).offsets.values()
+            found["era"] += [era.since for era in eras(alone, LANE).values()]
+        return found
+
+    @staticmethod
+    def _is_decision(payload: object) -> bool:
+        return isinstance(payload, Record) and payload.key.startswith((b'["start",', b'["era",'))
 
     async def _facts(self, view: LedgerView) -> Facts:
         receipts = last_receipts(view, LANE)
@@ -393,6 +415,14 @@ def _rules(slots: int, max_records: int | None) -> Rules:
     )
 
 
+def _decided(driver: Driver) -> list[Record]:
+    """What a driver decides beside its plan: the lane's start, once, and a rule. Both have its generation in them."""
+    generation = driver.opened.generation
+    era = Era(source_topic=TOPIC, target_topic=TOPIC, since=generation, begins=(), digest="", partitions=1)
+    began = [] if recorded_starts(driver.view, LANE).offsets else [start_record(LANE, TOPIC, {0: generation}, {}, "")]
+    return [*began, era_record(LANE, era)]
+
+
 def _apply(act: Act) -> None:
     """What a request does when nobody waits for its answer."""
     try:
@@ -410,6 +440,7 @@ def check(world: World) -> None:
     readers_see_each_record_once_in_order(world)
     receipts_follow_one_another(world)
     segments_are_true(world)
+    overtaken_drivers_change_nothing(world)
 
 
 def expected(batches: Sequence[Batch]) -> list[int]:
@@ -474,6 +505,13 @@ def segments_are_true(world: World) -> None:
         for source, target in said.items():
             true = log.entries[target].payload == (receipt.source, source) and fates[target] is not Fate.ABORTED
             assert true, _story(world, f"source offset {source} of {receipt.source} is not at {target}")
+
+
+def overtaken_drivers_change_nothing(world: World) -> None:
+    """The lane's start is recorded once, and no rule replaces that of a newer run. Compacted records count too."""
+    for kind, written in world.decided().items():
+        wanted = written[:1] if kind == "start" else sorted(written)
+        assert written == wanted, _story(world, f"drivers of generations {written} each decided the {kind} in force")
 
 
 def everything_is_copied(world: World) -> None:

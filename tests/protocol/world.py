@@ -208,10 +208,8 @@ class World:
             payload = log.entries[offset].payload
             if fate is not Fate.COMMITTED or not isinstance(payload, Record) or not self._is_decision(payload):
                 continue
-            record = LedgerRecord(offset=offset, key=payload.key, value=payload.value, fate=fate, producer_id=-1)
-            alone = fold([record], log.end)
-            found["start"] += recorded_starts(alone, LANE).offsets.values()
-            found["era"] += [era.since for era in eras(alone, LANE).values()]
+            for kind, generations in _generations(payload).items():
+                found[kind] += generations
         return found
 
     @staticmethod
@@ -413,6 +411,16 @@ def _rules(slots: int, max_records: int | None) -> Rules:
         config_excluded=lambda _: False,
         sync_configs=False,
     )
+
+
+@cache
+def _generations(record: Record) -> dict[str, list[int]]:
+    """The generations that a record of a start or a rule has in it, by kind."""
+    alone = fold([LedgerRecord(offset=0, key=record.key, value=record.value, fate=Fate.COMMITTED, producer_id=-1)], 1)
+    return {
+        "start": list(recorded_starts(alone, LANE).offsets.values()),
+        "era": [era.since for era in eras(alone, LANE).values()],
+    }
 
 
 def _decided(driver: Driver) -> list[Record]:

@@ -112,7 +112,7 @@ def test_a_run_id_is_used_once(lab: Lab, config: Path, topic: str) -> None:
     assert resumed.json("run")["records"] == 10
     unknown = ferry("run", "--resume", "r7", config=config)
     assert unknown.code == 2
-    assert "no plan of run r7" in unknown.err
+    assert "run r7 (lane live)" in unknown.err
     assert ferry("run", "--run", "r2", config=config).code == 0
     assert ferry("run", "--resume", "r1", config=config).code == 0, "superseded, but all of it is in the ledger"
     assert lab.assert_equal() == 10

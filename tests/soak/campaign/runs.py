@@ -189,7 +189,9 @@ class Runner:
             self._record.anomaly(f"run {run.number} ({run.kind}) ended with exit code {code}")
         if not run.is_spark and "Traceback" in err:
             self._record.anomaly(f"run {run.number} ({run.kind}) has a traceback")
-        if code == 2 and not any(word in err for word in ("superseded", "exists already", "no plan of run")):
+        if code == 2 and not any(
+            word in err for word in ("superseded", "exists already", "has no plan", "no record of run")
+        ):
             self._record.anomaly(f"run {run.number} ({run.kind}) was refused: {err.strip()[-300:]}")
         if kinds - EXPECTED:
             self._record.anomaly(f"run {run.number} ({run.kind}) refused {sorted(kinds - EXPECTED)}")

@@ -79,7 +79,7 @@ STORY: Sequence[tuple[str, int]] = (
     # Its producers are not quiet in no time, so it stands there.
     (
         f"+ ferry switchover 'primary->backup' --id {OPEN} --approve-by ann --quiet-timeout 0",
-        2,
+        4,
     ),
     (f"ferry switch show 'primary->backup' {OPEN}", 0),
     (

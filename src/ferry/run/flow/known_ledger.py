@@ -117,7 +117,7 @@ class KnownLedger:
         earlier = {
             key: record
             for key, record in found.by_key.items()
-            if record.offset < view.rolled.upto and _belongs(decode_key(record.key), lane, names)
+            if record.offset < view.rolled.upto and _belongs(record, lane, names, view.rolled.left)
         }
         return replace(view, by_key={**earlier, **view.by_key})
 
@@ -162,10 +162,16 @@ def _is_receipt_of(record: LedgerRecord, lane: str, name: bytes) -> bool:
     return decode_key(record.key)[:2] == ["receipt", lane] and name in (record.value or b"")
 
 
-def _belongs(key: list[object], lane: str, runs: Collection[str]) -> bool:
-    """Whether a record is a receipt, or a plan or an outcome of these runs."""
+def _belongs(record: LedgerRecord, lane: str, runs: Collection[str], left: Mapping[str, int]) -> bool:
+    """Whether a record is a receipt, or a plan or an outcome of these runs that the ledger still has.
+
+    `left` is Rolled's. Compaction is late: the log may still hold a plan that a later run let go of.
+    """
+    key = decode_key(record.key)
     return key[:2] == ["receipt", lane] or (
-        key[:2] in (["plan", lane], ["outcome", lane], ["unit", lane]) and key[2] in runs
+        key[:2] in (["plan", lane], ["outcome", lane], ["unit", lane])
+        and key[2] in runs
+        and left.get(record.key.decode()) == record.offset
     )
 
 

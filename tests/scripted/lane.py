@@ -1,0 +1,218 @@
+"""One lane between two scripted clusters: the real driver opens its runs, the real slot copies them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from kafka.future import Future
+
+from ferry.decide.ledger.ledger import LedgerView, fold
+from ferry.decide.ledger.receipts import last_receipts
+from ferry.decide.plan.facts import Facts, SourcePartition, SourceTopic, TargetTopic
+from ferry.decide.plan.planning import decide_plan
+from ferry.decide.plan.rules import Rules
+from ferry.decide.plan.topic_settings import TopicSettings
+from ferry.model import Attempt, Flow, Origin, Plan, Receipt, Record, RunRecord, TopicPartition
+from ferry.net.connect.cluster import Cluster
+from ferry.net.fetch.requests import READ_COMMITTED
+from ferry.net.write.ledger import LedgerTopic, ledger_topic
+from ferry.policy import IdentityReplicationPolicy
+from ferry.run.copy.kafka_port import CopyLimits, KafkaLane, KafkaSlot, SlotWiring
+from ferry.run.copy.slot import SlotRef, SlotResult, copy_slot
+from ferry.run.plan.driver import Driver
+from ferry.run.plan.opening import begin_attempt, open_run
+from ferry.wire.batch import batches
+from ferry.wire.records import ProducerIdentity, build_batch, open_batch
+from tests.scripted.broker import Brokers, Part
+
+FLOW = Flow(source="primary", target="backup")
+LANE = "live"
+TOPIC = "orders"
+TIMEOUT_MS = 60_000
+
+
+class Lane:
+    """Topic `orders` at the source, its copy of the same name at the target, and a ledger."""
+
+    def __init__(self, partitions: Sequence[Sequence[int]], *, version: int = 2, nodes: tuple[int, ...] = (1,)) -> None:
+        """`partitions`: batch sizes in records for each partition; `version`: of transactions at the target."""
+        self.source = Brokers(alias=FLOW.source)
+        self.target = Brokers(alias=FLOW.target, version=version, nodes=nodes)
+        for brokers in (self.source, self.target):
+            brokers.settings = {"max.message.bytes": "1048588"}
+            brokers.topic(TOPIC, len(partitions))
+        self.target.topic(ledger_topic(FLOW.source), ledger=True)
+        self.sizes = partitions
+        for number, sizes in enumerate(partitions):
+            for size in sizes:
+                self.produce(number, size)
+
+    def produce(self, partition: int, records: int) -> None:
+        """A batch at the source; keys are partitions, values offsets."""
+        base = self.source.log(TOPIC, partition).end
+        rows = [Record(key=b"%d" % partition, value=b"%d" % (base + at)) for at in range(records)]
+        self.source.append(TOPIC, build_batch(rows, 0, ProducerIdentity()), partition)
+
+    def connect(self, clusters: Sequence[Cluster]) -> None:
+        """Work over these connections, to source and target."""
+        self.clusters = tuple(clusters)
+        self._source, self._target = clusters
+        self._ledger = LedgerTopic(self._target, FLOW.source)
+        for one in clusters:
+            one.loop.run(one.refresh, None)
+
+    def view(self) -> LedgerView:
+        """The ledger as it is now."""
+        return fold(*self._target.loop.run(self._ledger.read))
+
+    def open(self, run: str, slots: int = 1) -> Plan:
+        """Open a run of the lane."""
+        record = RunRecord(flow=FLOW, lane=LANE, run=run, slots=slots, config_digest="", started_ms=0, origin=Origin())
+
+        async def decide(driver: Driver) -> Plan:
+            return decide_plan(_rules(slots), self._facts(driver.view), run, driver.opened.generation)
+
+        port = KafkaLane(self._ledger, FLOW, LANE, TIMEOUT_MS)
+        return self._target.loop.run(open_run, port, record, decide)  # type: ignore[no-any-return]
+
+    def begin(self, plan: Plan) -> Attempt:
+        """A copy step of a run begins."""
+        return self._target.loop.run(begin_attempt, self._ledger, plan, Origin())  # type: ignore[no-any-return]
+
+    def copy(self, attempt: Attempt, slot: int = 0, **options: Any) -> SlotResult:
+        """Copy a slot of the plan; `options` as of `start`. Raises as copy_slot."""
+        return self._target.loop.run(self._work(attempt, slot, **options))  # type: ignore[no-any-return]
+
+    def start(self, attempt: Attempt, slot: int = 0, **options: Any) -> Future:
+        """Begin to copy a slot, beside what else the loop does; the future result of copy_slot."""
+        return self._target.loop.call_soon_with_future(self._work(attempt, slot, **options))
+
+    def run_until(self, condition: Callable[[], bool]) -> None:
+        """Let what was started go on until a condition holds."""
+
+        async def wait() -> None:
+            while not condition():
+                await self._target.loop.sleep(0.001)
+
+        self._target.loop.run(wait)
+
+    def _work(
+        self,
+        attempt: Attempt,
+        slot: int,
+        *,
+        chunk_bytes: int = 1 << 20,
+        request_bytes: int | None = None,
+        result: SlotResult | None = None,
+        committed: Callable[[list[Receipt]], None] = lambda _: None,
+        target: Cluster | None = None,
+    ) -> Callable[[], Awaitable[SlotResult]]:
+        ref = SlotRef(
+            flow=FLOW, lane=LANE, run=attempt.run, generation=attempt.generation, attempt=attempt.number, slot=slot
+        )
+        limits = CopyLimits(
+            memory_bytes=1 << 20,
+            chunk_bytes=chunk_bytes,
+            chunk_seconds=30,
+            transaction_timeout_ms=TIMEOUT_MS,
+            isolation=READ_COMMITTED,
+            request_bytes=request_bytes,
+        )
+        port = KafkaSlot(
+            SlotWiring(
+                source=self._source,
+                target=target or self._target,
+                ledger=LedgerTopic(target, FLOW.source) if target else self._ledger,
+                ref=ref,
+                limits=limits,
+                origin=Origin(),
+                began_ms=attempt.started_ms,
+                stop=lambda: False,
+            )
+        )
+
+        async def work() -> SlotResult:
+            try:
+                return await copy_slot(port, ref, lambda: False, committed, result)
+            finally:
+                await port.end()
+
+        return work
+
+    def copied(self, partition: int) -> list[int]:
+        """The source offsets of what a read_committed consumer gets of the copy, in its order."""
+        found = []
+        for _, payload in self.target.log(TOPIC, partition).committed():
+            assert isinstance(payload, Part)
+            rows = list(open_batch(next(batches(payload.batch))))
+            found.append(int(rows[payload.index][2] or b""))
+        return found
+
+    def ends(self) -> dict[TopicPartition, int]:
+        """Up to which source offset the receipts of the lane say that each partition is copied."""
+        return {one.source: one.end for one in last_receipts(self.view(), LANE).values()}
+
+    def is_whole(self) -> bool:
+        """Whether each record is in the copy once, in order."""
+        return all(self.copied(number) == list(range(sum(sizes))) for number, sizes in enumerate(self.sizes))
+
+    def _facts(self, view: LedgerView) -> Facts:
+        def ends(brokers: Brokers) -> dict[int, int]:
+            return {number: brokers.log(TOPIC, number).end for number in range(len(self.sizes))}
+
+        receipts = last_receipts(view, LANE)
+        return Facts(
+            now_ms=0,
+            source_cluster_id="",
+            target_cluster_id="",
+            target_brokers=1,
+            sources={
+                TOPIC: SourceTopic(
+                    name=TOPIC,
+                    topic_id=self._source.topics[TOPIC].id_text,
+                    partitions={
+                        number: SourcePartition(log_start=0, end=end, size_bytes=-1, start=0)
+                        for number, end in ends(self.source).items()
+                    },
+                    leaderless=(),
+                    replication_factor=1,
+                    settings=TopicSettings(),
+                )
+            },
+            targets={
+                TOPIC: TargetTopic(
+                    name=TOPIC,
+                    topic_id=self._target.topics[TOPIC].id_text,
+                    partitions=len(self.sizes),
+                    ends=ends(self.target),
+                )
+            },
+            receipts=receipts,
+            positions=dict.fromkeys(receipts),
+            starts={},
+            first_run=True,
+            claims={},
+            pauses={},
+            skips={},
+        )
+
+
+def place(partition: int = 0) -> TopicPartition:
+    """A partition of the topic."""
+    return TopicPartition(topic=TOPIC, partition=partition)
+
+
+def _rules(slots: int) -> Rules:
+    return Rules(
+        flow=FLOW,
+        lane=LANE,
+        policy=IdentityReplicationPolicy(source_alias=FLOW.source),
+        max_tasks=slots,
+        max_bytes=None,
+        max_records=None,
+        max_seconds=60,
+        replication_factor=1,
+        config_excluded=lambda _: False,
+        sync_configs=False,
+    )

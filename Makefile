@@ -147,6 +147,11 @@ soak: setup $(KERBEROS) ## Run the long randomised tests (hours)
 	@$(need_java)
 	@HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -m soak $(ARGS)
 
+.PHONY: mutants
+mutants: $(INSTALLED) ## Put plausible faults into the code and see whether the tests notice; ARGS="write copy" runs some
+	$(call say,Putting faults into a copy of the code)
+	@$(BIN)/python tools/mutants.py $(ARGS)
+
 .PHONY: clean
 clean: ## Stop the local clusters and delete what make created
 	$(call say,Stopping local clusters and deleting .venv .kafka .spark .airflow .ferry .demo and caches)

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import shlex
 import subprocess
 from pathlib import Path
 
 import pytest
 
+import ferry.cli.app as program
 from tests.cli.program import PROGRAM, environment, warm_ferry
+
+UNPRIVILEGED = (
+    ["setpriv", "--inh-caps=-all", "--bounding-set=-dac_override,-dac_read_search"] if not os.getuid() else []
+)
+"""What takes from root the right to read what nobody may read."""
 
 
 @pytest.fixture
@@ -59,6 +67,29 @@ def test_a_full_disk_is_one_sentence(config: Path, arguments: list[str]) -> None
     assert done.stderr.count("\n") == 1, done.stderr
 
 
+@pytest.mark.parametrize(("arguments", "code"), [(["flows"], 1), (["flows", "--json"], 1), (["flows", "--nope"], 2)])
+def test_a_closed_output_is_one_sentence(config: Path, arguments: list[str], code: int) -> None:
+    line = shlex.join([str(PROGRAM), *arguments])
+    said = config.with_name("said")
+    done = subprocess.run(["sh", "-c", f"{line} 2>{shlex.quote(str(said))} >&-"], env=environment(config), check=False)
+    assert done.returncode == code
+    assert said.read_text().startswith("ferry: ")
+    assert said.read_text().count("\n") == 1, said.read_text()
+    done = subprocess.run(["sh", "-c", f"{line} >&- 2>&- <&-"], env=environment(config), check=False)
+    assert done.returncode == code
+
+
+def test_a_terminal_that_lacks_a_letter_gets_its_code(config: Path) -> None:
+    done = subprocess.run(
+        [PROGRAM, "plan", "--why", "\u00fc"],
+        capture_output=True,
+        env={**environment(config), "PYTHONIOENCODING": "ascii"},
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert rb"group \xfc:" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("line", "value", "remedy"),
     [
@@ -69,6 +100,9 @@ def test_a_full_disk_is_one_sentence(config: Path, arguments: list[str]) -> None
         ("metrics serve --port 99999", "99999", "to 65535"),
         ("ledger --last 0", "0", "at least 1"),
         ("dev up --brokers x", "'x'", "whole number"),
+        ("dev up --seconds inf", "inf", "to 31536000"),
+        ("lag --patience inf", "inf", "from 0.1 to 31536000"),
+        ("drill full --stay 1e300", "1e300", "from 0 to 31536000"),
     ],
 )
 def test_a_value_that_does_not_fit_is_named_with_what_would(config: Path, line: str, value: str, remedy: str) -> None:
@@ -88,6 +122,86 @@ def test_a_mistyped_folder_is_named(config: Path, tmp_path: Path) -> None:
         answer = warm_ferry(*line.split(), nowhere, config=config)
         assert (answer.code, answer.out) == (2, ""), line
         assert str(nowhere) in answer.err
+
+
+def test_a_file_in_the_place_of_a_folder_is_named(config: Path) -> None:
+    lines = ("dev up --home", "dev up --dry-run --home", "dev status --home", "dev down --home", "reports list")
+    for line in lines:
+        for place in (config, config / "below"):
+            answer = warm_ferry(*line.split(), place, config=config)
+            assert (answer.code, answer.out) == (2, ""), line
+            assert str(config) in answer.err
+            assert answer.err.count("\n") == 1, answer.err
+
+
+def test_a_folder_in_the_place_of_a_file_is_named(config: Path, tmp_path: Path) -> None:
+    for line in ("flows --config", "--config", "plan --config", "config check"):
+        more = ["flows"] if line == "--config" else []
+        answer = warm_ferry(*line.split(), tmp_path, *more, config=config)
+        assert (answer.code, answer.out) == (2, "")
+        assert answer.err == f"ferry: {tmp_path}: cannot be read: Is a directory; name a file that you may read\n"
+
+
+@pytest.mark.parametrize("line", ["list", "verify --chain-only"])
+def test_a_folder_that_may_not_be_read_is_named(config: Path, tmp_path: Path, line: str) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0)
+    done = subprocess.run(
+        [*UNPRIVILEGED, PROGRAM, "reports", *line.split(), closed / "reports"],
+        capture_output=True,
+        text=True,
+        env=environment(config),
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"ferry: reports in {closed / 'reports'} cannot be read (Permission denied)")
+
+
+def test_what_the_machine_refuses_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refused(*_: object) -> int:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), "/srv/closed")
+
+    monkeypatch.setattr(program, "_clusters_first", refused)
+    assert program._run(["flows", "--json"]) == 1
+    said = capsys.readouterr()
+    assert said.err.startswith("ferry: this machine refuses something (/srv/closed: Permission denied)")
+    assert said.err.count("\n") == 1
+    assert json.loads(said.out)["error"]["kind"] == "machine"
+    assert program._run(["flows", "--verbose"]) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_a_folder_without_a_report_is_not_listed_as_one_of_reports(config: Path, tmp_path: Path) -> None:
+    for folder in (tmp_path, ""):
+        answer = warm_ferry("reports", "list", folder, config=config)
+        assert (answer.code, answer.out) == (2, "")
+        assert "DIR" in answer.err
+
+
+def test_a_damaged_report_is_not_left_out_in_silence(config: Path, tmp_path: Path) -> None:
+    (tmp_path / "report-000001.json").write_text("[1]")
+    for more in ([], ["--json"]):
+        answer = warm_ferry("reports", "list", tmp_path, *more, config=config)
+        assert answer.code == 1
+        assert "report-000001.json" in answer.err
+        assert "ferry reports verify" in answer.err
+
+
+def test_a_damaged_record_of_a_cluster_is_named(config: Path, tmp_path: Path) -> None:
+    kept = tmp_path / "home" / "source" / "cluster.json"
+    kept.parent.mkdir(parents=True)
+    for content in ("{}", '{"nodes": 3}', '{"nodes": [], "spec": [], "cluster_id": ""}'):
+        kept.write_text(content)
+        answer = warm_ferry("dev", "status", "--home", tmp_path / "home", config=config)
+        assert (answer.code, answer.out) == (2, "")
+        assert str(kept) in answer.err
+        assert answer.err.count("\n") == 1, answer.err
+    kept.unlink()
+    kept.mkdir()
+    answer = warm_ferry("dev", "status", "--home", tmp_path / "home", config=config)
+    assert (answer.code, str(kept) in answer.err) == (2, True)
 
 
 def test_a_folder_of_the_file_that_is_not_there_yet_has_no_report(config: Path, tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def test_what_is_left_of_a_run_that_was_let_go_is_shown_and_idle_runs_push_out_n
         for found in (watch.run(old), watch.past(view.runs[0])):
             assert isinstance(found, Forgotten)
             assert (found.run, found.records, len(found.receipts)) == (old, 10, 2)
-        with FlowWatch(lab.flow, patience_s=20) as fresh:  # it reads from the newest summary, which comes after all this
+        with FlowWatch(lab.flow, patience_s=20) as fresh:  # it reads from the newest summary on
             assert isinstance(fresh.past(view.runs[0]), Forgotten)
         assert isinstance(watch.run(copying[-1].plan.run), PastRun)
         assert watch.run(idle[0].plan.run) is None

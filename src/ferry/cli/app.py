@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
 import signal
 import sys
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -50,6 +52,7 @@ COPYING = ("run", "backfill")
 
 STOPPED = 1
 UNWRITTEN = 1
+HINDERED = 1
 BAD_INPUT = 2
 INTERRUPTED = 130
 
@@ -73,7 +76,6 @@ def ferry(
             metavar="FILE",
             envvar="FERRY_CONFIG",
             help="The MirrorMaker 2 file with clusters and flows.",
-            dir_okay=False,
             readable=False,  # whoever reads it says it better
         ),
     ] = None,
@@ -237,6 +239,14 @@ def _run(arguments: list[str]) -> int:
         if message:
             print_error("BadInput", f"{message}{_taken(arguments, ordered)}", as_json=as_json)
         return BAD_INPUT
+    except OSError as error:
+        if "--verbose" in arguments:
+            traceback.print_exc()
+        place = f"{error.filename}: " if isinstance(error.filename, str | os.PathLike) else ""
+        why = f"{place}{error.strerror or error or type(error).__name__}"
+        remedy = "correct the path, its rights or the disk; --verbose shows where it came up"
+        print_error("Machine", f"this machine refuses something ({why}): {remedy}", as_json=as_json)
+        return HINDERED
     except (Stopped, KeyboardInterrupt) as error:
         told, code = "interrupted; what was committed stays, the next run goes on there", INTERRUPTED
         if isinstance(error, Stopped):
@@ -253,9 +263,9 @@ def _told(error: TyperException) -> str:
     problem = found.errors()[0]
     kind, value, param = str(problem["type"]), problem["input"], error.param
     low, high = getattr(param, "min", None), getattr(param, "max", None)
-    bounds = f" from {low:g} to {high:g}" if low is not None and high is not None else ""
+    bounds = f" from {low:.12g} to {high:.12g}" if low is not None and high is not None else ""
     if low is not None and high is None:
-        bounds = f" of at least {low:g}"
+        bounds = f" of at least {low:.12g}"
     noun = "whole number" if "int" in str(getattr(param.type_descriptor, "annotation", "")) else "number"
     name = param.opts[-1] if param.opts[-1].startswith("-") else str(param.name).upper()
     if kind.endswith("_parsing"):

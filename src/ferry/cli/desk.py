@@ -36,15 +36,23 @@ ConfigOption = Annotated[
         "--config",
         metavar="FILE",
         help="The MirrorMaker 2 file; also FERRY_CONFIG.",
-        dir_okay=False,
         readable=False,
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Answer in JSON on standard output.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress and no warnings on standard error.")]
 VerboseOption = Annotated[bool, typer.Option("--verbose", help="The libraries' log lines, too, on standard error.")]
+YEAR_SECONDS = 31_536_000
+"""No wait is longer: what a clock cannot count would end a command in its midst."""
 PatienceOption = Annotated[
-    float, typer.Option("--patience", min=0.1, metavar="SECONDS", help="How long an unreachable cluster is tried.")
+    float,
+    typer.Option(
+        "--patience",
+        min=0.1,
+        max=YEAR_SECONDS,
+        metavar="SECONDS",
+        help="How long an unreachable cluster is tried.",
+    ),
 ]
 TopicsOption = Annotated[
     list[str] | None,

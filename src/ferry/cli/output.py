@@ -26,10 +26,11 @@ class Unwritten(Exception):
 class _Outlet(io.RawIOBase):
     """A standard stream. A reader that has left (`| head`) ends no command: what is written then is dropped."""
 
-    def __init__(self, descriptor: int, *, needed: bool) -> None:
-        """`needed`: Unwritten where it cannot be written; otherwise that is dropped, too."""
+    def __init__(self, descriptor: int, *, needed: bool, closed: bool = False) -> None:
+        """`needed`: Unwritten where it cannot be written; otherwise that is dropped, too. `closed`: it never can."""
         self._descriptor = descriptor
         self._needed = needed
+        self._is_closed = closed
 
     def writable(self) -> bool:
         """As a file that is written."""
@@ -45,6 +46,11 @@ class _Outlet(io.RawIOBase):
 
     def write(self, data: Any, /) -> int:
         """Write some; raises Unwritten."""
+        if self._is_closed:
+            if self._needed:
+                self._needed = False  # said once
+                raise Unwritten("standard output is closed")
+            return len(data)
         try:
             return os.write(self._descriptor, data)
         except OSError as error:
@@ -57,20 +63,32 @@ class _Outlet(io.RawIOBase):
 
 
 def take_outlets() -> None:
-    """Write standard output and standard error by `_Outlet`, where they are the process's own."""
-    out, err = sys.__stdout__, sys.__stderr__
-    if out is not None and sys.stdout is out:
-        sys.stdout = _outlet(out, needed=True)
-    if err is not None and sys.stderr is err:
-        sys.stderr = _outlet(err, needed=False)
+    """Write standard output and standard error by `_Outlet`, where they are the process's own, or closed."""
+    _hold_places()
+    if sys.stdout is sys.__stdout__:
+        sys.stdout = _outlet(sys.__stdout__, 1, needed=True)
+    if sys.stderr is sys.__stderr__:
+        sys.stderr = _outlet(sys.__stderr__, 2, needed=False)
 
 
-def _outlet(stream: TextIO, *, needed: bool) -> TextIO:
-    raw = _Outlet(stream.fileno(), needed=needed)
+def _hold_places() -> None:
+    """Put nothing where a standard stream is closed: else the next file that is opened would stand there."""
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest that is free is this one
+
+
+def _outlet(stream: TextIO | None, descriptor: int, *, needed: bool) -> TextIO:
+    """A stream in place of Python's own, which is None where it is closed."""
+    raw = _Outlet(descriptor if stream is None else stream.fileno(), needed=needed, closed=stream is None)
+    errors = "strict" if stream is None else stream.errors or "strict"
     return io.TextIOWrapper(
         io.BufferedWriter(raw),
-        encoding=stream.encoding,
-        errors=stream.errors,
+        encoding="utf-8" if stream is None else stream.encoding,
+        # A letter that the encoding lacks is written by its code: the answer counts, not its looks.
+        errors="backslashreplace" if errors == "strict" else errors,
         line_buffering=raw.isatty() or not needed,
         write_through=not needed,
     )

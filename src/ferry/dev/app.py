@@ -22,6 +22,7 @@ from ferry.words import count_of
 
 HOME_VARIABLE = "FERRY_DEV_HOME"
 DEFAULT_HOME = Path(".ferry/dev")
+YEAR_SECONDS = 31_536_000
 
 app = typer.Typer(name="dev", no_args_is_help=True, add_completion=False)
 
@@ -30,6 +31,7 @@ Home = Annotated[
     typer.Option(
         envvar=HOME_VARIABLE,
         metavar="DIR",
+        readable=False,  # whoever reads it says it better
         help="Folder with the records, data and logs of the clusters.",
         show_default=True,
     ),
@@ -71,7 +73,8 @@ def up_command(
         typer.Option("--property", metavar="NAME=VALUE", help="A broker setting NAME=VALUE; may be repeated."),
     ] = None,
     seconds: Annotated[
-        float, typer.Option(metavar="SECONDS", help="How long to wait until the clusters serve.")
+        float,
+        typer.Option(min=0, max=YEAR_SECONDS, metavar="SECONDS", help="How long to wait until the clusters serve."),
     ] = START_SECONDS,
     home: Home = DEFAULT_HOME,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be started, start nothing.")] = False,
@@ -131,7 +134,7 @@ def down_command(
 
 def _refuse_mistyped(home: Path) -> None:
     """BadInput for a folder that is not there, unless nobody named it: then there is no cluster yet."""
-    if home != DEFAULT_HOME and not home.is_dir():
+    if home != DEFAULT_HOME and not os.path.isdir(home):  # noqa: PTH112 - Path.is_dir raises where nobody may look
         raise BadInput(f"--home {home} is not a folder: name the one that ferry dev up was given")
 
 

@@ -309,8 +309,12 @@ def _read(directory: Path) -> RunningCluster | None:
     content = read_json(directory / STATE_FILE)
     if content is None:
         return None
-    nodes = tuple(Node(node_id=node["node_id"], ports=node["ports"]) for node in content["nodes"])
-    return _cluster(_spec(content["spec"]), nodes, content["cluster_id"], directory)
+    try:
+        nodes = tuple(Node(node_id=node["node_id"], ports=node["ports"]) for node in content["nodes"])
+        return _cluster(_spec(content["spec"]), nodes, content["cluster_id"], directory)
+    except (KeyError, TypeError, AttributeError) as error:
+        damage = f"{directory / STATE_FILE} is damaged ({type(error).__name__}: {error})"
+        raise BadInput(f"{damage}: delete it once no broker of it runs.") from error
 
 
 def _spec(content: dict[str, Any]) -> ClusterSpec:

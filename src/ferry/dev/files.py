@@ -27,6 +27,10 @@ def read_json(path: Path) -> dict[str, Any] | None:
         content = json.loads(path.read_text())
     except FileNotFoundError:
         return None
+    except OSError as error:
+        raise BadInput(
+            f"{path} cannot be read ({error.strerror}): correct --home, or the rights of its files"
+        ) from error
     except ValueError as error:
         raise BadInput(f"{path} is damaged ({error}): delete it once no broker of it runs.") from error
     if not isinstance(content, dict):
@@ -37,7 +41,12 @@ def read_json(path: Path) -> dict[str, Any] | None:
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Hold the lock of `folder` (created when missing), so that two commands do not start or stop the same brokers."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".lock").open("w") as lock:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / ".lock").open("w")
+    except OSError as error:
+        why = f"--home {folder} cannot be used as a folder ({error.strerror}): correct it, or its rights"
+        raise BadInput(why) from error
+    with lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

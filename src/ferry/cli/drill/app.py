@@ -14,6 +14,7 @@ import typer
 from ferry.cli.copy.plan import MaxBytesOption
 from ferry.cli.desk import (
     DEFAULT_PATIENCE,
+    YEAR_SECONDS,
     ConfigOption,
     Desk,
     FlowArgument,
@@ -203,7 +204,10 @@ def full_command(
     redirect_command: CommandOption = None,
     redirect_url: UrlOption = None,
     stay: Annotated[
-        float, typer.Option("--stay", min=0, metavar="N", help="Seconds to stay before the way back begins.")
+        float,
+        typer.Option(
+            "--stay", min=0, max=YEAR_SECONDS, metavar="N", help="Seconds to stay before the way back begins."
+        ),
     ] = 0.0,
     dry_run: DryRunOption = False,
     report: ReportOption = None,

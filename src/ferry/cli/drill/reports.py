@@ -48,22 +48,30 @@ def list_command(
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
 ) -> int:
-    """The reports of a folder, newest first."""
+    """The reports of a folder, newest first.
+
+    Exit code 1 when one is damaged; it is named, and the others are listed.
+    """
     # Imported here: the command line starts light.
     from ferry.decide.evidence.chain import index_json
     from ferry.run.reports.folder import read_folder
     from ferry.run.reports.store import store_of
 
     desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
-    store = store_of(folder or _folder(desk))
+    store = store_of(_named(folder, desk))
     if not store.exists():
         if folder is not None:
             raise BadInput(f"{folder} is not a folder of reports: correct the name")
         print_warning(f"{store.where} is not there: no report was written yet, or ferry.report.dir is mistyped")
     kept = read_folder(store) if store.exists() else []
+    if folder is not None and not kept:
+        raise BadInput(f"{folder} holds no report: correct DIR, or leave it out for the folder of the file")
+    damaged = [one.name for one in kept if one.report is None]
+    for name in damaged:
+        print_warning(f"{name} cannot be read as a report and is not listed: `ferry reports verify` says what is wrong")
     if desk.as_json:
         print_json(index_json(kept))
-        return 0
+        return BROKEN if damaged else 0
     rows = [(one, one.report.evidence) for one in reversed(kept) if one.report is not None]
     print_table(
         ["#", "began", "kind", "flow", "outcome", "RPO records", "RTO s", "summary"],
@@ -76,7 +84,7 @@ def list_command(
         ),
         right=["#", "RPO records", "RTO s"],
     )
-    return 0
+    return BROKEN if damaged else 0
 
 
 @reports_app.command("switch")
@@ -132,7 +140,7 @@ def verify_command(
     desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     if chain_only == bool(key):
         raise BadInput("name the public keys that may have signed by --key FILE, or say --chain-only")
-    store = store_of(folder or _folder(desk))
+    store = store_of(_named(folder, desk))
     checked = check_folder(store, None if chain_only else public_keys(key or ()), last)
     if not checked:
         raise BadInput(f"{store.where} holds no report: correct the folder")
@@ -169,6 +177,13 @@ def _verified_json(where: str, checked: list[Checked]) -> dict[str, Any]:
             for one in checked
         ],
     }
+
+
+def _named(folder: str | None, desk: Desk) -> str:
+    """The folder that is meant; BadInput for an empty name, which is no wish for that of the file."""
+    if folder == "":
+        raise BadInput("DIR is empty: name a folder, or leave it out for that of the file")
+    return folder or _folder(desk)
 
 
 def _folder(desk: Desk) -> str:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ferry.cli.desk import YEAR_SECONDS
 from ferry.model.switch import SwitchOptions
 
 DEFAULT = SwitchOptions()
@@ -23,13 +24,20 @@ ApproveOption = Annotated[
 ]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show the steps and the checks; write nothing.")]
 QuietSecondsOption = Annotated[
-    float, typer.Option("--quiet-seconds", min=0, metavar="N", help="So long no partition may grow.")
+    float,
+    typer.Option("--quiet-seconds", min=0, max=YEAR_SECONDS, metavar="N", help="So long no partition may grow."),
 ]
 QuietTimeoutOption = Annotated[
-    float, typer.Option("--quiet-timeout", min=0, metavar="N", help="How long to wait for that, in seconds.")
+    float,
+    typer.Option(
+        "--quiet-timeout", min=0, max=YEAR_SECONDS, metavar="N", help="How long to wait for that, in seconds."
+    ),
 ]
 DrainTimeoutOption = Annotated[
-    float, typer.Option("--drain-timeout", min=0, metavar="N", help="How long the last records may take, in seconds.")
+    float,
+    typer.Option(
+        "--drain-timeout", min=0, max=YEAR_SECONDS, metavar="N", help="How long the last records may take, in seconds."
+    ),
 ]
 LostAtOption = Annotated[
     str | None,

@@ -76,7 +76,13 @@ class LocalStore:
 
     def exists(self) -> bool:
         """As Store."""
-        return self._path.exists()
+        try:
+            self._path.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError:  # it is not known to be absent: whoever reads it says why it cannot be
+            return True
+        return True
 
     def names(self) -> list[str]:
         """As Store."""

@@ -2,12 +2,13 @@
 
 ```
 preview >> approve >> rehearse
-                   >>  drill
+                   >>  drill  >> assets
 ```
 
 The form says which drill. Tabletop and shadow do not touch production: nobody is asked, and `rehearse` does them beside
 the flow's runs. Partial and full do: a person approves of them, and `drill` does them in the flow's pool. Where the
-report came to lie is the last line of the log, and in what the task returns.
+report came to lie is the last line of the log, and in what the task returns. `assets` updates the assets of what a
+partial drill copied, however the drill ended.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ from airflow.sdk.definitions.param import ParamsDict
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.model.evidence import EvidenceKind
+from ferry_airflow.assets import flow_alias
 from ferry_airflow.drill_operators import (
     DrillApprovalOperator,
+    DrillAssetsOperator,
     DrillOperator,
     DrillPreviewOperator,
     RehearsalOperator,
@@ -40,7 +43,7 @@ from ferry_airflow.form import (
 from ferry_airflow.naming import drill_dag_id
 from ferry_airflow.switch_operators import APPROVE, PREVIEW
 
-REHEARSE, DRILL = "rehearse", "drill"
+REHEARSE, DRILL, ASSETS = "rehearse", "drill", "assets"
 
 
 def drill_dag(flow: FlowConfig, path: Path) -> DAG:
@@ -68,6 +71,9 @@ def drill_dag(flow: FlowConfig, path: Path) -> DAG:
         rehearse = RehearsalOperator(task_id=REHEARSE, **names)
         drill = DrillOperator(task_id=DRILL, conn_id=flow.spark_conn_id, pool=flow.pool, **names)
         preview >> approve >> [rehearse, drill]
+        if flow.updates_assets:
+            # As a teardown it runs however the drill ends, and the run's state is the drill's.
+            drill >> DrillAssetsOperator(task_id=ASSETS, outlets=[flow_alias(flow.flow)], **names).as_teardown()
     # Put in last, as a switch's.
     dag.params = ParamsDict(_params())
     return dag

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowSkipException
 
-from ferry_airflow.base import FerryOperator, Named, airflow_errors, final_failure, run_of
+from ferry_airflow.assets import publish
+from ferry_airflow.base import FerryOperator, Named, airflow_errors, final_failure, flow_named, run_of
 from ferry_airflow.connection import settings_for
 from ferry_airflow.copying import copy_left
-from ferry_airflow.naming import IN_PRODUCTION
+from ferry_airflow.naming import IN_PRODUCTION, RUNS
 from ferry_airflow.report_link import ReportLink
 from ferry_airflow.spark_job import FerrySparkOperator
 from ferry_airflow.switch_operators import AskingOperator, approval_of, approver_named
@@ -92,6 +93,12 @@ class DrillOperator(FerrySparkOperator):
         from ferry.run.ledger.access import LedgerAccess  # noqa: PLC0415 - as above
 
         self._stopping = threading.Event()
+        runs: list[str] = []
+
+        def opened(run: str) -> None:
+            runs.append(run)
+            context["ti"].xcom_push(key=RUNS, value=runs)
+
         # A full drill continues where its switches are; a partial one begins again from the start, and is asked anew.
         by = "the full drill" if kind == "full" else f"try {context['ti'].try_number} of the drill"
         with airflow_errors():
@@ -103,6 +110,7 @@ class DrillOperator(FerrySparkOperator):
                 approved_by=approver_named(approval),
                 approved_ms=approval.at_ms,
                 copy=lambda runs, plan: copy_left(self, runs, plan, context),
+                opened=opened,
             )
         _do(self, context, asked, self._stopping)
 
@@ -111,6 +119,24 @@ class DrillOperator(FerrySparkOperator):
         if self._stopping is not None:
             self._stopping.set()
         super().on_kill()
+
+
+class DrillAssetsOperator(FerryOperator):
+    """Updates the assets of what a partial drill copied, also where the drill itself ended red: the copy stays."""
+
+    def execute(self, context: Context) -> None:
+        """An event of each topic and run, as the flow's own runs have them; skipped where nothing was copied."""
+        from ferry_airflow import steps  # noqa: PLC0415 - as above
+        from ferry_airflow.drill_dag import DRILL  # noqa: PLC0415 - it imports this module
+
+        count = 0
+        with airflow_errors():
+            flow = flow_named(self)
+            for run in context["ti"].xcom_pull(task_ids=DRILL, key=RUNS) or ():
+                count += publish(context, flow, run, steps.copied_topics(flow, run))
+        if not count:
+            raise AirflowSkipException("the drill copied nothing in the live lane: no asset is updated")
+        self.log.info("%d event(s) of assets on %s", count, flow.flow.target)
 
 
 def _asked(task: Named, context: Context) -> Asked:

@@ -49,6 +49,8 @@ class Asked:
     approved_by: str = ""
     approved_ms: int = 0
     copy: Copy = copy_plan
+    opened: Callable[[str], None] = lambda run: None
+    """Gets the id of each run of the live lane that a partial drill opens."""
 
 
 class Drill(Protocol):
@@ -124,6 +126,7 @@ class _Partial:
             approved_ms=asked.approved_ms,
             topics=topics,
             groups=groups or None,
+            opened=asked.opened,
         )
         return PartialDrill(asked.flow, options)
 

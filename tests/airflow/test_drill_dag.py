@@ -5,15 +5,19 @@ from __future__ import annotations
 import inspect
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from airflow.sdk.exceptions import AirflowSkipException
 
 from ferry.cli.drill import app as command_line
 from ferry.config.settings import parse_settings
+from ferry.decide.ledger.topic_ranges import TopicRanges
 from ferry.errors import BadInput, Refused
 from ferry.model.evidence import EvidenceKind
 from ferry.model.switch import SwitchOptions
+from ferry_airflow.assets import flow_alias
 from ferry_airflow.drill_dag import drill_dag
 from ferry_airflow.drilling import Asked, drill_of, reports_of
 from ferry_airflow.switching import options_of
@@ -57,9 +61,44 @@ def test_a_person_is_asked_first_and_only_what_touches_production_takes_the_flow
         "approve": "default_pool",
         "rehearse": "default_pool",
         "drill": "ferry_a_b",
+        "assets": "default_pool",
     }
     assert {task.retries for task in DAG.tasks} == {0}, "a drill is not begun again without somebody's looking at it"
     assert DAG.schedule is None
+
+
+def test_assets_are_updated_however_the_drill_ends_and_the_run_is_as_the_drill() -> None:
+    assets = DAG.get_task("assets")
+    assert assets.upstream_task_ids == {"drill"}
+    assert (assets.is_teardown, assets.on_failure_fail_dagrun) == (True, False)
+    without = parse_settings(f"{FILE}ferry.airflow.assets = false\n", "f").flow("a->b")
+    assert not drill_dag(without, Path("/f")).has_task("assets")
+
+
+def test_each_run_that_a_partial_drill_opened_has_its_events(monkeypatch: pytest.MonkeyPatch) -> None:
+    copied = {
+        run: TopicRanges(source="orders", target="a.orders", records=records, bytes=1, partitions=(), read=())
+        for run, records in (("partial-1", 5), ("partial-2", 7))
+    }
+    told: list[tuple[str, Any]] = []
+    monkeypatch.setattr("ferry_airflow.steps.copied_topics", lambda flow, run: [copied[run]])
+    monkeypatch.setattr("ferry_airflow.drill_operators.flow_named", lambda task: FLOW)
+    kept: dict[str, Any] = {"ferry_runs": ["partial-1", "partial-2"]}
+    alias = SimpleNamespace(add=lambda asset, extra: told.append((asset.uri, extra)))
+    context: Any = {
+        "ti": SimpleNamespace(xcom_pull=lambda task_ids, key: kept.get(key) if task_ids == "drill" else None),
+        "outlet_events": {flow_alias(FLOW.flow): alias},
+    }
+    task: Any = DAG.get_task("assets")
+    task.execute(context)
+    uri = "kafka://b/a.orders"
+    assert [(asset, one["run"], one["records"]) for asset, one in told] == [
+        (uri, "partial-1", 5),
+        (uri, "partial-2", 7),
+    ]
+    kept.clear()
+    with pytest.raises(AirflowSkipException, match="copied nothing"):
+        task.execute(context)
 
 
 def test_the_form_has_each_option_of_the_command_line() -> None:

@@ -12,6 +12,7 @@ import pytest
 from ferry.run.reports.folder import check_folder, read_folder
 from ferry.run.reports.store import store_of
 from tests.airflow.conftest import Flows
+from tests.airflow.test_assets import events
 from tests.harness import commit_offsets, committed_offsets, create_topic, numbered, producer, read_topic, send
 
 DAG = "ferry_drill__rehearsed__trehearsed"
@@ -67,12 +68,21 @@ def test_drills_end_in_reports_that_say_who_approved(flows: Flows) -> None:
     run = begun(flows, {"kind": "shadow", "from": "earliest"}, asks=False)
     assert rest.states(DAG, run) == {
         **dict.fromkeys(("preview", "approve", "rehearse"), "success"),
-        "drill": "skipped",
+        **dict.fromkeys(("drill", "assets"), "skipped"),
     }, rest.log(DAG, run, "rehearse")
     report = report_of(flows, run, "rehearse")
     assert report["kind"] == "shadow"
     assert report["verification"]["records"] == 60
     assert len(read_topic(flows.target.bootstrap, f"rehearsed.{TOPIC}")[0]) == 50, "production is untouched"
+
+    run = begun(flows, {"kind": "partial", "topics": [TOPIC]}, asks=True)
+    assert rest.states(DAG, run)["assets"] == "success", rest.log(DAG, run, "drill")
+    assert report_of(flows, run, "drill")["kind"] == "partial"
+    (event,) = events(flows, f"kafka://trehearsed/rehearsed.{TOPIC}")
+    assert (event["extra"]["records"], event["source_run_id"]) == (10, run), (
+        "what it copied is told to who waits for it"
+    )
+    send(producer(flows.source), TOPIC, numbered(10, start=60))
 
     run = begun(flows, {"kind": "full", "quiet_seconds": 1, "id": "spring"}, asks=True)
     assert rest.states(DAG, run)["drill"] == "success", rest.log(DAG, run, "drill")
@@ -80,10 +90,10 @@ def test_drills_end_in_reports_that_say_who_approved(flows: Flows) -> None:
     assert (report["kind"], report["id"]) == ("full", "spring")
     approved = {(step["approved_by"], step["approved_ms"]) for step in report["steps"] if step["approved_by"]}
     assert {who for who, _ in approved} == {"admin (answered in Airflow)"}
-    assert len(read_topic(flows.target.bootstrap, f"rehearsed.{TOPIC}")[0]) == 60
+    assert len(read_topic(flows.target.bootstrap, f"rehearsed.{TOPIC}")[0]) == 70
     assert "copied 10 records" in rest.log(DAG, run, "drill"), "in Spark"
     assert committed_offsets(flows.target, GROUP, f"rehearsed.{TOPIC}", 1) == {0: 20}
 
     store = store_of(str(flows.home.path.parent / "reports"))
-    assert [one.report.evidence.kind for one in read_folder(store) if one.report] == ["shadow", "full"]
-    assert [one.problem for one in check_folder(store, None)] == ["", ""]
+    assert [one.report.evidence.kind for one in read_folder(store) if one.report] == [*("shadow", "partial", "full")]
+    assert [one.problem for one in check_folder(store, None)] == [""] * 3

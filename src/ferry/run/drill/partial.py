@@ -7,7 +7,7 @@ is equal. No client is moved, nothing is paused, and nothing has to be taken bac
 from __future__ import annotations
 
 import secrets
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from ferry.clock import wall_ms
@@ -50,6 +50,8 @@ class PartialOptions:
     approved_ms: int
     topics: frozenset[str] = frozenset()
     groups: frozenset[str] | None = None
+    opened: Callable[[str], None] = lambda run: None
+    """Gets the id of each run of the live lane before it copies: what it commits stays, however the drill ends."""
 
 
 class PartialDrill:
@@ -132,6 +134,7 @@ class PartialDrill:
                 found.paused = plan.paused
                 if not plan.slices:
                     break
+                self._options.opened(plan.run)
                 failure = copy_seen(runs, plan, diary.stop, chunks)
                 offsets += sum(piece.offsets for piece in plan.slices)
                 found.samples = samples_of(began, offsets, chunks)

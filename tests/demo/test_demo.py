@@ -13,12 +13,13 @@ import pytest
 from confluent_kafka import KafkaException
 
 from ferry.config.flow.flow import FlowConfig
-from ferry.config.settings import parse_settings
+from ferry.config.settings import load, parse_settings
 from ferry.dev import RunningCluster
 from ferry.errors import Refused, Unreachable
 from ferry_airflow.demo import __main__ as demo
 from ferry_airflow.demo.compare import Compared
 from ferry_airflow.demo.data import TOPICS
+from ferry_airflow.drill_fields import nowhere
 from ferry_airflow.home import LocalHome
 from ferry_airflow.rest import AirflowRest
 
@@ -164,6 +165,21 @@ def test_sides_are_equal_when_nothing_differs_and_nothing_is_lost(
     monkeypatch.setattr(demo, "compare", compare)
     assert demo.show_comparison(flow(), side, side, at_least=at_least) is equal
     assert asked == {topic.name: f"primary.{topic.name}" for topic in TOPICS}
+
+
+def test_the_buttons_of_the_demos_page_work_by_its_file() -> None:
+    demo.HOME.mkdir()
+    sides = [cast("RunningCluster", SimpleNamespace(bootstrap=f"localhost:{port}")) for port in (1, 2)]
+    settings = load(demo.write_config(*sides))
+    assert not settings.problems
+    there = settings.flow(demo.FLOW)
+    assert nowhere(there, {}) is None, "a drill's report has a place"
+    assert demo.REPORTS.is_absolute()
+    assert there.report.folder == str(demo.REPORTS)
+    back = settings.flow("backup->primary")
+    assert back.schedule is None, "the way back copies nothing by itself"
+    assert not [topic.name for topic in TOPICS if back.selection.why_not(topic.name)]
+    assert there.approvers.own, "who is alone may approve of the own drill"
 
 
 def flow() -> FlowConfig:

@@ -144,7 +144,7 @@ def test_why_tasks_failed_is_read_from_what_they_kept_and_shown(
             )
         )
     tables.commit()
-    said = (("plan", "the ledger does not know nosuchtopic"),)
+    said = (("plan", "the ledger does not know nosuchtopic"), ("report", dag_runs.SILENT))
     assert dag_runs.reasons_of(DRILL, RUN) == said
     story = dag_runs.story_of(DRILL, RUN, with_returned=True)
     assert story is not None
@@ -152,6 +152,7 @@ def test_why_tasks_failed_is_read_from_what_they_kept_and_shown(
     page = shown(desk, monkeypatch, DRILL, story)
     assert "Why it failed" in page
     assert said[0][1] in page
+    assert dag_runs.SILENT in page, "killed, or failed outside of Ferry"
     assert "of a try before" not in page
 
 

@@ -140,7 +140,9 @@ def story_of(dag: str, run: str, *, with_returned: bool) -> DagRunStory | None:
                 TaskRow(name=name, state=str(state or ""), started=started, seconds=seconds)
                 for name, state, started, seconds in sorted(tasks, key=lambda task: task[2] is None)
             ),
-            reasons=tuple((name, why[name]) for name, state, *_ in tasks if name in why and state in _NOT_WELL),
+            reasons=tuple((name, why.get(name, SILENT)) for name, state, *_ in tasks if state in _NOT_WELL)
+            if with_returned
+            else (),
             returned=next((value for value in values if isinstance(value, Mapping)), {}),
         )
 
@@ -154,19 +156,21 @@ def _plain(value: Any) -> Any:
 
 
 _NOT_WELL = frozenset({"failed", "up_for_retry"})
+SILENT = "It left no sentence: it was killed, or failed outside of Ferry. Its log in Airflow says more."
+"""In place of the reason of a task that kept none."""
 
 
 def reasons_of(dag: str, run: str) -> tuple[tuple[str, str], ...]:
-    """Why tasks of a run have failed, or are tried again, by their names; nothing where they did not say it."""
+    """Why tasks of a run have failed, or are tried again, by their names; SILENT where one did not say it."""
     task = TaskInstance
     with create_session() as session:
         why = _reasons(session, dag, run)
         tasks = session.execute(
             select(task.task_id, task.state)
-            .where(task.dag_id == dag, task.run_id == run, task.task_id.in_(why))
+            .where(task.dag_id == dag, task.run_id == run, task.state.in_(_NOT_WELL))
             .order_by(task.start_date)
         )
-        return tuple((name, why[name]) for name, state in tasks if state in _NOT_WELL)
+        return tuple((name, why.get(name, SILENT)) for name, _ in tasks)
 
 
 def _reasons(session: Session, dag: str, run: str) -> dict[str, str]:

@@ -1,0 +1,73 @@
+"""A task that fails keeps why, as its XCom: the page shows it (`tests/page/test_beside.py`)."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
+from airflow.sdk.execution_time.context import set_current_context
+
+from ferry.errors import BadInput, FerryError, Refused, Unreachable
+from ferry_airflow import steps
+from ferry_airflow.base import LONGEST_REASON, airflow_errors, final_failure
+from ferry_airflow.naming import REASON
+from ferry_airflow.operators import FerryReportOperator
+
+
+class Task:
+    """A task instance that keeps what is pushed, and knows what the task `plan` kept."""
+
+    def __init__(self, planned: str | None = None) -> None:
+        self.kept: dict[str, Any] = {}
+        self.planned = planned
+
+    def xcom_push(self, key: str, value: Any) -> None:
+        self.kept[key] = value
+
+    def xcom_pull(self, task_ids: str, key: str) -> str | None:
+        return self.planned if (task_ids, key) == ("plan", REASON) else None
+
+
+@pytest.mark.parametrize(
+    ("error", "ends"),
+    [
+        (Refused("the topic is paused"), AirflowFailException),
+        (BadInput("no topic nosuchtopic"), AirflowFailException),
+        (Unreachable("cluster a does not answer"), AirflowException),
+    ],
+)
+def test_a_failing_task_keeps_its_sentence(error: FerryError, ends: type[Exception]) -> None:
+    task: Any = Task()
+    with set_current_context({"ti": task}), pytest.raises(ends, match=str(error)), airflow_errors():
+        raise error
+    assert task.kept == {REASON: str(error)}
+    with set_current_context({"ti": task}):
+        final_failure("x" * (LONGEST_REASON + 1))
+    assert len(task.kept[REASON]) == LONGEST_REASON
+
+
+def test_a_task_whose_sentence_cannot_be_kept_fails_no_less() -> None:
+    with pytest.raises(AirflowFailException, match="paused"), airflow_errors():
+        raise Refused("the topic is paused")
+
+
+def test_a_report_of_a_run_that_was_not_planned_says_what_the_plan_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unplanned(flow: Any, run: str) -> Any:
+        raise BadInput("the ledger has no plan of run r")
+
+    monkeypatch.setattr(steps, "report_of", unplanned)
+    operator = FerryReportOperator(task_id="report", config="/f", flow="a->b")
+    task: Any = Task(planned="cluster a has no topic nosuchtopic")
+    context: Any = {"ti": task, "run_id": "r", "dag_run": SimpleNamespace(run_id="r")}
+    with (
+        set_current_context(context),
+        pytest.raises(AirflowFailException, match="nothing was copied: cluster a has"),
+    ):
+        operator._reported(None, context)  # type: ignore[arg-type]
+    assert task.kept[REASON].endswith(task.planned)
+    task = Task()
+    context["ti"] = task
+    with set_current_context(context), pytest.raises(BadInput, match="no plan of run r"):
+        operator._reported(None, context)  # type: ignore[arg-type]

@@ -65,7 +65,8 @@ class Side:
         connection = self._manager.get_connection(self._node)
         if connection.initializing:
             await connection
-        while connection.paused:  # as many requests as it takes are under way; one more would fail at once
+        # As many requests as it takes are under way; one more would fail at once. One that is lost stays paused.
+        while connection.paused and connection.connected:
             await self._loop.sleep(PAUSE_S)
         return connection.send_request(request)
 

@@ -40,10 +40,10 @@ from ferry_airflow.form import (
     topics_to_leave,
     waiting_params,
 )
-from ferry_airflow.naming import drill_dag_id
+from ferry_airflow.naming import DRILL, drill_dag_id
 from ferry_airflow.switch_operators import APPROVE, PREVIEW
 
-REHEARSE, DRILL, ASSETS = "rehearse", "drill", "assets"
+REHEARSE, ASSETS = "rehearse", "assets"
 
 
 def drill_dag(flow: FlowConfig, path: Path) -> DAG:

@@ -15,7 +15,7 @@ from ferry_airflow.assets import publish
 from ferry_airflow.base import FerryOperator, Named, airflow_errors, final_failure, flow_named, run_of
 from ferry_airflow.connection import settings_for
 from ferry_airflow.copying import copy_left
-from ferry_airflow.naming import IN_PRODUCTION, RUNS
+from ferry_airflow.naming import DRILL, IN_PRODUCTION, RUNS
 from ferry_airflow.report_link import ReportLink
 from ferry_airflow.spark_job import FerrySparkOperator
 from ferry_airflow.switch_operators import AskingOperator, approval_of, approver_named
@@ -127,7 +127,6 @@ class DrillAssetsOperator(FerryOperator):
     def execute(self, context: Context) -> None:
         """An event of each topic and run, as the flow's own runs have them; skipped where nothing was copied."""
         from ferry_airflow import steps  # noqa: PLC0415 - as above
-        from ferry_airflow.drill_dag import DRILL  # noqa: PLC0415 - it imports this module
 
         count = 0
         with airflow_errors():

@@ -18,6 +18,8 @@ VERBS = ("switchover", "failover", "failback")
 
 REASON = "ferry_reason"
 """The XCom in which a task that fails keeps why, in one sentence."""
+DRILL = "drill"
+"""The task that does a drill which touches production."""
 RUNS = "ferry_runs"
 """The XCom in which a drill keeps the ids of the runs of the live lane that it opened."""
 TELLING = ("verify", "rehearse", "drill", "report")

@@ -80,9 +80,25 @@ def test_what_is_not_known_is_not_called_whole() -> None:
     assert gone.sentence
 
 
+def dealt(begins_at: int, starts: LaneStarts, received: Mapping[TopicPartition, int]) -> Begin:
+    """A partition of a topic whose rule in force begins there."""
+    era = Era(source_topic="orders", target_topic="a.orders", since=1, begins=(begins_at,), digest="d", partitions=4)
+    (one,) = begins([], [era], starts, [], [], {PLACE: 0}, received)
+    return one
+
+
 def test_dealt_topics_begin_where_their_rule_does() -> None:
-    era = Era(source_topic="orders", target_topic="a.orders", since=1, begins=(3, 0), digest="d", partitions=4)
-    starts = LaneStarts(offsets={PLACE: 0})
-    logs = {PLACE: 0, TopicPartition("orders", 1): 0}
-    first, second = begins([], [era], starts, [], [], logs)
-    assert (first.offset, first.unaccounted, second.offset, second.is_whole) == (3, ((0, 3),), 0, True)
+    one = dealt(3, LaneStarts(), {})
+    assert (one.offset, one.unaccounted, one.is_whole) == (3, ((0, 3),), False)
+    assert dealt(0, LaneStarts(), {}).is_whole
+
+
+@pytest.mark.parametrize(
+    ("starts", "received"),
+    [(LaneStarts(offsets={PLACE: 1}), {}), (LaneStarts(), {PLACE: 1}), (LaneStarts(offsets={PLACE: 2}), {PLACE: 1})],
+)
+def test_what_a_rule_before_has_dealt_is_in_receipts(
+    starts: LaneStarts, received: Mapping[TopicPartition, int]
+) -> None:
+    one = dealt(500, starts, received)
+    assert (one.offset, one.unaccounted) == (1, ((0, 1),))

@@ -36,6 +36,8 @@ from tests.harness import (
     send,
     wait_until,
 )
+from tests.run import unit_flows
+from tests.run.unit_flows import SOURCES, TARGETS, Units, lab_of
 
 RECORDS = 120
 RECENT_MS = wall_ms() - 3_600_000
@@ -300,6 +302,26 @@ def test_each_partition_says_where_its_lane_began_and_what_lies_before(
     assert whole.micro_run().records == 16
     result = verified(whole, Wanted(topics={topic}, partition=0))
     assert (result.is_whole, [one.source for one in result.begins]) == (True, [first])
+
+
+def test_what_a_rule_before_has_dealt_is_not_called_unaccounted(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
+) -> None:
+    create_topic(source_cluster, topic, SOURCES)
+    send(producer(source_cluster), topic, unit_flows.messages(115))
+    lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,))
+    units = Units(lab_of(lab, topic), topic)
+    units.run()
+    other = units.with_rule(units.kept, TARGETS + 2)
+    other.run()
+    send(producer(source_cluster), topic, unit_flows.messages(115, start=115))
+    (rule, *_) = other.run().eras
+    assert all(begin > 0 for begin in rule.begins), "the second rule begins where the first had come to"
+    with Verifier(other.lab.flow, ALL) as verifier:
+        begun = verifier.survey().begins
+    assert [(one.source.partition, one.offset, one.unaccounted) for one in begun] == [
+        (number, 0, ()) for number in range(SOURCES)
+    ]
 
 
 def test_a_flow_may_be_at_work_meanwhile(

@@ -43,7 +43,7 @@ def print_verified(result: Verified) -> None:
         if not begin.is_whole:
             print(begin.sentence)
     if result.begins and result.is_whole:
-        print("each partition was compared from the beginning of its log, but for gaps")
+        print("receipts and gaps name each partition from the beginning of its log")
     for note in result.notes:
         print(f"note: {note}")
     if result.sample is not None:

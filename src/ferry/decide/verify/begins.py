@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from ferry.decide.ledger.copied import Copied, without
 from ferry.decide.plan.starts import LaneStarts
@@ -16,11 +17,14 @@ def begins(
     known: Sequence[Gap],
     adopted: Iterable[Adoption],
     log_starts: Mapping[TopicPartition, int],
+    dealt_from: Mapping[TopicPartition, int] = MappingProxyType({}),
 ) -> tuple[Begin, ...]:
     """One for each source partition that the lane has receipts or a start of, in order.
 
-    With receipts the lane begins where the first of them does; of a topic that is dealt to other partitions where its
-    rule does; else where a plan recorded that it will. `log_starts` are those of the logs that are still the same.
+    With receipts the lane begins where the first of them does; else where a plan recorded that it will. A topic that is
+    dealt to other partitions begins where its first rule did: `dealt` has the rule in force, `dealt_from` the least
+    offset of the receipts that are left. A rule begins where the one before it has come to, so all between is in
+    receipts or gaps. `log_starts` are those of the logs that are still the same.
     """
     passed: dict[TopicPartition, list[Range]] = {}
     for gap in known:
@@ -31,7 +35,9 @@ def begins(
         held.setdefault(place, ((offset, offset),))
     for era in dealt:
         for number, offset in enumerate(era.begins):
-            held[TopicPartition(era.source_topic, number)] = ((offset, offset),)
+            place = TopicPartition(era.source_topic, number)
+            first = min(offset, starts.offsets.get(place, offset), dealt_from.get(place, offset))
+            held[place] = ((first, offset),)
     found = []
     for place in sorted(held.keys() | starts.pending.keys()):
         ranges, log_start = held.get(place, ()), log_starts.get(place)

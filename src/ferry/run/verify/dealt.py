@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ferry.config.flow.flow import FlowConfig
@@ -27,6 +27,8 @@ class SurveyOfDealt:
     copies: list[DealtCopy] = field(default_factory=list)
     not_compared: list[NotCompared] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    began: dict[TopicPartition, int] = field(default_factory=dict)
+    """By source partition the least offset that a receipt names, by whichever rule."""
 
 
 async def survey_dealt(
@@ -48,6 +50,7 @@ async def survey_dealt(
             for place, mine in receipts_in_view(view, flow.lane, lasts).items()
         }
         rules = {target: rules[target] for target in {place.topic for place, mine in known.items() if mine}}
+    found.began = _began(one for mine in known.values() for one in mine)
     if not rules:
         return found
     source, target = connections.source, connections.target
@@ -73,6 +76,15 @@ async def survey_dealt(
         gone = gone_receipts(era, mine, sides.target) if wanted.run is None else None
         if gone is not None:
             found.not_compared.append(gone)
+    return found
+
+
+def _began(receipts: Iterable[UnitReceipt]) -> dict[TopicPartition, int]:
+    found: dict[TopicPartition, int] = {}
+    for receipt in receipts:
+        for number, begin in enumerate(receipt.begins):
+            place = TopicPartition(receipt.source_topic, number)
+            found[place] = min(begin, found.get(place, begin))
     return found
 
 

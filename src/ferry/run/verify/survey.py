@@ -22,7 +22,7 @@ from ferry.net.connect.cluster import Cluster
 from ferry.net.fetch.offsets import EARLIEST, LATEST, listed_offsets
 from ferry.net.fetch.requests import READ_UNCOMMITTED
 from ferry.run.flow.connections import FlowConnections
-from ferry.run.verify.dealt import survey_dealt
+from ferry.run.verify.dealt import SurveyOfDealt, survey_dealt
 from ferry.run.verify.logs import compacted_topics, offset_bytes, settled
 from ferry.run.verify.wanted import Wanted
 
@@ -72,7 +72,7 @@ async def survey(flow: FlowConfig, connections: FlowConnections, wanted: Wanted)
         _refuse_nothing(flow, wanted, every, runs, dealt.topics)
     if runs is not None:
         every = [one for one in every if one.source in runs]
-    begun = await _begins(flow, connections, view, wanted, every, dealt.topics)
+    begun = await _begins(flow, connections, view, wanted, every, dealt)
     found = Survey(
         begins=begun,
         partitions=len(every) + len(dealt.copies),
@@ -113,32 +113,33 @@ async def _begins(
     view: LedgerView,
     wanted: Wanted,
     every: Sequence[Copied],
-    dealt: Collection[str],
+    dealt: SurveyOfDealt,
 ) -> tuple[Begin, ...]:
     """Where the lane began with what is wanted; without receipts only where it is not about one run."""
     source, lane = connections.source, flow.lane
     topics = {key[2] for key, _ in view.of_kind("start") if key[1] == lane}
-    there = await source.refresh(topics | {one.source.topic for one in every} | set(dealt))
+    there = await source.refresh(topics | {one.source.topic for one in every} | dealt.topics)
     ids = {name: info.id_text for name, info in there.items()}
     starts = recorded_starts(view, lane, ids)
-    rules = [era for era in eras(view, lane).values() if era.source_topic in dealt]
+    rules = [era for era in eras(view, lane).values() if era.source_topic in dealt.topics]
     copies = {one.source: one for one in every}
 
     def looked(log_starts: Mapping[TopicPartition, int]) -> list[Begin]:
         return [
             one
-            for one in begins(every, rules, starts, gaps(view, lane), adoptions(view, lane), log_starts)
+            for one in begins(every, rules, starts, gaps(view, lane), adoptions(view, lane), log_starts, dealt.began)
             if (wanted.topics is None or one.source.topic in wanted.topics)
             and wanted.partition in (None, one.source.partition)
-            and (wanted.run is None or one.source in copies or one.source.topic in dealt)
+            and (wanted.run is None or one.source in copies or one.source.topic in dealt.topics)
         ]
 
-    same = [
-        one.source
-        for one in looked({})
-        if one.source.topic in there
-        and (one.source not in copies or copies[one.source].source_topic_id in ("", ids[one.source.topic]))
-    ]
+    planned = {era.source_topic: era.source_topic_id for era in rules}
+
+    def is_same(place: TopicPartition) -> bool:
+        of = copies[place].source_topic_id if place in copies else planned.get(place.topic, "")
+        return place.topic in there and of in ("", ids[place.topic])
+
+    same = [one.source for one in looked({}) if is_same(one.source)]
     edges = await listed_offsets(source, dict.fromkeys(same, EARLIEST), isolation=READ_UNCOMMITTED)
     return tuple(looked(edges.found))
 

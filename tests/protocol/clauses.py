@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from unittest.mock import patch
+from weakref import WeakKeyDictionary
 
 from ferry.decide.ledger.codec import decode_key
 from ferry.decide.ledger.ledger import LedgerView
@@ -19,7 +20,7 @@ from ferry.run.copy import slot
 from ferry.run.plan import driver, opening
 from tests.protocol import ports
 from tests.protocol.broker import LEDGER, Fenced, Rejected, Target
-from tests.protocol.calls import Task
+from tests.protocol.calls import Call, Task
 from tests.protocol.ports import DRIVER, ModelLane, ModelSlot, patiently
 
 
@@ -190,6 +191,23 @@ def opened_by_a_stale_read() -> ExitStack:
     return _switched(patch.object(ModelLane, "read", read_now))
 
 
+def driver_writes_plainly() -> ExitStack:
+    """What a driver decides is appended outside of transactions; it looks for a newer run afterwards."""
+
+    async def append_plainly(self: ModelLane, records: Sequence[Record]) -> frozenset[int]:
+        kinds = [decode_key(record.key)[0] for record in records]
+        label = f"append {'plan' if 'plan' in kinds else kinds[0]}"
+        last = await Call(label, lambda: self.target.logs[LEDGER].append(records), writes=True)
+        return frozenset(range(last + 1 - len(records), last + 1))
+
+    async def commit_nothing(self: ModelLane) -> None:
+        await Call("commit", lambda: None)
+
+    return _switched(
+        patch.object(ModelLane, "append_in", append_plainly), patch.object(ModelLane, "commit", commit_nothing)
+    )
+
+
 def no_look_of_the_driver() -> ExitStack:
     """A driver does not look for a newer run before it commits."""
 
@@ -202,9 +220,11 @@ def no_look_of_the_driver() -> ExitStack:
 def driver_unfenced() -> ExitStack:
     """Each driver writes under a name of its own, so no other one fences it."""
     initialise = ModelLane.initialise
+    counts: WeakKeyDictionary[Target, int] = WeakKeyDictionary()
 
     async def initialise_alone(self: ModelLane) -> None:
-        self.name = f"{DRIVER}-{id(self)}"
+        counts[self.target] = counts.get(self.target, 0) + 1
+        self.name = f"{DRIVER}-{counts[self.target]}"
         await initialise(self)
 
     return _switched(patch.object(ModelLane, "initialise", initialise_alone))

@@ -386,6 +386,19 @@ def overtaken_driver(version: int, place: str = "append plan") -> Task:
     return late
 
 
+def overtaken_before_its_commit(version: int) -> None:
+    """A driver has looked for a newer run and found none; another run is opened and sealed before its EndTxn comes."""
+    world = World([(1, 1)], version=version)
+    late = world.open_run("a", 1)
+    world.run_until(late, "append plan")
+    world.run_until(late, "commit")
+    world.finish(world.open_run("b", 1))
+    world.finish(late)
+    assert isinstance(late.error, Superseded), world.trace
+    _copy(world, "b")
+    world.end_well()
+
+
 def driver_fences_late(version: int) -> None:
     """A driver has read the ledger and initialises its writer only after a newer run was sealed."""
     overtaken_driver(version, "init")

@@ -41,7 +41,9 @@ def _fence_driver(world: World) -> None:
 @pytest.mark.parametrize(
     ("clause", "schedule"),
     [
+        (clauses.driver_writes_plainly, schedules.overtaken_driver),
         (clauses.driver_unguarded, schedules.overtaken_driver),
+        (clauses.driver_unfenced, schedules.overtaken_before_its_commit),
         (clauses.no_look_of_the_driver, schedules.driver_fences_late),
     ],
 )

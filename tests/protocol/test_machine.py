@@ -53,6 +53,9 @@ def test_no_long_interleaving_breaks_the_protocol() -> None:
         clauses.position_trusted,
         clauses.read_up_to_stable,
         clauses.fenced_late,
+        clauses.driver_writes_plainly,
+        clauses.driver_unguarded,
+        clauses.no_look_of_the_driver,
     ],
 )
 def test_without_a_clause_random_search_finds_a_counterexample(clause: Callable[[], ExitStack]) -> None:

@@ -6,19 +6,23 @@ import contextlib
 import secrets
 import time
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from confluent_kafka.admin import AdminClient
 
+from ferry.decide.lanes.codec import dropped_lanes
 from ferry.decide.ledger.ledger import LedgerView
+from ferry.decide.ledger.receipts import receipts
 from ferry.decide.ledger.report import Report
 from ferry.dev import RunningCluster
-from ferry.errors import BadInput, Refused
-from ferry.model import OffsetWindow, Record, TimeWindow, TopicPartition, TopicWindows, Window
+from ferry.errors import BadInput, Refused, Superseded
+from ferry.model import OffsetWindow, Plan, Record, TimeWindow, TopicPartition, TopicWindows, Window
 from ferry.run.lanes import dropping
 from ferry.run.lanes.dropping import RUN_PREFIX, LaneDrop
 from ferry.run.lanes.listing import list_lanes
 from ferry.run.micro_run import MicroRuns, local_origin
+from ferry.run.plan.opening import open_run
 from ferry.run.plan.options import RunOptions
 from tests.harness import Lab, Message, create_topic, new_alias, producer, read_topic, send, wait_until
 
@@ -214,6 +218,55 @@ def test_a_drop_that_was_cut_short_is_repeated_to_the_same_end(
         drop.drop(f"{RUN_PREFIX}2", local_origin(), "ann@desk")
     with history.lab.runs() as runs:
         assert [key for key in runs.ledger().by_key if LANE in key] == [f'["dropped","{LANE}"]']
+
+
+@pytest.mark.parametrize("step", ["delete_topics", "forgetting_lane"])
+def test_a_drop_that_a_run_has_overtaken_forgets_nothing_of_it(
+    history: History, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    history.record(0.5, 1.5)
+    history.copy(history.hours(0, 1))
+    done = getattr(dropping, step)
+    copied: list[Report] = []
+
+    def overtake() -> None:
+        if not copied:
+            copied.append(history.copy(history.hours(0, 2)))
+
+    def forgets_late(view: LedgerView, *rest: object) -> object:
+        found = done(view, *rest)
+        overtake()
+        return found
+
+    async def deletes_late(*arguments: object) -> object:
+        found = await done(*arguments)
+        overtake()
+        return found
+
+    monkeypatch.setattr(dropping, step, forgets_late if step == "forgetting_lane" else deletes_late)
+    with LaneDrop(history.lab.flow, LANE) as drop, pytest.raises(Superseded):
+        drop.drop(f"{RUN_PREFIX}1", local_origin(), "ann@desk")
+    with history.runs() as runs:
+        view = runs.ledger()
+    assert {run.generation for run in view.runs if run.record.run == copied[0].plan.run} == {copied[0].plan.generation}
+    assert not list(dropped_lanes(view))
+    kept = [one for one in receipts(view, lane=LANE) if one.run == copied[0].plan.run]
+    assert sum(one.records for one in kept) == copied[0].records
+
+
+def test_a_drop_that_a_run_has_overtaken_deletes_nothing(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
+    history.record(0.5)
+    history.copy(history.hours(0, 1))
+
+    async def late(*arguments: Any) -> Plan:
+        plan = await open_run(*arguments)
+        history.copy(history.hours(0, 1))
+        return plan
+
+    monkeypatch.setattr(dropping, "open_run", late)
+    with LaneDrop(history.lab.flow, LANE) as drop, pytest.raises(Superseded):
+        drop.drop(f"{RUN_PREFIX}1", local_origin(), "ann@desk")
+    assert history.scratch()[0] == ["0.5"]
 
 
 class Killed(Exception):

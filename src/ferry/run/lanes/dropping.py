@@ -1,7 +1,8 @@
 """Drops a lane beside the live one: scratch topics and groups, its group of positions, and its part of the ledger.
 
 A drop opens a run in the lane first, as every run is opened: whoever is at work there is fenced. What is gone already
-is no error, and what shows that the lane exists goes last: a drop that was cut short is started again, and goes on.
+is no error. The lane's part of the ledger goes last, in a transaction of the drop's driver: a drop that was cut short
+is started again, and goes on; one that a newer run has overtaken forgets nothing.
 """
 
 from __future__ import annotations
@@ -73,8 +74,8 @@ class LaneDrop:
     def drop(self, run: str, origin: Origin, who: str, *, interrupt: bool = False) -> Drop:
         """Drop the lane as a run `run` of its own; safe to repeat.
 
-        Raises Refused while a run is at work there (unless `interrupt`), or where a right is missing: then the ledger
-        still has the lane, and the drop can be repeated.
+        Raises Refused while a run is at work there (unless `interrupt`), or where a right is missing, and Superseded
+        when another run of the lane was opened since: then the ledger still has the lane, and the drop can be repeated.
         """
 
         async def work() -> Drop:
@@ -85,11 +86,18 @@ class LaneDrop:
             if not interrupt and not _is_dropping(view, self._lane):
                 refuse_while_at_work(await self._connection.known.view_with_newest(self._lane, 1), self._lane)
             port = KafkaLane(self._connection.ledger, self._flow.flow, self._lane, self._flow.transaction_timeout_ms)
-            await open_run(port, self._record(run, origin), self._decide, view)
+            drivers: list[Driver] = []
+
+            async def decide(driver: Driver) -> Plan:
+                drivers.append(driver)
+                return await self._decide(driver)
+
+            await open_run(port, self._record(run, origin), decide, view)
+            await drivers[-1].refuse_superseded()
             await self._delete(found.topics)
             for group in (*await self._scratch_groups(), found.group):
                 await delete_group(self._connection.target, group)
-            await self._forget(found, who)
+            await self._forget(drivers[-1], found, who)
             return found
 
         return self._connection.run(work)
@@ -147,14 +155,14 @@ class LaneDrop:
         for error in failed.values():
             raise error
 
-    async def _forget(self, found: Drop, who: str) -> None:
+    async def _forget(self, driver: Driver, found: Drop, who: str) -> None:
         known = self._connection.known
         view = await known.view()
         word = Dropped(lane=self._lane, who=who, at_ms=wall_ms(), topics=found.topics, records=found.records)
         rows = await known.rows(view, lambda of: of.lane == self._lane)
         blocks = await known.block_keys(view, lambda of: of.lane == self._lane)
         blocks += [record.key for record in await unswept_tombstones(self._connection.ledger, view, self._lane)]
-        await self._connection.ledger.append(forgetting_lane(view, word, rows, blocks))
+        await driver.commit(forgetting_lane(view, word, rows, blocks))
 
 
 def _is_dropping(view: LedgerView, lane: str) -> bool:

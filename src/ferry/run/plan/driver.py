@@ -60,11 +60,11 @@ class Driver:
         """One try; False: it did not happen, and may be tried again."""
         try:
             if failures:
-                await self._refuse_superseded_now()
+                await self.refuse_superseded()
                 await self._port.initialise()
             return await self._try(records)
         except Fenced:
-            await self._refuse_superseded_now()
+            await self.refuse_superseded()
             raise
         except (Retryable, OutcomeUnknown) as error:
             if failures >= MAX_FAILURES:
@@ -85,7 +85,7 @@ class Driver:
         try:
             await self._port.commit()
         except OutcomeUnknown:
-            await self._refuse_superseded_now()
+            await self.refuse_superseded()
             # This is the abort, unless it is committed: the broker answers once the markers are written.
             await self._port.initialise()
             if not await self._is_committed(own):
@@ -108,7 +108,8 @@ class Driver:
         if self._own:
             await self._port.settle(max(self._own))
 
-    async def _refuse_superseded_now(self) -> None:
+    async def refuse_superseded(self) -> None:
+        """Raise Superseded when a newer run has opened the lane by now: before something that is not written here."""
         found, end = await self._port.read(self.opened.generation, None)
         self._refuse_superseded(fold(found, end))
 

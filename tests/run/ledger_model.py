@@ -303,7 +303,7 @@ class History:
         )
         try:
             view = now(open_ledger(self.log, self.log.end))
-            now(sweep(self.log, view, LANE, most))
+            now(sweep(self.log, view, LANE, most, self.log.append_each))
             found = given_up(view, candidates(view, LANE), starts, run=f"run-{self.runs}", at_ms=1)
             now(self.log.append_each([pruned_record(one) for one in found]))
         except Died:

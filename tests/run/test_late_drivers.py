@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from ferry.decide.ledger.ledger import LedgerView
+from ferry.decide.ledger.receipt_codec import receipt_key
+from ferry.decide.ledger.receipts import receipts
 from ferry.decide.ledger.report import RunState
 from ferry.decide.ledger.runs import sealed_plan
 from ferry.decide.ledger.unit_codec import eras
@@ -15,7 +18,8 @@ from ferry.decide.plan.planning import decide_plan
 from ferry.decide.plan.starts import recorded_starts
 from ferry.dev import RunningCluster
 from ferry.errors import Superseded
-from ferry.model import TopicPartition
+from ferry.model import Record, TopicPartition
+from ferry.run.flow.pruning import Write
 from ferry.run.micro_run import local_origin
 from ferry.run.plan import planner
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, read_topic, send, settled
@@ -89,3 +93,28 @@ def test_the_start_of_an_overtaken_driver_skips_nothing(lab: Lab, topic: str, mo
     with lab.runs() as runs:
         starts = recorded_starts(settled(runs), LIVE)
     assert starts.offsets == {TopicPartition(topic=topic, partition=number): 100 for number in range(5)}
+
+
+def test_the_tombstones_of_an_overtaken_driver_take_no_receipt_away(
+    lab: Lab, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = lab.micro_run()
+    with lab.runs() as runs:
+        before = [receipt_key(LIVE, one.target, one.start, one.since) for one in receipts(settled(runs), lane=LIVE)]
+    assert len(before) == 5
+    left = ["slow"]
+
+    async def late(_: object, view: LedgerView, lane: str, most: int, write: Write) -> None:
+        if left:
+            left.clear()
+            lab.micro_run()
+            await write([Record(key=key, value=None) for key in before])
+
+    monkeypatch.setattr(planner, "is_due", lambda _: True)
+    monkeypatch.setattr(planner, "sweep", late)
+    with lab.runs() as runs:
+        runs.plan("slow", local_origin())
+        kept = list(receipts(settled(runs), lane=LIVE))
+    assert not left
+    assert {one.run for one in kept} == {first.plan.run}
+    assert len(kept) == 5

@@ -201,7 +201,7 @@ def test_the_work_of_a_run_is_bounded_and_comes_to_an_end() -> None:
         if not unswept(view, LANE):
             break
         before = history.log.end
-        now(sweep(history.log, view, LANE, 3))
+        now(sweep(history.log, view, LANE, 3, history.log.append_each))
         took.append(history.log.end - before)
         history.swept |= set(range(before, history.log.end))
     assert len(took) > 2, "not all at once"

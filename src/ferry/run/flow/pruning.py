@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 
 from ferry.clock import wall_ms
@@ -19,6 +19,11 @@ from ferry.net.fetch.offsets import EARLIEST, listed_offsets
 from ferry.net.fetch.requests import READ_UNCOMMITTED
 from ferry.run.flow.summaries import LedgerLog
 
+Write = Callable[[Sequence[Record]], Awaitable[object]]
+"""Writes records of one lane, all of them or none: a copy that was made again has receipts of the same keys, so a run
+that was overtaken must not write what it has found.
+"""
+
 TOMBSTONES_A_RUN = 5_000
 """Receipts that a run takes away at least: a tenth of a second of its time."""
 
@@ -31,7 +36,7 @@ def tombstones_of(slices: int) -> int:
     return max(TOMBSTONES_A_RUN, _FOR_EACH_SLICE * slices)
 
 
-async def sweep(log: LedgerLog, view: LedgerView, lane: str, most: int) -> None:
+async def sweep(log: LedgerLog, view: LedgerView, lane: str, most: int, write: Write) -> None:
     """Write tombstones for about `most` receipts of the lane that earlier runs gave up, then how far they reach.
 
     No reader takes those receipts any more, so it may end anywhere; whoever comes next begins where the records say.
@@ -41,7 +46,7 @@ async def sweep(log: LedgerLog, view: LedgerView, lane: str, most: int) -> None:
         if left <= 0:
             return
         records, upto = await _tombstones(log, view, one, left)
-        await log.append_each([*records, pruned_record(replace(one, done=upto))])
+        await write([*records, pruned_record(replace(one, done=upto))])
         left -= len(records)
 
 
@@ -108,7 +113,7 @@ def _unblocked(view: LedgerView, one: Pruned) -> Iterator[bytes]:
 
 
 async def give_up(
-    log: LedgerLog, view: LedgerView, lane: str, run: str, source: Cluster, target: Cluster
+    view: LedgerView, lane: str, run: str, source: Cluster, target: Cluster, write: Write
 ) -> list[Pruned]:
     """Record what of the lane's receipts is of no use any more, by where the logs of both clusters begin now.
 
@@ -119,7 +124,7 @@ async def give_up(
         return []
     starts = await _log_starts([of for of, _ in some], source, target)
     found = given_up(view, some, starts, run=run, at_ms=wall_ms())
-    await log.append_each([pruned_record(one) for one in found])
+    await write([pruned_record(one) for one in found])
     return found
 
 

@@ -154,10 +154,10 @@ class Planner:
 
         plan = await open_run(self.fencing_lane(), record, decide, known)
         self.known.learn(drivers[-1].view, drivers[-1].read_ms)  # it has read the sealed plan, too
-        await self._keep_short(plan)
+        await self._keep_short(drivers[-1], plan)
         return plan
 
-    async def _keep_short(self, plan: Plan) -> None:
+    async def _keep_short(self, driver: Driver, plan: Plan) -> None:
         """Write a summary of the ledger where one is due, and prune: once the plan is sealed, so that nothing waits.
 
         What was known when the plan was decided was read up to a record of this run's own. A run goes on without; the
@@ -176,17 +176,20 @@ class Planner:
             if due:
                 await self.known.summarise(view, plan.generation, read_ms)
             if prunes:
-                await self._prune(plan, more=due)
+                await self._prune(driver, plan, more=due)
         except FerryError as error:
             log.warning("run %s: summary and pruning of the ledger are left to the next run: %s", plan.run, error)
 
-    async def _prune(self, plan: Plan, *, more: bool) -> None:
-        """Take away some of what earlier runs gave up, and give `more` up; not when a newer run owns the lane."""
+    async def _prune(self, driver: Driver, plan: Plan, *, more: bool) -> None:
+        """Take away some of what earlier runs gave up, and give `more` up.
+
+        Raises Superseded, and writes nothing, when a newer run owns the lane.
+        """
         view = await self.known.view()
-        if superseded_by(view, self.lane, plan.generation) is None:
-            await sweep(self.ledger, view, self.lane, tombstones_of(len(plan.slices) + len(plan.units)))
-            if more:
-                await give_up(self.ledger, view, self.lane, plan.run, self.source, self.target)
+        most = tombstones_of(len(plan.slices) + len(plan.units))
+        await sweep(self.ledger, view, self.lane, most, driver.commit)
+        if more:
+            await give_up(view, self.lane, plan.run, self.source, self.target, driver.commit)
 
     def fencing_lane(self) -> KafkaLane:
         """Where a run of the lane is opened: its ledger, and the slots to fence."""

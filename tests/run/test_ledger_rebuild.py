@@ -11,6 +11,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from ferry.cli.ledger.file import PARQUET
+from ferry.config.settings import parse_settings
 from ferry.decide.ledger.ledger import fold
 from ferry.decide.ledger.rebuilt import FILLER
 from ferry.decide.ledger.report import RunState
@@ -18,7 +19,7 @@ from ferry.dev import RunningCluster
 from ferry.errors import Refused
 from ferry.model import LedgerRecord, RefusalKind
 from ferry.net.write.ledger import ledger_topic
-from ferry.run.copy.kafka_port import transactional_id
+from ferry.run.copy.kafka_port import DRIVER, transactional_id
 from ferry.run.flow.connections import TargetConnection
 from ferry.run.ledger.export import JsonLines, export_ledger, json_lines
 from ferry.run.ledger.parquet import ParquetLines, parquet_lines
@@ -271,20 +272,43 @@ def test_a_ledger_that_tells_of_copied_records_is_not_replaced_and_what_would_be
     assert lab.assert_equal() == 100
 
 
+@pytest.mark.parametrize(
+    ("renamed", "lane", "name"),
+    [
+        (False, "live", 7),
+        (False, "live", DRIVER),
+        (True, "live", 0),
+        (True, "live", DRIVER),
+        (False, "append-x", DRIVER),
+    ],
+)
 def test_a_run_that_is_at_work_when_the_ledger_is_lost_does_not_write_into_what_is_rebuilt(
-    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path
+    source_cluster: RunningCluster,
+    target_cluster: RunningCluster,
+    topic: str,
+    tmp_path: Path,
+    renamed: bool,
+    lane: str,
+    name: int | str,
 ) -> None:
-    """Also in a slot that no ledger knows any more: the export is older than the run."""
+    """Also in a slot that no ledger knows any more, for the export is older than the run; a driver; and under the name
+    that the flow had before its target's alias was changed.
+    """
     lab, path = lab_of(source_cluster, target_cluster, topic), tmp_path / "ledger.jsonl"
     more(lab, 0)
     assert lab.micro_run().records == 50
     export(lab, path)
-    slot = transactional_id(lab.flow.flow, "live", 7)
-    writer = Producer({"bootstrap.servers": target_cluster.bootstrap, "transactional.id": slot})
+    writing = transactional_id(lab.flow.flow, lane, name)
+    flow = lab.flow
+    if renamed:
+        name_now = f"r{lab.alias}"
+        text = lab.text.replace(f"t{lab.alias}", name_now)
+        flow = parse_settings(text, "lab.properties").flow(f"{lab.alias}->{name_now}")
+    writer = Producer({"bootstrap.servers": target_cluster.bootstrap, "transactional.id": writing})
     writer.init_transactions(30)
     writer.begin_transaction()
     lose(lab)
-    rebuild_ledger(lab.flow, path, json_lines, who="ann@desk", dry_run=False)
+    rebuild_ledger(flow, path, json_lines, who="ann@desk", dry_run=False)
     writer.produce(ledger_topic(lab.alias), key=b'["receipt"]', value=b"{}")
     with pytest.raises(KafkaException) as fenced:
         writer.commit_transaction(30)

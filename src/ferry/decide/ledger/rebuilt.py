@@ -13,8 +13,9 @@ from dataclasses import asdict, dataclass, field, replace
 
 from ferry.decide.ledger.codec import LEDGER_VERSION, Json, decode_key, encode
 from ferry.decide.ledger.ledger import LedgerView
-from ferry.decide.ledger.reading import read_as, whole
-from ferry.model import Fate, LedgerRecord, OpenedRun, Record
+from ferry.decide.ledger.reading import read_as
+from ferry.decide.ledger.run_codec import writers_of
+from ferry.model import Fate, Flow, LedgerRecord, OpenedRun, Record
 from ferry.words import to_the_second
 
 FILLER = Record(key=encode(["filler"]), value=None)
@@ -129,6 +130,8 @@ class Successor:
     records: int = 0
     slots: dict[str, int] = field(default_factory=dict)
     """By lane how many slots may have writers."""
+    flows: set[Flow] = field(default_factory=set)
+    """Every name of the flow under which they may."""
     is_exported: bool = False
     """Whether it is the very ledger that was exported, so not lost."""
     topics: set[str] = field(default_factory=set)
@@ -147,8 +150,9 @@ class Successor:
             self.is_exported |= kind in _PROOF
             return
         if kind in ("run", "fenced") and record.value is not None:
-            slots = read_as(record, lambda body: whole(body["slots"]))
+            slots, flows = writers_of(record)
             self.slots[key[1]] = max(self.slots.get(key[1], 0), slots)
+            self.flows |= flows
         if kind in _CARRIED or (kind in ("began", "start", "window") and key[1] not in self.lanes):
             self._carried.pop(record.key, None)
             self._carried[record.key] = Record(key=record.key, value=record.value)

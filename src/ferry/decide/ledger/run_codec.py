@@ -6,7 +6,19 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 
 from ferry.decide.ledger.codec import LEDGER_VERSION, Json, encode
-from ferry.model import NOTHING_SIFTED, Attempt, Flow, Origin, Record, Refusal, RefusalKind, RunRecord, Sifted
+from ferry.decide.ledger.reading import read_as, whole
+from ferry.model import (
+    NOTHING_SIFTED,
+    Attempt,
+    Flow,
+    LedgerRecord,
+    Origin,
+    Record,
+    Refusal,
+    RefusalKind,
+    RunRecord,
+    Sifted,
+)
 
 
 def run_record(run: RunRecord) -> Record:
@@ -29,6 +41,16 @@ def fenced_record(lane: str, run: str, generation: int, slots: int, flows: Colle
         "flows": sorted(map(str, flows)),
     }
     return Record(key=encode(["fenced", lane]), value=encode(body))
+
+
+def writers_of(record: LedgerRecord) -> tuple[int, frozenset[Flow]]:
+    """How many slots writers may have, and under which names of the flow, as a run or fenced record says."""
+    return read_as(record, _parse_writers)
+
+
+def _parse_writers(body: Json) -> tuple[int, frozenset[Flow]]:
+    names = [*body.get("flows", ()), *([body["flow"]] if "flow" in body else [])]
+    return whole(body["slots"]), frozenset(map(Flow.parse, names))
 
 
 def parse_run(body: Json) -> RunRecord:

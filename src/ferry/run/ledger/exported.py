@@ -8,12 +8,13 @@ from pathlib import Path
 
 from ferry.decide.ledger.codec import decode_key
 from ferry.decide.ledger.export import Exported, ExportEnd, ExportHead, parse_head, parse_records
-from ferry.decide.ledger.reading import read_as, whole
+from ferry.decide.ledger.reading import read_as
 from ferry.decide.ledger.rebuilt import FILLER
 from ferry.decide.ledger.receipt_codec import parse_receipt
+from ferry.decide.ledger.run_codec import writers_of
 from ferry.decide.ledger.unit_codec import is_unit
 from ferry.errors import BadInput
-from ferry.model import Fate, LedgerRecord, Receipt, Record
+from ferry.model import Fate, Flow, LedgerRecord, Receipt, Record
 
 Lines = Callable[[Path], Iterator[bytes]]
 """Reads an export, whatever its format."""
@@ -32,6 +33,8 @@ class Contents:
     lanes: frozenset[str]
     """Those whose beginning it knows."""
     slots: dict[str, int]
+    flows: frozenset[Flow]
+    """Every name of the flow that its runs had."""
 
 
 def read_export(path: Path, lines: Lines) -> Contents:
@@ -41,6 +44,7 @@ def read_export(path: Path, lines: Lines) -> Contents:
     lasts: dict[bytes, Receipt] = {}
     lanes: set[str] = set()
     slots: dict[str, int] = {}
+    flows: set[Flow] = set()
     for one in parse_records(lines(path), str(path)):
         if isinstance(one, ExportEnd):
             end = one
@@ -63,9 +67,17 @@ def read_export(path: Path, lines: Lines) -> Contents:
         elif key[0] == "began":
             lanes.add(key[1])
         else:
-            slots[key[1]] = max(slots.get(key[1], 0), read_as(record, lambda body: whole(body["slots"])))
+            count, names = writers_of(record)
+            slots[key[1]] = max(slots.get(key[1], 0), count)
+            flows |= names
     return Contents(
-        head=head, end=end, records=records, lasts=tuple(lasts.values()), lanes=frozenset(lanes), slots=slots
+        head=head,
+        end=end,
+        records=records,
+        lasts=tuple(lasts.values()),
+        lanes=frozenset(lanes),
+        slots=slots,
+        flows=frozenset(flows),
     )
 
 

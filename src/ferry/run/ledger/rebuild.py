@@ -19,7 +19,7 @@ from ferry.errors import BadInput, FerryError, Refused
 from ferry.model import Receipt, Record, TopicPartition
 from ferry.net.fetch.offsets import group_offsets
 from ferry.net.write.transactional_ids import transactional_ids
-from ferry.run.copy.kafka_port import KafkaLane, position_group, transactional_id
+from ferry.run.copy.kafka_port import DRIVER, KafkaLane, position_group, transactional_id
 from ferry.run.flow.connections import TargetConnection
 from ferry.run.ledger.carried import CarriedFile
 from ferry.run.ledger.exported import Beside, Contents, Lines, portions, read_export
@@ -206,18 +206,23 @@ class _Rebuilding:
         )
 
     async def _end_writers(self, found: Successor | None) -> None:
-        """Fence every slot that anybody knows of: a run that the ledger's loss left at work would write into it."""
-        flow = self.flow.flow
-        slots = dict(self.contents.slots)
-        for lane, count in ({} if found is None else found.slots).items():
-            slots[lane] = max(slots.get(lane, 0), count)
-        begins = f"ferry.{flow}."
-        for name in await transactional_ids(self.connection.target, begins):
-            lane, _, number = name.removeprefix(begins).rpartition(".")
-            if lane and number.isdecimal() and name == transactional_id(flow, lane, int(number)):
-                slots[lane] = max(slots.get(lane, 0), int(number) + 1)
+        """Fence every slot and driver that anybody knows of: a run that the loss left at work would write into it."""
+        slots, flows = dict(self.contents.slots), {self.flow.flow, *self.contents.flows}
+        if found is not None:
+            flows |= found.flows
+            for lane, count in found.slots.items():
+                slots[lane] = max(slots.get(lane, 0), count)
+        for flow in flows:
+            begins = f"ferry.{flow}."
+            for name in await transactional_ids(self.connection.target, begins):
+                lane, _, writer = name.removeprefix(begins).rpartition(".")
+                if lane and (writer == DRIVER or writer.isdecimal()) and name == transactional_id(flow, lane, writer):
+                    count = int(writer) + 1 if writer.isdecimal() else 0
+                    slots[lane] = max(slots.get(lane, 0), count)
         for lane, count in sorted(slots.items()):
-            await KafkaLane(self.connection.ledger, flow, lane, self.flow.transaction_timeout_ms).fence(count)
+            port = KafkaLane(self.connection.ledger, self.flow.flow, lane, self.flow.transaction_timeout_ms)
+            await port.fence(count, flows)
+            await port.initialise()
 
     async def _told(self, found: Successor | None, carried: Collection[Record]) -> Rebuilt:
         return Rebuilt(

@@ -15,6 +15,7 @@ from ferry.decide.ledger.run_codec import run_record
 from ferry.decide.ledger.runs import flows_to_fence, slots_to_fence
 from ferry.errors import Retryable
 from ferry.model import Fate, Flow, LedgerRecord, Plan, Record
+from ferry.run.plan import opening
 from ferry.run.plan.driver import Driver
 from ferry.run.plan.opening import open_run
 from tests.decide.values import LANE, PLAN, RECEIPT, lying, run_of
@@ -123,6 +124,20 @@ def test_the_writers_of_every_name_of_the_flow_are_fenced() -> None:
     lane.records = [record for record in lane.records if record.offset > 0]
     kept = fold(lane.records, lane.records[-1].offset + 1)
     assert flows_to_fence(kept, LANE) == lane.flows
+
+
+def test_a_view_is_as_old_as_its_first_reading_however_late_it_is_read_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was taken back, and its tombstone dropped by compaction, while the driver slept is still in its view."""
+    clock, drivers = [1_000], list[Driver]()
+    monkeypatch.setattr(opening, "wall_ms", lambda: clock[0])
+
+    async def decide(driver: Driver) -> Plan:
+        drivers.append(driver)
+        clock[0] += 13 * 3_600_000
+        return PLAN
+
+    asyncio.run(open_run(Lane(older_runs()), run_of("slow", slots=1), decide, UNREAD))
+    assert drivers[0].read_ms == 1_000
 
 
 def test_a_stale_reading_before_takes_nothing_away() -> None:

@@ -168,7 +168,7 @@ class Lane:
 
     def opened_by(self, planner: Planner, record: RunRecord, options: RunOptions) -> Plan:
         """One run of a planner up to its plan, and what it decides in the ledger."""
-        driver = Driver(Port(self.ledger), OpenedRun(record=record, generation=1), self.view)
+        driver = Driver(Port(self.ledger), OpenedRun(record=record, generation=1), self.view, 0)
 
         async def work() -> Plan:
             plan = await planner._decide(driver, options, {}, {})

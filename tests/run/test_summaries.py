@@ -20,7 +20,7 @@ from ferry.decide.ledger.receipts import last_receipts, receipts
 from ferry.decide.ledger.summary import is_due
 from ferry.errors import BadInput
 from ferry.model import Pause, TopicPartition
-from ferry.run.flow.summaries import open_ledger
+from ferry.run.flow.summaries import open_ledger, write_summary
 from ferry.run.groups.offset_maps import load_maps, newest_receipts
 from ferry.run.groups.saved_offsets import with_saved
 from tests.decide.values import LANE, place
@@ -172,6 +172,19 @@ def test_a_ledger_that_was_read_whole_is_summarised_however_little_lies_behind_i
     history.summarise()
     then = now(open_ledger(log, log.end))
     assert not is_due(then)
+
+
+def test_a_summary_is_as_old_as_the_view_that_it_was_made_of() -> None:
+    history = History(log=ModelLog(kept_ms=86_400_000))
+    history.run()
+    for _ in range(6):
+        history.finish(history.chunk([0, 1, 2], [1, 2, 3]), commits=True)
+    log = history.log
+    view, read_ms = now(open_ledger(log, log.end)), wall_ms() - 50_000_000
+    now(write_summary(log, view, history.generation, read_ms))
+    log.write(pause_record(replace(PAUSE, who="0")), pause_record(replace(PAUSE, who="1")))
+    log.taken.add(log.end - 2)
+    assert now(open_ledger(log, log.end)).rolled.summarised == 0
 
 
 @pytest.mark.parametrize(

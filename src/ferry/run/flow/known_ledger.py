@@ -57,8 +57,9 @@ class KnownLedger:
         return None if self._view is None else (self._view, self._read_ms)
 
     def learn(self, view: LedgerView, read_ms: int) -> None:
-        """Take over what was read on from the last view (at `read_ms`, epoch ms), so that it is not read again."""
-        self._view, self._read_at, self._read_ms = view, time.monotonic(), read_ms
+        """Take over what was read on from the last view (since `read_ms`, epoch ms), so that it is not read again."""
+        age_s = max(0, wall_ms() - read_ms) / 1000
+        self._view, self._read_at, self._read_ms = view, time.monotonic() - age_s, read_ms
 
     async def view_with(self, lane: str, run: str) -> LedgerView:
         """`view`, and in it the plan, the outcome and the receipts of a run that lie before the summary."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 
-from ferry.clock import wall_ms
 from ferry.decide.ledger.ledger import LedgerView, fold, fold_on, resume_at
 from ferry.decide.ledger.runs import superseded_by
 from ferry.errors import Fenced, FerryError, OutcomeUnknown, Retryable, Superseded
@@ -26,13 +25,15 @@ MAX_FAILURES = 8
 class Driver:
     """What decides for one opened run: its view of the ledger, and the only writer of what it decides."""
 
-    def __init__(self, port: DriverPort, opened: OpenedRun, view: LedgerView) -> None:
-        """`view` is the ledger up to an own record; `port` is initialised as the lane's driver."""
+    def __init__(self, port: DriverPort, opened: OpenedRun, view: LedgerView, read_ms: int) -> None:
+        """`view` is the ledger up to an own record, read from `read_ms` on (epoch milliseconds); `port` is initialised
+        as the lane's driver.
+        """
         self.opened = opened
         self.view = view
         """The ledger up to the own record that was committed last; own commits count before their markers are there."""
-        self.read_ms = wall_ms()
-        """When `view` was read, or a little earlier (epoch milliseconds)."""
+        self.read_ms = read_ms
+        """Since when `view` is read. It may lack tombstones that came later and were dropped before it was read on."""
         self._port = port
         self._own: frozenset[int] = frozenset()
         self._kept: tuple[Record, ...] = ()
@@ -78,7 +79,6 @@ class Driver:
 
     async def _try(self, records: tuple[Record, ...]) -> bool:
         own = await self._port.append_in(records)
-        read_ms = wall_ms()
         found, end = await self._port.read(resume_at(self.view) or None, max(own) + 1)
         view = fold_on(self.view, found, end, own=self._own | own)
         self._refuse_superseded(view)
@@ -90,7 +90,7 @@ class Driver:
             await self._port.initialise()
             if not await self._is_committed(own):
                 return False
-        self.view, self.read_ms, self._own = view, read_ms, self._own | own
+        self.view, self._own = view, self._own | own
         return True
 
     async def _is_committed(self, own: frozenset[int]) -> bool:

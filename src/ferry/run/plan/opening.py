@@ -56,6 +56,7 @@ async def open_run(port: DriverPort, record: RunRecord, decide: Decide, known: L
 
 
 async def _open(port: DriverPort, record: RunRecord, decide: Decide, known: LedgerView) -> Plan:
+    read_ms = wall_ms()
     generation = await port.append([run_record(record)])
     if generation < known.end:
         raise Retryable(
@@ -66,7 +67,7 @@ async def _open(port: DriverPort, record: RunRecord, decide: Decide, known: Ledg
     slots, flows = slots_to_fence(view, record.lane), flows_to_fence(view, record.lane)
     await port.fence(slots, flows)
     await port.initialise()
-    driver = Driver(port, OpenedRun(record=record, generation=generation), view)
+    driver = Driver(port, OpenedRun(record=record, generation=generation), view, read_ms)
     await driver.commit([fenced_record(record.lane, record.run, generation, slots, flows)])
     plan = await decide(driver)
     own = run_record(record).key

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ferry.decide.groups.offset_map import Before, Exact, OffsetMap, Translated
 from ferry.decide.lanes.codec import Dropped
-from ferry.decide.lanes.listing import forgetting_lane
+from ferry.decide.lanes.listing import Lane, forgetting_lane, lane_of
 from ferry.decide.ledger.ledger import LedgerView, gaps
 from ferry.decide.ledger.pruning import LogStarts, candidates, given_up, pruned, pruned_at, pruned_record, unswept
 from ferry.decide.ledger.receipts import receipts
@@ -290,6 +290,24 @@ def test_a_lane_that_is_dropped_leaves_nothing_of_what_was_given_up() -> None:
     log.write(*forgetting_lane(view, word, rows, blocks))
     whole = log.whole()
     assert not [key for kind in ("receipt", "map", "pruned", "last") for key, _ in whole.of_kind(kind)]
+
+
+def test_a_lane_says_of_how_many_offsets_it_cannot_count_the_records() -> None:
+    history = with_old_blocks()
+
+    def lane() -> Lane:
+        view = opened(history)
+        return lane_of(view, LANE, now(rows_of(history.log, view, lambda of: of.lane == LANE)))
+
+    before = lane()
+    assert (before.pruned, before.uncounted) == (0, "")
+    history.prune(1_000)
+    after = lane()
+    assert [part.ranges for part in after.parts] == [part.ranges for part in before.parts]
+    assert after.records < before.records
+    marks = pruned(opened(history)).values()
+    assert after.pruned == sum(mark.end - mark.start for mark in marks) > 0
+    assert "whose receipts were pruned" in after.uncounted
 
 
 def test_an_offset_that_is_given_up_is_named_with_the_run_that_did_it() -> None:

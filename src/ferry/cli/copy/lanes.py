@@ -68,6 +68,9 @@ def list_command(
         ),
         right=["topics", "partitions", "offsets", "records", "windows", "left"],
     )
+    for lane in lanes:
+        if lane.uncounted:
+            print(f"not counted of lane {lane.name}: {lane.uncounted}")
     return 0
 
 
@@ -106,7 +109,7 @@ def drop_command(
         if not dry_run and not yes and found.earlier is None:
             raise BadInput(
                 f"lane {lane} has {count_of(len(found.topics), 'topic')} with {count_of(found.records, 'record')} on "
-                f"{chosen.flow.target}, which would be deleted: look with --dry-run, and say --yes"
+                f"{chosen.flow.target}{_uncounted(found)}, which would be deleted: look with --dry-run, and say --yes"
             )
         if not dry_run:
             found = work.drop(new_run(RUN_PREFIX.removesuffix("-")), local_origin(), person(), interrupt=interrupt)
@@ -115,6 +118,10 @@ def drop_command(
     else:
         _show(found, dry_run=dry_run)
     return 0
+
+
+def _uncounted(found: Drop) -> str:
+    return f" (not counted: {found.uncounted})" if found.uncounted else ""
 
 
 def _group(flow: FlowConfig, lane: str) -> str:
@@ -135,6 +142,8 @@ def lane_json(flow: FlowConfig, lane: Lane) -> dict[str, object]:
         "windows": lane.windows,
         "left": lane.left,
         "records": lane.records,
+        "pruned_offsets": lane.pruned,
+        "dealt_partitions": lane.dealt,
         "last_run": None
         if last is None
         else {
@@ -149,6 +158,7 @@ def lane_json(flow: FlowConfig, lane: Lane) -> dict[str, object]:
                 "target_topic": part.target.topic,
                 "ranges": [list(one) for one in part.ranges],
                 "records": part.records,
+                "pruned_offsets": part.pruned,
             }
             for part in lane.parts
         ],
@@ -181,5 +191,5 @@ def _show(found: Drop, *, dry_run: bool) -> None:
         print(f"{'would delete' if dry_run else 'deleted'} topic {topic}")
     print(
         f"lane {found.lane} {'would be' if dry_run else 'is'} dropped: {count_of(len(found.topics), 'topic')}, "
-        f"{count_of(found.records, 'record')}, group {found.group}"
+        f"{count_of(found.records, 'record')}{_uncounted(found)}, group {found.group}"
     )

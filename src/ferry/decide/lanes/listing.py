@@ -15,7 +15,9 @@ from ferry.decide.ledger.history import PastRun, PastState, past_runs
 from ferry.decide.ledger.ledger import LedgerView, claims
 from ferry.decide.ledger.map_block import Chain, MapRow
 from ferry.decide.ledger.receipt_codec import receipt_key
+from ferry.decide.ledger.unit_codec import last_units
 from ferry.model import LaneKind, Range, Record, TopicPartition, lane_kind
+from ferry.words import count_of
 
 _OF_LANE = (
     "accounted",
@@ -53,12 +55,14 @@ _LAST_TO_GO = ("claim", "fenced", "run")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LanePart:
-    """One source partition that a lane has copied: the offsets, and how many records those were."""
+    """One source partition that a lane has copied: the offsets, and how many records receipts name."""
 
     source: TopicPartition
     target: TopicPartition
     ranges: tuple[Range, ...]
     records: int
+    pruned: int = 0
+    """Offsets whose receipts were given up; their records are not counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,11 +80,27 @@ class Lane:
     """Source offsets of all of its windows."""
     left: int = 0
     """Those of them that are not copied."""
+    dealt: int = 0
+    """Target partitions that records were dealt to; `parts` have none of these."""
 
     @property
     def records(self) -> int:
-        """What it has copied, all told."""
+        """What it has copied, as far as receipts of single partitions name it still."""
         return sum(part.records for part in self.parts)
+
+    @property
+    def pruned(self) -> int:
+        """Source offsets whose receipts were given up."""
+        return sum(part.pruned for part in self.parts)
+
+    @property
+    def uncounted(self) -> str:
+        """What `records` does not have, after "not counted: "; empty when that is nothing."""
+        some = [
+            *([f"records of {count_of(self.pruned, 'offset')} whose receipts were pruned"] if self.pruned else []),
+            *([f"records that were dealt to {count_of(self.dealt, 'partition')}"] if self.dealt else []),
+        ]
+        return ", ".join(some)
 
 
 def outlook_of(lane: Lane, now_ms: int) -> str:
@@ -113,6 +133,7 @@ def lane_of(view: LedgerView, name: str, rows: Mapping[Chain, Sequence[MapRow]])
             target=one.target,
             ranges=one.ranges,
             records=sum(segment.count for segment in one.segments),
+            pruned=sum(end - start for start, end in one.pruned),
         )
         for one in copied(view, name, {of: ones for of, ones in rows.items() if of.lane == name})
     )
@@ -131,6 +152,7 @@ def lane_of(view: LedgerView, name: str, rows: Mapping[Chain, Sequence[MapRow]])
         last_run=next(iter(past_runs(view, name, 1)), None),
         whole=whole,
         left=left,
+        dealt=len(last_units(view, name)),
     )
 
 

@@ -36,6 +36,8 @@ class Copied:
     target_topic_id: str = ""
     transformed: tuple[tuple[Range, str], ...] = ()
     """Source offsets of which a transform made the records, ascending and apart, with its digest."""
+    pruned: tuple[Range, ...] = ()
+    """Those of `ranges` that no receipt names any more: how many records they had is not known."""
 
 
 def copied(view: LedgerView, lane: str, rows: Mapping[Chain, Sequence[MapRow]]) -> list[Copied]:
@@ -65,10 +67,12 @@ def _copied(
     later = [gap for gap in known if gap.source == last.source]
     gone = [one.held(later) for one in given_up if (one.source, one.copy.target) == (last.source, last.target)]
     theirs = [(one.target_start, one.target_next) for one in adopted if one.target == last.target]
+    named = united((receipt.start, holds_until(receipt, later)) for receipt in mine)
     return Copied(
         source=last.source,
         target=last.target,
-        ranges=united([*((receipt.start, holds_until(receipt, later)) for receipt in mine), *gone]),
+        ranges=united([*named, *gone]),
+        pruned=without(gone, named),
         segments=tuple(current_segments(mine, later)),
         void=united([*_void(mine, later), *theirs]),
         target_next=last_row.target_next,

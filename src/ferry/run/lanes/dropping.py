@@ -41,6 +41,8 @@ class Drop:
     topics: tuple[str, ...]
     group: str
     records: int
+    uncounted: str = ""
+    """What `records` does not have, as `Lane.uncounted`."""
     earlier: Dropped | None = None
     """The lane was dropped before, and nothing is left of it."""
 
@@ -115,7 +117,13 @@ class LaneDrop:
                 raise BadInput(f"flow {self._flow.flow} has no lane {self._lane}: its ledger knows {others}")
             return Drop(lane=self._lane, topics=(), group=group, records=0, earlier=earlier)
         lane = await known_lane(known, self._lane)
-        return Drop(lane=self._lane, topics=await self._topics(lane), group=group, records=lane.records)
+        return Drop(
+            lane=self._lane,
+            topics=await self._topics(lane),
+            group=group,
+            records=lane.records,
+            uncounted=lane.uncounted,
+        )
 
     async def _topics(self, lane: Lane) -> tuple[str, ...]:
         """The lane's scratch topics that are there, also one that was created just before a run died."""

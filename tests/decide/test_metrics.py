@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.keys.values import SCHEDULE_PRESETS
 from ferry.config.settings import parse_settings
+from ferry.decide.ledger.ledger import LedgerView, fold
 from ferry.decide.ledger.report import Report
+from ferry.decide.ledger.run_codec import run_record
 from ferry.decide.metrics import samples as m
-from ferry.decide.metrics.alerts import AlertKind, alerts_of, wants_lag
+from ferry.decide.metrics.alerts import AlertKind, alerts_of, late_alert, wants_lag
 from ferry.decide.metrics.due import due_ms, shortest_interval
 from ferry.decide.metrics.of_run import after_run, lag_gauges, only_of, with_lag, with_skip, with_verification
 from ferry.decide.metrics.samples import Values, labelled
@@ -34,7 +36,7 @@ from ferry.model import (
 )
 from ferry.run.metrics.textfile import exposition, parse
 from tests.decide.test_deal import receipt as unit_receipt
-from tests.decide.values import PLAN, RECEIPT, place, refusal
+from tests.decide.values import PLAN, RECEIPT, lying, place, refusal, run_of
 
 COMMON = labelled((), source="a", target="b", lane="live")
 
@@ -336,3 +338,25 @@ def test_a_flow_that_turns_to_partitions_begins_those_counters_anew_and_keeps_th
     behind = with_lag(values, per_partition, [lag], 0)
     assert value(behind, m.LAG_RECORDS, topic="a.t", partition="1") == 9
     assert parse(exposition(behind)) == behind
+
+
+def failed_runs(count: int, began_ms: int) -> LedgerView:
+    """So many runs that were never planned, a second apart."""
+    runs = (run_record(replace(run_of(f"run-{at}"), started_ms=began_ms + at * 1000)) for at in range(count))
+    return fold(lying(*runs), count)
+
+
+def late(view: LedgerView, now_ms: int) -> str:
+    alert = late_alert(FLOW, "run-x", view, now_ms)
+    assert alert is not None
+    return alert.sentence
+
+
+def test_a_late_alert_says_no_more_than_the_runs_that_were_looked_at() -> None:
+    began, hour = 1_700_000_000_000, 3_600_000
+    few, many = failed_runs(3, began), failed_runs(30, began)
+    assert late(few, began + 60_000).endswith("none of the newest 3 runs in the ledger did; look at run run-x")
+    assert late(many, began + hour).startswith("no run of flow a->b has succeeded for ")
+    told = late(many, began + 60_000)  # all twenty began since the interval did: the one before may have succeeded
+    assert told.startswith("run run-x of flow a->b is late, and none of the newest 20 runs in the ledger did; whether")
+    assert "no run of flow" not in told

@@ -12,6 +12,7 @@ from ferry.decide.ledger.ledger import LedgerView
 from ferry.decide.ledger.report import Report, guard_counts
 from ferry.decide.metrics.due import due_ms
 from ferry.decide.plan.lag import PartitionLag, is_behind, total_of
+from ferry.words import count_of
 
 THROTTLED_SHARE = 0.5
 """Of a run's wall time. Brokers' quotas that held its tasks back longer, added up over tasks, are told."""
@@ -111,7 +112,16 @@ def late_alert(flow: FlowConfig, run: str, view: LedgerView, now_ms: int) -> Ale
             return None
         since = f"the last one ended {(now_ms - max(ends)) / 1000:.0f} s ago"
     else:
-        since = "none of the newest runs in the ledger did"
+        since = f"none of the newest {count_of(len(past), 'run')} in the ledger did"
+        if len(past) == RUNS_LOOKED_AT:
+            oldest = min(one.opened.record.started_ms for one in past)
+            due = due_ms(flow.schedule, oldest, intervals)
+            if due is not None and now_ms < due:  # one before these may have succeeded in time
+                sentence = (
+                    f"run {run} of flow {flow.flow} is late, and {since}; whether one has succeeded since "
+                    f"{intervals} intervals of {flow.schedule} was not looked at"
+                )
+                return Alert(kind=AlertKind.LATE, flow=str(flow.flow), run=run, sentence=sentence)
     sentence = (
         f"no run of flow {flow.flow} has succeeded for {intervals} intervals of {flow.schedule}: {since}; look at run "
         f"{run}"

@@ -13,6 +13,7 @@ from ferry.decide.ledger.run_codec import outcome_record, run_record
 from ferry.decide.ledger.runs import outlived
 from ferry.decide.ledger.summary import rolled_up
 from ferry.decide.ledger.verified_codec import run_verified_record
+from ferry.decide.plan.deletes import deleted_record
 from ferry.model import GroupOutcome, Left, Record, RunVerified, Segment, VerifyMode, Why
 from tests.decide.values import LANE, PLAN, RECEIPT, lying, piece, refusal, run_of
 
@@ -42,6 +43,34 @@ def test_how_a_run_ended(records: list[Record], state: PastState) -> None:
     past = [run for run in past_runs(fold(lying(*records), 99), LANE, 9) if run.opened.record.run == "run-1"]
     assert past[-1].state is state
     assert (past[-1].report is None) is (state is PastState.UNPLANNED)
+
+
+def test_a_run_whose_copy_was_deleted_since_is_not_said_to_have_copied_nothing() -> None:
+    """The ledger keeps how far the copy had come; the receipts, and with them how many records, are forgotten."""
+    target = RECEIPT.target
+    body = {
+        "topic": RECEIPT.source.topic,
+        "target_topic": target.topic,
+        "source_topic_id": "",
+        "target_topic_id": "",
+        "ends": [[target.partition, 40]],
+        "run": "run-2",
+        "at_ms": 1_700_000_000_000,
+    }
+    gone = [Record(key=record.key, value=None) for record in COPIED]
+    deleted = deleted_record(LANE, target.topic, body)
+    view = fold(lying(OPENED, *PLANNED, *COPIED, ENDED, NEWER, deleted, *gone), 99)
+    first = past_runs(view, LANE, 9)[0]
+    assert first.report is not None
+    assert (first.state, first.report.unfinished) == (PastState.SUCCESS, ())
+    (note,) = first.report.notes
+    assert "run-2" in note
+    assert "not counted" in note
+    short = deleted_record(LANE, target.topic, {**body, "ends": [[target.partition, 30]]})
+    view = fold(lying(OPENED, *PLANNED, *COPIED, ENDED, NEWER, short, *gone), 99)
+    assert past_runs(view, LANE, 9)[0].state is PastState.FAILED, "it had not come to the end of its slice"
+    before = fold(lying(deleted, OPENED, *PLANNED, ENDED, NEWER), 99)
+    assert past_runs(before, LANE, 9)[0].state is not PastState.SUCCESS, "an earlier copy of the name says nothing"
 
 
 GROUP_FAILED = GroupOutcome(

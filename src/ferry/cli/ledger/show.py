@@ -371,7 +371,10 @@ def _print_holders(
             f"{mark.copy.target} at {mark.target_log_start}, so neither side had the record any more"
         )
     if not found and not skipped and not adopted and not gone:
-        print(f"no receipt holds offset {offset}: it is not copied, or was before the lane's start")
+        print(
+            f"no receipt holds offset {offset}: it is not copied, lies before the lane's start, or was forgotten with "
+            "a copy that is deleted"
+        )
 
 
 def _print_runs(past: list[PastRun]) -> None:

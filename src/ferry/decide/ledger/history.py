@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from ferry.decide.ledger.checkpoint_codec import group_outcome
+from ferry.decide.ledger.codec import Json
 from ferry.decide.ledger.ledger import LedgerView
 from ferry.decide.ledger.mirror_state import mirror_notes
+from ferry.decide.ledger.reading import read_as, text, whole
 from ferry.decide.ledger.receipts import lane_ends, receipts
 from ferry.decide.ledger.report import Report, report_of
 from ferry.decide.ledger.runs import (
@@ -23,7 +25,7 @@ from ferry.decide.ledger.runs import (
 from ferry.decide.ledger.unit_codec import last_units, unit_receipts
 from ferry.decide.ledger.verified_codec import run_verified
 from ferry.model import Gap, Lifted, OpenedRun, Plan, Receipt, Segment, TopicPartition, UnitReceipt
-from ferry.words import count_of
+from ferry.words import count_of, to_the_second
 
 
 class PastState(StrEnum):
@@ -142,12 +144,18 @@ def _past_run(view: LedgerView, opened: OpenedRun, done: list[Receipt]) -> PastR
 def run_report(view: LedgerView, plan: Plan, opened: OpenedRun, done: Iterable[Receipt]) -> Report:
     """All that the ledger says of a run that has a plan: its copy, its groups, and what it found verifying itself."""
     lane, run = plan.lane, plan.run
-    plan = replace(plan, notes=(*plan.notes, *mirror_notes(view, lane, run)))
+    ends, deleted = lane_ends(view, lane, plan), _deleted_since(view, opened)
+    gone = [piece for piece in plan.slices if piece.target in deleted]
+    for piece in gone:
+        ends[piece.source] = max(ends.get(piece.source, -1), deleted[piece.target].end)
+    forgotten = {piece.target.topic: deleted[piece.target] for piece in gone}
+    notes = [one.sentence(name) for name, one in sorted(forgotten.items())]
+    plan = replace(plan, notes=(*plan.notes, *mirror_notes(view, lane, run), *notes))
     report = report_of(
         plan,
         opened.record.started_ms,
         done,
-        lane_ends(view, lane, plan),
+        ends,
         outcome(view, lane, run),
         unit_receipts(view, lane, run, opened.generation) if plan.units else (),
         last_units(view, lane) if plan.units else {},
@@ -159,6 +167,34 @@ def run_report(view: LedgerView, plan: Plan, opened: OpenedRun, done: Iterable[R
         verified=run_verified(view, lane, run),
         superseded="" if newer is None else newer.record.run,
     )
+
+
+class _Deleted(NamedTuple):
+    """That a copy was deleted after its source: up to where a partition was copied, and by which run it was deleted."""
+
+    end: int
+    run: str
+    at_ms: int
+
+    def sentence(self, topic: str) -> str:
+        return (
+            f"topic {topic} was deleted after its source by run {self.run} at {to_the_second(self.at_ms)}, and the "
+            "ledger has forgotten its receipts: what this run copied of it is not counted"
+        )
+
+
+def _deleted_since(view: LedgerView, opened: OpenedRun) -> dict[TopicPartition, _Deleted]:
+    """By target partition what was deleted after a run had begun. What was deleted before was another copy."""
+    found: dict[TopicPartition, _Deleted] = {}
+    for key, record in view.of_kind("deleted"):
+        if key[1] == opened.record.lane and record.offset > opened.generation:
+            found |= {TopicPartition(key[2], number): one for number, one in read_as(record, _parse_deleted).items()}
+    return found
+
+
+def _parse_deleted(body: Json) -> dict[int, _Deleted]:
+    run, at_ms = text(body["run"]), whole(body["at_ms"])
+    return {whole(number): _Deleted(end=whole(end), run=run, at_ms=at_ms) for number, end in body["ends"]}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -59,7 +59,7 @@ class Fault:
     skip: int = 0
     topic: str | None = None
     key: str | None = None
-    then: Callable[[], None] | None = None
+    then: Callable[[], object] | None = None
     happened: int = 0
 
     def meets(self, asked: Asked) -> bool:
@@ -646,12 +646,13 @@ def _spoil(answer: Any, code: int) -> bool:
     return False
 
 
-_MESSAGES: list[Any] = [one for module in (producer, consumer, metadata, admin) for one in vars(module).values()]
-_REQUESTS: Mapping[int, Any] = {
-    one.API_KEY: one
-    for one in _MESSAGES
-    if isinstance(one, type) and issubclass(one, ApiMessage) and one is not ApiMessage and one.type == "request"
-}
+_MESSAGES: list[Any] = [
+    one
+    for module in (producer, consumer, metadata, admin)
+    for one in vars(module).values()
+    if isinstance(one, type) and issubclass(one, ApiMessage) and one is not ApiMessage
+]
+_REQUESTS: Mapping[int, Any] = {one.API_KEY: one for one in _MESSAGES if one.type == "request"}
 _MIN = {"ProduceRequest": 3, "FetchRequest": 4, "ListOffsetsRequest": 1, "OffsetForLeaderEpochRequest": 2}
 
 

@@ -197,9 +197,7 @@ def test_a_stranger_before_the_first_batch_refuses_the_partition() -> None:
     with at_work(lane):
         attempt = lane.begin(lane.open("r"))
         stranger = build_batch([Record(key=b"0", value=b"77")], 0, ProducerIdentity())
-        lane.target.faults.append(
-            Fault(api="DescribeConfigs", then=lambda: lane.target.append(TOPIC, stranger) and None)
-        )
+        lane.target.faults.append(Fault(api="DescribeConfigs", then=lambda: lane.target.append(TOPIC, stranger)))
         result = lane.copy(attempt)
         assert {one: refusal.kind for one, refusal in result.refusals.items()} == {place(): RefusalKind.FOREIGN_WRITER}
         assert (lane.copied(0), lane.copied(1)) == ([77], [0, 1])

@@ -243,7 +243,7 @@ def _run(arguments: list[str]) -> int:
         if "--verbose" in arguments:
             traceback.print_exc()
         place = f"{error.filename}: " if isinstance(error.filename, str | os.PathLike) else ""
-        why = f"{place}{error.strerror or error or type(error).__name__}"
+        why = f"{place}{error.strerror or str(error) or type(error).__name__}"
         remedy = "correct the path, its rights or the disk; --verbose shows where it came up"
         print_error("Machine", f"this machine refuses something ({why}): {remedy}", as_json=as_json)
         return HINDERED

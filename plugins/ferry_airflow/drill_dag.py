@@ -95,7 +95,7 @@ def _params() -> dict[str, Any]:
             None,
             type=["null", "string"],
             title="Report to",
-            description="A folder on the worker by its full path, or a URL; empty: ferry.report.dir.",
+            description="A folder below ferry.report.dir, or one of ferry.report.dirs; empty: ferry.report.dir.",
         ),
         "topics": names_param(
             "Topics",

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ferry.config.flow.flow import FlowConfig
-from ferry.config.flow.report import FOLDER
+from ferry.config.flow.report import DIRS, FOLDER
 from ferry.model.evidence import EvidenceKind
 
 _FIELDS: Mapping[EvidenceKind, frozenset[str]] = {
@@ -30,11 +30,22 @@ def foreign_field(kind: EvidenceKind, form: Mapping[str, Any]) -> tuple[str, str
 
 
 def nowhere(flow: FlowConfig, form: Mapping[str, Any]) -> str | None:
-    """Why nobody would find the report of a drill; None when its folder has a full path or a URL."""
-    named = str(form.get("report") or flow.report.folder)
+    """Why a report cannot go where the form or the file says: nobody would find it, or the form may not say it."""
+    asked = str(form.get("report") or "")
+    if asked and not flow.report.allows(asked):
+        return not_allowed("report", asked)
+    named = asked or flow.report.folder
     if "://" in named or Path(named).is_absolute():
         return None
     return (
         f"{FOLDER} ({named}) is no full path, and nobody would look for reports where a worker happens to stand: give "
         f"{FOLDER} a full path or a URL, or name one in the form"
+    )
+
+
+def not_allowed(field: str, named: str) -> str:
+    """That a form may not name a place, and what to do; who may trigger a DAG does not thereby write where he likes."""
+    return (
+        f"{field}: {named} is no place that the form may name: name {FOLDER}, what is below it, or a place that the "
+        f"file lists as {DIRS}"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
@@ -148,7 +148,7 @@ class _Full:
             who=asked.who,
             approved_by=asked.approved_by,
             approved_ms=asked.approved_ms,
-            switch=options_of(asked.params),
+            switch=replace(options_of(asked.params), export=""),  # its form has no field for a file
         )
         return FullDrill(asked.settings, asked.flow, options, copy=asked.copy)
 

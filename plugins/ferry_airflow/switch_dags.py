@@ -124,7 +124,7 @@ def _params(verb: Verb) -> dict[str, Any]:
             None,
             type=["null", "string"],
             title="Stranded records to",
-            description="A new file on the worker, by its full path, for records that the cluster had before the "
-            "switch and nobody copied; by default beside the reports.",
+            description="A new file on the worker, by its full path, below ferry.report.dir or ferry.report.dirs, for "
+            "records that the cluster had before the switch and nobody copied; by default beside the reports.",
         )
     return form

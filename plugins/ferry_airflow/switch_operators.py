@@ -52,12 +52,22 @@ class OfSwitch:
 
     def asked(self, context: Context, found: Switcher) -> SwitchOptions:
         """What the trigger form asks for; of a switch that is open already the ledger says that."""
-        from ferry_airflow.switching import asked_for, options_of  # noqa: PLC0415 - as above
+        from ferry_airflow.switching import asked_for, options_of, refuse_other_export  # noqa: PLC0415 - as above
 
-        switch, params = self.id(context), context["params"]
-        if switch in found.states():
+        switch, params, reports = self.id(context), context["params"], found.sides.via.report
+        known = found.states().get(switch)
+        if known is not None:
+            refuse_other_export(known.switch.options, reports)
             return options_of(params)
-        return asked_for(params, found.verb, switch, found.sides.via.report.folder)
+        return asked_for(params, found.verb, switch, reports)
+
+    def refuse_other_places(self, found: Switcher, switch: str) -> None:
+        """BadInput for a switch of the ledger that would write a file where the flow's file allows none."""
+        from ferry_airflow.switching import refuse_other_export  # noqa: PLC0415 - as above
+
+        state = found.states().get(switch)
+        if state is not None:
+            refuse_other_export(state.switch.options, found.sides.via.report)
 
 
 class SwitchOperator(OfSwitch, FerryOperator):
@@ -215,6 +225,8 @@ class SwitchStepOperator(SwitchOperator):
         from ferry_airflow.switching import step_lines  # noqa: PLC0415 - as above
 
         with airflow_errors(), self.switcher(context) as found:
+            if self.step == Step.STRANDED:
+                self.refuse_other_places(found, self.id(context))
             lines = step_lines(found.step(self.id(context), Step(self.step)), Step(self.step))
         for line in lines:
             self.log.info("%s", line)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ferry.config.flow.report import FOLDER
+from ferry.config.flow.report import FOLDER, ReportConfig, local_path
 from ferry.decide.switch.steps import left_of
 from ferry.errors import BadInput, Refused
 from ferry.model.switch import Step, StepDone, SwitchOptions, SwitchOutcome, SwitchState, Verb
@@ -20,6 +20,7 @@ from ferry.run.switch.drain import Copy
 from ferry.run.switch.switcher import Preview, Switcher
 from ferry.words import to_the_second
 from ferry_airflow.connection import settings_for
+from ferry_airflow.drill_fields import not_allowed
 from ferry_airflow.tables import table
 
 _NOT_IN_IDS = re.compile(r"[^A-Za-z0-9._-]+")
@@ -56,22 +57,33 @@ def options_of(params: Mapping[str, Any]) -> SwitchOptions:
     )
 
 
-def asked_for(params: Mapping[str, Any], verb: Verb, switch: str, reports: str) -> SwitchOptions:
+def asked_for(params: Mapping[str, Any], verb: Verb, switch: str, reports: ReportConfig) -> SwitchOptions:
     """The same, with a place for stranded records, which hold keys and values: a worker's own folder is none.
 
     Without one in the form they go beside the `reports`. BadInput where those have no folder of this machine by a full
-    path.
+    path, and where the form may not name what it names.
     """
     options = options_of(params)
     if verb is not Verb.FAILBACK or options.export:
+        refuse_other_export(options, reports)
         return options
-    folder = Path(reports.removeprefix("file://"))
-    if not folder.is_absolute():
+    folder = local_path(reports.folder)
+    if folder is None or not folder.is_absolute():
         raise BadInput(
             "the form names no file for records that were left on the cluster, and ferry.report.dir "
-            f"({reports}) is no full path of a folder on the worker: name a file in the form"
+            f"({reports.folder}) is no full path of a folder on the worker: name a file in the form"
         )
     return replace(options, export=str(folder / f"ferry-stranded-{switch}.jsonl"))
+
+
+def refuse_other_export(options: SwitchOptions, reports: ReportConfig) -> None:
+    """BadInput for a file of stranded records that the flow's file does not allow, whoever named it.
+
+    A switch that was opened on the command line may have any: it goes on there.
+    """
+    named = options.export
+    if named and ("://" in named or Path(named) == local_path(reports.folder) or not reports.allows(named)):
+        raise BadInput(f"{not_allowed('export', named)}; a switch of the command line goes on there")
 
 
 def switcher(config: str, flow: str, verb: Verb, dag_id: str, copy: Copy | None = None) -> Switcher:

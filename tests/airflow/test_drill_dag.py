@@ -136,7 +136,39 @@ def test_reports_go_where_somebody_finds_them(tmp_path: Path) -> None:
         reports_of(asked())
     given = replace(FLOW, report=replace(FLOW.report, folder=str(tmp_path / "file")))
     assert reports_of(replace(asked(), flow=given)).where == str(tmp_path / "file")
-    assert reports_of(asked(report=str(tmp_path / "form"))).where == str(tmp_path / "form")
     (tmp_path / "taken").write_text("")
+    taken = replace(FLOW, report=replace(FLOW.report, folder=str(tmp_path / "taken")))
     with pytest.raises(Refused, match="so nothing was begun: make it writable"):
-        reports_of(asked(report=str(tmp_path / "taken")))
+        reports_of(replace(asked(), flow=taken))
+
+
+def test_a_form_names_no_place_but_those_of_the_file(tmp_path: Path) -> None:
+    folder, other = tmp_path / "reports", tmp_path / "other"
+    (tmp_path / "elsewhere").mkdir()
+    folder.mkdir()
+    (folder / "link").symlink_to(tmp_path / "elsewhere")
+    given = replace(FLOW.report, folder=str(folder), dirs=(str(other), "s3://reports/drills"))
+
+    def where(named: str) -> str:
+        return reports_of(replace(asked(report=named), flow=replace(FLOW, report=given))).where
+
+    for named in (str(folder), str(folder / "spring"), str(other), f"file://{other}/spring"):
+        assert where(named) == named.removeprefix("file://")
+    for named in (
+        str(tmp_path / "elsewhere"),
+        str(folder / ".." / "elsewhere"),
+        str(folder / "link"),
+        "s3://attacker/reports",
+        "s3://reports/drills/below",
+        "ftp://127.0.0.1:1/x",
+        f"simplecache::file://{folder}",
+        f"FILE://{folder}",
+    ):
+        with pytest.raises(BadInput, match=r"is no place that the form may name: .*ferry.report.dirs"):
+            where(named)
+    assert not list((tmp_path / "elsewhere").iterdir())
+
+
+def test_a_full_drill_takes_no_file_from_a_form_that_has_no_field_for_it() -> None:
+    drill = drill_of(asked(kind="full", export="/etc/cron.d/x"))
+    assert drill._drill()._options.switch.export == ""  # type: ignore[attr-defined]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ferry.cli.switch import switching
+from ferry.config.flow.report import ReportConfig
 from ferry.config.settings import parse_settings
 from ferry.decide.switch.steps import STEPS
 from ferry.dev.ports import free_ports
@@ -26,7 +27,7 @@ from ferry.model.switch import (
 )
 from ferry_airflow.switch_dags import switch_dag
 from ferry_airflow.switch_operators import SwitchDrainOperator
-from ferry_airflow.switching import asked_for, complaint, options_of, report_kept, switch_id
+from ferry_airflow.switching import asked_for, complaint, options_of, refuse_other_export, report_kept, switch_id
 
 FILE = (
     "clusters = a, b\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:1\n"
@@ -113,13 +114,28 @@ def test_what_is_left_is_copied_by_the_spark_of_the_flow_that_is_drained(verb: V
 
 
 def test_stranded_records_go_beside_the_reports_or_where_the_form_says() -> None:
-    assert asked_for({}, Verb.FAILBACK, "b-1", "/srv/reports").export == "/srv/reports/ferry-stranded-b-1.jsonl"
-    assert asked_for({}, Verb.FAILBACK, "b-1", "file:///srv").export == "/srv/ferry-stranded-b-1.jsonl"
-    assert asked_for({"export": "/tmp/x"}, Verb.FAILBACK, "b-1", "s3://reports").export == "/tmp/x"
-    assert asked_for({}, Verb.FAILOVER, "f-1", "ferry-reports").export == ""
+    def export(folder: str, *dirs: str, verb: Verb = Verb.FAILBACK, **form: str) -> str:
+        return asked_for(form, verb, "b-1", ReportConfig(folder=folder, dirs=dirs)).export
+
+    assert export("/srv/reports") == "/srv/reports/ferry-stranded-b-1.jsonl"
+    assert export("file:///srv") == "/srv/ferry-stranded-b-1.jsonl"
+    assert export("s3://reports", "/srv/moves", export="/srv/moves/june/x") == "/srv/moves/june/x"
+    assert export("ferry-reports", verb=Verb.FAILOVER) == ""
     for nowhere in ("ferry-reports", "s3://reports/x"):
         with pytest.raises(BadInput, match=r"is no full path of a folder on the worker: name a file in the form"):
-            asked_for({}, Verb.FAILBACK, "b-1", nowhere)
+            export(nowhere)
+
+
+@pytest.mark.parametrize(
+    "named", ["/etc/cron.d/x", "/srv/reports/../x", "/srv/reports", "x", "s3://a/x", "file:///etc/x"]
+)
+def test_stranded_records_go_to_no_other_place_whoever_names_it(named: str) -> None:
+    """The form does, or a record of the ledger of a switch that somebody opened elsewhere."""
+    config = ReportConfig(folder="/srv/reports")
+    with pytest.raises(BadInput, match=r"is no place that the form may name: .*ferry.report.dirs"):
+        asked_for({"export": named}, Verb.FAILBACK, "b-1", config)
+    with pytest.raises(BadInput, match=r"is no place that the form may name: .*ferry.report.dirs"):
+        refuse_other_export(SwitchOptions(export=named), config)
 
 
 def test_a_switch_that_is_left_says_where_to_go_on_also_when_a_task_died_behind_its_step() -> None:

@@ -305,6 +305,31 @@ def test_a_folder_that_cannot_be_written_refuses_before_anything_begins(tmp_path
         ReportFolder.of(config("gopher://x"))
 
 
+@pytest.mark.parametrize(
+    "index", [b"", b"{}", b"[]", b'{"reports": [{"name": "x", "number": 1}]}', b"[" * 100_000, b"\xff"]
+)
+def test_an_index_of_somebody_else_is_never_replaced(tmp_path: Path, index: bytes) -> None:
+    (tmp_path / "index.json").write_bytes(index)
+    folder = ReportFolder(store_of(str(tmp_path)), None)
+    with pytest.raises(Refused, match=r"has an index.json that is none of Ferry's"):
+        folder.prepare()
+    folder.write(EVIDENCE)
+    assert (tmp_path / "index.json").read_bytes() == index
+
+
+def test_a_store_that_is_asked_at_once_and_does_not_answer_is_bad_input() -> None:
+    with pytest.raises(BadInput, match=r"^ferry.report.dir ftp://127.0.0.1:1/x: .*refused; correct it"):
+        store_of("ftp://127.0.0.1:1/x")
+
+
+def test_an_own_index_is_written_again(tmp_path: Path) -> None:
+    folder = ReportFolder(store_of(str(tmp_path)), None)
+    for count in (1, 2):
+        folder.prepare()
+        folder.write(replace(EVIDENCE, id=f"drill-{count}"))
+        assert len(json.loads((tmp_path / "index.json").read_bytes())["reports"]) == count
+
+
 def test_a_folder_that_cannot_be_read_is_bad_input(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("")

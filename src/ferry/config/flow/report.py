@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from ferry.config.text.secrets import ClientProperties, Providers
 
 KEY = "ferry.report.private.key"
 PASSWORD = "ferry.report.private.key.password"
 FOLDER = "ferry.report.dir"
+DIRS = "ferry.report.dirs"
 
 NOTHING = ClientProperties(values_by_key={})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportConfig:
-    """`folder` is a path or a URL, `is_named` whether the file says which. `rto_seconds` None: no goal."""
+    """`folder` is a path or a URL, `is_named` whether the file says which. `rto_seconds` None: no goal.
+
+    `dirs` are the other places that a form may name.
+    """
 
     folder: str = "ferry-reports"
     is_named: bool = False
+    dirs: tuple[str, ...] = ()
     signing: ClientProperties = NOTHING
     """The key and its password as written, unresolved."""
     rto_seconds: int | None = None
@@ -28,3 +35,24 @@ class ReportConfig:
     def key(self) -> Mapping[str, str]:
         """Key and password, secrets resolved; BadInput when one cannot be looked up."""
         return self.providers.resolve_all(self.signing)
+
+    def allows(self, named: str) -> bool:
+        """Whether a form may name a place: one of the file's, or what is below a folder of them, with links followed.
+
+        Of a URL all has to be the same: what leads elsewhere in it depends on its scheme.
+        """
+        places = (self.folder, *self.dirs)
+        local = local_path(named)
+        if local is None:
+            return named.rstrip("/") in {place.rstrip("/") for place in places}
+        folders = [path for place in places if (path := local_path(place)) is not None and path.is_absolute()]
+        path = Path(os.path.realpath(local))
+        return local.is_absolute() and any(path.is_relative_to(os.path.realpath(folder)) for folder in folders)
+
+
+def local_path(place: str) -> Path | None:
+    """The path of a place on this machine; None where it is a URL of another scheme than `file`."""
+    scheme, separator, rest = place.partition("://")
+    if not separator:
+        return Path(place)
+    return Path(rest) if scheme == "file" else None

@@ -364,6 +364,12 @@ FERRY_KEYS = (
         meaning="where the [reports](drills.md#reports) of drills and switches are kept",
     ),
     FerryKey(
+        name="ferry.report.dirs",
+        default="",
+        values="folders by their full paths, or URLs as `ferry.report.dir`, with commas between",
+        meaning="the other places that [forms in Airflow](airflow.md#places-that-a-form-may-name) may name",
+    ),
+    FerryKey(
         name="ferry.report.private.key",
         default="",
         values="a private key in PEM (Ed25519, ECDSA, RSA), or the path of its file; empty: reports are not signed",

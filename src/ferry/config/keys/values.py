@@ -122,6 +122,15 @@ def location(text: str) -> str:
     return text.strip()
 
 
+def locations(text: str) -> tuple[str, ...]:
+    """Folders by full paths, or URLs of some, between commas."""
+    found = tuple(location(item) for item in items(text))
+    for one in found:
+        if "://" not in one and not one.startswith("/"):
+            raise BadValue(f"{one!r} is no full path; write one, or a URL as s3://bucket/path")
+    return found
+
+
 def one_of(choices: Sequence[str]) -> Callable[[str], str]:
     """A reader of one word of `choices`."""
 

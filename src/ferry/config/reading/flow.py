@@ -24,7 +24,7 @@ from ferry.config.flow.guards import GUARD_KEYS, Guards, guard_policy
 from ferry.config.flow.lag_start import LagStart
 from ferry.config.flow.origins import origins_of
 from ferry.config.flow.policies import flow_policy
-from ferry.config.flow.report import FOLDER, KEY, PASSWORD, ReportConfig
+from ferry.config.flow.report import DIRS, FOLDER, KEY, PASSWORD, ReportConfig
 from ferry.config.flow.start import Start, parse_start
 from ferry.config.flow.transforms import Poison, TransformSpec, routed_policy
 from ferry.config.keys import values
@@ -269,6 +269,7 @@ class FlowReader:
         return ReportConfig(
             folder=self._value(FOLDER, values.location),
             is_named=self.entries.of_flow(self.flow, FOLDER) is not None,
+            dirs=self._value(DIRS, values.locations),
             signing=ClientProperties(values_by_key=secret),
             rto_seconds=self._value("ferry.rto.seconds", values.optional_integer(0)),
             providers=self.providers,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -148,3 +149,15 @@ def index_json(kept: Iterable[Kept]) -> dict[str, object]:
             }
         )
     return {"reports": rows}
+
+
+def is_index(content: bytes) -> bool:
+    """Whether a file is such a list, and not one of somebody else."""
+    try:
+        body = json.loads(content)
+    except (ValueError, RecursionError):
+        return False
+    rows = body.get("reports") if isinstance(body, dict) and len(body) == 1 else None
+    if not isinstance(rows, list):
+        return False
+    return all(isinstance(row, dict) and number_of(str(row.get("name"))) == row.get("number") for row in rows)

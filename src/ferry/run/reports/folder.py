@@ -8,12 +8,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from ferry.config.flow.report import ReportConfig
+from ferry.config.flow.report import FOLDER, ReportConfig
 from ferry.decide.evidence.chain import (
     SIGNATURE,
     Kept,
     broken_links,
     index_json,
+    is_index,
     number_of,
     page_name,
     report_name,
@@ -21,7 +22,7 @@ from ferry.decide.evidence.chain import (
     told_of,
 )
 from ferry.decide.evidence.codec import SealedReport, decode_report, encode_report
-from ferry.errors import BadInput, Corrupt, OutcomeUnknown
+from ferry.errors import BadInput, Corrupt, OutcomeUnknown, Refused
 from ferry.model.evidence import EvidenceReport
 from ferry.run.reports.page import check_renderer, rendered
 from ferry.run.reports.signing import Public, SigningKey, holds
@@ -83,7 +84,19 @@ class ReportFolder:
         """See that a report can be written; Refused or BadInput, with the remedy, when not."""
         check_renderer()
         check_writable(self._store)
-        self._newest()
+        try:
+            self._newest()
+            is_own = self._is_own_index()
+        except OSError as error:
+            raise Refused(
+                f"reports in {self._store.where} cannot be read ({reason(error)}), so nothing was begun: make them "
+                f"readable, or name another folder as {FOLDER}"
+            ) from error
+        if not is_own:
+            raise Refused(
+                f"{self._store.where} has an {INDEX} that is none of Ferry's, and reports replace nothing: name another"
+                f" folder as {FOLDER}, or move it away"
+            )
 
     def write(self, evidence: EvidenceReport, *, once: bool = False) -> Written:
         """Write a report behind the last one. OSError when the folder does not take it any more.
@@ -113,6 +126,13 @@ class ReportFolder:
             f"{self._store.where} takes no report: its next number was taken {_TRIES} times by others; write it again"
         )
 
+    def _is_own_index(self) -> bool:
+        """Whether the folder's index is of reports; True where there is none."""
+        try:
+            return is_index(self._store.read(INDEX))
+        except FileNotFoundError:
+            return True
+
     def _made_whole(self, kept: Kept, report: SealedReport) -> Written:
         """A report that lies there. The last one's page and signatures are written, where whoever wrote it died."""
         names = set(self._store.names())
@@ -132,7 +152,10 @@ class ReportFolder:
                 self._store.replace(each, body)
             if self._key is not None:
                 self._store.replace(f"{each}{SIGNATURE}", self._key.sign(body))
-        self._store.replace(INDEX, json.dumps(index_json(read_folder(self._store)), indent=1).encode())
+        if self._is_own_index():
+            self._store.replace(INDEX, json.dumps(index_json(read_folder(self._store)), indent=1).encode())
+        else:
+            log.warning("%s in %s is none of Ferry's: it was left as it is", INDEX, self._store.where)
         return self._written(report, name, digest)
 
     def _written(self, report: SealedReport, name: str, digest: str) -> Written:

@@ -148,6 +148,8 @@ class _ObjectStore:
             self._fs, self._path = url_to_fs(url, use_listings_cache=False)
         except (ImportError, ValueError) as error:
             raise BadInput(f"{FOLDER} {url}: {error}; install that package, or name another folder") from None
+        except OSError as error:  # some connect at once
+            raise BadInput(f"{FOLDER} {url}: {reason(error)}; correct it, or name another folder") from None
 
     def exists(self) -> bool:
         """As Store."""

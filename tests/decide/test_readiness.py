@@ -10,6 +10,7 @@ import pytest
 
 from ferry.decide.acls import AclDiff
 from ferry.decide.ledger.history import PastRun, PastState
+from ferry.decide.ledger.writers import LedgerWriters, writers_sentence
 from ferry.decide.plan.lag import lag_of, with_ages
 from ferry.decide.switch.readiness import Looked, Rpo, readiness_of
 from ferry.model import (
@@ -249,3 +250,45 @@ def test_a_check_says_what_was_found_and_nothing_that_was_not(
 @pytest.mark.parametrize("why", [Why.MOVED, Why.NOT_COPIED, Why.KIND, Why.DELETED])
 def test_what_a_switch_can_do_without_does_not_stand_against_it(why: Why) -> None:
     assert failed(replace(WELL, groups=left(why)), Rpo()) == []
+
+
+LEDGER = "ferry-ledger.a.internal"
+WRITERS = LedgerWriters(topic=LEDGER, own="User:ferry", acls=())
+
+
+def acl(principal: str, name: str = LEDGER, **other: str) -> AclBinding:
+    return replace(ACL, **{"principal": principal, "resource_name": name, "operation": "Write", **other})
+
+
+@pytest.mark.parametrize(
+    ("acls", "said"),
+    [
+        ((acl("User:ferry"), acl("User:bob", operation="Read")), "no ACL lets anybody but User:ferry write to"),
+        ((acl("User:bob"), acl("User:ferry")), "User:bob may write to"),
+        ((acl("User:bob", operation="All"),), "User:bob may write to"),
+        ((acl("User:*", "*"),), "User:* (by *) may write to"),
+        ((acl("User:bob", "ferry-", pattern_type="prefixed"),), "User:bob (by the prefix ferry-) may write to"),
+        ((acl("User:bob"), acl("User:bob", "*", permission="deny")), "no ACL lets anybody but User:ferry"),
+        ((acl("User:bob"), acl("User:bob", permission="deny", host="h")), "User:bob may write to"),
+        ((acl("User:bob"), acl("User:*", permission="deny")), "no ACL lets anybody but User:ferry"),
+        ((acl("User:bob", "other"), acl("User:bob", "other", pattern_type="prefixed")), "no ACL lets anybody but"),
+        ((acl("User:bob", resource_type="group"),), "no ACL lets anybody but User:ferry"),
+    ],
+)
+def test_who_else_may_write_to_the_ledger_is_named(acls: tuple[AclBinding, ...], said: str) -> None:
+    looked = replace(WELL, writers=replace(WRITERS, acls=acls))
+    (check,) = [one for one in readiness_of(looked, POLICY, "a", Rpo()).checks if one.name == "writers"]
+    assert check.ok, "it stands against no switch"
+    assert check.message.startswith(said)
+    assert LEDGER in check.message
+
+
+def test_where_it_is_not_known_who_may_write_to_the_ledger_that_is_said() -> None:
+    silent = replace(WRITERS, acls=None, why="not allowed to read ACLs: grant DESCRIBE on the cluster")
+    assert writers_sentence(silent) == (
+        f"who else may write to {LEDGER} is not known: not allowed to read ACLs: grant DESCRIBE on the cluster"
+    )
+    nobody = replace(WRITERS, acls=None, is_open=True, why="cluster b has no authorizer")
+    assert writers_sentence(nobody).startswith(f"whoever reaches the cluster may write to {LEDGER}")
+    unnamed = replace(WRITERS, own=None, acls=(acl("User:ferry"),))
+    assert writers_sentence(unnamed).endswith("which of them is Ferry's own the file does not tell")

@@ -68,6 +68,8 @@ def test_a_transaction_that_hangs_on_the_ledger_is_named_by_plans_and_by_readine
     assert f"abort --topic {ledger} --partition 0 --start-offset" in note
     ready = check_readiness(lab.flow, Rpo(), back=True, patience_s=30)
     assert [check.name for check in ready.failed] == ["ledger"]
+    (writers,) = [check for check in ready.checks if check.name == "writers"]
+    assert f"whoever reaches the cluster may write to {ledger}" in writers.message
     hanging.abort_transaction(30)
     with lab.runs() as runs:
         assert not [note for note in runs.preview().notes if ledger in note]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ferry.decide.acls import AclDiff
 from ferry.decide.ledger.history import PastRun, PastState
+from ferry.decide.ledger.writers import LedgerWriters, writers_sentence
 from ferry.decide.plan.clock import MAX_SKEW_MS
 from ferry.decide.plan.facts import Facts
 from ferry.decide.plan.held import HANGING_MS, ledger_notes
@@ -90,6 +91,8 @@ class Looked:
     """Whether the reverse flow is to be started."""
     no_authorizer: str = ""
     """Why the ACLs of a flow that syncs them cannot be compared."""
+    writers: LedgerWriters | None = None
+    """Who may write to the ledger; None: nobody looked."""
 
 
 def readiness_of(looked: Looked, policy: ReplicationPolicy, alias: str, rpo: Rpo) -> Readiness:
@@ -109,6 +112,7 @@ def readiness_of(looked: Looked, policy: ReplicationPolicy, alias: str, rpo: Rpo
             _acls(looked),
             _clock(looked),
             _ledger(looked.facts),
+            *_writers(looked.writers),
             _back(looked),
         ),
         records=total.records,
@@ -381,6 +385,12 @@ def _ledger(facts: Facts) -> Check:
         ok=not notes,
         message="; ".join(notes) or f"no transaction is open on it for longer than {HANGING_MS // 60_000} minutes",
     )
+
+
+def _writers(writers: LedgerWriters | None) -> Iterator[Check]:
+    """Told, and never against a switch: who has lost a cluster does not wait for somebody's ACLs."""
+    if writers is not None:
+        yield Check(name="writers", ok=True, message=writers_sentence(writers))
 
 
 def _back(looked: Looked) -> Check:

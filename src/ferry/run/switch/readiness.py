@@ -7,15 +7,18 @@ from dataclasses import replace
 from functools import partial
 
 from ferry.config.flow.flow import FlowConfig
+from ferry.config.flow.principal import principal_of
 from ferry.decide.acls import AclDiff
 from ferry.decide.groups.checkpoints import without_checkpoint
 from ferry.decide.ledger.history import PastRun, past_runs
 from ferry.decide.ledger.ledger import LedgerView
+from ferry.decide.ledger.writers import LedgerWriters
 from ferry.decide.plan.lag import lag_of
 from ferry.decide.switch.readiness import Looked, Readiness, Rpo, readiness_of
 from ferry.decide.switch.transformed import Transformed, changed_topics, transformed_topics, transforms_check
+from ferry.errors import Refused, Unreachable
 from ferry.model import Left, Plan, Why
-from ferry.net.admin.acls import NoAuthorizer
+from ferry.net.admin.acls import NoAuthorizer, described_acls
 from ferry.run.flow.connections import FlowConnections
 from ferry.run.flow.known_ledger import KnownLedgers
 from ferry.run.groups.checkpoint import GroupSync
@@ -83,6 +86,7 @@ async def _checked(
         behind_groups=behind,
         acls=acls,
         no_authorizer=no_authorizer,
+        writers=await _writers(flow, connections),
         back=back[0],
         wants_back=back[1],
         without_checkpoint=lacking,
@@ -133,3 +137,15 @@ async def _acls(planner: Planner, view: LedgerView, plan: Plan) -> tuple[AclDiff
         return await planner.acls.diff(view, plan), ""
     except NoAuthorizer as error:
         return None, str(error)
+
+
+async def _writers(flow: FlowConfig, connections: FlowConnections) -> LedgerWriters:
+    """Who may write to the ledger, as far as this login may see it."""
+    topic, own = connections.ledger.place.topic, principal_of(flow, "target").name
+    try:
+        acls = await described_acls(connections.target)
+    except NoAuthorizer as error:
+        return LedgerWriters(topic=topic, own=own, acls=None, why=str(error), is_open=True)
+    except (Refused, Unreachable) as error:
+        return LedgerWriters(topic=topic, own=own, acls=None, why=str(error))
+    return LedgerWriters(topic=topic, own=own, acls=acls)

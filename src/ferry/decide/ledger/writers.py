@@ -1,0 +1,65 @@
+"""Who but Ferry may write to a ledger, by its cluster's ACLs: to write there is worth as much as Ferry's rights."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from ferry.model import EVERYBODY, WILDCARD, AclBinding
+from ferry.words import several
+
+_WRITES = frozenset({"Write", "All"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerWriters:
+    """What is known of who may write to `topic`. `acls` None: they could not be read, and `why` says it."""
+
+    topic: str
+    own: str | None
+    """Whom the brokers know Ferry as, where the file tells."""
+    acls: Collection[AclBinding] | None
+    why: str = ""
+    is_open: bool = False
+    """Whether the cluster has no authorizer, so that everybody may."""
+
+
+def writers_sentence(writers: LedgerWriters) -> str:
+    """Who else may write to the ledger, for people. Super users of the brokers are in no ACL."""
+    topic, worth = writers.topic, "which is worth as much as Ferry's own rights on what the flow copies"
+    if writers.is_open:
+        return f"whoever reaches the cluster may write to {topic}, {worth}: {writers.why}"
+    if writers.acls is None:
+        return f"who else may write to {topic} is not known: {writers.why}"
+    found = others(writers.acls, topic, writers.own)
+    if not found:
+        return f"no ACL lets anybody but {writers.own or 'Ferry'} write to {topic}"
+    whose = "" if writers.own else "; which of them is Ferry's own the file does not tell"
+    return f"{several(found)} may write to {topic}, {worth}: take it from others (kafka-acls.sh --remove){whose}"
+
+
+def others(acls: Iterable[AclBinding], topic: str, own: str | None) -> list[str]:
+    """The principals, but Ferry's own, whom an ACL lets write to the topic, each with the ACL's name where it is wide.
+
+    One whom another ACL forbids it from every host may not.
+    """
+    about = [one for one in acls if one.operation in _WRITES and _covers(one, topic)]
+    forbidden = {one.principal for one in about if not one.allows and one.host == WILDCARD}
+    if EVERYBODY in forbidden:
+        return []
+    allowed = {(one.principal, _by(one, topic)) for one in about if one.allows}
+    return sorted(f"{who}{by}" for who, by in allowed if who != own and who not in forbidden)
+
+
+def _covers(acl: AclBinding, topic: str) -> bool:
+    if acl.resource_type != "topic":
+        return False
+    if acl.prefixed:
+        return topic.startswith(acl.resource_name)
+    return acl.resource_name in (topic, WILDCARD)
+
+
+def _by(acl: AclBinding, topic: str) -> str:
+    if acl.prefixed:
+        return f" (by the prefix {acl.resource_name})"
+    return "" if acl.resource_name == topic else " (by *)"

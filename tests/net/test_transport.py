@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import random
 import socket
 import ssl
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
-from kafka.errors import KafkaConnectionError
+from kafka.errors import KafkaConnectionError, KafkaProtocolError
 from kafka.net.inet import KafkaNetSocket, create_connection
 from kafka.net.transport import KafkaSSLTransport
+from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.producer import ProduceRequest
 
 from ferry.dev.ports import free_ports
 from ferry.net.connect import transport
 from ferry.net.connect.cluster import event_loop
 from ferry.net.connect.transport import ConnectionManager, Transport, produce_request
+from tests.net import hostile_answers
+from tests.wire.hostile import flipped
 
 TOPIC_ID = uuid.UUID("12345678-1234-5678-1234-567812345678")
 SIZES = (0, 1, 126, 127, 128, 16_382, 16_383, 16_384, 70_000, 2_100_000)
@@ -82,6 +87,53 @@ def test_frames_come_whole_however_their_bytes_arrive(wire: tuple[Transport, soc
         assert error is None
         found += received
     assert found == frames
+
+
+def test_a_long_frame_gets_its_memory_as_it_comes(
+    wire: tuple[Transport, socket.socket], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Four bytes that say 2 GB take no 2 GB."""
+    monkeypatch.setattr(transport, "_FIRST_BYTES", 1 << 17)
+    made, far = wire
+    content = random.Random(3).randbytes(900_000)
+    far.sendall(len(content).to_bytes(4, "big") + content[:100])
+    assert made._receive()[0] == []
+    assert made._frame is not None
+    assert len(made._frame) == 1 << 17
+    found: list[Any] = []
+    for at in range(100, len(content), 40_000):
+        far.sendall(content[at : at + 40_000])
+        found += made._receive()[0]
+    assert found == [content]
+    assert made._frame is None
+
+
+def test_an_answer_that_cannot_be_read_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    request = hostile_answers.asked(MetadataRequest, 9)
+    with pytest.raises(KafkaProtocolError):
+        hostile_answers.read(request, b"\0\0\0\1\0\0\0\0\0\x7f" + b"s3cret" * 2)
+    assert "Unable to decode" in caplog.text
+    assert "s3cret" not in caplog.text
+
+
+@pytest.mark.parametrize("name", [name for name, _ in hostile_answers.requests()])
+def test_an_answer_that_is_none_ends_the_connection_and_nothing_else(name: str) -> None:
+    rng, kind = random.Random(name), dict(hostile_answers.requests())[name]
+    for version in range(kind.min_version, kind.max_version + 1):
+        request = hostile_answers.asked(kind, version)
+        for _ in range(20):
+            good = hostile_answers.made_up(request, rng)
+            if name != "ApiVersionsRequest":  # kafka-python does not write those as it reads them
+                hostile_answers.read(request, good)
+            for data in (flipped(good, rng), good[: rng.randrange(len(good))], bytes([*good[:4], *[255] * 40])):
+                with suppress(*hostile_answers.DECLARED):
+                    hostile_answers.read(request, data)
+
+
+def test_a_list_that_may_not_be_null_is_no_answer() -> None:
+    request = hostile_answers.asked(MetadataRequest, 1)
+    with pytest.raises(KafkaProtocolError):
+        hostile_answers.read(request, b"\0\0\0\1" + b"\xff\xff\xff\xff" + b"\0\0\0\1" + b"\xff\xff\xff\xff")
 
 
 def test_a_closed_connection_still_hands_over_what_arrived(wire: tuple[Transport, socket.socket]) -> None:

@@ -31,7 +31,7 @@ from ferry.wire.transcode import Unsplittable, transcoded
 from tests.decide.test_hostile_ledger import DOCUMENTED, mutated, mutations, read_all
 from tests.decide.values import lying
 from tests.wire.captured import TOPICS, captured, old_sets
-from tests.wire.hostile import raw_batch, record
+from tests.wire.hostile import flipped, raw_batch, record
 from tests.wire.readers import read_as_committed
 
 MOST = 16 << 20
@@ -92,7 +92,7 @@ def _batch(rng: random.Random, golden: list[Batch]) -> bytes:
     """A golden batch with changed bytes, or one made up: its records changed, compressed again, its checksum right."""
     one = rng.choice(golden)
     if rng.random() < 0.25:
-        return _flipped(bytes(one.data), rng)
+        return flipped(bytes(one.data), rng)
     codec = rng.choice(list(Codec))
     if rng.random() < 0.5 and one.magic == MAGIC:
         payload, count = bytes(decompressed(one.codec, one.payload, MOST)), one.record_count
@@ -104,10 +104,10 @@ def _batch(rng: random.Random, golden: list[Batch]) -> bytes:
             payload += record(count, b"", bytes(rng.choice([1 << 20, 3 * MOST])))
             count += 1
     if rng.random() < 0.7:
-        payload = _flipped(payload, rng)
+        payload = flipped(payload, rng)
     data = bytes(compressed(Compression(codec=codec), payload))
     if rng.random() < 0.2:
-        data = _flipped(data, rng)
+        data = flipped(data, rng)
     return raw_batch(
         data,
         codec=codec if rng.random() < 0.95 else rng.randrange(8),
@@ -116,26 +116,6 @@ def _batch(rng: random.Random, golden: list[Batch]) -> bytes:
         attributes=rng.choice([0, 0, 0, 0x08, 0x10, 0x20, 0x30, 0x40]),
         last_delta=rng.choice([None, None, -1, 2**31 - 1]),
     )
-
-
-def _flipped(data: bytes, rng: random.Random) -> bytes:
-    found = bytearray(data)
-    for _ in range(rng.choice([1, 1, 2, 8])):
-        if not found:
-            break
-        at = rng.randrange(len(found))
-        match rng.randrange(5):
-            case 0:
-                found[at] = rng.randrange(256)
-            case 1:
-                found[at] ^= 1 << rng.randrange(8)
-            case 2:
-                del found[at : at + rng.randrange(20)]
-            case 3:
-                found[at:at] = rng.randbytes(rng.randrange(9))
-            case _:
-                found[at : at + 1] = b"\xff" * rng.choice([1, 5, 10, 20_000])
-    return bytes(found)
 
 
 def _read_batch(account: Account, batch: Batch, rng: random.Random) -> None:
@@ -174,12 +154,12 @@ def _read_small(account: Account, rng: random.Random) -> None:
         ("heartbeat", parse_heartbeat, _HEARTBEAT),
         ("offset sync", parse_offset_sync, _SYNC),
     ):
-        key, value = (None if rng.random() < 0.02 else _flipped(part, rng) for part in good)
+        key, value = (None if rng.random() < 0.02 else flipped(part, rng) for part in good)
         account.tried(name, partial(parse, key, value), (key or b"") + (value or b""))
     body = ["MirrorSourceConnector", {"cluster": "a", "topic": "t", "partition": 0}]
     key = json.dumps(mutated(body, rng)).encode()
     if rng.random() < 0.5:
-        key = _flipped(key, rng)
+        key = flipped(key, rng)
     value = json.dumps(mutated({"offset": 5}, rng)).encode()
     one = LedgerRecord(offset=0, key=key, value=value, fate=Fate.COMMITTED, producer_id=-1)
     account.tried(
@@ -197,12 +177,12 @@ _REPORT = {"report": 1, "number": 1, "previous": None, "signer": None, "kind": "
 
 
 def _read_texts(account: Account, rng: random.Random, folder: Path) -> None:
-    text = _flipped(_PROPERTIES, rng)
+    text = flipped(_PROPERTIES, rng)
     file = folder / "flows.properties"
     file.write_bytes(text)
     account.tried("properties", lambda: load(file), text)
     report = json.dumps(mutated(_REPORT, rng)).encode()
-    for content in (report, _flipped(report, rng), b'{"report":' + b"[" * 100_000):
+    for content in (report, flipped(report, rng), b'{"report":' + b"[" * 100_000):
         account.tried("report", partial(decode_report, content, "r"), content)
 
 

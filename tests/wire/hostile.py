@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 
 from crc32c import crc32c
@@ -53,3 +54,24 @@ def packed(codec: Codec, records: bytes, *, count: int = 1, base: int = 0) -> Ba
         raw_batch(bytes(compressed(Compression(codec=codec), records)), codec=codec, count=count, base=base)
     )
     return batch
+
+
+def flipped(data: bytes, rng: random.Random) -> bytes:
+    """The same with some bytes changed, taken out or put in."""
+    found = bytearray(data)
+    for _ in range(rng.choice([1, 1, 2, 8])):
+        if not found:
+            break
+        at = rng.randrange(len(found))
+        match rng.randrange(5):
+            case 0:
+                found[at] = rng.randrange(256)
+            case 1:
+                found[at] ^= 1 << rng.randrange(8)
+            case 2:
+                del found[at : at + rng.randrange(20)]
+            case 3:
+                found[at:at] = rng.randbytes(rng.randrange(9))
+            case _:
+                found[at : at + 1] = b"\xff" * rng.choice([1, 5, 10, 20_000])
+    return bytes(found)

@@ -10,6 +10,7 @@ Written against kafka-python 3.0.12, which the constraints file pins; all that d
 from __future__ import annotations
 
 import io
+import logging
 import selectors
 import ssl
 import struct
@@ -46,6 +47,12 @@ _COPY_BELOW = 1 << 14
 
 _PIECES_PER_CALL = 512  # Linux takes up to 1,024
 
+_FIRST_BYTES = 64 << 20
+"""What a frame gets at once, on its size's word; one that is longer gets more as it comes."""
+
+_UNREADABLE = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, AssertionError, struct.error)
+"""What kafka-python's decoder raises of bytes that are no answer, beside its own error."""
+
 _WOULD_BLOCK = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
@@ -57,6 +64,7 @@ class Transport(KafkaTCPTransport):  # type: ignore[misc]  # kafka-python has no
         self._head = memoryview(bytearray(_HEAD_BYTES))
         self._head_filled = 0
         self._frame: bytearray | None = None
+        self._frame_size = 0
         self._window = memoryview(b"")
         self._frame_filled = 0
         self._tls = isinstance(sock, ssl.SSLSocket)
@@ -99,9 +107,11 @@ class Transport(KafkaTCPTransport):  # type: ignore[misc]  # kafka-python has no
                     self._split_head(frames)
                 else:
                     self._frame_filled += count
-                    if self._frame_filled == len(self._frame):
+                    if self._frame_filled == self._frame_size:
                         frames.append(self._frame)
                         self._frame, self._window = None, self._head[:0]
+                    elif self._frame_filled == len(self._frame):
+                        self._grow(self._frame)
                 if count < len(window) and not self._tls:  # that was all the socket held
                     return frames, False, None
         except _WOULD_BLOCK:
@@ -111,6 +121,12 @@ class Transport(KafkaTCPTransport):  # type: ignore[misc]  # kafka-python has no
         except OSError as error:  # with TLS 1.3 the broker judges our certificate after the handshake
             return frames, False, connection_error(error)
         return frames, True, None
+
+    def _grow(self, frame: bytearray) -> None:
+        """Twice the room for a long frame: its first four bytes alone do not make anybody give all of it."""
+        self._frame = bytearray(min(self._frame_size, 2 * len(frame)))
+        self._window = memoryview(self._frame)
+        self._window[: len(frame)] = frame
 
     def _split_head(self, frames: list[bytearray]) -> None:
         """Take whole frames out of the head; a frame that is longer gets its buffer, with what came of it."""
@@ -123,7 +139,8 @@ class Transport(KafkaTCPTransport):  # type: ignore[misc]  # kafka-python has no
                 frames.append(bytearray(self._head[at : at + size]))
                 at += size
                 continue
-            self._frame, self._frame_filled = bytearray(size), filled - at
+            self._frame, self._frame_size = bytearray(min(size, _FIRST_BYTES)), size
+            self._frame_filled = filled - at
             self._window = memoryview(self._frame)
             self._window[: self._frame_filled] = self._head[at:filled]
             at = filled
@@ -175,8 +192,19 @@ class Frames(KafkaProtocol):  # type: ignore[misc]  # kafka-python has no types
         self.__dict__.update(parser.__dict__)
 
     def receive_bytes(self, data: list[bytearray]) -> list[tuple[int, Any]]:
-        """Decode whole frames."""
-        return [self._process_response(self._reader(frame)) for frame in data]
+        """Decode whole frames; KafkaProtocolError for one that is no answer, whatever stands in it."""
+        return [self._decoded(frame) for frame in data]
+
+    def _decoded(self, frame: bytearray) -> tuple[int, Any]:
+        try:
+            number, answer = self._process_response(self._reader(frame))
+            schema = getattr(answer, "_struct", None)
+            # Those of fetches have many partitions, and `ferry.net.fetch.requests` reads them.
+            if schema is not None and not isinstance(answer, FetchResponse):
+                _refuse_nulls(answer, schema, answer.API_VERSION)
+        except _UNREADABLE as error:
+            raise kafka_errors.KafkaProtocolError(f"an answer cannot be read: {type(error).__name__}") from error
+        return number, answer
 
     def _reader(self, frame: bytearray) -> Any:
         """How the decoder reads the next answer: only that of a fetch by views."""
@@ -200,6 +228,47 @@ class Frames(KafkaProtocol):  # type: ignore[misc]  # kafka-python has no types
         """The pieces of all queued requests."""
         pieces, self.bytes_to_send = self.bytes_to_send, []
         return pieces
+
+
+_Lists = tuple[tuple[str, bool, Any, bool], ...]
+_LISTS: dict[tuple[int, int], _Lists] = {}
+
+
+def _refuse_nulls(found: Any, schema: Any, version: int) -> None:
+    """Raise TypeError where a list of an answer is null, and may not be: kafka-python reads it as None."""
+    for name, nullable, inner, many in _lists(schema, version):
+        value = getattr(found, name)
+        if value is None:
+            if not nullable:
+                raise TypeError(f"{name} is null")
+        elif inner is not None:
+            for one in value if many else (value,):
+                _refuse_nulls(one, inner, version)
+
+
+def _lists(schema: Any, version: int) -> _Lists:
+    """The fields of a struct that are lists or have some: name, whether it may be null, its struct, whether a list."""
+    known = _LISTS.get((id(schema), version))  # schemas live as long as their modules
+    if known is not None:
+        return known
+    found = []
+    for field in schema.fields.values():
+        if field.for_version_q(version) and not field.tagged_field_q(version):
+            many = field.is_array()
+            inner = field if (many and field.is_struct_array()) or field.is_struct() else None
+            if many or (inner is not None and _lists(inner, version)):
+                found.append((field.name, bool(field.nullable_for_version_q(version)), inner, many))
+    return tuple(found)
+
+
+def _without_content(record: logging.LogRecord) -> bool:
+    """Keep the bytes of an answer that cannot be read, which may hold anything, out of kafka-python's error log."""
+    if isinstance(record.args, tuple):
+        record.args = tuple("..." if isinstance(one, (bytes, bytearray, memoryview)) else one for one in record.args)
+    return True
+
+
+logging.getLogger("kafka.protocol.parser").addFilter(_without_content)
 
 
 class _Reader:

@@ -91,15 +91,16 @@ def fetch_request(
 
 def record_bytes(answer: Any) -> int:
     """Bytes of records in an answer, cut-off batches included."""
-    return sum(len(part.records or b"") for topic in answer.responses for part in topic.partitions)
+    topics = answer.responses or ()
+    return sum(len(part.records or b"") for topic in topics for part in topic.partitions or ())
 
 
 def fetched(request: FetchRequest, answer: Any) -> Iterator[FetchedPartition]:
     """The partitions of an answer to a request; the metadata may know other topics by these names meanwhile."""
     names = {topic.topic_id: topic.topic for topic in request.topics}
-    for topic in answer.responses:
+    for topic in answer.responses or ():
         name = topic.topic or names.get(topic.topic_id, "")
-        for part in topic.partitions:
+        for part in topic.partitions or ():
             yield FetchedPartition(
                 place=TopicPartition(topic=name, partition=part.partition_index),
                 error_code=part.error_code,

@@ -259,7 +259,7 @@ def test_a_connection_that_cannot_be_used_is_a_problem_of_its_line_among_the_oth
     assert ended.value.code == 2
     assert [(one["line"], one["key"], one["message"][:48]) for one in json.loads(out)["problems"]] == [
         (line, "west.ferry.airflow.conn.id", "Airflow connection 'kafka_west': Host is empty; w"[:48]),
-        (7, "tasks.max", "'many' is not a whole number; write one of at le"),
+        (7, "tasks.max", "'many' is not a whole number; write one from 1 t"),
     ]
     assert "s3cret" not in out
     with pytest.raises(

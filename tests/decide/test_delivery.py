@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from random import Random
 
@@ -21,7 +22,7 @@ from ferry.decide.delivery.standing import (
     written,
 )
 from ferry.decide.ledger.codec import encode
-from ferry.errors import Refused
+from ferry.errors import BadInput, Refused
 from ferry.model import Fate, LedgerRecord, Record, TopicPartition
 from ferry.model.delivery import DeliveryReceipt, Due, KnownBatches, Settled, TargetShape, WrittenPart
 from ferry.run.delivery.ids import DeliverySpec
@@ -278,3 +279,24 @@ def test_a_chunk_ends_well_before_its_transaction_is_aborted(timeout_ms: int, se
     connection = kafka_python_options({"bootstrap.servers": "h:1"})
     spec = DeliverySpec(alias="b", connection=connection, application="a", batch=1, transaction_timeout_ms=timeout_ms)
     assert spec.chunk_seconds == pytest.approx(seconds)
+
+
+def test_a_few_bytes_cannot_name_more_batches_than_memory_holds() -> None:
+    told = codec.fenced_record(0, 2, KnownBatches(upto=1, written=frozenset(), begun=frozenset(), forgotten=0))
+    body = json.loads(told.value or b"")
+    body["known"]["written"] = [[0, 2**40]]
+    with pytest.raises(BadInput, match="names more than 1048576 batches"):
+        last_known(log(Record(key=told.key, value=encode(body))), "the ledger")
+
+
+@pytest.mark.parametrize("slots", [2**40, -1, "2"])
+def test_a_number_of_slots_that_nobody_could_fence_is_none(slots: object) -> None:
+    made = attempt()
+    wrong = Record(key=made.key, value=encode({**json.loads(made.value or b""), "slots": slots}))
+    with pytest.raises(BadInput, match=r"is no number of slots|is no whole number"):
+        standing(log(wrong), 1, "the ledger")
+
+
+def test_an_open_receipt_with_a_key_that_is_none_is_one_error() -> None:
+    with pytest.raises(BadInput, match="the ledger, ledger record at offset 0,"):
+        standing(log((Record(key=b'["receipt",1]', value=b"{}"), Fate.OPEN)), 1, "the ledger")

@@ -17,6 +17,7 @@ from ferry.decide.ledger.adoption_codec import adoptions
 from ferry.decide.ledger.checkpoint_codec import group_outcome
 from ferry.decide.ledger.codec import encode
 from ferry.decide.ledger.export import Exported, record_line
+from ferry.decide.ledger.history import past_runs
 from ferry.decide.ledger.ledger import LedgerView, accounted, claims, fold, gaps, intruder, pauses, shared_topics
 from ferry.decide.ledger.map_rows import newer_rows
 from ferry.decide.ledger.mirror_state import mirror_state
@@ -30,6 +31,7 @@ from ferry.decide.ledger.unit_codec import eras, last_units, narrowed_units, uni
 from ferry.decide.ledger.verified_codec import run_verified
 from ferry.decide.plan.starts import recorded_starts
 from ferry.decide.plan.tombstones import seen_to_end
+from ferry.decide.switch.approvals import approval_of_run
 from ferry.decide.switch.codec import open_switches, switch_states
 from ferry.errors import BadInput, Refused
 from ferry.model import LedgerRecord, Record
@@ -45,6 +47,7 @@ STRANGE: tuple[Any, ...] = (None, -1, 2**64, 1.5, "x", "\ud800", [], [[]], {}, {
 
 READERS: Mapping[str, Read] = {
     "accounted": lambda view: accounted(view, LANE),
+    "approvals": lambda view: [approval_of_run(view, key[1]) for key, _ in view.of_kind("approval")],
     "adoptions": lambda view: list(adoptions(view, LANE)),
     "attempt": lambda view: newer_attempt(view, LANE, RUN, 4711, 0),
     "claims": claims,
@@ -59,6 +62,7 @@ READERS: Mapping[str, Read] = {
     "outcome": lambda view: outcome(view, LANE, RUN),
     "checkpoint": lambda view: group_outcome(view, LANE, RUN),
     "own acls": lambda view: own_acls(view, LANE),
+    "past": lambda view: past_runs(view, LANE, 100),
     "pauses": lambda view: pauses(view, 1),
     "plan": lambda view: sealed_plan(view, LANE, RUN, 4711),
     "pruned": pruned,
@@ -195,3 +199,11 @@ def test_mutated_ledgers_end_as_declared() -> None:
     rng = random.Random(20)
     for _ in range(60):
         read_all(lying(*(mutations(one, rng) if rng.random() < 0.1 else one for one in DOCUMENTED)))
+
+
+@pytest.mark.parametrize("kind", ["run", "fenced"])
+def test_a_record_with_more_slots_than_anybody_could_fence_is_named(kind: str) -> None:
+    one = next(one for one in DOCUMENTED if json.loads(one.key)[0] == kind)
+    wrong = Record(key=one.key, value=encode({**json.loads(one.value or b""), "slots": 2**40}))
+    with pytest.raises(BadInput, match=r"offset 0 .*is no number of slots.*ferry ledger rebuild"):
+        slots_to_fence(fold(lying(wrong), 1), json.loads(one.key)[1])

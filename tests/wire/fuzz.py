@@ -13,10 +13,7 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from ferry.config.settings import load
-from ferry.decide.evidence.codec import decode_report
 from ferry.decide.takeover.connect_offsets import connector_offsets
-from ferry.errors import FerryError
 from ferry.model import Codec, Compression, Fate, LedgerRecord
 from ferry.spark.records.decoding import Unclear, fields, header_lists, unpacked
 from ferry.wire.age import first_timestamp
@@ -31,13 +28,15 @@ from ferry.wire.transcode import Unsplittable, transcoded
 from tests.decide.test_hostile_ledger import DOCUMENTED, mutated, mutations, read_all
 from tests.decide.values import lying
 from tests.wire.captured import TOPICS, captured, old_sets
+from tests.wire.fuzz_texts import DECLARED as DECLARED_OF_TEXTS
+from tests.wire.fuzz_texts import cases
 from tests.wire.hostile import flipped, raw_batch, record
 from tests.wire.readers import read_as_committed
 
 MOST = 16 << 20
 """Bytes that readers may decompress here."""
 MOST_SECONDS = 1.0
-DECLARED = (Malformed, TooLong, Unsplittable, Unclear, FerryError)
+DECLARED = (Malformed, TooLong, Unsplittable, Unclear, *DECLARED_OF_TEXTS)
 
 
 @dataclass(slots=True)
@@ -78,7 +77,8 @@ def fuzzed(seed: int, seconds: float) -> Account:
                     _read_batch(account, batch, rng)
             for _ in range(20):
                 _read_small(account, rng)
-            _read_texts(account, rng, Path(folder))
+            for name, read, shown in cases(rng, Path(folder)):
+                account.tried(name, read, shown)
             _read_ledger(account, rng)
     return account
 
@@ -165,25 +165,6 @@ def _read_small(account: Account, rng: random.Random) -> None:
     account.tried(
         "connector offsets", lambda: connector_offsets([(0, one)], "MirrorSourceConnector", "a", "t"), key + value
     )
-
-
-_PROPERTIES = b"""clusters = a, b
-a.bootstrap.servers = x:1
-b.bootstrap.servers = y:2
-a->b.enabled = true
-a->b.topics = t.*
-"""
-_REPORT = {"report": 1, "number": 1, "previous": None, "signer": None, "kind": "drill", "at_ms": 1}
-
-
-def _read_texts(account: Account, rng: random.Random, folder: Path) -> None:
-    text = flipped(_PROPERTIES, rng)
-    file = folder / "flows.properties"
-    file.write_bytes(text)
-    account.tried("properties", lambda: load(file), text)
-    report = json.dumps(mutated(_REPORT, rng)).encode()
-    for content in (report, flipped(report, rng), b'{"report":' + b"[" * 100_000):
-        account.tried("report", partial(decode_report, content, "r"), content)
 
 
 def _read_ledger(account: Account, rng: random.Random) -> None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import random
 
@@ -20,7 +21,11 @@ def held(seed: int, seconds: float) -> Account:
     """The account of a fuzz in which nothing was wrong."""
     before = megabytes()
     print(f"seed {seed}, {seconds} s")
-    found = fuzzed(seed, seconds)
+    logging.disable(logging.ERROR)  # what an answer that cannot be read is logged as
+    try:
+        found = fuzzed(seed, seconds)
+    finally:
+        logging.disable(logging.NOTSET)
     for name, count in sorted(found.inputs.items()):
         print(f"{name}: {count} inputs, {found.declared[name]} refused, slowest {found.slowest[name] * 1000:.0f} ms")
     print(f"memory: {before} to {megabytes()} MB; {len(found.wrong)} wrong")
@@ -31,7 +36,8 @@ def held(seed: int, seconds: float) -> Account:
 
 def test_hostile_inputs_end_as_declared_for_some_seconds() -> None:
     found = held(20, 4)
-    assert all(found.declared[name] < count for name, count in found.inputs.items() if name != "report"), "all refused"
+    refused = [name for name, count in found.inputs.items() if count >= 50 and found.declared[name] == count]
+    assert not refused, "they see nothing but what their first look refuses"
 
 
 @pytest.mark.soak

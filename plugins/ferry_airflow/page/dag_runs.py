@@ -197,9 +197,13 @@ _MOODS = {"success": Mood.GOOD, "finished": Mood.GOOD, "deviations": Mood.WARN, 
 def outcome_of(story: DagRunStory) -> Outcome | None:
     """What came of a run, by what it has returned; None where that is nothing that Ferry's tasks return."""
     try:
-        return _outcome(story)
+        found = _outcome(story)
     except (KeyError, TypeError, ValueError, AttributeError):
         return None
+    # Whoever may write XComs wrote it: what is no text is nothing that Ferry's tasks return.
+    if found is None or not all(isinstance(one, str) for one in (found.word, *found.lines)):
+        return None
+    return found if found.report is None or isinstance(found.report, int) else None
 
 
 def _outcome(story: DagRunStory) -> Outcome | None:

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from ferry.model.flow import Flow
 
+MOST_SLOTS = 1 << 16
+"""The most that `tasks.max` may say: each is fenced by its name, so that a number without a bound would never end."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:

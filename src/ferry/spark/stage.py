@@ -95,7 +95,20 @@ def rows(end: SlotEnd) -> list[Row]:
 
 
 def parse_rows(answer: Iterable[Row]) -> list[SlotEnd]:
-    """Inverse of `rows` over all slots, in slot order; a slot without an end row does not appear."""
+    """Inverse of `rows` over all slots, in slot order; a slot without an end row does not appear.
+
+    Raises OutcomeUnknown for rows that no slot of Ferry's has made.
+    """
+    try:
+        return _ends(answer)
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError, BadInput) as error:
+        raise OutcomeUnknown(
+            f"what Spark answers for its slots is not as Ferry writes it ({type(error).__name__}: {error!s:.200}), and "
+            "the ledger tells what they did: see that driver and executors have the same Ferry"
+        ) from error
+
+
+def _ends(answer: Iterable[Row]) -> list[SlotEnd]:
     receipts: dict[int, list[Receipt]] = {}
     units: dict[int, list[UnitReceipt]] = {}
     ends: dict[int, dict[str, Any]] = {}

@@ -48,7 +48,7 @@ def arguments(text: str) -> Mapping[str, object]:
         return MappingProxyType({})
     try:
         found = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BadValue(f'is no JSON ({error}); write for example {{"slack_webhook_conn_id": "slack"}}') from None
     if not isinstance(found, dict):
         raise BadValue('is no JSON object; write for example {"slack_webhook_conn_id": "slack"}')

@@ -71,16 +71,17 @@ def from_environment(conn_id: str) -> ClientProperties | None:
         fields = json.loads(text)
         extra = fields.get("extra") or {}
         extra = json.loads(extra) if isinstance(extra, str) else extra
+        texts = {name: fields.get(name) for name in ("host", "login", "password")}
+        if not all(text is None or isinstance(text, str) for text in texts.values()):
+            raise TypeError("a field is no text")
         connection = AirflowConnection(
             conn_id=conn_id,
             conn_type=str(fields.get("conn_type")),
-            host=fields.get("host"),
             port=int(fields["port"]) if fields.get("port") else None,
-            login=fields.get("login"),
-            password=fields.get("password"),
             extra=dict(extra),
+            **texts,
         )
-    except (ValueError, TypeError, AttributeError):
+    except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
         raise BadInput(
             f"{name} is no connection in JSON; write {{"
             f'"conn_type": "{TYPE}", "host": "broker:9092", "login": ..., "password": ..., "extra": {{...}}}}'

@@ -39,6 +39,7 @@ from ferry.config.text.filters import GroupFilter, TopicFilter, TopicSelection
 from ferry.config.text.properties import Property
 from ferry.config.text.secrets import ClientProperties, Providers
 from ferry.model import Flow, VerifyMode
+from ferry.model.run import MOST_SLOTS
 from ferry.policy import ReplicationPolicy
 
 T = TypeVar("T")
@@ -148,7 +149,7 @@ class FlowReader:
                 ),
             ),
             exactly_once_source_support=self._exactly_once(),
-            tasks_max=self._value("tasks.max", values.integer(1)),
+            tasks_max=self._value("tasks.max", values.integer(1, MOST_SLOTS)),
             isolation_level=self._of_client(
                 consumer, "isolation.level", values.one_of(("read_committed", "read_uncommitted"))
             ),

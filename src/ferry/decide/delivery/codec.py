@@ -35,6 +35,9 @@ ATTEMPT, FENCED, SETTLED, RECEIPT, DELIVERED, FORGOTTEN = (
 )
 Json = dict[str, Any]
 
+MOST_WRITTEN = 1 << 20
+"""Written batches that a record may name, in two numbers for many: a ledger keeps a thousand and a few."""
+
 
 def attempt_record(attempt: str, batch: int, slots: int, at_ms: int, host: str) -> Record:
     """Begins an attempt at a batch with so many slots."""
@@ -61,6 +64,8 @@ def parse_known(value: Json) -> KnownBatches | None:
     known = value.get("known")
     if known is None:
         return None
+    if sum(last - first + 1 for first, last in known["written"]) > MOST_WRITTEN:
+        raise ValueError(f"it names more than {MOST_WRITTEN} batches")
     return KnownBatches(
         upto=known["upto"],
         written=frozenset(batch for first, last in known["written"] for batch in range(first, last + 1)),

@@ -20,7 +20,7 @@ from ferry.decide.delivery.codec import (
     parse_value,
 )
 from ferry.decide.ledger.codec import key_parts
-from ferry.decide.ledger.reading import reading
+from ferry.decide.ledger.reading import reading, slots
 from ferry.model import Fate, LedgerRecord, TopicPartition
 from ferry.model.delivery import DeliveryReceipt, Due, KnownBatches, Settled, Written, WrittenPart
 
@@ -103,7 +103,8 @@ def standing(
             found.first_open = record.offset if found.first_open is None else found.first_open
             key = key_parts(record.key)
             if key[:2] == [RECEIPT, batch]:
-                found.undecided.add(TopicPartition(key[2], key[3]))
+                with reading(f"{where}, ledger record at offset {record.offset},"):
+                    found.undecided.add(TopicPartition(key[2], key[3]))
             continue
         key = key_parts(record.key)
         if key:
@@ -144,9 +145,9 @@ def _take(found: Standing, record: LedgerRecord, key: list[Any], batch: int, whe
             found.attempts.pop(key[1], None)
         else:
             found.attempts[key[1]] = offset
-            found.slots = max(found.slots, value["slots"])
+            found.slots = max(found.slots, slots(value["slots"]))
     elif kind == FENCED and value is not None:
-        found.slots = max(found.slots, value["slots"])
+        found.slots = max(found.slots, slots(value["slots"]))
     elif kind == FORGOTTEN and value is not None:
         found.forgotten = max(found.forgotten, value["batch"])
     elif of_batch:

@@ -19,7 +19,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ferry.decide.ledger.codec import LEDGER_VERSION, encode
+from ferry.decide.ledger.codec import LEDGER_VERSION, encode, is_unicode
+from ferry.decide.ledger.reading import is_whole
 from ferry.errors import BadInput
 from ferry.model import Record
 
@@ -108,9 +109,19 @@ def parse_head(line: bytes, where: str) -> ExportHead:
     body = _body(line)
     if body.get("kind") != EXPORT:
         raise BadInput(f"{where} is not an export of a ledger: give a file that `ferry ledger export` has written")
-    if body["v"] > LEDGER_VERSION:
+    if isinstance(body.get("v"), int) and body["v"] > LEDGER_VERSION:
         raise BadInput(f"{where} has ledger format {body['v']}, this Ferry reads up to {LEDGER_VERSION}: upgrade Ferry")
-    return ExportHead(flow=body["flow"], topic=body["topic"], cluster_id=body["cluster_id"], at_ms=body["at_ms"])
+    texts, at_ms = [body.get(name) for name in ("flow", "topic", "cluster_id")], body.get("at_ms")
+    if not isinstance(body.get("v"), int) or not isinstance(at_ms, int):
+        raise _changed(where, 1)
+    flow, topic, cluster_id = (text if isinstance(text, str) and is_unicode(text) else None for text in texts)
+    if flow is None or topic is None or cluster_id is None:
+        raise _changed(where, 1)
+    return ExportHead(flow=flow, topic=topic, cluster_id=cluster_id, at_ms=at_ms)
+
+
+def _changed(where: str, line: int) -> BadInput:
+    return BadInput(f"{where} was changed: line {line} is none of an export of a ledger; export again")
 
 
 def _body(line: bytes) -> dict[str, Any]:
@@ -132,15 +143,22 @@ def parse_records(lines: Iterable[bytes], where: str) -> Iterator[Exported | Exp
         if digest.records < 0:
             digest.add(line)
         elif body.get("kind") == END:
-            if digest.end_line(body["upto"]) != encode(body):
+            upto = body.get("upto")
+            if not isinstance(upto, int) or not is_whole(upto):
+                raise _changed(where, digest.records + 2)
+            if digest.end_line(upto) != encode(body):
                 raise BadInput(f"{where} was changed: its lines do not have the digest of its end; export again")
             ended = True
-            yield ExportEnd(upto=int(body["upto"]), digest=str(body["digest"]))
+            yield ExportEnd(upto=upto, digest=str(body["digest"]))
         elif ended or not isinstance(body.get("offset"), int) or body["offset"] <= at:
             raise BadInput(f"{where} was changed: line {digest.records + 2} is not a record behind offset {at}")
         else:
             digest.add(line)
             at = body["offset"]
-            yield Exported(offset=at, record=Record(key=_data(body, "key") or b"", value=_data(body, "value")))
+            try:
+                record = Record(key=_data(body, "key") or b"", value=_data(body, "value"))
+            except (KeyError, ValueError):
+                raise _changed(where, digest.records + 1) from None
+            yield Exported(offset=at, record=record)
     if not ended:
         raise BadInput(f"{where} ends in its midst, at ledger offset {at}: the export was not written to its end")

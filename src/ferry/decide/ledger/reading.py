@@ -20,6 +20,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 from ferry.decide.ledger.codec import REMEDY, Json, decode_value
 from ferry.errors import BadInput
 from ferry.model import LedgerRecord
+from ferry.model.run import MOST_SLOTS
 
 T = TypeVar("T")
 Check = Callable[[Any], bool]
@@ -76,6 +77,13 @@ def whole(value: object) -> int:
     if isinstance(value, int) and is_whole(value):
         return value
     raise TypeError(f"{value!r:.40} is no whole number of 64 bits")
+
+
+def slots(value: object) -> int:
+    """A number of slots; TypeError for all else. Each is fenced by name, so that a great number would never end."""
+    if 0 <= whole(value) <= MOST_SLOTS:
+        return whole(value)
+    raise TypeError(f"{value!r:.40} is no number of slots")
 
 
 def is_whole(value: object) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 
 from ferry.decide.ledger.codec import LEDGER_VERSION, Json, encode
-from ferry.decide.ledger.reading import read_as, whole
+from ferry.decide.ledger.reading import read_as, slots
 from ferry.model import (
     NOTHING_SIFTED,
     Attempt,
@@ -50,7 +50,7 @@ def writers_of(record: LedgerRecord) -> tuple[int, frozenset[Flow]]:
 
 def _parse_writers(body: Json) -> tuple[int, frozenset[Flow]]:
     names = [*body.get("flows", ()), *([body["flow"]] if "flow" in body else [])]
-    return whole(body["slots"]), frozenset(map(Flow.parse, names))
+    return slots(body["slots"]), frozenset(map(Flow.parse, names))
 
 
 def parse_run(body: Json) -> RunRecord:
@@ -59,7 +59,7 @@ def parse_run(body: Json) -> RunRecord:
         flow=Flow.parse(body["flow"]),
         lane=body["lane"],
         run=body["run"],
-        slots=body["slots"],
+        slots=slots(body["slots"]),
         config_digest=body["config_digest"],
         started_ms=body["started_ms"],
         origin=Origin(**body["origin"]),

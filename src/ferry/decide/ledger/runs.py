@@ -9,7 +9,7 @@ from functools import partial
 from ferry.decide.ledger.codec import SEAL, Json, decode_key, encode
 from ferry.decide.ledger.ledger import LedgerView
 from ferry.decide.ledger.plan_codec import is_idle_seal, parse_plan
-from ferry.decide.ledger.reading import read_as, whole
+from ferry.decide.ledger.reading import read_as, slots, whole
 from ferry.decide.ledger.run_codec import parse_attempt, parse_refusal
 from ferry.decide.ledger.unit_codec import UNIT
 from ferry.model import Attempt, Flow, LedgerRecord, OpenedRun, Plan, Record, Refusal, Sifted
@@ -33,7 +33,7 @@ def slots_to_fence(view: LedgerView, lane: str) -> int:
     """
     opened = [run.record.slots for run in view.runs if run.record.lane == lane]
     fenced = [
-        read_as(record, lambda body: whole(body["slots"])) for key, record in view.of_kind("fenced") if key[1] == lane
+        read_as(record, lambda body: slots(body["slots"])) for key, record in view.of_kind("fenced") if key[1] == lane
     ]
     return max([*opened, *fenced], default=0)
 

@@ -134,11 +134,11 @@ def _parsed(content: bytes, url: str) -> tuple[str, float]:
         body = json.loads(content)
         token = str(body["access_token"])
         life = body.get("expires_in")
-    except (ValueError, KeyError, TypeError, AttributeError):
+        seconds = float(life) if isinstance(life, int | float) else _life_of(token)
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         raise LoginFailed(
             f"the token endpoint {_address(url)} answers without an access_token: correct its address"
         ) from None
-    seconds = float(life) if isinstance(life, int | float) else _life_of(token)
     return _checked(token, f"endpoint {_address(url)}"), max(0.0, seconds)
 
 
@@ -148,7 +148,7 @@ def _life_of(token: str) -> float:
         part = token.split(".")[1]
         claims = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
         return float(claims["exp"]) - time.time()
-    except (IndexError, ValueError, KeyError, TypeError, binascii.Error):
+    except (IndexError, ValueError, KeyError, TypeError, OverflowError, RecursionError, binascii.Error):
         return _DEFAULT_LIFE_SECONDS
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -184,9 +185,9 @@ def _owned(assignment: bytes) -> tuple[TopicPartition, ...]:
         return ()
     try:
         parts = ConsumerProtocolAssignment.decode(bytes(assignment)).assigned_partitions
-    except (ValueError, IndexError, AttributeError):
+        return tuple(TopicPartition(topic=part.topic, partition=number) for part in parts for number in part.partitions)
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, AssertionError, struct.error):
         return ()
-    return tuple(TopicPartition(topic=part.topic, partition=number) for part in parts for number in part.partitions)
 
 
 def check_group(cluster: Cluster, group: str, code: int, done: str, operation: str) -> None:

@@ -267,5 +267,5 @@ def position_of(offset: int, metadata: str) -> Position:
     try:
         body = json.loads(metadata)
         return Position(target_next=offset, source_next=int(body["source_next"]), generation=int(body["generation"]))
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return Position(target_next=offset, source_next=-1, generation=-1)

@@ -33,7 +33,7 @@ from ferry_airflow.backfill import backfill_dag
 from ferry_airflow.base import RETRY_DELAY, START
 from ferry_airflow.drill_dag import drill_dag
 from ferry_airflow.form import TO_COPY, budget_params, topics_param
-from ferry_airflow.naming import backfill_dag_id, dag_id, drill_dag_id, switch_dag_id, verify_dag_id
+from ferry_airflow.naming import backfill_dag_id, dag_id, drill_dag_id, refuse_same_ids, switch_dag_id, verify_dag_id
 from ferry_airflow.operators import FerryCheckpointOperator, FerryCopyOperator, FerryPlanOperator, FerryReportOperator
 from ferry_airflow.switch_dags import switch_dag
 from ferry_airflow.verify_dag import verify_dag
@@ -60,6 +60,7 @@ def flow_dags(config: Path | str | None = None) -> dict[str, DAG]:
     path = Path(named).absolute()
     settings = load(path)
     every = {flow.flow: flow for flow in settings.flows}
+    refuse_same_ids(every)
     builders: dict[str, Callable[[], DAG]] = {}
     for flow in settings.near(local_clusters(os.environ.get(CLUSTERS_VARIABLE))).flows:
         back = every.get(Flow(source=flow.flow.target, target=flow.flow.source))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from ferry.errors import BadInput
 from ferry.model import Flow
 from ferry.model.evidence import EvidenceKind
 
@@ -29,6 +32,18 @@ TELLING = ("verify", "rehearse", "drill", "report")
 def dag_id(flow: Flow) -> str:
     """The id of a flow's DAG."""
     return f"{OWN}{flow.source}__{flow.target}"
+
+
+def refuse_same_ids(flows: Iterable[Flow]) -> None:
+    """BadInput where two flows would have the same DAGs: one would lose its own, and rights on one be on both."""
+    known: dict[str, Flow] = {}
+    for flow in flows:
+        other = known.setdefault(dag_id(flow), flow)
+        if other != flow:
+            raise BadInput(
+                f"flows {other} and {flow} would both have the DAG {dag_id(flow)}: give one of their clusters an alias "
+                "without two underscores in a row"
+            )
 
 
 def verify_dag_id(flow: Flow) -> str:

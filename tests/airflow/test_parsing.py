@@ -9,6 +9,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from ferry.errors import BadInput
+from ferry_airflow.dags import flow_dags
 from ferry_airflow.naming import TELLING
 
 ROOT = Path(__file__).parents[2]
@@ -113,3 +117,13 @@ def test_a_task_builds_its_own_dag_alone(tmp_path: Path) -> None:
 
 def test_each_data_centre_has_the_dags_of_its_own_clusters(tmp_path: Path) -> None:
     assert parsed(tmp_path, FERRY_CLUSTERS="west")["dags"] == sorted(f"{verb}__east__west" for verb in VERBS)
+
+
+def test_flows_that_would_share_a_dag_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "flows.properties"
+    lines = "".join(f"{alias}.bootstrap.servers = h:1\n" for alias in ("a", "b__c", "a__b", "c"))
+    file.write_text(f"clusters = a, b__c, a__b, c\n{lines}a->b__c.enabled = true\na__b->c.enabled = true\n")
+    with pytest.raises(BadInput, match="would both have the DAG ferry__a__b__c: give one of their clusters an alias"):
+        flow_dags(file)
+    file.write_text(file.read_text().replace("a__b->c.enabled = true\n", ""))
+    assert "ferry__a__b__c" in flow_dags(file)

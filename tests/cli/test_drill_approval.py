@@ -39,3 +39,9 @@ def test_a_person_sees_the_steps_and_names_the_target(
     monkeypatch.setattr(typer, "prompt", lambda *_, **__: "yes")
     with pytest.raises(Refused, match="was not approved"):
         _approved(DESK, "", steps, "backup")
+
+
+def test_a_person_is_whom_the_system_knows_and_not_what_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.setenv(name, "cfo")
+    assert not person().startswith("cfo@")

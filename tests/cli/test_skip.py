@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import getpass
+import os
+import pwd
 from pathlib import Path
 
 import pytest
@@ -99,7 +100,7 @@ def test_a_rotten_batch_is_passed_by_hand_and_the_ledger_says_who_did_it_and_why
         (m.GAP_COUNT.name, None): 1,
     }, "once, and not by the dry run nor by those that were refused"
     passed = done.json("skip")
-    assert passed["gap"]["who"].startswith(f"{getpass.getuser()}@")
+    assert passed["gap"]["who"].startswith(f"{pwd.getpwuid(os.getuid()).pw_name}@")
 
     answer = ferry("run", "--json", config=config)
     body = answer.json("run")

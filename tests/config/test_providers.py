@@ -76,6 +76,16 @@ def test_a_provider_keeps_within_its_limits(
         assert "is outside of the provider's" in examined.problems[0].message
 
 
+def test_a_link_leads_out_of_no_limit(folder: Path, tmp_path: Path) -> None:
+    (folder / "sub").mkdir(exist_ok=True)
+    (folder / "sub" / "link").symlink_to(folder / "values.properties")
+    for limit, is_allowed in ((folder / "sub", False), (folder, True)):
+        text = (
+            f"{BASE}config.providers.file.param.allowed.paths = {limit}\ntopics = ${{file:{folder}/sub/link:topics}}\n"
+        )
+        assert not examine(text, "f").problems == is_allowed
+
+
 def test_clusters_and_switches_may_be_looked_up(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FERRY_OF_A_TEST", "true")
     (folder / "aliases").write_text("a, b")
@@ -91,3 +101,18 @@ def test_no_value_of_the_environment_is_kept(monkeypatch: pytest.MonkeyPatch) ->
     assert examined.problems == ()
     assert "planted" not in repr(examined)
     assert os.environ["FERRY_OF_A_TEST"] == "planted"
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("https://u:s3cret@hooks.example:8443/services/s3cret?x=s3cret#s3cret", "https://hooks.example:8443/[hidden]"),
+        ("https://hooks.example/", "https://hooks.example/"),
+    ],
+)
+def test_the_path_of_a_hook_is_not_shown(address: str, shown: str) -> None:
+    examined = examine(f"{BASE}ferry.switch.redirect.url = {address}\n", "f")
+    assert examined.problems == ()
+    (found,) = [one for one in examined.settings[examined.flows[0].flow] if one.name == "ferry.switch.redirect.url"]
+    assert found.value == shown
+    assert examined.flows[0].redirect.url == address

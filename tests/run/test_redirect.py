@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 
@@ -142,6 +143,21 @@ def test_a_failback_tells_the_way_back(gateway: Gateway) -> None:
         "primary",
         "p:9092",
     )
+
+
+def test_a_hook_has_nothing_of_what_airflow_keeps_in_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AIRFLOW__CORE__FERNET_KEY", "AIRFLOW_CONN_KAFKA_A", "AIRFLOW_VAR_X"):
+        monkeypatch.setenv(name, "s3cret")
+    monkeypatch.setenv("AIRFLOW_HOME", "/opt/airflow")
+    file = tmp_path / "said"
+    script = f"import json, os; json.dump(dict(os.environ), open({str(file)!r}, 'w'))"
+    redirect(sides(), state(), SwitchHook(command=python(script), url=None), mine)
+    found = json.loads(file.read_text())
+    assert "s3cret" not in found.values()
+    assert found["AIRFLOW_HOME"] == "/opt/airflow"
+    assert found["FERRY_SWITCH_HOOK"] == "redirect"
 
 
 def test_no_hook_is_said() -> None:

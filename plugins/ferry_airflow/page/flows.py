@@ -12,6 +12,7 @@ from ferry.config.nearby import CLUSTERS_VARIABLE, local_clusters
 from ferry.config.settings import load
 from ferry.errors import FerryError
 from ferry_airflow.connection import settings_for
+from ferry_airflow.naming import refuse_same_ids
 
 CONFIG_VARIABLE = "FERRY_CONFIG"
 
@@ -53,7 +54,9 @@ class Flows:
 
 def _read(path: Path, stamp: tuple[int, int]) -> Configured:
     try:
-        settings = load(path).near(local_clusters(os.environ.get(CLUSTERS_VARIABLE)))
+        settings = load(path)
+        refuse_same_ids(flow.flow for flow in settings.flows)
+        settings = settings.near(local_clusters(os.environ.get(CLUSTERS_VARIABLE)))
     except FerryError as error:
         return Configured(path=path, trouble=str(error), stamp=stamp)
     return Configured(path=path, flows=settings.flows, stamp=stamp)

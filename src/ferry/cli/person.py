@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import getpass
 import os
+import pwd
 import secrets
 import socket
 from datetime import UTC, datetime
 
 
 def person() -> str:
-    """`user@host`."""
+    """`user@host`: whom the system runs the process as, whatever LOGNAME and USER say."""
     try:
-        user = getpass.getuser()
-    except (KeyError, OSError):  # a container's user need not have a name
+        user = pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:  # a container's user need not have a name
         user = str(os.getuid())
     return f"{user}@{socket.gethostname()}"
 

@@ -11,7 +11,7 @@ from ferry.config.reading.slips import has_comment, shown, without_comment
 from ferry.config.text.looked_up import LookedUp, without_values
 from ferry.config.text.problem import BadValue, Problem, Severity
 from ferry.config.text.properties import Property, written
-from ferry.config.text.secrets import HIDDEN, Providers, has_reference, shown_address
+from ferry.config.text.secrets import HIDDEN, Providers, has_reference, shown_address, shown_host
 from ferry.errors import BadInput
 
 T = TypeVar("T")
@@ -40,7 +40,7 @@ class Setting:
             return cls(name=name, value=default, line=None)
         value = entry.value if may_be_shown(entry.key) else HIDDEN
         if entry.key.endswith(".url") and not has_reference(value):
-            value = shown_address(value)
+            value = shown_host(value) if name.startswith("ferry.switch.") else shown_address(value)
         return cls(name=name, value=value, line=entry.line, key=entry.key)
 
 

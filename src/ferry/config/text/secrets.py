@@ -51,6 +51,17 @@ def shown_address(url: str) -> str:
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
 
 
+def shown_host(url: str) -> str:
+    """The same without the path, where gateways and webhooks keep their tokens."""
+    try:
+        parts = urlsplit(shown_address(url))
+    except ValueError:
+        return HIDDEN
+    if not parts.netloc:
+        return HIDDEN
+    return f"{parts.scheme}://{parts.netloc}/{HIDDEN}" if parts.path.strip("/") or parts.fragment else parts.geturl()
+
+
 def has_reference(value: str) -> bool:
     """Whether `value` holds a `${provider:…}` that is looked up at the time of use."""
     return _REFERENCE.search(value) is not None
@@ -196,6 +207,9 @@ def _looked_up(key: str, kind: ProviderKind, limits: Limits, reference: re.Match
 
 
 def _is_allowed(path: str, allowed: tuple[Path, ...]) -> bool:
-    """Whether a path, without its dots, is one of the allowed ones or below one (Kafka's `AllowedPaths`)."""
-    plain = Path(os.path.normpath(path))
-    return any(plain.is_relative_to(folder) for folder in allowed)
+    """Whether a path is one of the allowed ones or below one, by its name and where its links lead.
+
+    Kafka's `AllowedPaths` looks at names alone, so that a link within a folder leads out of it.
+    """
+    plain, real = Path(os.path.normpath(path)), Path(os.path.realpath(path))
+    return any(plain.is_relative_to(one) and real.is_relative_to(os.path.realpath(one)) for one in allowed)

@@ -26,6 +26,8 @@ from ferry.run.switch.sides import Sides
 SAID_BYTES = 2_000
 """How much of a hook's answer is kept: the last of what a command says, the first of an HTTP answer."""
 
+_AIRFLOW = ("AIRFLOW__", "AIRFLOW_CONN_", "AIRFLOW_VAR_")
+
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
     """A redirect is an answer: to follow it would make a GET of the POST, and its 200 would say that clients moved."""
@@ -106,7 +108,7 @@ def _command(command: str, body: dict[str, str], seconds: int) -> dict[str, obje
     try:
         done = subprocess.run(
             words,
-            env={**os.environ, **names},
+            env={**_environment(), **names},
             capture_output=True,
             timeout=seconds,
             check=False,
@@ -126,6 +128,11 @@ def _command(command: str, body: dict[str, str], seconds: int) -> dict[str, obje
         "said": said,
         "sentence": f"the command ended well in {took:.1f} s",
     }
+
+
+def _environment() -> dict[str, str]:
+    """What a hook has of the environment: all but what Airflow keeps there, its keys, database and connections."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(_AIRFLOW)}
 
 
 def _call(url: str, body: dict[str, str], seconds: int) -> dict[str, object]:

@@ -13,6 +13,7 @@ from ferry.decide.ledger.codec import (
     decode_value,
     encode,
     gap_record,
+    lifted_record,
     parse_gap,
     parse_pause,
     pause_record,
@@ -170,3 +171,13 @@ def test_a_foreign_key_has_no_parts(key: bytes) -> None:
 def test_a_foreign_value_is_named(value: bytes) -> None:
     with pytest.raises(BadInput, match=r"^record at 7 is not a JSON object of Ferry's"):
         decode_value(value, "record at 7")
+
+
+def test_a_pause_that_was_lifted_keeps_whose_it_was_and_who_lifted_it() -> None:
+    pause = Pause(topic="audit", who="ann@desk-7", why="upgrade", since_ms=1)
+    record = lifted_record(pause, "bob@desk-8", 5)
+    kept = parse_pause(json.loads(record.value or b""))
+    assert (kept.who, kept.lifted_by, kept.lifted_ms) == ("ann@desk-7", "bob@desk-8", 5)
+    assert not kept.holds_at(2), "whatever a clock says"
+    assert kept.until_ms == 5, "an earlier Ferry reads that its time is over"
+    assert b"lifted" not in (pause_record(pause).value or b"")

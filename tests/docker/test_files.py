@@ -106,6 +106,7 @@ def test_a_service_is_nobody_who_could_do_more_than_its_work(name: str) -> None:
     assert service["cap_drop"] == ["ALL"]
     assert service["security_opt"] == ["no-new-privileges:true"]
     assert service["init"] is True
+    assert service["pids_limit"] == 4096
     for port in service.get("ports") or ():
         where = port if isinstance(port, str) else port.get("host_ip", "")
         assert where.startswith("127.0.0.1"), f"{name} is open to the network"
@@ -341,7 +342,7 @@ def test_secrets_are_files_and_only_with_who_needs_them(secrets: Path) -> None:
         used = set(re.findall(r"/run/secrets/(\w+)", " ".join(words(service))))
         assert used <= set(granted[name]), f"{name} reads what it is not given"
     with_clusters = {name for name, own in granted.items() if "kafka_backup_password" in own} - {"kafka-backup"}
-    assert with_clusters == {ONCE, "airflow-api-server", "airflow-scheduler", "airflow-triggerer"}
+    assert with_clusters == {ONCE, "airflow-api-server", "airflow-scheduler"}
     authenticated = {name for name, own in granted.items() if "spark_defaults" in own}
     assert authenticated == {"spark-master", "spark-worker-1", "spark-worker-2", "airflow-scheduler"}
     planted = [path.read_text().strip() for path in secrets.iterdir() if path.name.startswith(("kafka", "postgres"))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import tomllib
 from pathlib import Path
 
@@ -45,3 +46,11 @@ def test_an_existing_airflow_stays() -> None:
         assert f"{version.major}.{version.minor + 1}.0" in wanted.specifier
         assert f"{version.major + 1}.0.0" not in wanted.specifier
         assert f"{version.major}.{version.minor - 1}.0" not in wanted.specifier, "older than what is tested"
+
+
+def test_what_is_vendored_is_what_was_looked_at() -> None:
+    """Idiomorph 0.8.0, dist/idiomorph.min.js; NOTICE names it."""
+    file = CHECKOUT / "plugins/ferry_airflow/page/static/idiomorph.min.js"
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    assert digest == "4cbd535caf7663a51eda9bce6595371c384fc430d54b8d414e29a61167f19f96"
+    assert digest in (CHECKOUT / "NOTICE").read_text()

@@ -93,6 +93,17 @@ def test_a_report_of_which_nobody_knows_whose_it_is_is_not_shown(desk: Desk, fol
     assert (f"{report_name(1)} is" in text) == (damage != "gone"), "that the chain is broken is said"
 
 
+@pytest.mark.parametrize("signed", [True, False])
+def test_a_chain_that_holds_says_that_nobody_checked_signatures(desk: Desk, folder: Path, signed: bool) -> None:
+    """Whoever may write to the folder can write the whole chain anew; only a key tells."""
+    put(folder, 1, OWN)
+    body = json.loads((folder / report_name(1)).read_text())
+    body["signer"] = {"algorithm": "Ed25519", "key_sha256": "0" * 64} if signed else None
+    (folder / report_name(1)).write_text(json.dumps(body))
+    page = opened(desk, "/reports")[1]
+    assert ("its signature is not checked here" in page, "it is not signed" in page) == (signed, not signed)
+
+
 def test_a_failback_is_shown_to_who_sees_the_flow_that_was_failed_back(desk: Desk, folder: Path) -> None:
     put(folder, 1, OWN.back, EvidenceKind.FAILBACK)
     put(folder, 2, OTHER.back, EvidenceKind.FAILBACK)

@@ -24,7 +24,7 @@ from ferry.model import OpenedRun
 from ferry.run.watch import FlowWatch, Sight
 from ferry_airflow.page.answers import KEPT_SECONDS, WAIT_SECONDS
 from ferry_airflow.page.courtesy import HAND_OVER_SECONDS, behind_requests
-from ferry_airflow.page.watcher import LOOKING, Watcher, Watchers, rest_after
+from ferry_airflow.page.watcher import LOOKING, MOST_ASIDE, Watcher, Watchers, rest_after
 from ferry_airflow.rest import until
 from tests.decide.values import LANE, run_of
 from tests.page.conftest import FLOW, TEXT, Still, lag
@@ -121,6 +121,23 @@ def test_what_needs_no_cluster_is_there_while_the_thread_waits_for_one() -> None
         assert slow.waiting, "a question about the clusters does wait"
     finally:
         silent.set()
+        watcher.close()
+
+
+def test_many_questions_beside_the_clusters_take_no_thread_each() -> None:
+    slow = threading.Event()
+    watcher = Watcher(lambda: pytest.fail("no cluster is asked"), "primary", "backup")
+    try:
+        for number in range(3 * MOST_ASIDE):
+            watcher.answer_aside(("report", number), lambda: slow.wait(60), fresh_seconds=60)
+        alive = [one for one in threading.enumerate() if one.name == "ferry page, aside"]
+        assert len(alive) <= MOST_ASIDE
+        last = watcher.answer_aside(("report", "last"), lambda: 1, fresh_seconds=60)
+        assert "no more are taken: try again in a moment" in last.error
+        slow.set()
+        assert until(lambda: watcher.answer_aside(("report", "now"), lambda: 1, fresh_seconds=0).got == 1, 20)
+    finally:
+        slow.set()
         watcher.close()
 
 

@@ -120,7 +120,7 @@ def test_a_flow_that_somebody_has_resumed_since_is_not_paused_again(
     def meanwhile() -> None:
         finished_by_bob(pair)
         with LedgerAccess(flow, patience_s=30) as ledger:
-            lift_pause(ledger, "", wall_ms())
+            lift_pause(ledger, "", "ann@desk-7", wall_ms())
 
     sleeping(monkeypatch, stop, "paused_before", meanwhile)
     with operator(pair, "ann@desk-7") as ann, pytest.raises(Superseded):

@@ -77,8 +77,9 @@ def fuzzed(seed: int, seconds: float) -> Account:
                     _read_batch(account, batch, rng)
             for _ in range(20):
                 _read_small(account, rng)
-            for name, read, shown in cases(rng, Path(folder)):
-                account.tried(name, read, shown)
+            for _ in range(10):
+                for name, read, shown in cases(rng, Path(folder)):
+                    account.tried(name, read, shown)
             _read_ledger(account, rng)
     return account
 

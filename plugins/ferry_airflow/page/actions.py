@@ -202,7 +202,7 @@ async def resume(request: Request, open_flow: FlowDep, asked: Annotated[ResumeAs
 
     def work(watch: FlowWatch) -> str:
         with LedgerAccess(watch.flow, patience_s=watch.patience_s) as ledger:
-            lifted = lift_pause(ledger, asked.topic, wall_ms())
+            lifted = lift_pause(ledger, asked.topic, open_flow.user, wall_ms())
         did = "was not paused" if lifted is None else "goes on with the next run"
         return f"{what} {did}."
 

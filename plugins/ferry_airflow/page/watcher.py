@@ -61,6 +61,10 @@ BACKGROUND = 4.0
 KEPT_JOBS = 200
 MOST_WAITING = 20
 """Jobs of one flow that are not done yet; more are refused: a cluster that is down would have them pile up."""
+MOST_ASIDE = 8
+"""Threads at once, of all flows, for what needs no cluster: each number in an address is another question."""
+
+_ASIDE = threading.BoundedSemaphore(MOST_ASIDE)
 
 
 @dataclass(slots=True)
@@ -164,7 +168,18 @@ class Watcher:
 
         def begin(ended: Ended) -> threading.Event:
             job = Job(id="", who="", what=str(key[0]), work=lambda _: work(), done=threading.Event(), ended=ended)
-            threading.Thread(target=self._do, args=(job, work), name="ferry page, aside", daemon=True).start()
+            if not _ASIDE.acquire(blocking=False):
+                ended(None, f"{MOST_ASIDE} requests for files are at work, no more are taken: try again in a moment")
+                job.done.set()
+                return job.done
+
+            def aside() -> None:
+                try:
+                    self._do(job, work)
+                finally:
+                    _ASIDE.release()
+
+            threading.Thread(target=aside, name="ferry page, aside", daemon=True).start()
             return job.done
 
         return self._answers.answer(key, begin, fresh_seconds=fresh_seconds)

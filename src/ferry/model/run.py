@@ -75,7 +75,10 @@ class Pause:
     why: str
     since_ms: int
     until_ms: int = 0
+    lifted_by: str = ""
+    """Who resumed before its time was over, if anybody."""
+    lifted_ms: int = 0
 
     def holds_at(self, now_ms: int) -> bool:
         """Whether the pause still stands at `now_ms`."""
-        return self.until_ms == 0 or now_ms < self.until_ms
+        return not self.lifted_ms and (self.until_ms == 0 or now_ms < self.until_ms)

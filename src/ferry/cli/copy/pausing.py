@@ -99,7 +99,10 @@ def resume_command(
 
     desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     with LedgerAccess(chosen, patience_s=patience) as ledger:
-        lifted = (standing_pause if dry_run else lift_pause)(ledger, topic or "", wall_ms())
+        if dry_run:
+            lifted = standing_pause(ledger, topic or "", wall_ms())
+        else:
+            lifted = lift_pause(ledger, topic or "", person(), wall_ms())
     what = f"topic {topic} of {chosen.flow}" if topic else str(chosen.flow)
     if desk.as_json:
         print_json({"flow": str(chosen.flow), "topic": topic, "was_paused": lifted is not None, "dry_run": dry_run})

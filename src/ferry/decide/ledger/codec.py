@@ -49,7 +49,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from ferry.errors import BadInput
@@ -248,18 +248,28 @@ def parse_gap(body: Json) -> Gap:
 
 def pause_record(pause: Pause) -> Record:
     """A pause of a topic or (topic empty) of the whole flow."""
-    return Record(
-        key=encode(["pause", pause.topic]), value=encode({"v": LEDGER_VERSION, "kind": "pause", **asdict(pause)})
-    )
+    body = {name: value for name, value in asdict(pause).items() if value or not name.startswith("lifted")}
+    return Record(key=encode(["pause", pause.topic]), value=encode({"v": LEDGER_VERSION, "kind": "pause", **body}))
+
+
+def lifted_record(pause: Pause, who: str, now_ms: int) -> Record:
+    """Takes a pause back, and keeps whose it was and who did that. An earlier Ferry reads that its time is over."""
+    return pause_record(replace(pause, until_ms=now_ms, lifted_by=who, lifted_ms=now_ms))
 
 
 def resume_record(topic: str) -> Record:
-    """Takes a pause back."""
+    """Takes back a pause of Ferry's own making; of one that a person lifts `lifted_record` keeps who it was."""
     return Record(key=encode(["pause", topic]), value=None)
 
 
 def parse_pause(body: Json) -> Pause:
     """Inverse of `pause_record`."""
     return Pause(
-        topic=body["topic"], who=body["who"], why=body["why"], since_ms=body["since_ms"], until_ms=body["until_ms"]
+        topic=body["topic"],
+        who=body["who"],
+        why=body["why"],
+        since_ms=body["since_ms"],
+        until_ms=body["until_ms"],
+        lifted_by=body.get("lifted_by", ""),
+        lifted_ms=body.get("lifted_ms", 0),
     )

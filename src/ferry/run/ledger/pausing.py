@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ferry.config.flow.flow import FlowConfig
-from ferry.decide.ledger.codec import pause_record, resume_record
+from ferry.decide.ledger.codec import lifted_record, pause_record
 from ferry.decide.ledger.ledger import pauses
 from ferry.errors import BadInput
 from ferry.model import Pause
@@ -27,9 +27,9 @@ def standing_pause(ledger: LedgerAccess, topic: str, now_ms: int) -> Pause | Non
     return pauses(ledger.view(), now_ms).get(topic) if ledger.exists() else None
 
 
-def lift_pause(ledger: LedgerAccess, topic: str, now_ms: int) -> Pause | None:
-    """Take back the pause of a topic (empty: of the flow); the pause that held, None when none did."""
+def lift_pause(ledger: LedgerAccess, topic: str, who: str, now_ms: int) -> Pause | None:
+    """Take back the pause of a topic (empty: of the flow) for somebody; the pause that held, None when none did."""
     found = standing_pause(ledger, topic, now_ms)
     if found is not None:
-        ledger.append([resume_record(topic)])
+        ledger.append([lifted_record(found, who, now_ms)])
     return found

@@ -36,7 +36,9 @@ def frozen(sides: Sides, state: SwitchState, *, patience_s: float) -> Evidence:
         facts={
             "source_answers": lost is None,
             "source_error": lost,
-            "paused": None if held is None else asdict(held),
+            "paused": None
+            if held is None
+            else {name: one for name, one in asdict(held).items() if name not in _LIFTED},
             "groups": len(groups),
         },
         rows=(*(row.to_json() for row in rows), *groups),
@@ -78,3 +80,8 @@ def _group_rows(made: GroupPlan, rows: Iterable[Standing]) -> list[dict[str, Any
 def _lag(ends: Mapping[TopicPartition, int], place: TopicPartition, offset: int) -> int | None:
     end = ends.get(place)
     return None if end is None else max(0, end - offset)
+
+
+def _pause_json(held: Pause) -> dict[str, object]:
+    """A pause that holds, as `ferry.run.switch.stop` reads it again: in an earlier Ferry, too."""
+    return {name: one for name, one in asdict(held).items() if not name.startswith("lifted")}

@@ -36,9 +36,7 @@ def frozen(sides: Sides, state: SwitchState, *, patience_s: float) -> Evidence:
         facts={
             "source_answers": lost is None,
             "source_error": lost,
-            "paused": None
-            if held is None
-            else {name: one for name, one in asdict(held).items() if name not in _LIFTED},
+            "paused": None if held is None else _pause_json(held),
             "groups": len(groups),
         },
         rows=(*(row.to_json() for row in rows), *groups),

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import ferry.cli.app as program
+from ferry.cli.output import print_error, print_warning
 from tests.cli.program import PROGRAM, environment, warm_ferry
 
 UNPRIVILEGED = (
@@ -211,3 +212,11 @@ def test_a_folder_of_the_file_that_is_not_there_yet_has_no_report(config: Path, 
     assert answer.code == 0
     assert json.loads(answer.out)["reports"] == []
     assert str(nowhere) in answer.err
+
+
+def test_what_others_named_steers_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    """Group ids and what a hook says are others' texts, and stand in sentences."""
+    print_error("Refused", "group \x1b]0;owned\x07 is \x1b[2J active", as_json=False)
+    print_warning("group \x9b2J is active")
+    err = capsys.readouterr().err
+    assert err == "ferry: group \\x1b]0;owned\\x07 is \\x1b[2J active\nferry: warning: group \\x9b2J is active\n"

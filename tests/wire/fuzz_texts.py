@@ -33,6 +33,7 @@ from ferry.errors import FerryError
 from ferry.model import Fate, LedgerRecord, TopicPartition
 from ferry.model.delivery import DeliveryReceipt, Due, KnownBatches, Settled, TargetShape
 from ferry.net.connect import oauth
+from ferry.net.connect.refusal import LoginFailed
 from ferry.net.groups import listing
 from ferry.run.ledger.exported import read_export
 from ferry.run.plan.gather import position_of
@@ -46,7 +47,7 @@ from tests.security.pki import Authority
 from tests.wire.hostile import flipped
 
 CHECKOUT = Path(__file__).parents[2]
-DECLARED = (FerryError, oauth.LoginFailed, BadValue, NotJson, Damaged, WrongPassword, *hostile_answers.DECLARED)
+DECLARED = (FerryError, LoginFailed, BadValue, NotJson, Damaged, WrongPassword, *hostile_answers.DECLARED)
 """What these readers raise, beside the errors of Ferry."""
 
 Case = tuple[str, Callable[[], object], bytes]

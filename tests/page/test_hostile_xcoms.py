@@ -6,6 +6,7 @@ import json
 import os
 import random
 import time
+from functools import partial
 
 import pytest
 
@@ -34,7 +35,7 @@ def fuzzed(seed: int, seconds: float) -> Account:
         text = (flipped(data, rng) if rng.random() < 0.3 else data).decode(errors="replace")
         if rng.random() < 0.02:
             text = "[" * 100_000
-        account.tried("XComs", lambda text=text: _read(text), text.encode())
+        account.tried("XComs", partial(_read, text), text.encode())
     return account
 
 

@@ -200,10 +200,13 @@ def outcome_of(story: DagRunStory) -> Outcome | None:
         found = _outcome(story)
     except (KeyError, TypeError, ValueError, AttributeError):
         return None
-    # Whoever may write XComs wrote it: what is no text is nothing that Ferry's tasks return.
-    if found is None or not all(isinstance(one, str) for one in (found.word, *found.lines)):
+    if found is None:
         return None
-    return found if found.report is None or isinstance(found.report, int) else None
+    # Whoever may write XComs wrote it: what is no text is nothing that Ferry's tasks return.
+    texts: tuple[object, ...] = (found.word, *found.lines)
+    number: object = found.report
+    is_own = all(isinstance(one, str) for one in texts) and (number is None or isinstance(number, int))
+    return found if is_own else None
 
 
 def _outcome(story: DagRunStory) -> Outcome | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from airflow.sdk.exceptions import AirflowSkipException
 from airflow.sdk.execution_time.hitl import HITLUser
 
 from ferry.config.flow.approvals import Approvers
+from ferry.config.flow.report import ReportConfig
 from ferry.model import Flow
 from ferry_airflow.approving import digest_of_params, question, trouble_with
 from ferry_airflow.base import FerryOperator, airflow_errors, final_failure, flow_named, run_of
@@ -54,7 +56,7 @@ class OfSwitch:
         """What the trigger form asks for; of a switch that is open already the ledger says that."""
         from ferry_airflow.switching import asked_for, options_of, refuse_other_export  # noqa: PLC0415 - as above
 
-        switch, params, reports = self.id(context), context["params"], found.sides.via.report
+        switch, params, reports = self.id(context), context["params"], self._reports(found)
         known = found.states().get(switch)
         if known is not None:
             refuse_other_export(known.switch.options, reports)
@@ -67,7 +69,12 @@ class OfSwitch:
 
         state = found.states().get(switch)
         if state is not None:
-            refuse_other_export(state.switch.options, found.sides.via.report)
+            refuse_other_export(state.switch.options, self._reports(found))
+
+    def _reports(self, found: Switcher) -> ReportConfig:
+        """Where reports go of the flow that clients go along, with the places of the flow against it."""
+        via, back = found.sides.via.report, found.sides.back
+        return via if back is None else replace(via, dirs=(*via.dirs, back.report.folder, *back.report.dirs))
 
 
 class SwitchOperator(OfSwitch, FerryOperator):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -25,8 +26,9 @@ from ferry.model.switch import (
     SwitchState,
     Verb,
 )
+from ferry.run.switch.sides import sides_of
 from ferry_airflow.switch_dags import switch_dag
-from ferry_airflow.switch_operators import SwitchDrainOperator
+from ferry_airflow.switch_operators import OfSwitch, SwitchDrainOperator
 from ferry_airflow.switching import asked_for, complaint, options_of, refuse_other_export, report_kept, switch_id
 
 FILE = (
@@ -195,3 +197,15 @@ def test_a_cleared_run_is_about_the_same_switch_and_the_form_may_name_another() 
     assert switch_id(run, {"id": None}) == switch_id(run, {}) == "manual__2026-11-22T08-53-37.744938-00-00_x"
     assert switch_id(run, {"id": "june"}) == "june"
     assert len(switch_id("y" * 250, {})) == 100
+
+
+def test_a_switch_may_name_places_of_both_of_its_flows() -> None:
+    """The report of a failback goes where its own flow says, and the records beside it."""
+    text = f"{FILE}a->b.ferry.report.dir = /srv/there\nb->a.ferry.report.dir = /srv/back\n"
+    settings = parse_settings(text, "f")
+    sides = sides_of(settings, settings.flow("a->b"), Verb.FAILBACK)
+    reports = OfSwitch()._reports(SimpleNamespace(sides=sides))  # type: ignore[arg-type]
+    for named in ("/srv/there/x", "/srv/back/x"):
+        refuse_other_export(SwitchOptions(export=named), reports)
+    with pytest.raises(BadInput, match="is no place that the form may name"):
+        refuse_other_export(SwitchOptions(export="/srv/x"), reports)

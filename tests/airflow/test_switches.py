@@ -27,9 +27,7 @@ PLANNED = {"quiet_seconds": 3, "reason": "the data centre is moved"}
 
 
 @pytest.mark.timeout(1_800)
-def test_clients_at_work_fail_over_and_back_and_there_again_while_each_switch_is_killed(
-    flows: Flows, tmp_path: Path
-) -> None:
+def test_clients_at_work_fail_over_and_back_and_there_again_while_each_switch_is_killed(flows: Flows) -> None:
     """Every acknowledged record is read once, or named: in the file of stranded ones, or behind the last checkpoint."""
     switched = Switched(flows=flows, alias=MOVED)
     movers = Movers(directory=flows.directory, topic=TOPIC, group=GROUP, partitions=PARTITIONS)
@@ -41,7 +39,7 @@ def test_clients_at_work_fail_over_and_back_and_there_again_while_each_switch_is
         switched.copy()
         read_on(movers)
         lost = fail_over(switched, movers)
-        named, stood = fail_back(switched, movers, tmp_path / "stranded.jsonl")
+        named, stood = fail_back(switched, movers, flows.home.path.parent / "moves" / "stranded.jsonl")
         assert len(named) >= lost.fact(Step.LOSS, "records"), "what the failover counted is in the file"
         switch_over(switched, movers)
         movers.over.set()

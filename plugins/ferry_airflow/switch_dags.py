@@ -118,6 +118,10 @@ def _params(verb: Verb) -> dict[str, Any]:
             "max_seconds": _limit("number", "Most seconds behind", "Age of what a partition may lack"),
             **waiting_params(),
         }
+    if verb is Verb.FAILOVER:
+        form["leave_unknown"] = flag(
+            "Leave unknown groups", "Go on though the ledger does not know all groups of the source."
+        )
     if verb is Verb.FAILBACK:
         form["leave_topics"] = topics_to_leave()
         form["export"] = Param(

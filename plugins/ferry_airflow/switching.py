@@ -47,6 +47,7 @@ def options_of(params: Mapping[str, Any]) -> SwitchOptions:
         leave_groups=tuple(params.get("leave_groups") or ()),
         leave_topics=tuple(params.get("leave_topics") or ()),
         leave_active=bool(params.get("leave_active")),
+        leave_unknown=bool(params.get("leave_unknown")),
         remove_write_block=bool(params.get("remove_write_block")),
         smoke=bool(params.get("smoke", default.smoke)),
         reverse=bool(params.get("reverse", default.reverse)),

@@ -12,7 +12,8 @@ from ferry.decide.switch.readiness import Rpo
 from ferry.dev import RunningCluster
 from ferry.errors import Refused
 from ferry.model.switch import Step, SwitchOptions, SwitchState, Verb
-from ferry.run.micro_run import MicroRuns
+from ferry.run.local import copy_all
+from ferry.run.micro_run import MicroRuns, local_origin
 from ferry.run.switch.readiness import check_readiness
 from tests.harness import create_topic
 from tests.run.switching import (
@@ -22,6 +23,7 @@ from tests.run.switching import (
     Clients,
     Pair,
     begin_group,
+    refuses,
     rest,
     switch_killed_at_every_change,
 )
@@ -170,6 +172,27 @@ def test_a_failover_before_any_switch_reads_no_more_again_than_it_says(
     assert again(clients.read) == 4, "what it had read since its last checkpoint"
     assert isinstance(said, int)
     assert 4 <= said <= 13 + PARTITIONS, "all that is copied behind it, with the markers"
+
+
+@pytest.mark.timeout(240)
+def test_a_failover_does_not_end_well_with_no_group_moved_where_no_run_has_told_the_groups(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, clients: Clients, impatient: None
+) -> None:
+    pair = pair_of(source_cluster, target_cluster, clients, "Identity")
+    clients.produce(source_cluster, 20)
+    clients.consume(source_cluster, [clients.topic], 7)
+    with MicroRuns(pair.settings.flow(pair.flow), patience_s=30) as runs:  # it dies before it looks at the groups
+        plan = runs.open_new("killed", local_origin())
+        attempt = runs.begin(plan, local_origin())
+        runs.record_outcome(plan, attempt, copy_all(runs, plan, attempt))
+    refuses(pair.lost, Verb.FAILOVER, f"groups: no run of {pair.flow} has told its groups, .*--leave-unknown")
+
+    with pair.lost.switcher(Verb.FAILOVER) as switcher:
+        switcher.open("lost-1", replace(OPTIONS, leave_unknown=True), "bob")
+        state = switcher.run("lost-1")
+    assert state.rows(Step.GROUPS) == ()
+    assert f"no run of {pair.flow} has told its groups" in state.done[Step.GROUPS].evidence.sentence
+    assert "which groups there are is not known" in str(state.fact(Step.GROUPS, "unknown"))
 
 
 @pytest.mark.timeout(240)

@@ -48,7 +48,8 @@ class Left:
 class GroupOutcome:
     """What became of the groups in a run: how many groups and offsets were written, how many offsets were right
     already, what was left and why. `inexact` counts written offsets by how they were translated, where not exactly.
-    Of very many left ones the first are named, and `more` is how many are not. `again` is how many records at most the
+    Of very many left ones the first are named, and `more` is how many are not; `unnamed` is how many groups, at most,
+    are among the latter alone and were to be written. `again` is how many records at most the
     written groups read again in topics that are dealt to other partitions, without those that nobody can count.
     """
 
@@ -58,6 +59,7 @@ class GroupOutcome:
     left: tuple[Left, ...]
     inexact: Mapping[str, int]
     more: int = 0
+    unnamed: int = 0
     at_ms: int = 0
     again: int = 0
     latency: Ages | None = None

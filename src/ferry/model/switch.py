@@ -63,6 +63,8 @@ class SwitchOptions:
     """Topics that a transform made, and that a failback may leave with all that producers have written to them."""
     leave_active: bool = False
     """Whether groups that have members are left where they are, instead of standing against the switch."""
+    leave_unknown: bool = False
+    """Whether a failover goes on although nobody knows all groups of the source."""
     remove_write_block: bool = False
     """Whether ACLs that deny WRITE on the topics of the new side are deleted."""
     smoke: bool = True

@@ -61,6 +61,12 @@ LeaveTopicOption = Annotated[
 LeaveActiveOption = Annotated[
     bool, typer.Option("--leave-active", help="Leave groups that have members, instead of refusing.")
 ]
+LeaveUnknownOption = Annotated[
+    bool,
+    typer.Option(
+        "--leave-unknown", help="Go on though the ledger does not know all groups of the source, instead of refusing."
+    ),
+]
 WriteBlockOption = Annotated[
     bool, typer.Option("--remove-write-block", help="Delete ACLs that deny WRITE on the new cluster's topics.")
 ]

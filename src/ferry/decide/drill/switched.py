@@ -153,11 +153,13 @@ def knows_groups(state: SwitchState) -> bool:
 
 
 def unknown_groups(state: SwitchState) -> tuple[str, ...]:
-    """That the old cluster did not tell its groups, in a sentence; none where it did."""
+    """That the old cluster did not tell its groups, and that there may be more of them; none where it did."""
     if Step.GROUPS not in state.done or knows_groups(state):
         return ()
     old = state.switch.via.source
-    return (f"what groups read twice is not known: {old} did not tell where they are, so the last checkpoint counts",)
+    twice = f"what groups read twice is not known: {old} did not tell where they are, so the last checkpoint counts"
+    unknown = state.fact(Step.GROUPS, "unknown")
+    return (twice,) if unknown is None else (twice, str(unknown))
 
 
 def _group(row: Json, frozen: Json | None, copied: Mapping[tuple[str, int], int], known: bool) -> GroupMoved:

@@ -7,27 +7,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ferry.decide.ledger.codec import LEDGER_VERSION, Json, encode
 from ferry.decide.ledger.ledger import LedgerView
 from ferry.decide.ledger.reading import read_as
 from ferry.decide.ledger.receipt_codec import ages_row, parse_ages
-from ferry.model import GroupOutcome, Left, Record, TopicPartition, Why
+from ferry.model import WANTED, GroupOutcome, Left, Record, TopicPartition, Why
 
 SHOWN = 200
 """Groups and partitions that the record of a run names one by one; the others are counted."""
 
 
 def checkpoint_record(lane: str, run: str, found: GroupOutcome) -> Record:
-    """What became of the groups in a run; those that failed first, as not all may be named."""
-    left = sorted(found.left, key=lambda one: one.why is not Why.FAILED)
+    """What became of the groups in a run. Not all may be named: each group comes before more partitions of another one,
+    and those that failed come first."""
+    left = _heads_first(found.left)
+    shown = left[:SHOWN]
+    named = {one.group for one in shown}
+    more = found.more + len(left) - len(shown)
+    unnamed = {one.group for one in left if one.why in WANTED} - named
     body = {
         "v": LEDGER_VERSION,
         "kind": "checkpoint",
         **outcome_json(found),
-        "left": [left_json(one) for one in left[:SHOWN]],
-        "more": found.more + max(0, len(left) - SHOWN),
+        "left": [left_json(one) for one in shown],
+        "more": more,
+        **({"unnamed": found.unnamed + len(unnamed)} if more else {}),
     }
     return Record(key=encode(["checkpoint", lane, run]), value=encode(body))
+
+
+def _heads_first(left: Iterable[Left]) -> list[Left]:
+    seen: set[str] = set()
+    heads, rest = list[Left](), list[Left]()
+    for one in sorted(left, key=lambda one: (one.why is not Why.FAILED, one.why not in WANTED)):
+        (rest if one.group in seen else heads).append(one)
+        seen.add(one.group)
+    return [*heads, *rest]
 
 
 def group_outcome(view: LedgerView, lane: str, run: str) -> GroupOutcome | None:
@@ -53,6 +70,7 @@ def _parse_outcome(body: Json) -> GroupOutcome:
         inexact=body["inexact"],
         more=body["more"],
         at_ms=body["at_ms"],
+        unnamed=body.get("unnamed", body["more"]),
         again=body.get("again", 0),
         latency=parse_ages(body.get("latency_ms")),
     )

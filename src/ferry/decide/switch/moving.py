@@ -18,7 +18,18 @@ from ferry.decide.groups.held import Held, HeldGroup, Wrote
 from ferry.decide.groups.offset_map import Approximate, Before, InGap, LogStart
 from ferry.decide.groups.translated import Maps
 from ferry.decide.groups.which import NOT_TRANSLATABLE
-from ferry.model import WANTED, Checkpoint, CommittedOffset, Flow, GroupKind, Left, ListedGroup, TopicPartition, Vector
+from ferry.model import (
+    WANTED,
+    Checkpoint,
+    CommittedOffset,
+    Flow,
+    GroupKind,
+    GroupOutcome,
+    Left,
+    ListedGroup,
+    TopicPartition,
+    Vector,
+)
 from ferry.words import count_of, several
 
 CHECKPOINT = "checkpoint"
@@ -286,6 +297,30 @@ def not_known(left: Left, flow: Flow, there: ListedGroup | None) -> Moving:
         f"'{flow}' --force --group {group}, or leave the group where it is with --leave-group {group}: what lies "
         "behind that it reads again",
         active=there is not None and there.is_active,
+    )
+
+
+def groups_not_known(flow: Flow, last: GroupOutcome | None, *, syncs: bool) -> str | None:
+    """Why the ledger does not know all groups, by what the `last` run with a checkpoint told of them; None: it does.
+
+    `syncs`: whether the flow's file has runs write the groups' offsets at all.
+    """
+    if last is None and not syncs:
+        return None
+    source = flow.source
+    if last is None:
+        what = f"no run of {flow} has told its groups"
+    elif last.unnamed:
+        what = f"the ledger does not name {count_of(last.unnamed, 'group')} that the last run left without a checkpoint"
+    else:
+        silent = [one.message for one in last.left if not one.group and one.why in WANTED]
+        if not silent:
+            return None
+        what = f"the last run did not see all groups ({silent[0]})"
+    return (
+        f"{what}, and {source} does not answer, so which groups there are is not known: bring {source} back, or begin "
+        "the failover with --leave-unknown; a group that is not known begins where it stands, or by its own "
+        "auto.offset.reset"
     )
 
 

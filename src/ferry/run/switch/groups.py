@@ -33,6 +33,7 @@ from ferry.decide.switch.moving import (
     dealt_notes,
     decide_moving,
     from_memory,
+    groups_not_known,
     not_known,
     place_dealt,
     place_group,
@@ -81,6 +82,8 @@ def move_groups(sides: Sides, state: SwitchState, still_mine: StillMine, *, pati
         made = plan_groups(sides, state, patience_s=patience_s)
         against = made.against(state.switch.options)
         if not against:
+            if made.unknown is not None and not state.switch.options.leave_unknown:
+                raise Refused(made.unknown)
             break
         names = several([one.group for one in against])
         if not all(one.active for one in against) or time.monotonic() > until:
@@ -103,8 +106,15 @@ def move_groups(sides: Sides, state: SwitchState, still_mine: StillMine, *, pati
     return Evidence(
         sentence=f"{len(moved)} groups moved: {offsets} offsets written, {again} were right, {left} groups left"
         + ("" if made.source_answers else f"; {sides.old} does not answer, so the last checkpoint counts")
-        + again_sentence(moved),
-        facts={"groups": len(moved), "offsets": offsets, "left": left, "source_answers": made.source_answers},
+        + again_sentence(moved)
+        + ("" if made.unknown is None else f"; {made.unknown}"),
+        facts={
+            "groups": len(moved),
+            "offsets": offsets,
+            "left": left,
+            "source_answers": made.source_answers,
+            "unknown": made.unknown,
+        },
         rows=tuple(_row(one, made.read.get(one.group, {})) for one in made.moving),
     )
 
@@ -134,6 +144,8 @@ class GroupPlan:
     placed: Mapping[str, Mapping[TopicPartition, Placed]] = field(default_factory=dict)
     held: Mapping[str, HeldGroup] = field(default_factory=dict)
     source_answers: bool = True
+    unknown: str | None = None
+    """Why there may be groups that nobody here knows; None: all are known."""
 
     def against(self, options: SwitchOptions) -> list[Moving]:
         """What cannot be moved, and is not to be left."""
@@ -176,7 +188,7 @@ class _OldSide:
     """The groups of the old cluster: what it tells of them, and what the ledger remembers; `lost`: it does not answer.
 
     `aside` are groups of kinds that are never moved, `unknown` those that the last run left without a checkpoint; both
-    with the reason.
+    with the reason. `untold` says why there may be others.
     """
 
     held: Mapping[str, HeldGroup]
@@ -184,6 +196,7 @@ class _OldSide:
     lost: bool = True
     aside: Mapping[str, str] = field(default_factory=dict)
     unknown: Mapping[str, Left] = field(default_factory=dict)
+    untold: str | None = None
 
 
 async def _old_side(flow: FlowConfig, connections: TargetFirst, state: SwitchState, settled: bool) -> _OldSide:
@@ -198,7 +211,8 @@ async def _old_side(flow: FlowConfig, connections: TargetFirst, state: SwitchSta
     last = newest_outcome(view, flow.lane)
     left = [] if last is None else [one for one in last.left if takes(one.group)]
     aside = {one.group: one.message for one in left if one.why is Why.KIND}
-    remembered_side = _OldSide(held=held, aside=aside, unknown=without_checkpoint(left, held))
+    untold = groups_not_known(flow.flow, last, syncs=flow.syncs_groups)
+    remembered_side = _OldSide(held=held, aside=aside, unknown=without_checkpoint(left, held), untold=untold)
     if not connections.has_source:
         return remembered_side
     try:
@@ -358,6 +372,7 @@ async def _decided(
         placed={group: where for group, (where, _) in placed.items()},
         held=held,
         source_answers=not old.lost,
+        unknown=old.untold if old.lost else None,
     )
 
 

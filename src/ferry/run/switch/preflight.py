@@ -16,7 +16,7 @@ from ferry.model.switch import Step, SwitchState, Verb
 from ferry.run.flow.connections import FlowConnections, TargetFirst
 from ferry.run.ledger.access import LedgerAccess
 from ferry.run.switch.earlier import earlier_switch
-from ferry.run.switch.groups import plan_groups
+from ferry.run.switch.groups import GroupPlan, plan_groups
 from ferry.run.switch.opposite import FACT, Opposite, look_opposite
 from ferry.run.switch.readiness import check_readiness
 from ferry.run.switch.sides import Sides
@@ -115,14 +115,28 @@ def _groups(sides: Sides, state: SwitchState, patience_s: float) -> Check:
         named = several([one.group for one in against])
         message = f"{len(against)} groups ({named}) cannot be moved: {against[0].why}"
         return Check(name="groups", ok=False, message=message)
+    if made.unknown is not None and not state.switch.options.leave_unknown:
+        return Check(name="groups", ok=False, message=made.unknown)
     moved = [one for one in made.moving if one.why is None]
     left = [one.group for one in made.moving if one.why is not None]
     message = f"{len(moved)} groups can be moved{again_sentence(moved)}"
     if left:
         message += f"; {len(left)} are left ({several(left)})"
+    if made.unknown is not None:
+        return Check(name="groups", ok=True, message=f"{message}; {made.unknown}")
     if not moved and not left:
-        message += f": neither {sides.old} nor the ledger has offsets of a group of this flow"
+        message += f": {_nothing(sides, made)}"
     return Check(name="groups", ok=True, message=message)
+
+
+def _nothing(sides: Sides, made: GroupPlan) -> str:
+    """Why no group is moved, where none is left either."""
+    if not made.source_answers and not sides.via.syncs_groups:
+        return (
+            f"{sides.old} does not answer, and sync.group.offsets.enabled is false, so no run wrote offsets: every "
+            "group begins where it stands, or by its own auto.offset.reset"
+        )
+    return f"neither {sides.old} nor the ledger has offsets of a group of this flow"
 
 
 def _failback(sides: Sides, state: SwitchState, patience_s: float) -> tuple[Readiness, dict[str, Any]]:

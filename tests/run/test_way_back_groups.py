@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from ferry.decide.drill.switched import told_groups
 from ferry.decide.switch.readiness import Rpo
 from ferry.dev import RunningCluster
 from ferry.errors import Refused
@@ -15,7 +16,7 @@ from ferry.model.switch import Step, SwitchOptions, SwitchState, Verb
 from ferry.run.local import copy_all
 from ferry.run.micro_run import MicroRuns, local_origin
 from ferry.run.switch.readiness import check_readiness
-from tests.harness import create_topic
+from tests.harness import create_topic, wait_until
 from tests.run.switching import (
     IDENTITY,
     OPTIONS,
@@ -23,6 +24,7 @@ from tests.run.switching import (
     Clients,
     Pair,
     begin_group,
+    member,
     refuses,
     rest,
     switch_killed_at_every_change,
@@ -232,3 +234,69 @@ def test_a_group_that_somebody_moved_on_the_way_back_is_named_and_left_until_it_
     clients.produce(source_cluster, 3)
     clients.consume(source_cluster, [clients.topic])
     assert sorted(clients.read) == sorted(clients.produced), "each is read once"
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("verb", [Verb.SWITCHOVER, Verb.FAILOVER])
+def test_a_group_that_was_rewound_at_the_source_reads_from_there_on_the_other_side(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, clients: Clients, impatient: None, verb: Verb
+) -> None:
+    pair = pair_of(source_cluster, target_cluster, clients, "Identity")
+    clients.produce(source_cluster, 20)
+    clients.consume(source_cluster, [clients.topic], 14)
+    pair.run(pair.flow)  # the target has it further on
+    begin_group(source_cluster, clients.group, clients.topic)
+    clients.consume(source_cluster, [clients.topic], 3)
+    if verb is Verb.FAILOVER:
+        pair.run(pair.flow)
+    state = switched(pair if verb is Verb.SWITCHOVER else pair.lost, verb, "s-1")
+    assert moved(state, clients.group)["outcome"] == "moved"
+    clients.produce(target_cluster, 4)
+    found = clients.consume(target_cluster, [clients.topic])
+    assert sorted(found + clients.read[14:17]) == sorted(clients.produced), "all that it was rewound for, each once"
+
+
+@pytest.mark.timeout(240)
+def test_a_group_at_work_is_left_where_it_is_when_that_is_asked_for_and_the_others_move(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, clients: Clients
+) -> None:
+    pair = pair_of(source_cluster, target_cluster, clients, "Identity")
+    busy = Clients(topic=clients.topic, group=f"{clients.group}-busy")
+    begin_group(source_cluster, busy.group, clients.topic)
+    clients.produce(source_cluster, 20)
+    clients.consume(source_cluster, [clients.topic], 8)
+    pair.run(pair.flow)
+    with member(source_cluster, busy.group, [clients.topic]) as reader:
+        wait_until(lambda: reader.poll(0.1) is not None, 40)
+        with pair.switcher(Verb.SWITCHOVER) as switcher:
+            switcher.open("s-1", replace(OPTIONS, quiet_timeout_seconds=1.5), "bob")
+            with pytest.raises(Refused, match=f"1 groups have members .{busy.group}.: stop them"):
+                switcher.run("s-1")
+            switcher.abandon("s-1", "it is to be left")
+            switcher.open("s-2", replace(OPTIONS, leave_active=True), "bob")
+            state = switcher.run("s-2")
+    assert moved(state, clients.group)["again"] == 0
+    (left,) = [row for row in state.rows(Step.GROUPS) if row["group"] == busy.group]
+    assert (left["outcome"], "has members" in str(left["why"])) == ("left", True), left
+    clients.produce(target_cluster, 4)
+    clients.consume(target_cluster, [clients.topic])
+    assert sorted(clients.read) == sorted(clients.produced), "each is read once"
+
+
+@pytest.mark.timeout(240)
+def test_what_a_group_reads_on_while_a_failover_moves_it_is_not_known(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, clients: Clients
+) -> None:
+    """The source answers, and nobody waits for it to be quiet."""
+    pair = pair_of(source_cluster, target_cluster, clients, "Identity")
+    clients.produce(source_cluster, 20)
+    clients.consume(source_cluster, [clients.topic], 8)
+    pair.run(pair.flow)
+    with member(source_cluster, clients.group, [clients.topic]) as reader:
+        wait_until(lambda: reader.poll(0.1) is not None, 40)
+        state = switched(pair, Verb.FAILOVER, "s-1")
+    row = moved(state, clients.group)
+    assert row["again"] is None
+    assert f"it has members on {pair.aliases[0]} still" in str(row["notes"])
+    (told,) = told_groups(state)
+    assert (told.reread, told.skipped) == (None, None), "evidence says no number that nobody measured"

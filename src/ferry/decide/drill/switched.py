@@ -167,7 +167,8 @@ def _group(row: Json, frozen: Json | None, copied: Mapping[tuple[str, int], int]
     kept: Sequence[Json] = row["kept"]
     same = sum(word in _SAME for word in words)
     # Where it was found further on than it had read on the old cluster, nobody compared what it has read.
-    whole = known and row["outcome"] == "moved" and same == len(words) and bool(words) and not kept
+    still = row.get("again", 0) is not None  # nobody reads on where it was
+    whole = known and row["outcome"] == "moved" and same == len(words) and bool(words) and not kept and still
     told = known and frozen is not None and frozen["known"] == "source"
     since = (
         []

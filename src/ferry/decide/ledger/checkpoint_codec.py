@@ -70,7 +70,7 @@ def _parse_outcome(body: Json) -> GroupOutcome:
         inexact=body["inexact"],
         more=body["more"],
         at_ms=body["at_ms"],
-        unnamed=body.get("unnamed", body["more"]),
+        unnamed=body["unnamed"] if "unnamed" in body else body["more"],
         again=body.get("again", 0),
         latency=parse_ages(body.get("latency_ms")),
     )

@@ -334,6 +334,17 @@ def again_sentence(moved: Collection[Moving]) -> str:
     return f"; records that groups read again: {several(told)}"
 
 
+def left_at_work(group: str, flow: Flow) -> Moving:
+    """A group that has members on the cluster that is left, and is to be left there with them."""
+    return Moving(group=group, why=f"group {group} has members on {flow.source}: it is left there", active=True)
+
+
+def moved_at_work(moving: Moving, flow: Flow) -> Moving:
+    """A group that is moved while it has members on the cluster that is left: what these read on nobody knows."""
+    note = f"it has members on {flow.source} still: what they read since its offsets were seen, it reads again"
+    return replace(moving, again=None, notes=(*moving.notes, note))
+
+
 def set_aside(group: str, why: str) -> Moving:
     """A group that no switch moves, whatever it holds."""
     return Moving(group=group, why=why, aside=True)

@@ -34,6 +34,8 @@ from ferry.decide.switch.moving import (
     decide_moving,
     from_memory,
     groups_not_known,
+    left_at_work,
+    moved_at_work,
     not_known,
     place_dealt,
     place_group,
@@ -188,7 +190,7 @@ class _OldSide:
     """The groups of the old cluster: what it tells of them, and what the ledger remembers; `lost`: it does not answer.
 
     `aside` are groups of kinds that are never moved, `unknown` those that the last run left without a checkpoint; both
-    with the reason. `untold` says why there may be others.
+    with the reason. `untold` says why there may be others. `at_work` have members there.
     """
 
     held: Mapping[str, HeldGroup]
@@ -197,6 +199,7 @@ class _OldSide:
     aside: Mapping[str, str] = field(default_factory=dict)
     unknown: Mapping[str, Left] = field(default_factory=dict)
     untold: str | None = None
+    at_work: frozenset[str] = frozenset()
 
 
 async def _old_side(flow: FlowConfig, connections: TargetFirst, state: SwitchState, settled: bool) -> _OldSide:
@@ -219,8 +222,8 @@ async def _old_side(flow: FlowConfig, connections: TargetFirst, state: SwitchSta
         listed = await list_groups(connections.source)
         taken, kinds = chosen(replace(group_rules(flow), takes_group=takes), listed.groups)
         fetched = await fetch_offsets(connections.source, dict.fromkeys(one.name for one in taken), stable=False)
+        at_work = frozenset(name for name, group in listed.groups.items() if group.is_active)
         if settled and state.switch.verb is not Verb.FAILOVER:
-            at_work = {name for name, group in listed.groups.items() if group.is_active}
             fetched = await _settled(flow, connections.source, state, fetched, at_work)
     except (Unreachable, Refused):
         if state.switch.verb is not Verb.FAILOVER:
@@ -233,6 +236,7 @@ async def _old_side(flow: FlowConfig, connections: TargetFirst, state: SwitchSta
         remembered_side,
         read={group: places for group, places in fetched.found.items() if places},
         lost=bool(troubles),
+        at_work=at_work,
         aside={one.group: one.message for one in kinds},
     )
 
@@ -364,6 +368,7 @@ async def _decided(
             for group, one in sorted(old.unknown.items())
             if group not in known and group not in read
         ]
+    moving = [_at_work(one, sides.via, state) if one.group in old.at_work else one for one in moving]
     moving += [set_aside(group, why) for group, why in sorted(old.aside.items())]
     return GroupPlan(
         moving=tuple(moving),
@@ -374,6 +379,13 @@ async def _decided(
         source_answers=not old.lost,
         unknown=old.untold if old.lost else None,
     )
+
+
+def _at_work(one: Moving, flow: FlowConfig, state: SwitchState) -> Moving:
+    """A planned switch waits for members to leave, or leaves their group; a failover waits for nobody."""
+    if state.switch.verb is not Verb.FAILOVER:
+        return left_at_work(one.group, flow.flow) if state.switch.options.leave_active else one
+    return one if one.why is not None else moved_at_work(one, flow.flow)
 
 
 async def _dealt(flow: FlowConfig, connections: TargetFirst, read: Offsets) -> dict[str, DealtMap]:

@@ -213,7 +213,7 @@ def test_a_full_drill_moves_the_groups_there_and_back_and_loses_nothing(lab: Lab
     # The hook fails on the way back alone: what is left of the drill is that way, and its hook has to be given again.
     halfway = ("--redirect-command", "sh -c 'test $FERRY_SWITCH_VERB = switchover'")
     stopped = ferry("drill", "full", flow, *given, *halfway, "--report", reports, config=config, seconds=200)
-    assert (stopped.code, "the redirect command ended with exit code 1" in stopped.out) == (2, True), stopped
+    assert (stopped.code, "the redirect command ended with exit code 1" in stopped.out) == (4, True), stopped
     unhooked = ferry("drill", "full", flow, *given, "--report", reports, config=config)
     assert (unhooked.code, "was begun with --redirect-command" in unhooked.out) == (2, True), unhooked
     given = (*given, "--redirect-command", "true")

@@ -32,6 +32,7 @@ from ferry.cli.report_place import ReportOption
 from ferry.cli.switch.approval import approval
 from ferry.cli.switch.options import (
     DEFAULT,
+    STOPPED,
     ApproveOption,
     CommandOption,
     DrainTimeoutOption,
@@ -257,6 +258,8 @@ def full_command(
             shown.begin(str(step)) if done is None else shown.end(done.evidence.sentence)
 
         evidence, failure = full.run(told, lambda: time.sleep(stay))
+    if failure is not None and any(not step.name.endswith("-open") for step in evidence.steps):
+        failure.exit_code = STOPPED
     return ended(desk, evidence, folder, failure)
 
 

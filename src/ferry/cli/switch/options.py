@@ -11,6 +11,9 @@ from ferry.model.switch import SwitchOptions
 
 DEFAULT = SwitchOptions()
 
+STOPPED = 4
+"""Exit code: the switch has begun, and stopped at a step; it is continued by its id."""
+
 IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The switch, as ferry switch list shows it.")]
 IdOption = Annotated[
     str | None,

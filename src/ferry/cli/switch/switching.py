@@ -24,6 +24,7 @@ from ferry.cli.report_place import ReportOption, written_json
 from ferry.cli.switch.approval import approval
 from ferry.cli.switch.options import (
     DEFAULT,
+    STOPPED,
     ApproveOption,
     CommandOption,
     DrainTimeoutOption,
@@ -55,10 +56,6 @@ if TYPE_CHECKING:  # the command line starts light
     from ferry.model.switch import Step, StepDone, SwitchState
     from ferry.run.reports.folder import Written
     from ferry.run.switch.switcher import Preview, Switcher
-
-
-STOPPED = 4
-"""The switch has begun, and stopped at a step: it is continued by its id."""
 
 
 def switchover_command(

@@ -1,0 +1,59 @@
+"""Switches by the program, as operators give them, and clients that count what they read."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from ferry.decide.switch.codec import switch_states
+from ferry.dev import RunningCluster
+from ferry.model.switch import SwitchOutcome, SwitchState, Verb
+from ferry.run.ledger.access import LedgerAccess
+from tests.cli.program import start
+from tests.harness import create_topic
+from tests.run.switching import IDENTITY, PARTITIONS, Clients, Pair, begin_group, rest
+
+QUICK = ("--quiet-seconds", "0.6", "--quiet-timeout", "20", "--drain-timeout", "120")
+
+
+def pair_of(here: RunningCluster, there: RunningCluster, clients: Clients, policy: str) -> Pair:
+    """Two clusters, of which the first one has the topic, and the group at its beginning."""
+    more = {"replication.policy.class": IDENTITY} if policy == "Identity" else {}
+    pair = Pair(here=here, there=there, topic=clients.topic, group=clients.group, more=more)
+    create_topic(here, clients.topic, PARTITIONS)
+    begin_group(here, clients.group, clients.topic)
+    if policy == "Identity":
+        rest(pair)
+    return pair
+
+
+def read_there(pair: Pair) -> list[str]:
+    """What the group reads on the cluster there."""
+    return [pair.topic] if pair.more else [pair.topic, f"{pair.aliases[0]}.{pair.topic}"]
+
+
+def written(pair: Pair, folder: Path) -> Path:
+    """The file of the pair."""
+    path = folder / f"{'-'.join(pair.aliases)}.properties"
+    path.write_text(pair.text)
+    return path
+
+
+def operator(pair: Pair, verb: Verb, switch: str, config: Path, *options: str) -> subprocess.Popen[str]:
+    """The command. `pair` leads where clients go; of a failback the flow that is named is the one back."""
+    flow = pair.flow if verb is not Verb.FAILBACK else pair.back
+    return start(verb.value, flow, "--id", switch, "--approve-by", "bob", *options, config=config)
+
+
+def states_of(pair: Pair) -> dict[str, SwitchState]:
+    """The switches to the cluster there."""
+    with LedgerAccess(pair.settings.flow(pair.flow), patience_s=30) as ledger:
+        return switch_states(ledger.view()) if ledger.exists() else {}
+
+
+def finished(pair: Pair, switch: str) -> SwitchState:
+    """A switch that has to be finished by now."""
+    state = states_of(pair)[switch]
+    assert state.end is not None, state
+    assert state.end.outcome is SwitchOutcome.FINISHED
+    return state

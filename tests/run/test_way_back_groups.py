@@ -300,3 +300,24 @@ def test_what_a_group_reads_on_while_a_failover_moves_it_is_not_known(
     assert f"it has members on {pair.aliases[0]} still" in str(row["notes"])
     (told,) = told_groups(state)
     assert (told.reread, told.skipped) == (None, None), "evidence says no number that nobody measured"
+
+
+@pytest.mark.timeout(240)
+def test_a_group_that_no_run_looks_at_is_named_as_one_without_a_checkpoint(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, clients: Clients
+) -> None:
+    pair = pair_of(source_cluster, target_cluster, clients, "Identity")
+    pair = replace(pair, more={**pair.more, "refresh.groups.enabled": "false"})
+    late = f"{clients.group}-late"
+    clients.produce(source_cluster, 20)
+    clients.consume(source_cluster, [clients.topic], 8)
+    pair.run(pair.flow)
+    assert failed_checks(pair) == {}
+    begin_group(source_cluster, late, clients.topic)
+    pair.run(pair.flow)
+    against = failed_checks(pair)
+    assert against.keys() == {"checkpoints"}
+    assert f"refresh.groups.enabled is false, so no run looks at group {late}" in against["checkpoints"]
+    with MicroRuns(pair.settings.flow(pair.flow), patience_s=30) as runs:
+        runs.sync_groups("by-hand", only=frozenset({late}))
+    assert failed_checks(pair) == {}

@@ -90,15 +90,18 @@ class GroupSync:
         """What the flow's file says of groups, narrowed to `only`."""
         return group_rules(self.flow, only=only, force=force)
 
-    async def look(self, view: LedgerView, rules: GroupRules) -> Looked:
-        """Look at the groups and decide; writes nothing. BadInput when the flow never ran, Unreachable."""
+    async def look(self, view: LedgerView, rules: GroupRules, *, every: bool = False) -> Looked:
+        """Look at the groups and decide; writes nothing. BadInput when the flow never ran, Unreachable.
+
+        `every`: those as well that runs pass over, as the file has them look for no new groups.
+        """
         source, target = self.connections.source, self.connections.target
         loop = self.connections.loop
         asked = [loop.call_soon_with_future(list_groups, cluster) for cluster in (source, target)]
         here, there = [await answer for answer in asked]
         rules = replace(rules, rebuilt=newest_rebuild(view))
         held = held_groups(view, self.lane, rules.concern)
-        if held and rules.only is None and not self.flow.finds_new_groups:
+        if held and rules.only is None and not (every or self.flow.finds_new_groups):
             rules = replace(rules, takes_group=held.__contains__)
         taken, left = chosen(rules, here.groups)
         unlisted = self._unlisted(rules, here, held)

@@ -123,10 +123,20 @@ async def _groups(
     flow: FlowConfig, connections: FlowConnections, view: LedgerView, leave: frozenset[str], leave_active: bool
 ) -> tuple[list[Left], int, dict[str, str]]:
     sync = GroupSync(flow=flow, lane=flow.lane, connections=connections)
-    looked = await sync.look(view, sync.rules())
+    looked = await sync.look(view, sync.rules(), every=True)
     lacking = without_checkpoint(sync.rules(), looked.decided, looked.held)
+    passed = set() if flow.finds_new_groups or not looked.held else looked.decided.writes.keys() - looked.held.keys()
+    for group in passed:
+        lacking[group] = (
+            f"refresh.groups.enabled is false, so no run looks at group {group}: write its offsets once with ferry "
+            f"groups sync '{flow.flow}' --group {group}"
+        )
     left = [one for one in looked.left if one.group not in leave and not (leave_active and one.why is Why.ACTIVE)]
-    return left, len(looked.decided.writes), {group: why for group, why in lacking.items() if group not in leave}
+    return (
+        left,
+        len(looked.decided.writes) - len(passed),
+        {group: why for group, why in lacking.items() if group not in leave},
+    )
 
 
 async def _acls(planner: Planner, view: LedgerView, plan: Plan) -> tuple[AclDiff | None, str]:

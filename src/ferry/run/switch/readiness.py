@@ -132,11 +132,8 @@ async def _groups(
             f"groups sync '{flow.flow}' --group {group}"
         )
     left = [one for one in looked.left if one.group not in leave and not (leave_active and one.why is Why.ACTIVE)]
-    return (
-        left,
-        len(looked.decided.writes) - len(passed),
-        {group: why for group, why in lacking.items() if group not in leave},
-    )
+    lacking = {group: why for group, why in sorted(lacking.items()) if group not in leave}
+    return left, len(looked.decided.writes) - len(passed), lacking
 
 
 async def _acls(planner: Planner, view: LedgerView, plan: Plan) -> tuple[AclDiff | None, str]:

@@ -12,10 +12,13 @@ from ferry.decide.drill.switched import told_groups
 from ferry.decide.switch.readiness import Rpo
 from ferry.dev import RunningCluster
 from ferry.errors import Refused
+from ferry.model import Difference
 from ferry.model.switch import Step, SwitchOptions, SwitchState, Verb
 from ferry.run.local import copy_all
 from ferry.run.micro_run import MicroRuns, local_origin
 from ferry.run.switch.readiness import check_readiness
+from ferry.run.verify.verifier import Verifier
+from ferry.run.verify.wanted import Wanted
 from tests.harness import create_topic, wait_until
 from tests.run.switching import (
     IDENTITY,
@@ -72,6 +75,15 @@ def failed_checks(pair: Pair) -> dict[str, str]:
     """What readiness of the flow there has against it."""
     found = check_readiness(pair.settings.flow(pair.flow), Rpo(), back=True, patience_s=30)
     return {check.name: check.message for check in found.failed}
+
+
+def verified(pair: Pair, flow: str) -> list[Difference]:
+    """What differs between the clusters of what the flow has copied."""
+    with Verifier(pair.settings.flow(flow), Wanted(), patience_s=30) as verifier:
+        survey = verifier.survey()
+        found = verifier.sum_up(survey, verifier.compare(survey))
+    assert found.records > 0
+    return list(found.differences)
 
 
 @pytest.mark.timeout(300)
@@ -142,6 +154,8 @@ def test_clients_go_there_and_back_and_there_and_back_and_each_checkpoint_counts
             clients.consume(source_cluster, home, 5)
             pair.run(pair.flow)
             assert failed_checks(pair) == {}
+        for flow in (pair.flow, pair.back):
+            assert verified(pair, flow) == [], "what clients wrote on either side is no difference"
     assert again(clients.read) == 0, "planned switches double nothing"
 
     clients.consume(target_cluster, there, 4)

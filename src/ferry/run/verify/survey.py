@@ -12,7 +12,9 @@ from ferry.decide.ledger.ledger import LedgerView, gaps
 from ferry.decide.ledger.map_block import Chain
 from ferry.decide.ledger.unit_codec import eras
 from ferry.decide.plan.starts import recorded_starts
+from ferry.decide.switch.codec import switch_states
 from ferry.decide.verify.begins import begins
+from ferry.decide.verify.clients import with_clients
 from ferry.decide.verify.dealt import DealtCopy, source_ranges
 from ferry.decide.verify.portions import OffsetBytes
 from ferry.decide.verify.stretches import Asked, Ends, Stretch, stretches
@@ -65,7 +67,9 @@ async def survey(flow: FlowConfig, connections: FlowConnections, wanted: Wanted)
             and partition in (None, of.source.partition)
         )
 
-    every = copied(view, flow.lane, await connections.known.rows(view, is_wanted))
+    every, theirs = with_clients(
+        copied(view, flow.lane, await connections.known.rows(view, is_wanted)), switch_states(view).values(), flow.flow
+    )
     runs = None if wanted.run is None else of_run(view, flow.lane, wanted.run)
     dealt = await survey_dealt(flow, connections, view, wanted)
     if not dealt.topics or any(runs is None or one.source in runs for one in every):
@@ -78,7 +82,7 @@ async def survey(flow: FlowConfig, connections: FlowConnections, wanted: Wanted)
         partitions=len(every) + len(dealt.copies),
         dealt=dealt.copies,
         not_compared=dealt.not_compared,
-        notes=dealt.notes,
+        notes=[*dealt.notes, *theirs],
     )
     source, target = connections.source, connections.target
     await source.refresh({one.source.topic for one in every})

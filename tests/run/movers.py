@@ -74,7 +74,10 @@ class Directory:
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 directory.calls.append(body)
-                directory.move(body["to"])
+                if body["hook"] == "stop":
+                    directory.halt()
+                else:
+                    directory.move(body["to"])
                 self.send_response(200)
                 self.end_headers()
                 self.wfile.write(b"they are on their way")

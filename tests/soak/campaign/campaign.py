@@ -145,6 +145,10 @@ def campaign(folder: Path, *, seed: int, faults: int, per_round: int, spark: boo
                 made.copied = judge.round(number)
                 record.write()
             judge.read_again()
+            judge.find_aborted()
+            made.look_for_all(faults)
+            if spark:
+                runner.look_for_spark(faults)
             send(producer(place.target.cluster), f"s.{IDEMPOTENT}", [Message(value=b"planted")])
             judge.find_planted()
         finally:

@@ -20,7 +20,7 @@ from tests.cli.program import warm_ferry as ferry
 from tests.harness import commit_offsets, committed_offsets
 from tests.soak.campaign.field import FLOW, Field
 from tests.soak.campaign.record import Record
-from tests.soak.campaign.writer import COMPACTED
+from tests.soak.campaign.writer import COMPACTED, IDEMPOTENT, PLAIN, TRANSACTIONAL
 
 Place = tuple[str, int]
 TRIES = 6
@@ -101,6 +101,16 @@ class Reader:
             consumer.close()
         return found, complaints
 
+    def count_all(self, topic: str) -> int:
+        """How many records a topic has, those of aborted transactions included."""
+        consumer = self._consumer("read_uncommitted")
+        try:
+            places = [place for place in self._places(consumer, topic) if place[0] == topic]
+            consumer.assign([TopicPartition(*place, self.starts[place]) for place in places])
+            return sum(1 for _ in _until_the_end(consumer, set(places)))
+        finally:
+            consumer.close()
+
     def is_settled(self) -> bool:
         """Whether no transaction is open: a read_committed reader comes to the ends of the logs."""
         stable = AdminClient({"bootstrap.servers": self._bootstrap, "log_level": 0})
@@ -160,6 +170,7 @@ class Judge:
             return {}
         self.target.read()
         found: dict[str, Any] = {"round": number, "records": self._records(), "partitions": len(self.source.logs)}
+        self._none_empty()
         found["compacted keys"] = self._compacted()
         found["group offsets"] = self._groups(group, wanted)
         found["translations"] = self._translated(group) + self._asked()
@@ -175,6 +186,19 @@ class Judge:
         for place, log in self.target.logs.items():
             if (target.logs[place].offsets, target.logs[place].digests) != (log.offsets, log.digests):
                 self._record.anomaly(f"{place} reads otherwise when it is read again")
+
+    def find_aborted(self) -> None:
+        """Some transactions were aborted at the source: else nothing that the campaign says of them is worth much."""
+        committed = sum(
+            offset >= self.source.starts[place]
+            for place, log in self.source.logs.items()
+            for offset in log.offsets
+            if place[0] == TRANSACTIONAL
+        )
+        there = self.source.count_all(TRANSACTIONAL)
+        self._record.say("transactions", committed=committed, written=there)
+        if not committed or there <= committed:
+            self._record.anomaly(f"of {there} records in transactions {committed} are committed: none was aborted")
 
     def find_planted(self) -> None:
         """A record that is at the target alone must be found by `ferry verify`."""
@@ -222,6 +246,12 @@ class Judge:
                 )
             compared += len(log.digests)
         return compared
+
+    def _none_empty(self) -> None:
+        """A topic without a record proves nothing."""
+        filled = {topic for (topic, _), log in self.source.logs.items() if log.offsets}
+        for topic in sorted({PLAIN, IDEMPOTENT, TRANSACTIONAL} - filled):
+            self._record.anomaly(f"nothing was ever written to {topic}")
 
     def _compacted(self) -> int:
         here, _ = self.source.latest(COMPACTED)

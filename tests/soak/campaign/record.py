@@ -21,6 +21,8 @@ class Record:
     anomalies: list[str] = field(default_factory=list)
     faults: Counter[str] = field(default_factory=Counter)
     runs: Counter[str] = field(default_factory=Counter)
+    copied: Counter[str] = field(default_factory=Counter)
+    """Records by the kind of run that says so; a job writes no report."""
     seconds: dict[str, list[float]] = field(default_factory=dict)
     """By fault, from its begin until the copies next grew."""
     rounds: list[dict[str, Any]] = field(default_factory=list)
@@ -62,6 +64,8 @@ class Record:
             figures = f"{statistics.median(found):.0f} | {max(found):.0f}" if found else " | "
             lines.append(f"| `{name}` | {number} | {len(found)} | {figures} |")
         lines += ["", "| run | number |", "|---|---|", *(f"| {name} | {n} |" for name, n in self.runs.most_common())]
+        lines += ["", "| run | records that its report has |", "|---|---|"]
+        lines += [f"| {name} | {n} |" for name, n in self.copied.most_common() if n]
         if self.rounds:
             names = list(self.rounds[0])
             lines += ["", f"| {' | '.join(names)} |", f"|{'---|' * len(names)}"]

@@ -28,6 +28,9 @@ HUNG_S = 300
 LEFT_S = 45
 """How long processes of a run that was killed may live on: the longest is a transaction's end."""
 
+BEGUN_S = 10
+"""Within it the program begins on a busy machine, and from then on SIGTERM ends it with a report."""
+
 CODES = {0, 1, 2, 3, 130, 143, -signal.SIGKILL, -signal.SIGTERM, -signal.SIGINT}
 EXPECTED = {"unfinished", "slot-failed", "no-leader", "too-few-replicas", "storage-error"}
 """What a run may refuse while brokers come and go; anything else would be about the records."""
@@ -119,6 +122,16 @@ class Runner:
             run.signal_all(signal.SIGKILL)
         self._thread.join(60)
 
+    def look_for_spark(self, faults: int) -> None:
+        """Of very many runs some in Spark came to their end, and copied something."""
+        if faults < 300:
+            return
+        for kind in ("spark", "job"):
+            if not self._record.runs[f"{kind}, exit 0"]:
+                self._record.anomaly(f"no {kind} run came to its end")
+        if not self._record.copied["spark"]:
+            self._record.anomaly("no record was copied by Spark")
+
     def start(self, kind: str) -> Run:
         """A run beside all others."""
         self._count += 1
@@ -195,6 +208,11 @@ class Runner:
             self._record.anomaly(f"run {run.number} ({run.kind}) was refused: {err.strip()[-300:]}")
         if kinds - EXPECTED:
             self._record.anomaly(f"run {run.number} ({run.kind}) refused {sorted(kinds - EXPECTED)}")
+        if run.kind != "job" and code in (0, 1) and not body:
+            self._record.anomaly(f"run {run.number} ({run.kind}) ended with {code}, and without a report")
+        if run.kind != "job" and code == -signal.SIGTERM and seconds > BEGUN_S:
+            self._record.anomaly(f"run {run.number} ({run.kind}) was ended by SIGTERM without a report")
+        self._record.copied[run.kind] += body.get("records") or 0
         told = [row["message"] for row in body.get("refusals", ())]
         if body.get("superseded_by") and any(f"--resume {body['run']}" in sentence for sentence in told):
             self._record.anomaly(f"run {run.number} is superseded and advises its own --resume")

@@ -1,0 +1,114 @@
+"""Two operators at one switch, each a process: they begin together, or one sleeps in a step and wakes too late."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ferry.decide.switch.steps import STEPS
+from ferry.dev import RunningCluster
+from ferry.model.switch import Step, SwitchOutcome, Verb
+from tests.chaos.test_kills import pause
+from tests.run.switching import Clients, Pair
+from tests.soak.switches import QUICK, finished, operator, pair_of, read_there, states_of, written
+
+WAYS = (Verb.SWITCHOVER, Verb.FAILBACK)
+ENDED = {0, 2, 4}
+
+
+def ended(process: subprocess.Popen[str], codes: set[int] = ENDED) -> str:
+    """Wait for an operator's command; what it said."""
+    out, err = process.communicate(timeout=300)
+    assert process.returncode in codes, (process.returncode, out, err)
+    assert "Traceback" not in err, err
+    return out + err
+
+
+def leading(pair: Pair, number: int) -> tuple[Pair, Verb]:
+    """There and back in turn, and the pair that leads where clients go."""
+    return (pair, WAYS[0]) if number % 2 == 0 else (pair.turned, WAYS[1])
+
+
+def options_of(folder: Path, verb: Verb, number: int) -> list[str]:
+    """As short as they may be; a failback has a file for what it finds."""
+    export = ["--export", str(folder / f"stranded-{number}.jsonl")] if verb is Verb.FAILBACK else []
+    return [*QUICK, *export]
+
+
+@pytest.mark.timeout(3 * 3600)
+@pytest.mark.parametrize("policy", ["Default", "Identity"])
+def test_an_operator_who_sleeps_in_any_step_and_wakes_late_changes_nothing(
+    source_cluster: RunningCluster,
+    target_cluster: RunningCluster,
+    topic: str,
+    rng: random.Random,
+    tmp_path: Path,
+    policy: str,
+) -> None:
+    clients = Clients(topic=topic, group=f"g-{topic}")
+    pair = pair_of(source_cluster, target_cluster, clients, policy)
+    clients.produce(source_cluster, 20)
+    asleep: set[tuple[Verb, Step]] = set()
+    for number, at in enumerate(one for step in range(len(STEPS[WAYS[1]])) for one in (step, step)):
+        way, verb = leading(pair, number)
+        step = STEPS[verb][at % len(STEPS[verb])]
+        config, name, options = written(pair, tmp_path), f"s-{number}", options_of(tmp_path, verb, number)
+        topics = read_there(way)
+        way.run(way.flow)
+        clients.produce(way.here, 4)
+        late = operator(way, verb, name, config, *options)
+        while late.poll() is None:
+            now = states_of(way).get(name)
+            if now is not None and (step in now.begun or step in now.done):
+                pause(rng.uniform(0.0, 0.2))
+                if late.poll() is None:
+                    os.killpg(late.pid, signal.SIGSTOP)
+                    asleep.add((verb, step))
+                break
+        try:
+            ended(operator(way, verb, name, config, *options), {0})
+            finished(way, name)
+            clients.produce(way.there, 3)
+            clients.consume(way.there, topics)
+        finally:
+            if late.poll() is None:
+                os.killpg(late.pid, signal.SIGCONT)
+        ended(late)
+        clients.produce(way.there, 3)
+        clients.consume(way.there, topics)
+        assert sorted(clients.read) == sorted(clients.produced), (verb, step, "each is read once")
+        assert len([state for state in states_of(way).values() if state.end is None]) == 0
+    assert len(asleep) >= len(STEPS[WAYS[1]]), asleep
+
+
+@pytest.mark.timeout(3 * 3600)
+@pytest.mark.parametrize("policy", ["Default", "Identity"])
+def test_of_operators_who_begin_together_one_goes_on(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path, policy: str
+) -> None:
+    clients = Clients(topic=topic, group=f"g-{topic}")
+    pair = pair_of(source_cluster, target_cluster, clients, policy)
+    clients.produce(source_cluster, 20)
+    for number in range(12):
+        way, verb = leading(pair, number)
+        config, options = written(pair, tmp_path), options_of(tmp_path, verb, number)
+        names = [f"s-{number}"] * 2 if number % 4 < 2 else [f"s-{number}-ann", f"s-{number}-bob"]
+        way.run(way.flow)
+        clients.produce(way.here, 4)
+        for process in [operator(way, verb, name, config, *options) for name in names]:
+            ended(process)
+        for name, state in states_of(way).items():
+            if name in names and state.end is None:  # both were overtaken by each other: whoever comes next ends it
+                ended(operator(way, verb, name, config, *options), {0})
+        outcomes = [
+            state.end.outcome for name, state in states_of(way).items() if name in names and state.end is not None
+        ]
+        assert outcomes.count(SwitchOutcome.FINISHED) == 1, (names, outcomes)
+        clients.produce(way.there, 3)
+        clients.consume(way.there, read_there(way))
+        assert sorted(clients.read) == sorted(clients.produced), (number, "each is read once")

@@ -110,6 +110,12 @@ docs: $(INSTALLED) ## Build the site of the documents into build/site; it needs 
 	$(call say,Building the site of the documents)
 	@$(BIN)/python tools/docs_site.py
 
+.PHONY: quick
+quick: $(INSTALLED) ## Run the tests that need no broker, Java, browser or process; FILE=src/ferry/... runs what imports it
+	$(call say,Running the quick tests)
+	@tests=$$($(BIN)/python tools/tests_of.py $(FILE)) \
+		&& HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -m quick -q $(if $(FILE),-n 0,-n $(WORKERS)) $$tests $(ARGS)
+
 .PHONY: test
 test: setup $(KERBEROS) ## Run all tests; ARGS="tests/dev -k kill" runs some, WORKERS=0 in one process
 	$(call say,Running the tests)

@@ -4,6 +4,8 @@ import os
 import random
 import re
 import secrets
+import socket
+import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,6 +14,8 @@ from hypothesis import HealthCheck, settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
+
+from tests.tiers import QUICK, QUICK_SECONDS
 
 pytest_plugins = ["tests.clusters"]
 
@@ -34,6 +38,7 @@ LONG = {"airflow", "docker", "spark", "adopt", "security", "topologies", "chaos"
 }
 
 settings.register_profile("default", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", parent=settings.get_profile("default"), max_examples=25, derandomize=True)
 settings.register_profile("ci", parent=settings.get_profile("default"), max_examples=200)
 settings.register_profile("soak", parent=settings.get_profile("default"), max_examples=20_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
@@ -85,6 +90,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if marker in folders:
                 item.add_marker(marker)
         kinds = {marker.name for marker in item.iter_markers()} | ({"dev"} if "dev" in folders else set())
+        if folders[:1] and folders[0] in QUICK and kinds.isdisjoint(("cluster", "process", *FOLDER_MARKERS)):
+            item.add_marker("quick")
+            if settings.get_current_profile_name() == "quick":
+                item.add_marker(pytest.mark.timeout(QUICK_SECONDS), append=False)
         ranks[item] = max((ORDER.index(kind) for kind in kinds if kind in ORDER), default=0)
         file = files.setdefault(item.path, File(number=len(files), long=not LONG.isdisjoint(path)))
         file.rank = max(file.rank, ranks[item])
@@ -106,6 +115,20 @@ class File:
         """Long ones first; those with rare brokers between the long and the short."""
         short = self.rank == 0 or not self.long
         return self.rank, short, bool(self.rare) != short, sorted(map(RARE.index, self.rare)), self.number
+
+
+@pytest.fixture(autouse=True)
+def alone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Refuse processes and connections to tests of the quick tier."""
+    if request.node.get_closest_marker("quick") is None:
+        return
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a test of the quick tier starts no process and opens no connection: mark it `process`")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket.socket, "connect_ex", refuse)
+    monkeypatch.setattr(subprocess, "Popen", refuse)
 
 
 @pytest.fixture

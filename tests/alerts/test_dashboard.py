@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models.dashboard import Dashboard
@@ -28,6 +29,7 @@ def expressions() -> Iterator[str]:
             yield target["expr"]
 
 
+@pytest.mark.process
 def test_the_file_is_up_to_date() -> None:
     command = [sys.executable, str(ROOT / "tools" / "dashboard.py"), "--check"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
@@ -64,6 +66,7 @@ def test_queries_ask_for_metrics_and_labels_that_runs_write() -> None:
         assert set(re.findall(r"(\w+)=~?\"", matchers)) <= labels[name]
 
 
+@pytest.mark.process
 def test_queries_are_prometheuss(tmp_path: Path) -> None:
     rules = [
         {"record": f"dashboard:query{number}", "expr": one.replace("$window", "1h")}

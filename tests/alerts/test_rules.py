@@ -6,6 +6,8 @@ import re
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from ferry.decide.metrics.samples import METRICS
 
 FOLDER = Path(__file__).parents[2] / "alerts"
@@ -17,6 +19,7 @@ def promtool(*arguments: str) -> str:
     return done.stdout
 
 
+@pytest.mark.process
 def test_the_rules_are_well_formed_and_fire_when_they_should() -> None:
     promtool("check", "rules", "ferry-rules.yml")
     promtool("test", "rules", "ferry-rules-test.yml")

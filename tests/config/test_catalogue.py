@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[2]
 GROUPS: tuple[Group, ...] = ("flow", "worker", "consumer", "producer", "admin")
 
 
+@pytest.mark.process
 def test_the_data_file_agrees_with_the_jars() -> None:
     command = [sys.executable, str(ROOT / "tools" / "kafka_keys.py"), "--check"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)

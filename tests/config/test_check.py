@@ -388,7 +388,7 @@ def test_clients_are_tried_out_without_a_network(
         (
             "west->east.tasks.max = 3 # few",
             "error",
-            "'3 # few' is not a whole number; write one of at least 1, without a",
+            "'3 # few' is not a whole number; write one from 1 to 65536, without a",
         ),
         ("west->east.groups = a # b", "warning", "the value read is 'a # b'"),
         (

@@ -153,6 +153,7 @@ def test_kerberos_by_keytab_takes_its_bytes_along(keytab: Path) -> None:
     assert "and keys" not in repr(login)
 
 
+@pytest.mark.process
 def test_logins_travel_to_machines_without_their_files(keytab: Path, tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("abc.def.ghi")

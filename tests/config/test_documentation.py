@@ -30,6 +30,7 @@ def test_every_variable_of_ferry_is_in_its_table() -> None:
     assert sorted(named) == sorted(read)
 
 
+@pytest.mark.process
 def test_the_page_of_all_keys_is_up_to_date() -> None:
     command = [sys.executable, str(PAGE.parents[1] / "tools" / "key_table.py"), "--check"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)

@@ -229,6 +229,7 @@ B->A.enabled = true
 )
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("example", WORKING, ids=lambda example: example.name)
 def test_what_works_in_mirror_maker_works_unchanged(example: Example) -> None:
     source, _, target = example.flow.partition("->")
@@ -455,6 +456,7 @@ def test_each_slip_is_named_with_its_correction(slip: Slip) -> None:
     assert after == before[:at] + list(slip.corrected) + before[at + taken :]
 
 
+@pytest.mark.process
 def test_java_takes_what_ferry_takes() -> None:
     examples = [(example.text, *example.flow.split("->")) for example in WORKING]
     fixed: list[tuple[str, ...]] = [

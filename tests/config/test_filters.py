@@ -21,6 +21,7 @@ ACCEPTED = (
 )  # fmt: skip
 
 
+@pytest.mark.process
 def test_accepted_expressions_mean_what_java_means() -> None:
     questions = [(pattern, name) for pattern in ACCEPTED for name in NAMES]
     answers = ask([f"regex {encoded(pattern)} {encoded(name)}" for pattern, name in questions])
@@ -56,6 +57,7 @@ def test_refused_expressions_name_the_part(pattern: str, part: str) -> None:
     assert part in str(caught.value)
 
 
+@pytest.mark.process
 def test_java_agrees_on_generated_expressions(rng: random.Random) -> None:
     pieces = [
         *"abf.o*+?|()[]{}^$-\\,12&",

@@ -2,6 +2,8 @@
 
 import random
 
+import pytest
+
 from ferry.config.effective import DEPARTURES
 from ferry.config.keys.catalogue import keys_of
 from ferry.config.keys.values import items
@@ -50,6 +52,7 @@ def plain(text: str) -> str:
     return joined.lower() if joined.lower() in ("true", "false") else joined
 
 
+@pytest.mark.process
 def test_mirror_maker_agrees_on_every_value_and_default(rng: random.Random) -> None:
     # Each key once for sure; then what chance brings together.
     texts = [BASE, BASE + "\n".join(f"{name} = {values[0]}" for name, values in CHOICES.items())]

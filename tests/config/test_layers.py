@@ -2,6 +2,8 @@
 
 import random
 
+import pytest
+
 from ferry.config.keys.layers import ROLES, SIDES, Entries, Role, Side
 from ferry.config.text.properties import parse
 from ferry.model import Flow
@@ -30,6 +32,7 @@ def effective(text: str, side: Side, role: Role) -> dict[str, str]:
     return {name: entry.value for name, entry in entries.of_flow_client(FLOW, side, role).items()}
 
 
+@pytest.mark.process
 def test_mirror_maker_agrees_on_every_precedence(rng: random.Random) -> None:
     places = [f"{owner}{prefix}" for owner in ("", "a.", "b.", "a->b.") for prefix in PREFIXES]
     keys = [f"{place}{name}" for place in places for name in NAMES]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+import pytest
+
 from ferry.config.flow.acls import AclSync
 from ferry.decide.acls import READ_SIDE, AclFacts, AclRules, decide_acls
 from ferry.model import AclBinding, Flow
@@ -51,6 +53,7 @@ def in_java(operation: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", operation).upper()
 
 
+@pytest.mark.process
 def test_nothing_is_handed_out_that_mirror_maker_does_not_and_the_read_side_is_equal() -> None:
     questions = [f"acl {encoded(one.resource_name)} {in_java(one.operation)} {one.permission.upper()}" for one in CASES]
     answers = [tuple(decoded(word) for word in answer.split(" ")[1:]) for answer in ask(questions)]

@@ -90,6 +90,7 @@ def subject(*parts: tuple[x509.ObjectIdentifier, str]) -> x509.Name:
     return x509.Name([x509.NameAttribute(kind, text) for kind, text in parts])
 
 
+@pytest.mark.process
 def test_java_spells_subjects_like_that() -> None:
     names = [
         subject(
@@ -121,6 +122,7 @@ def test_a_spelling_that_is_not_certain_is_not_guessed(name: x509.Name) -> None:
     assert distinguished_name(name) is None
 
 
+@pytest.mark.process
 def test_kafka_shortens_principals_like_that() -> None:
     principals = ["ferry@HERE", "ferry/host.example@HERE", "a-b.c/d@HERE"]
     answers = ask([f"short {encoded('HERE')} {encoded(one)}" for one in principals])

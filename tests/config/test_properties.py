@@ -72,6 +72,7 @@ def test_escaped_entries_come_back(entries: list[tuple[str, str]]) -> None:
     assert [(entry.key, entry.value) for entry in parse(text, "f")] == entries
 
 
+@pytest.mark.process
 def test_java_agrees_on_generated_texts(rng: random.Random) -> None:
     pieces = [*"ab=:#! \t\f\\\n\r", "\r\n", "\\\n", "\\u0041", "\\u00", "\\\\", "key", " = ", "é", "\\t", "\\ "]
     texts = ["".join(rng.choices(pieces, k=rng.randrange(40))) for _ in range(4000)]

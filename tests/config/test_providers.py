@@ -31,6 +31,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.process
 def test_kafka_looks_up_the_same(folder: Path) -> None:
     values = [
         "${file:FOLDER/values.properties:topics}",

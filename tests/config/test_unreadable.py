@@ -134,6 +134,7 @@ def said(folder: Path) -> dict[tuple[str, str], Said]:
     return dict(zip(commands, without_rights(folder, list(commands.values())), strict=True))
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(("number", "row"), list(enumerate(ROWS)))
 def test_an_unreadable_file_is_named_with_the_line_that_names_it(
     number: int, row: Row, said: dict[tuple[str, str], Said]
@@ -152,6 +153,7 @@ def test_an_unreadable_file_is_named_with_the_line_that_names_it(
     assert "geheim" not in out
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("word", ["plan", "config check"])
 @pytest.mark.parametrize("name", ["locked.properties", "closed/x.properties"])
 def test_an_unreadable_configuration_is_one_sentence(word: str, name: str, said: dict[tuple[str, str], Said]) -> None:

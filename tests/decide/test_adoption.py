@@ -275,6 +275,7 @@ def test_pairs_that_are_damaged_are_told_so() -> None:
             unpacked_pairs(text)
 
 
+@pytest.mark.process
 def test_a_reader_reads_as_little_again_as_mirror_makers_own_translation() -> None:
     """The store of MirrorMaker 2 holds 64 of the same syncs; a group re-read 9,529 records by 36 of 346."""
     pairs = syncs(346)

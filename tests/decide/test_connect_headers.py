@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -70,6 +71,7 @@ def parsed(answer: str) -> list[tuple[str, bytes | None]] | None:
     return [((data_of(name) or b"").decode(), data_of(value)) for name, value in pairs]
 
 
+@pytest.mark.process
 @given(made=CLASSES, test=st.none() | PREDICATES, negate=st.booleans(), records=RECORDS)
 def test_headers_filters_and_predicates_are_kafkas(
     made: tuple[str, dict[str, str]],

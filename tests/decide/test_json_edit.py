@@ -148,6 +148,7 @@ def kafkas(kind: str, value: bytes, topic: str = "t", timestamp: int = 0, **para
     return bytes.fromhex(name.strip("-")).decode(), json.loads(bytes.fromhex(found)) if found != "-" else None
 
 
+@pytest.mark.process
 @given(value=FLAT, fields=FIELDS, replacement=st.sampled_from([None, "***", "7", "-1.5"]))
 def test_masked_fields_are_those_of_kafkas_class(
     value: dict[str, Any], fields: list[str], replacement: str | None
@@ -174,6 +175,7 @@ CASTABLE = st.dictionaries(
 )  # fmt: skip
 
 
+@pytest.mark.process
 @given(value=CASTABLE, field=st.sampled_from(["a", "b"]), kind=st.sampled_from(CAST_TYPES))
 @example(value={"a": 300}, field="a", kind="int8")
 @example(value={"a": "1.5f"}, field="a", kind="float32")
@@ -230,6 +232,7 @@ def test_all_of_a_value_is_cast_too() -> None:
                 edited(value, [()], cast(kind))
 
 
+@pytest.mark.process
 @given(value=FLAT, exclude=FIELDS | st.just([]), include=FIELDS | st.just([]), new=st.sampled_from([None, "z"]))
 def test_replaced_fields_are_those_of_kafkas_class(
     value: dict[str, Any], exclude: list[str], include: list[str], new: str | None
@@ -243,12 +246,14 @@ def test_replaced_fields_are_those_of_kafkas_class(
     assert json.loads(found) == wanted[1]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("value", [b'"text"', b"[1]", b"3", b"no"])
 def test_kafkas_classes_want_objects(value: bytes) -> None:
     assert kafkas("MaskField", value, fields="a") is None
     assert not is_object(value)
 
 
+@pytest.mark.process
 @given(topic=st.text("ab-1", min_size=1, max_size=8), timestamp=st.integers(-(10**12), 250_000_000_000_000))
 def test_kafkas_class_writes_times_in_utc_as_ferrys_test_of_spark_has_them(topic: str, timestamp: int) -> None:
     wanted = kafkas(
@@ -260,6 +265,7 @@ def test_kafkas_class_writes_times_in_utc_as_ferrys_test_of_spark_has_them(topic
     assert wanted[0] == f"{time:%Y%m%d-%H%M}_{topic}"
 
 
+@pytest.mark.process
 @given(
     topic=st.text("ab-1", min_size=1, max_size=8),
     pattern=st.sampled_from(["(.*)-1", "a|ab", "a(b*)(.*)", ".*", "(?<x>a+).*", "b?"]),
@@ -280,6 +286,7 @@ ROUTES = st.tuples(
 PREDICATES = st.none() | st.tuples(st.sampled_from(["a.*", ".*-1", "x.*", "ab"]), st.booleans())
 
 
+@pytest.mark.process
 @given(topic=st.text("ab-1", min_size=1, max_size=8), chain=st.lists(st.tuples(ROUTES, PREDICATES), max_size=4))
 def test_a_chain_of_routes_names_a_topic_as_kafkas_classes_do_one_after_the_other(
     topic: str, chain: list[tuple[tuple[str, str], tuple[str, bool] | None]]

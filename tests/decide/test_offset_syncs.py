@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -32,6 +33,7 @@ def in_order(segments: list[Segment]) -> dict[int, int]:
     }
 
 
+@pytest.mark.process
 @given(world=worlds())
 @settings(max_examples=60)
 def test_mirror_makers_reader_never_goes_past_a_record(world: World) -> None:
@@ -45,6 +47,7 @@ def test_mirror_makers_reader_never_goes_past_a_record(world: World) -> None:
         assert found <= made.translate(offset).offset
 
 
+@pytest.mark.process
 @given(world=worlds(), data=st.data())
 @settings(max_examples=30)
 def test_a_repeat_after_a_crash_loses_nothing(world: World, data: st.DataObject) -> None:
@@ -69,6 +72,7 @@ def test_syncs_are_of_copied_records_only(world: World) -> None:
         assert where[sync.upstream] == sync.downstream
 
 
+@pytest.mark.process
 @given(world=worlds())
 @settings(max_examples=30)
 def test_who_has_read_all_copied_records_reads_none_again(world: World) -> None:
@@ -80,6 +84,7 @@ def test_who_has_read_all_copied_records_reads_none_again(world: World) -> None:
             assert translated(syncs, [last.source_end]) == [last.target_end]
 
 
+@pytest.mark.process
 def test_a_long_segment_has_syncs_ever_closer_to_its_end() -> None:
     syncs = syncs_of(PLACE, [Segment(source_start=100, target_start=7, count=1_000_000)])
     distances = [1_000_099 - sync.upstream for sync in syncs]
@@ -100,6 +105,7 @@ def test_many_short_segments_give_few_syncs() -> None:
     assert (syncs[0].upstream, syncs[-1].upstream) == (0, 149_998)
 
 
+@pytest.mark.process
 def test_a_partition_that_went_back_is_forgotten_by_the_reader() -> None:
     """Its copy was created again, so the new offsets are smaller: going on from the old syncs would lose records."""
     first = replace(RECEIPT, start=0, end=50, target_next=50, segments=(_segment(0, 0, 50),))

@@ -8,6 +8,7 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,11 +35,13 @@ def kafkas(questions: Sequence[tuple[bytes, int]]) -> list[tuple[int, int]]:
     return [(int(hashed) % 2**32, int(partition)) for _, hashed, partition in found]
 
 
+@pytest.mark.process
 @given(questions=st.lists(st.tuples(KEYS, COUNTS), min_size=1, max_size=50))
 def test_kafkas_partitioner_sends_a_key_to_the_same_partition(questions: list[tuple[bytes, int]]) -> None:
     assert [(murmur2(key), partition_of_key(key, count)) for key, count in questions] == kafkas(questions)
 
 
+@pytest.mark.process
 def test_every_length_and_every_byte_is_hashed_as_kafka_does() -> None:
     keys = [bytes(range(256))[:length] for length in range(257)] + [bytes([byte]) * 3 for byte in range(256)]
     assert [murmur2(key) for key in keys] == [hashed for hashed, _ in kafkas([(key, 7) for key in keys])]

@@ -27,6 +27,7 @@ def read_back(items: tuple[str, ...]) -> PatternList:
     return pattern_list(", ".join(items))
 
 
+@pytest.mark.process
 def test_a_list_takes_the_topics_that_java_takes() -> None:
     questions = [(written, name) for written in LISTS for name in NAMES]
     answers = ask([f"whitelist {encoded(written)} {encoded(name)}" for written, name in questions])
@@ -37,6 +38,7 @@ def test_a_list_takes_the_topics_that_java_takes() -> None:
         assert answer == str(read_back(as_list(written)).matches(name)).lower(), (written, name)
 
 
+@pytest.mark.process
 def test_java_agrees_on_generated_lists(rng: random.Random) -> None:
     pieces = ["a", "b", "foo", "topic", "1", ".*", ".", "|", ",", ", ", " ", "(", ")", "[ab]", "[a,b]", "+", "?", "'"]
     questions = []

@@ -71,6 +71,7 @@ def brokers(request: pytest.FixtureRequest) -> RunningCluster:
     return found
 
 
+@pytest.mark.process
 @pytest.mark.timeout(120)
 def test_groups_are_listed_described_read_and_written(brokers: RunningCluster, topic: str) -> None:
     create_topic(brokers, topic, 2)

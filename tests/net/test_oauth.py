@@ -76,6 +76,7 @@ class Endpoint:
             thread.join()
 
 
+@pytest.mark.process
 def test_a_token_serves_until_four_fifths_of_its_life(monkeypatch: pytest.MonkeyPatch) -> None:
     endpoint = Endpoint((200, '{"access_token": "one", "expires_in": 100}'), (200, '{"access_token": "two"}'))
     now = [1_000.0]
@@ -90,6 +91,7 @@ def test_a_token_serves_until_four_fifths_of_its_life(monkeypatch: pytest.Monkey
     assert endpoint.headers == ["Basic bWUveW91OmdlaDplaW0="] * 2
 
 
+@pytest.mark.process
 def test_id_and_secret_are_encoded_where_the_file_asks_for_it() -> None:
     endpoint = Endpoint((200, '{"access_token": "one"}'))
     with endpoint.serving() as login:
@@ -97,6 +99,7 @@ def test_id_and_secret_are_encoded_where_the_file_asks_for_it() -> None:
     assert endpoint.headers == ["Basic bWUlMkZ5b3U6Z2VoJTNBZWlt"]  # me%2Fyou:geh%3Aeim
 
 
+@pytest.mark.process
 def test_a_redirect_does_not_carry_the_secret_away() -> None:
     elsewhere = Endpoint((200, '{"access_token": "one"}'))
     with elsewhere.serving() as other:
@@ -106,6 +109,7 @@ def test_a_redirect_does_not_carry_the_secret_away() -> None:
     assert elsewhere.headers == []
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("status", "body", "part"),
     [
@@ -126,6 +130,7 @@ def test_a_refusal_is_final_and_one_sentence(status: int, body: str, part: str) 
     assert len(endpoint.headers) == 1
 
 
+@pytest.mark.process
 def test_a_server_in_trouble_is_asked_again_and_then_given_up_for_now() -> None:
     endpoint = Endpoint((503, ""), (500, ""), (200, '{"access_token": "one"}'))
     with endpoint.serving() as login:

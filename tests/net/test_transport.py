@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import random
 import socket
 import ssl
@@ -110,7 +111,7 @@ def test_a_long_frame_gets_its_memory_as_it_comes(
 
 def test_an_answer_that_cannot_be_read_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
     request = hostile_answers.asked(MetadataRequest, 9)
-    with pytest.raises(KafkaProtocolError):
+    with caplog.at_level(logging.ERROR, logger="kafka"), pytest.raises(KafkaProtocolError):
         hostile_answers.read(request, b"\0\0\0\1\0\0\0\0\0\x7f" + b"s3cret" * 2)
     assert "Unable to decode" in caplog.text
     assert "s3cret" not in caplog.text
@@ -148,6 +149,7 @@ def test_a_closed_connection_still_hands_over_what_arrived(wire: tuple[Transport
     assert "disconnected" in str(error)
 
 
+@pytest.mark.process
 def test_the_socket_of_a_refused_connection_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[socket.socket] = []
     plain = KafkaNetSocket.socket
@@ -179,6 +181,7 @@ def tls(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return made
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("speaks", [True, False], ids=["not TLS", "nothing, until we give up"])
 def test_the_socket_of_a_handshake_that_comes_to_nothing_is_closed(tls: list[Any], speaks: bool) -> None:
     loop = event_loop()

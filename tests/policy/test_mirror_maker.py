@@ -28,6 +28,7 @@ TOPICS = (
 KINDS = ("DefaultReplicationPolicy", "IdentityReplicationPolicy")
 
 
+@pytest.mark.process
 def test_mirror_maker_agrees_on_every_name() -> None:
     cases = [
         (f"{package}{kind}", separator, internal, topic)

@@ -70,11 +70,13 @@ def bomb(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(file)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("reader", ["ledger", "digests", "committed"])
 def test_a_small_batch_cannot_take_the_memory_of_a_large_one(bomb: str, reader: str) -> None:
     assert int(run(BOMB, bomb, reader)) < 200
 
 
+@pytest.mark.process
 def test_all_codecs_are_read_in_an_installation_without_the_libraries_of_the_tests() -> None:
     lines = [line.split() for line in run(BARE).splitlines()]
     assert {codec for codec, _, _ in lines} == set(CODECS)

@@ -41,6 +41,7 @@ def test_golden_bytes(row: dict[str, Any]) -> None:
     assert record_of(thing) == Record(key=key, value=value)
 
 
+@pytest.mark.process
 @given(things=st.lists(CHECKPOINTS | HEARTBEATS | SYNCS, min_size=1, max_size=20))
 def test_kafkas_classes_write_the_same_bytes(things: list[GroupCheckpoint | Heartbeat | OffsetSync]) -> None:
     assert [record_of(thing) for thing in things] == written(things)
@@ -52,6 +53,7 @@ def test_what_was_written_is_read(thing: GroupCheckpoint | Heartbeat | OffsetSyn
     assert PARSERS[kind_of(thing)](record.key, record.value) == thing
 
 
+@pytest.mark.process
 def test_kafkas_classes_read_it() -> None:
     place = TopicPartition(topic="a.orders", partition=3)
     checkpoint = GroupCheckpoint(group="g", target=place, upstream=10, downstream=8, metadata="m")

@@ -97,7 +97,7 @@ class World:
         async def decide(driver: Driver) -> Plan:
             facts = await self._facts(driver.view)
             driver.keep(_decided(driver))
-            return decide_plan(_rules(slots, max_records), facts, run, driver.opened.generation)
+            return decide_plan(rules(slots, max_records), facts, run, driver.opened.generation)
 
         return self._started(Task(f"driver {run}", open_run(lane, record, decide, self._shown())), f"{slots} slots")
 
@@ -113,7 +113,7 @@ class World:
             at = next_offset(facts, place, facts.sources[TOPIC].partitions[partition], facts.receipts.get(place))
             to = next((batch.next_offset for batch in self.source[place] if batch.next_offset > at), at)
             wish = Wish(source=place, to=to, who="ann", reason="corrupt")
-            gap = skip_gap(_rules(1, None), facts, wish, run, driver.opened.generation)
+            gap = skip_gap(rules(1), facts, wish, run, driver.opened.generation)
             return keep_skip(driver, gap)
 
         return self._started(Task(f"skip {run}", open_run(lane, record, decide, self._shown())), f"of {place}")
@@ -398,7 +398,8 @@ class World:
         return self._committed
 
 
-def _rules(slots: int, max_records: int | None) -> Rules:
+def rules(slots: int, max_records: int | None = None) -> Rules:
+    """The rules of a plan for so many slots."""
     return Rules(
         flow=FLOW,
         lane=LANE,

@@ -11,24 +11,20 @@ from ferry.decide.ledger.ledger import LedgerView, fold
 from ferry.decide.ledger.receipts import last_receipts
 from ferry.decide.plan.facts import Facts, SourcePartition, SourceTopic, TargetTopic
 from ferry.decide.plan.planning import decide_plan
-from ferry.decide.plan.rules import Rules
 from ferry.decide.plan.topic_settings import TopicSettings
-from ferry.model import Attempt, Flow, Origin, Plan, Receipt, Record, RunRecord, TopicPartition
+from ferry.model import Attempt, Origin, Plan, Receipt, Record, RunRecord, TopicPartition
 from ferry.net.connect.cluster import Cluster
 from ferry.net.fetch.requests import READ_COMMITTED
 from ferry.net.write.ledger import LedgerTopic, ledger_topic
-from ferry.policy import IdentityReplicationPolicy
 from ferry.run.copy.kafka_port import CopyLimits, KafkaLane, KafkaSlot, SlotWiring
 from ferry.run.copy.slot import SlotRef, SlotResult, copy_slot
 from ferry.run.plan.driver import Driver
 from ferry.run.plan.opening import begin_attempt, open_run
 from ferry.wire.batch import batches
 from ferry.wire.records import ProducerIdentity, build_batch, open_batch
+from tests.protocol.world import FLOW, LANE, TOPIC, rules
 from tests.scripted.broker import Brokers, Part
 
-FLOW = Flow(source="primary", target="backup")
-LANE = "live"
-TOPIC = "orders"
 TIMEOUT_MS = 60_000
 
 
@@ -71,7 +67,7 @@ class Lane:
         record = RunRecord(flow=FLOW, lane=LANE, run=run, slots=slots, config_digest="", started_ms=0, origin=Origin())
 
         async def decide(driver: Driver) -> Plan:
-            return decide_plan(_rules(slots), self._facts(driver.view), run, driver.opened.generation)
+            return decide_plan(rules(slots), self._facts(driver.view), run, driver.opened.generation)
 
         port = KafkaLane(self._ledger, FLOW, LANE, TIMEOUT_MS)
         return self._target.loop.run(open_run, port, record, decide)  # type: ignore[no-any-return]
@@ -201,18 +197,3 @@ class Lane:
 def place(partition: int = 0) -> TopicPartition:
     """A partition of the topic."""
     return TopicPartition(topic=TOPIC, partition=partition)
-
-
-def _rules(slots: int) -> Rules:
-    return Rules(
-        flow=FLOW,
-        lane=LANE,
-        policy=IdentityReplicationPolicy(source_alias=FLOW.source),
-        max_tasks=slots,
-        max_bytes=None,
-        max_records=None,
-        max_seconds=60,
-        replication_factor=1,
-        config_excluded=lambda _: False,
-        sync_configs=False,
-    )

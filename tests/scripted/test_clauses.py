@@ -22,8 +22,9 @@ from ferry.run.copy import kafka_port, slot
 from ferry.run.copy.outbox import IN_FLIGHT
 from ferry.run.copy.slot import SlotResult
 from ferry.wire.records import ProducerIdentity, build_batch
+from tests.protocol.world import FLOW, LANE, TOPIC
 from tests.scripted.broker import Brokers, Fault, scripted
-from tests.scripted.lane import FLOW, LANE, TIMEOUT_MS, TOPIC, Lane, place
+from tests.scripted.lane import TIMEOUT_MS, Lane, place
 
 LEDGER = ledger_topic(FLOW.source)
 SLOT = kafka_port.transactional_id(FLOW, LANE, 0)

@@ -102,6 +102,15 @@ class Part:
     index: int
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Pending:
+    """A request that waits to be served."""
+
+    wire: Wire
+    asked: Asked
+    version: int
+
+
 @dataclass(kw_only=True)
 class Brokers:
     """A cluster. Its topics are partitions' logs in `target`; `settings` are of all topics."""
@@ -119,6 +128,8 @@ class Brokers:
     coordinators: dict[str, int] = field(default_factory=dict)
     tarry: bool = False
     """Markers wait for `deliver_markers`."""
+    gate: Callable[[Asked], bool] | None = None
+    """Requests for which this holds wait in `pending`, and what comes after them on their connections."""
 
     def __post_init__(self) -> None:
         self.target = Target((), self.version)
@@ -127,6 +138,7 @@ class Brokers:
         self._plain: dict[tuple[str, int, int], int] = {}
         self._producers = 5000
         self._held: list[Callable[[], None]] = []
+        self.pending: list[Pending] = []
         self.under_way: Counter[int] = Counter()
         """Produce requests that are not answered yet, by broker."""
         self.most_under_way = 0
@@ -195,6 +207,9 @@ class Brokers:
             node=wire.node, api=kind.name.removesuffix("Request"), request=request, topics=self._topics(request)
         )
         self.asked.append(asked)
+        if self.gate is not None and (self.gate(asked) or any(one.wire is wire for one in self.pending)):
+            self.pending.append(Pending(wire=wire, asked=asked, version=version))
+            return
         fault = next((one for one in self.faults if one.meets(asked)), None)
         if fault is not None and fault.held:
             self._held.append(partial(self._serve, wire, asked, version, None))
@@ -213,6 +228,11 @@ class Brokers:
         names = {getattr(topic, field, None) for topic in topics for field in ("name", "topic")}
         names |= {by_id[topic.topic_id] for topic in topics if getattr(topic, "topic_id", None) in by_id}
         return frozenset(name for name in names if name)
+
+    def serve(self, one: Pending, *, answered: bool = True) -> None:
+        """Carry out a request that waits; without `answered` its connection is lost."""
+        self.pending = [other for other in self.pending if other is not one]
+        self._serve(one.wire, one.asked, one.version, None if answered else Fault(api="", lost=True, applied=True))
 
     def release(self) -> None:
         """Requests that were held arrive, whether or not their senders still wait."""
@@ -735,9 +755,18 @@ class Wire:
         self.abort(None)
 
 
+def connected(loop: NetworkSelector, brokers: Brokers) -> Cluster:
+    """A cluster of Ferry's that is not opened yet."""
+    options = {
+        "bootstrap_servers": [f"127.0.0.1:{brokers.port + brokers.nodes[0]}"],
+        "max_in_flight_requests_per_connection": IN_FLIGHT_PER_CONNECTION,
+    }
+    return Cluster(loop, brokers.alias, options, patience_s=20)
+
+
 @contextmanager
-def scripted(*clusters: Brokers) -> Iterator[tuple[Clock, list[Cluster]]]:
-    """Clusters of Ferry's on these brokers, connected, on one loop whose time is skipped."""
+def on_the_wire(*clusters: Brokers) -> Iterator[tuple[Clock, NetworkSelector]]:
+    """A loop whose connections lead to these brokers, and whose time is skipped."""
     clock = Clock()
     for number, one in enumerate(clusters):
         one.port = 1000 * (number + 1)
@@ -749,18 +778,20 @@ def scripted(*clusters: Brokers) -> Iterator[tuple[Clock, list[Cluster]]]:
 
     with clock.in_force(), patch.object(ConnectionManager, "_build_transport", build):
         loop = clock.loop()
-        made = [
-            Cluster(
-                loop,
-                one.alias,
-                {
-                    "bootstrap_servers": [f"127.0.0.1:{one.port + one.nodes[0]}"],
-                    "max_in_flight_requests_per_connection": IN_FLIGHT_PER_CONNECTION,
-                },
-                patience_s=20,
-            )
-            for one in clusters
-        ]
+        try:
+            yield clock, loop
+        finally:
+            loop.close()
+            for one in clusters:
+                if one.broken:
+                    raise one.broken[0]
+
+
+@contextmanager
+def scripted(*clusters: Brokers) -> Iterator[tuple[Clock, list[Cluster]]]:
+    """Clusters of Ferry's on these brokers, connected, on one loop."""
+    with on_the_wire(*clusters) as (clock, loop):
+        made = [connected(loop, one) for one in clusters]
         try:
             for cluster in made:
                 loop.run(cluster.open)
@@ -768,7 +799,3 @@ def scripted(*clusters: Brokers) -> Iterator[tuple[Clock, list[Cluster]]]:
         finally:
             for cluster in made:
                 cluster.close()
-            loop.close()
-            for one in clusters:
-                if one.broken:
-                    raise one.broken[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from functools import cache
 from typing import Any
 
 from kafka.future import Future
@@ -12,7 +13,7 @@ from ferry.decide.ledger.receipts import last_receipts
 from ferry.decide.plan.facts import Facts, SourcePartition, SourceTopic, TargetTopic
 from ferry.decide.plan.planning import decide_plan
 from ferry.decide.plan.topic_settings import TopicSettings
-from ferry.model import Attempt, Origin, Plan, Receipt, Record, RunRecord, TopicPartition
+from ferry.model import Attempt, LedgerRecord, Origin, Plan, Receipt, Record, RunRecord, TopicPartition, topic_id_text
 from ferry.net.connect.cluster import Cluster
 from ferry.net.fetch.requests import READ_COMMITTED
 from ferry.net.write.ledger import LedgerTopic, ledger_topic
@@ -59,18 +60,31 @@ class Lane:
             one.loop.run(one.refresh, None)
 
     def view(self) -> LedgerView:
-        """The ledger as it is now."""
-        return fold(*self._target.loop.run(self._ledger.read))
+        """The ledger as it is now, read from its log."""
+        log = self.target.log(ledger_topic(FLOW.source))
+        records = []
+        for offset, fate in log.fates(0, log.end).items():
+            _, key, value = _row(log.entries[offset].payload)
+            records.append(
+                LedgerRecord(offset=offset, key=key, value=value, fate=fate, producer_id=log.entries[offset].producer)
+            )
+        return fold(records, log.end)
 
     def open(self, run: str, slots: int = 1) -> Plan:
         """Open a run of the lane."""
+        return self._target.loop.run(self.opening(run, slots, self._target))  # type: ignore[no-any-return]
+
+    def opening(self, run: str, slots: int, target: Cluster) -> Callable[[], Awaitable[Plan]]:
+        """What opens a run over a connection to the target; it has all topics' metadata."""
         record = RunRecord(flow=FLOW, lane=LANE, run=run, slots=slots, config_digest="", started_ms=0, origin=Origin())
 
         async def decide(driver: Driver) -> Plan:
             return decide_plan(rules(slots), self._facts(driver.view), run, driver.opened.generation)
 
-        port = KafkaLane(self._ledger, FLOW, LANE, TIMEOUT_MS)
-        return self._target.loop.run(open_run, port, record, decide)  # type: ignore[no-any-return]
+        async def work() -> Plan:
+            return await open_run(KafkaLane(LedgerTopic(target, FLOW.source), FLOW, LANE, TIMEOUT_MS), record, decide)
+
+        return work
 
     def begin(self, plan: Plan) -> Attempt:
         """A copy step of a run begins."""
@@ -78,11 +92,11 @@ class Lane:
 
     def copy(self, attempt: Attempt, slot: int = 0, **options: Any) -> SlotResult:
         """Copy a slot of the plan; `options` as of `start`. Raises as copy_slot."""
-        return self._target.loop.run(self._work(attempt, slot, **options))  # type: ignore[no-any-return]
+        return self._target.loop.run(self.copying(attempt, slot, **options))  # type: ignore[no-any-return]
 
     def start(self, attempt: Attempt, slot: int = 0, **options: Any) -> Future:
         """Begin to copy a slot, beside what else the loop does; the future result of copy_slot."""
-        return self._target.loop.call_soon_with_future(self._work(attempt, slot, **options))
+        return self._target.loop.call_soon_with_future(self.copying(attempt, slot, **options))
 
     def run_until(self, condition: Callable[[], bool]) -> None:
         """Let what was started go on until a condition holds."""
@@ -93,7 +107,7 @@ class Lane:
 
         self._target.loop.run(wait)
 
-    def _work(
+    def copying(
         self,
         attempt: Attempt,
         slot: int,
@@ -102,8 +116,10 @@ class Lane:
         request_bytes: int | None = None,
         result: SlotResult | None = None,
         committed: Callable[[list[Receipt]], None] = lambda _: None,
+        source: Cluster | None = None,
         target: Cluster | None = None,
     ) -> Callable[[], Awaitable[SlotResult]]:
+        """What copies a slot of the plan; by default over the lane's own connections."""
         ref = SlotRef(
             flow=FLOW, lane=LANE, run=attempt.run, generation=attempt.generation, attempt=attempt.number, slot=slot
         )
@@ -117,7 +133,7 @@ class Lane:
         )
         port = KafkaSlot(
             SlotWiring(
-                source=self._source,
+                source=source or self._source,
                 target=target or self._target,
                 ledger=LedgerTopic(target, FLOW.source) if target else self._ledger,
                 ref=ref,
@@ -138,12 +154,7 @@ class Lane:
 
     def copied(self, partition: int) -> list[int]:
         """The source offsets of what a read_committed consumer gets of the copy, in its order."""
-        found = []
-        for _, payload in self.target.log(TOPIC, partition).committed():
-            assert isinstance(payload, Part)
-            rows = list(open_batch(next(batches(payload.batch))))
-            found.append(int(rows[payload.index][2] or b""))
-        return found
+        return [int(_row(payload)[2] or b"") for _, payload in self.target.log(TOPIC, partition).committed()]
 
     def ends(self) -> dict[TopicPartition, int]:
         """Up to which source offset the receipts of the lane say that each partition is copied."""
@@ -166,7 +177,7 @@ class Lane:
             sources={
                 TOPIC: SourceTopic(
                     name=TOPIC,
-                    topic_id=self._source.topics[TOPIC].id_text,
+                    topic_id=topic_id_text(self.source.ids[TOPIC]),
                     partitions={
                         number: SourcePartition(log_start=0, end=end, size_bytes=-1, start=0)
                         for number, end in ends(self.source).items()
@@ -179,7 +190,7 @@ class Lane:
             targets={
                 TOPIC: TargetTopic(
                     name=TOPIC,
-                    topic_id=self._target.topics[TOPIC].id_text,
+                    topic_id=topic_id_text(self.target.ids[TOPIC]),
                     partitions=len(self.sizes),
                     ends=ends(self.target),
                 )
@@ -197,3 +208,13 @@ class Lane:
 def place(partition: int = 0) -> TopicPartition:
     """A partition of the topic."""
     return TopicPartition(topic=TOPIC, partition=partition)
+
+
+def _row(payload: object) -> tuple[int, bytes, bytes | None]:
+    assert isinstance(payload, Part)
+    return _rows(payload.batch)[payload.index]
+
+
+@cache
+def _rows(batch: bytes) -> list[tuple[int, bytes, bytes | None]]:
+    return list(open_batch(next(batches(batch))))

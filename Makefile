@@ -123,6 +123,13 @@ test: setup $(KERBEROS) ## Run all tests; ARGS="tests/dev -k kill" runs some, WO
 	@tools/system_packages.sh $(PYTHON)
 	@$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
 
+.PHONY: test-all
+test-all: setup $(KERBEROS) ## Run the tests that make test leaves out, too (tests/tiers.py), with a seed of their own
+	$(call say,Running all tests but the soak)
+	@$(need_java)
+	@tools/system_packages.sh $(PYTHON)
+	@$(BIN)/python -m pytest -n $(WORKERS) -m "not soak" $(ARGS)
+
 .PHONY: demo
 demo: setup ## Copy about 1 GB between two clusters by Airflow and Spark; KEEP=1 leaves all running
 	$(call say,Running the demo)

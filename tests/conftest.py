@@ -15,7 +15,7 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
-from tests.tiers import QUICK, QUICK_SECONDS
+from tests.tiers import EXTRA, QUICK, QUICK_SECONDS
 
 pytest_plugins = ["tests.clusters"]
 
@@ -89,6 +89,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for marker in FOLDER_MARKERS:
             if marker in folders:
                 item.add_marker(marker)
+        if "/".join(path) in EXTRA:
+            item.add_marker("extra")
         kinds = {marker.name for marker in item.iter_markers()} | ({"dev"} if "dev" in folders else set())
         if folders[:1] and folders[0] in QUICK and kinds.isdisjoint(("cluster", "process", *FOLDER_MARKERS)):
             item.add_marker("quick")

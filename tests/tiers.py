@@ -1,4 +1,4 @@
-"""What tests need, by the folder that they are in."""
+"""What tests need, and which of them only `make test-all` runs."""
 
 QUICK = ("alerts", "config", "decide", "mm1", "model", "net", "policy", "protocol", "scripted", "wire")
 """Folders of the quick tier (`make quick`): no broker, Java, browser or process. Tests there that ask for brokers by a
@@ -6,3 +6,11 @@ fixture, or are marked `process`, are not of it."""
 
 QUICK_SECONDS = 60
 """How long a test of the quick tier may take."""
+
+EXTRA = {
+    "packaging/test_wheel.py": "packaging/test_requirements.py, and all other tests, on an installation with extras",
+    "spark/test_local.py": "spark/test_records.py, spark/test_transformed.py",
+    "spark/test_lost_transforms.py": "spark/test_breaking.py, cli/test_in_spark.py",
+    "spark/test_verify_apart.py": "spark/test_verify_transformed.py",
+}
+"""Files that `make test` leaves out, and what it has in their place."""

@@ -82,7 +82,7 @@ def test_the_event_of_a_dealt_topic_tells_both_sides_partitions_apart() -> None:
 
 def asset(flows: Flows, uri: str) -> Json:
     """An asset as Airflow knows it, by its address."""
-    found = flows.rest._ask("GET", f"/api/v2/assets?uri_pattern={quote(uri, safe='')}")["assets"]
+    found = flows.rest._ask("GET", f"/api/v2/assets?only_active=false&uri_pattern={quote(uri, safe='')}")["assets"]
     (one,) = (one for one in found if one["uri"] == uri)
     return dict(one)
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from confluent_kafka.admin import AdminClient
 
 from ferry.dev import RunningCluster
 from ferry.model import RefusalKind
 from tests.cli.program import ferry
-from tests.harness import Message, create_topic, new_alias, producer, read_topic, send
+from tests.harness import Message, create_topic, delete_topic, new_alias, producer, read_topic, send
 
 NAMES = ("masked", "dealt", "fine", "bytes")
 GOOD = {"masked": "where = TRUE", "dealt": "where = TRUE", "fine": "sql = SELECT * FROM records"}
@@ -83,7 +84,9 @@ class Files:
 
 
 @pytest.fixture
-def files(source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path) -> Files:
+def files(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path
+) -> Iterator[Files]:
     """Topics with a record each."""
     found = Files(
         here=source_cluster, there=target_cluster, topic=topic, folder=tmp_path, aliases=(new_alias(), new_alias())
@@ -91,7 +94,12 @@ def files(source_cluster: RunningCluster, target_cluster: RunningCluster, topic:
     for name in NAMES:
         create_topic(source_cluster, found.named(name))
     found.send(b"1")
-    return found
+    yield found
+    for name in NAMES:  # tests of all topics of these clusters would copy them, and their copies
+        for cluster in (source_cluster, target_cluster):
+            admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+            for there in [one for one in admin.list_topics(timeout=30).topics if one.endswith(found.named(name))]:
+                delete_topic(cluster, there)
 
 
 def test_a_run_and_a_backfill_refuse_the_topics_of_what_does_not_check_alone(files: Files) -> None:

@@ -24,7 +24,7 @@ from ferry.run.ledger.pausing import write_pause
 from ferry.run.local import copy_all
 from ferry.run.micro_run import MicroRuns, local_origin
 from ferry.run.switch.switcher import Switcher
-from tests.harness import Message, new_alias, producer, send, wait_until
+from tests.harness import Message, create_topic, new_alias, producer, send, wait_until
 
 PARTITIONS = 2
 OPTIONS = SwitchOptions(quiet_seconds=0.6, quiet_timeout_seconds=20, drain_timeout_seconds=60)
@@ -259,6 +259,22 @@ def rest(pair: Pair) -> None:
     """Let the flow back rest: of two flows that keep names one may copy."""
     with LedgerAccess(pair.settings.flow(pair.back), patience_s=30) as ledger:
         write_pause(ledger, Pause(topic="", who="ann@desk-7", why="standby", since_ms=1))
+
+
+def pair_of(here: RunningCluster, there: RunningCluster, clients: Clients, policy: str) -> Pair:
+    """Two clusters, of which the first one has the topic, and the group at its beginning."""
+    more = {"replication.policy.class": IDENTITY} if policy == "Identity" else {}
+    pair = Pair(here=here, there=there, topic=clients.topic, group=clients.group, more=more)
+    create_topic(here, clients.topic, PARTITIONS)
+    begin_group(here, clients.group, clients.topic)
+    if policy == "Identity":
+        rest(pair)
+    return pair
+
+
+def read_there(pair: Pair) -> list[str]:
+    """What the group reads on the cluster there."""
+    return [pair.topic] if IDENTITY in pair.more.values() else [pair.topic, f"{pair.aliases[0]}.{pair.topic}"]
 
 
 def refuses(pair: Pair, verb: Verb, why: str) -> None:

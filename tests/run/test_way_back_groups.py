@@ -19,37 +19,21 @@ from ferry.run.micro_run import MicroRuns, local_origin
 from ferry.run.switch.readiness import check_readiness
 from ferry.run.verify.verifier import Verifier
 from ferry.run.verify.wanted import Wanted
-from tests.harness import create_topic, wait_until
+from tests.harness import wait_until
 from tests.run.switching import (
-    IDENTITY,
     OPTIONS,
     PARTITIONS,
     Clients,
     Pair,
     begin_group,
     member,
+    pair_of,
+    read_there,
     refuses,
-    rest,
     switch_killed_at_every_change,
 )
 
 POLICIES = pytest.mark.parametrize("policy", ["Default", "Identity"])
-
-
-def pair_of(here: RunningCluster, there: RunningCluster, clients: Clients, policy: str) -> Pair:
-    """Two clusters of which the first one has the topic and the group; with Identity the flow back rests."""
-    more = {"replication.policy.class": IDENTITY} if policy == "Identity" else {}
-    pair = Pair(here=here, there=there, topic=clients.topic, group=clients.group, more=more)
-    create_topic(here, clients.topic, PARTITIONS)
-    begin_group(here, clients.group, clients.topic)
-    if policy == "Identity":
-        rest(pair)
-    return pair
-
-
-def read_there(pair: Pair, policy: str) -> list[str]:
-    """What the group reads on the cluster there."""
-    return [pair.topic] if policy == "Identity" else [pair.topic, f"{pair.aliases[0]}.{pair.topic}"]
 
 
 def switched(pair: Pair, verb: Verb, name: str, options: SwitchOptions = OPTIONS) -> SwitchState:
@@ -101,7 +85,7 @@ def test_a_failover_after_a_switchover_loses_nothing_and_reads_no_more_again_tha
     """One of the switchovers is killed at each of its changes, and continued."""
     clients.protocol = protocol
     pair = pair_of(source_cluster, target_cluster, clients, policy)
-    there, home = read_there(pair, policy), read_there(pair.turned, policy)
+    there, home = read_there(pair), read_there(pair.turned)
     clients.produce(source_cluster, 20)
     clients.consume(source_cluster, [clients.topic], 12)
     pair.run(pair.flow)
@@ -136,7 +120,7 @@ def test_clients_go_there_and_back_and_there_and_back_and_each_checkpoint_counts
     policy: str,
 ) -> None:
     pair = pair_of(source_cluster, target_cluster, clients, policy)
-    there, home = read_there(pair, policy), read_there(pair.turned, policy)
+    there, home = read_there(pair), read_there(pair.turned)
     clients.produce(source_cluster, 20)
     clients.consume(source_cluster, [clients.topic], 9)
     pair.run(pair.flow)
@@ -183,7 +167,7 @@ def test_a_failover_before_any_switch_reads_no_more_again_than_it_says(
     clients.consume(source_cluster, [clients.topic], 4)
     state = switched(pair.lost, Verb.FAILOVER, "lost-1")
     said = moved(state, clients.group)["again"]
-    clients.consume(target_cluster, read_there(pair, policy))
+    clients.consume(target_cluster, read_there(pair))
     assert set(clients.read) == set(clients.produced), "nothing is lost"
     assert again(clients.read) == 4, "what it had read since its last checkpoint"
     assert isinstance(said, int)

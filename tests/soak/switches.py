@@ -6,30 +6,12 @@ import subprocess
 from pathlib import Path
 
 from ferry.decide.switch.codec import switch_states
-from ferry.dev import RunningCluster
 from ferry.model.switch import SwitchOutcome, SwitchState, Verb
 from ferry.run.ledger.access import LedgerAccess
 from tests.cli.program import start
-from tests.harness import create_topic
-from tests.run.switching import IDENTITY, PARTITIONS, Clients, Pair, begin_group, rest
+from tests.run.switching import Pair
 
 QUICK = ("--quiet-seconds", "0.6", "--quiet-timeout", "20", "--drain-timeout", "120")
-
-
-def pair_of(here: RunningCluster, there: RunningCluster, clients: Clients, policy: str) -> Pair:
-    """Two clusters, of which the first one has the topic, and the group at its beginning."""
-    more = {"replication.policy.class": IDENTITY} if policy == "Identity" else {}
-    pair = Pair(here=here, there=there, topic=clients.topic, group=clients.group, more=more)
-    create_topic(here, clients.topic, PARTITIONS)
-    begin_group(here, clients.group, clients.topic)
-    if policy == "Identity":
-        rest(pair)
-    return pair
-
-
-def read_there(pair: Pair) -> list[str]:
-    """What the group reads on the cluster there."""
-    return [pair.topic] if pair.more else [pair.topic, f"{pair.aliases[0]}.{pair.topic}"]
 
 
 def written(pair: Pair, folder: Path) -> Path:

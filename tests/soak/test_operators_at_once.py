@@ -14,8 +14,8 @@ from ferry.decide.switch.steps import STEPS
 from ferry.dev import RunningCluster
 from ferry.model.switch import Step, SwitchOutcome, Verb
 from tests.chaos.test_kills import pause
-from tests.run.switching import Clients, Pair
-from tests.soak.switches import QUICK, finished, operator, pair_of, read_there, states_of, written
+from tests.run.switching import Clients, Pair, pair_of, read_there
+from tests.soak.switches import QUICK, finished, operator, states_of, written
 
 WAYS = (Verb.SWITCHOVER, Verb.FAILBACK)
 ENDED = {0, 2, 4}

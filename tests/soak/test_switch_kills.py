@@ -18,8 +18,8 @@ from ferry.model.switch import Step, SwitchOutcome, SwitchState, Verb
 from ferry.run.ledger.access import LedgerAccess
 from tests.chaos.test_kills import pause
 from tests.cli.program import start
-from tests.harness import create_topic
-from tests.run.switching import IDENTITY, PARTITIONS, Clients, Pair, begin_group, rest
+from tests.run.switching import Clients, Pair, pair_of, read_there
+from tests.soak.switches import QUICK
 
 TRIES = 4
 """How often a step is begun again until a kill hits it; one that is quicker than the look at the ledger is passed."""
@@ -84,28 +84,20 @@ def test_all_three_verbs_survive_a_kill_in_any_step(
     tmp_path: Path,
     policy: str,
 ) -> None:
-    keeps, clients = policy == "Identity", Clients(topic=topic, group=f"g-{topic}")
-    more = {"replication.policy.class": IDENTITY} if keeps else {}
-    pair = Pair(here=source_cluster, there=target_cluster, topic=clients.topic, group=clients.group, more=more)
-    here, there = pair.aliases
-    create_topic(source_cluster, clients.topic, PARTITIONS)
-    begin_group(source_cluster, clients.group, clients.topic)
-    if keeps:
-        rest(pair)
-    on_there = [clients.topic] if keeps else [clients.topic, f"{here}.{clients.topic}"]
-    on_here = [clients.topic] if keeps else [clients.topic, f"{there}.{clients.topic}"]
-    quick = ["--quiet-seconds", "0.6", "--quiet-timeout", "20", "--drain-timeout", "120"]
+    clients = Clients(topic=topic, group=f"g-{topic}")
+    pair = pair_of(source_cluster, target_cluster, clients, policy)
+    on_there, on_here = read_there(pair), read_there(pair.turned)
     clients.produce(source_cluster, 40)
     clients.consume(source_cluster, [clients.topic], 25)
     pair.run(pair.flow)
     deaths: Counter[tuple[Verb, Step]] = Counter()
 
-    _, hit = killed_in_each_step(pair, Verb.SWITCHOVER, "over-1", tmp_path, rng, *quick)
+    _, hit = killed_in_each_step(pair, Verb.SWITCHOVER, "over-1", tmp_path, rng, *QUICK)
     deaths.update((Verb.SWITCHOVER, step) for step in hit)
     clients.produce(target_cluster, 20)
     clients.consume(target_cluster, on_there, 15)
     export = str(tmp_path / "stranded.jsonl")
-    _, hit = killed_in_each_step(pair.turned, Verb.FAILBACK, "back-1", tmp_path, rng, *quick, "--export", export)
+    _, hit = killed_in_each_step(pair.turned, Verb.FAILBACK, "back-1", tmp_path, rng, *QUICK, "--export", export)
     deaths.update((Verb.FAILBACK, step) for step in hit)
     clients.produce(source_cluster, 20)
     clients.consume(source_cluster, on_here, 15)

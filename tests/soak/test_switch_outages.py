@@ -12,8 +12,8 @@ import pytest
 from ferry.decide.switch.steps import STEPS
 from ferry.dev import RunningCluster
 from ferry.model.switch import Step, SwitchState, Verb
-from tests.run.switching import Clients, Pair
-from tests.soak.switches import QUICK, finished, operator, pair_of, read_there, states_of, written
+from tests.run.switching import Clients, Pair, pair_of, read_there
+from tests.soak.switches import QUICK, finished, operator, states_of, written
 
 SPOKEN = {0, 1, 2, 3, 4}
 """What a command says of an outage: never a crash, and never silence."""

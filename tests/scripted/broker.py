@@ -1,97 +1,35 @@
 """Brokers that answer Kafka's protocol, frame by frame, out of the modelled cluster of the protocol's random machine.
 
-Clients are Ferry's own: `connected` puts them on these brokers below the socket, so versions, encoding, retries and
-timeouts are the real ones. A `Fault` says what becomes of a request: an error code before or after it was carried out,
-no answer, a late one, another leader or coordinator. `Brokers.asked` lists every request that came.
+Clients are Ferry's own: `tests.scripted.wire` puts them on these brokers below the socket, so versions, encoding,
+retries and timeouts are the real ones. `tests.scripted.faults` says what becomes of a request. `Brokers.asked` lists
+every request that came.
 """
 
 from __future__ import annotations
 
 import copy
 import struct
-import time
 import uuid
-from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
-from unittest.mock import patch
+from typing import Any, Protocol
 
-from kafka.net.selector import NetworkSelector
 from kafka.protocol import admin, consumer, metadata, producer
 from kafka.protocol.api_message import ApiMessage
 from kafka.protocol.data_container import DataContainer
 
 from ferry.model import TopicPartition
 from ferry.net.connect import codes
-from ferry.net.connect.cluster import Cluster
-from ferry.net.connect.transport import ConnectionManager, Frames
-from ferry.run.flow.connections import IN_FLIGHT_PER_CONNECTION
 from tests.protocol.broker import LEDGER, POSITIONS, Busy, Fenced, Log, Rejected, Target
-from tests.scripted.clock import Clock
+from tests.scripted.faults import Asked, Fault
 from tests.wire.logs import marker
 
 HOST = "scripted"
 _HEAD = struct.Struct(">hhi")
 _COUNTED, _IDENTITY = struct.Struct(">i"), struct.Struct(">qhi")
 _CONTROLLER = 1
-
-
-@dataclass(kw_only=True)
-class Fault:
-    """What becomes of requests of one kind (`api`: Produce, EndTxn): the first `times` of them after `skip`.
-
-    `code` is the error that is answered, None for the true answer; `applied`: the request is carried out all the same.
-    `lost`: no answer, and the connection is cut. `late_s`: the answer is that late. `held`: the request stays in the
-    network until `Brokers.release`. `topic`, `key`: only requests that name this topic, or this group or transactional
-    id. `then` runs when the fault has happened.
-    """
-
-    api: str
-    code: int | None = None
-    applied: bool = False
-    lost: bool = False
-    late_s: float = 0.0
-    held: bool = False
-    times: int = 1
-    skip: int = 0
-    topic: str | None = None
-    key: str | None = None
-    then: Callable[[], object] | None = None
-    happened: int = 0
-
-    def meets(self, asked: Asked) -> bool:
-        """Whether this request is one of them; counts it."""
-        if asked.api != self.api or (self.topic is not None and self.topic not in asked.topics):
-            return False
-        if self.key is not None and self.key not in asked.keys:
-            return False
-        if self.skip:
-            self.skip -= 1
-            return False
-        if self.happened >= self.times:
-            return False
-        self.happened += 1
-        return True
-
-
-@dataclass(frozen=True, kw_only=True)
-class Asked:
-    """A request as it came to a broker."""
-
-    node: int
-    api: str
-    request: Any
-    topics: frozenset[str]
-    """Names of the topics in it, also where it has their ids."""
-
-    @property
-    def keys(self) -> frozenset[str]:
-        """Groups and transactional ids in it."""
-        names = ("transactional_id", "v3_and_below_transactional_id", "group_id", "key")
-        return frozenset(value for name in names if (value := getattr(self.request, name, None)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +40,23 @@ class Part:
     index: int
 
 
+class Connection(Protocol):
+    """Where a request came from, and its answer goes."""
+
+    node: int
+
+    def deliver(self, asked: Asked, frame: bytearray, late_s: float) -> None:
+        """An answer goes back, after those before it, so many seconds late."""
+
+    def cut(self) -> None:
+        """The connection is lost."""
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Pending:
     """A request that waits to be served."""
 
-    wire: Wire
+    wire: Connection
     asked: Asked
     version: int
 
@@ -198,7 +148,7 @@ class Brokers:
 
     # ---- requests
 
-    def take(self, wire: Wire, frame: bytes) -> None:
+    def take(self, wire: Connection, frame: bytes) -> None:
         """A frame has come; the answer goes back now, later or never."""
         key, version, _ = _HEAD.unpack_from(frame)
         kind = _REQUESTS[key]
@@ -245,7 +195,7 @@ class Brokers:
         if asked.api == "Produce":
             self.under_way[asked.node] -= 1
 
-    def _serve(self, wire: Wire, asked: Asked, version: int, fault: Fault | None) -> None:
+    def _serve(self, wire: Connection, asked: Asked, version: int, fault: Fault | None) -> None:
         if asked.api == "Produce":
             self.under_way[asked.node] += 1
             self.most_under_way = max(self.most_under_way, self.under_way[asked.node])
@@ -674,128 +624,3 @@ _MESSAGES: list[Any] = [
 ]
 _REQUESTS: Mapping[int, Any] = {one.API_KEY: one for one in _MESSAGES if one.type == "request"}
 _MIN = {"ProduceRequest": 3, "FetchRequest": 4, "ListOffsetsRequest": 1, "OffsetForLeaderEpochRequest": 2}
-
-
-class Wire:
-    """kafka-python's transport without a socket: frames go to `brokers`, answers come back by the loop."""
-
-    def __init__(self, loop: NetworkSelector, brokers: Brokers, node: int) -> None:
-        self.brokers = brokers
-        self.node = node
-        self.host = HOST
-        self.last_activity = self.last_read = 0.0
-        self._loop = loop
-        self._protocol: Any = None
-        self._closed = False
-        self._buffer = b""
-        self._answers: deque[tuple[Asked, bytearray]] = deque()
-        self._until = 0.0
-
-    def set_protocol(self, protocol: Any) -> None:
-        self._protocol = protocol
-
-    def get_protocol(self) -> Any:
-        return self._protocol
-
-    def resume_reading(self) -> None:
-        """There is nothing to wait for."""
-
-    def getPeer(self) -> tuple[str, int]:  # noqa: N802 - kafka-python's name
-        return HOST, self.brokers.port + self.node
-
-    def host_port(self) -> str:
-        return f"{HOST}:{self.brokers.port + self.node}"
-
-    def write(self, data: Any) -> None:
-        """Send frames, as pieces or as one."""
-        if not isinstance(self._protocol.parser, Frames):
-            self._protocol.parser = Frames(self._protocol.parser)
-        self._buffer += b"".join(bytes(piece) for piece in data) if isinstance(data, list) else bytes(data)
-        while len(self._buffer) >= 4 and not self._closed:
-            size = _COUNTED.unpack_from(self._buffer)[0]
-            if len(self._buffer) < 4 + size:
-                return
-            frame, self._buffer = self._buffer[4 : 4 + size], self._buffer[4 + size :]
-            self._loop.call_soon(self._arrival(frame))
-
-    def _arrival(self, frame: bytes) -> Callable[[], None]:
-        def arrive() -> None:
-            if self._closed:
-                return
-            try:
-                self.brokers.take(self, frame)
-            except Exception as error:  # the loop would only log it
-                self.brokers.broken.append(error)
-                self.cut()
-
-        return arrive
-
-    def deliver(self, asked: Asked, frame: bytearray, late_s: float) -> None:
-        """An answer arrives, after those before it: a connection keeps their order."""
-        self._answers.append((asked, frame))
-        self._until = max(self._until, time.monotonic() + late_s)
-        self._loop.call_at(self._until, self._deliver_next)
-
-    def _deliver_next(self) -> None:
-        asked, frame = self._answers.popleft()
-        self.brokers.answered(asked)
-        if not self._closed:
-            self._protocol.data_received([frame])
-
-    def cut(self) -> None:
-        """The connection is lost."""
-        self.abort(ConnectionResetError(104, "Connection reset by peer"))
-
-    def abort(self, error: Exception | None = None) -> None:
-        if not self._closed:
-            self._closed = True
-            self._protocol.connection_lost(error)
-
-    def close(self) -> None:
-        self.abort(None)
-
-
-def connected(loop: NetworkSelector, brokers: Brokers) -> Cluster:
-    """A cluster of Ferry's that is not opened yet."""
-    options = {
-        "bootstrap_servers": [f"127.0.0.1:{brokers.port + brokers.nodes[0]}"],
-        "max_in_flight_requests_per_connection": IN_FLIGHT_PER_CONNECTION,
-    }
-    return Cluster(loop, brokers.alias, options, patience_s=20)
-
-
-@contextmanager
-def on_the_wire(*clusters: Brokers) -> Iterator[tuple[Clock, NetworkSelector]]:
-    """A loop whose connections lead to these brokers, and whose time is skipped."""
-    clock = Clock()
-    for number, one in enumerate(clusters):
-        one.port = 1000 * (number + 1)
-    by_port = {one.port + node: (one, node) for one in clusters for node in one.nodes}
-
-    async def build(self: ConnectionManager, node: Any, timeout_at: float | None = None) -> Wire:
-        brokers, number = by_port[node.port]
-        return Wire(self._net, brokers, number)
-
-    with clock.in_force(), patch.object(ConnectionManager, "_build_transport", build):
-        loop = clock.loop()
-        try:
-            yield clock, loop
-        finally:
-            loop.close()
-            for one in clusters:
-                if one.broken:
-                    raise one.broken[0]
-
-
-@contextmanager
-def scripted(*clusters: Brokers) -> Iterator[tuple[Clock, list[Cluster]]]:
-    """Clusters of Ferry's on these brokers, connected, on one loop."""
-    with on_the_wire(*clusters) as (clock, loop):
-        made = [connected(loop, one) for one in clusters]
-        try:
-            for cluster in made:
-                loop.run(cluster.open)
-            yield clock, made
-        finally:
-            for cluster in made:
-                cluster.close()

@@ -23,8 +23,10 @@ from ferry.run.copy.outbox import IN_FLIGHT
 from ferry.run.copy.slot import SlotResult
 from ferry.wire.records import ProducerIdentity, build_batch
 from tests.protocol.world import FLOW, LANE, TOPIC
-from tests.scripted.broker import Brokers, Fault, scripted
+from tests.scripted.broker import Brokers
+from tests.scripted.faults import Fault
 from tests.scripted.lane import TIMEOUT_MS, Lane, place
+from tests.scripted.wire import scripted
 
 LEDGER = ledger_topic(FLOW.source)
 SLOT = kafka_port.transactional_id(FLOW, LANE, 0)

@@ -16,8 +16,9 @@ from ferry.net.connect import codes
 from ferry.net.write.ledger import ledger_topic
 from ferry.run.copy.slot import SlotResult
 from tests.protocol.world import FLOW, TOPIC
-from tests.scripted.broker import Fault, scripted
+from tests.scripted.faults import Fault
 from tests.scripted.lane import Lane
+from tests.scripted.wire import scripted
 
 LEDGER = ledger_topic(FLOW.source)
 CODES = {value for name, value in vars(codes).items() if name.isupper() and isinstance(value, int)} - {codes.NONE}

@@ -24,8 +24,10 @@ from ferry.net.write.ledger import LedgerTopic, ledger_topic
 from ferry.run.copy.slot import SlotResult
 from ferry.run.plan.opening import begin_attempt
 from tests.protocol.world import FLOW, LANE
-from tests.scripted.broker import Asked, Brokers, Pending, connected, on_the_wire
+from tests.scripted.broker import Brokers, Pending
+from tests.scripted.faults import Asked
 from tests.scripted.lane import Lane
+from tests.scripted.wire import connected, on_the_wire
 
 WRITES = {"InitProducerId", "Produce", "EndTxn", "TxnOffsetCommit", "AddPartitionsToTxn", "AddOffsetsToTxn"}
 MAX_RUNS, MAX_PROCESSES = 4, 5

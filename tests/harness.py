@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
-from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka import Message as KafkaMessage
-from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic, OffsetSpec
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.settings import parse_settings
@@ -168,17 +168,46 @@ def new_alias() -> str:
 def create_topic(
     cluster: RunningCluster, topic: str, partitions: int = 1, config: Mapping[str, str] | None = None, replicas: int = 1
 ) -> None:
-    """Create a topic and wait until the brokers list it: they learn of it after the controller has confirmed it."""
+    """Create a topic and wait until the leaders of all its partitions serve them.
+
+    Brokers list a topic after the controller has confirmed it, and lead its partitions a moment later still.
+    """
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
     new = NewTopic(topic, num_partitions=partitions, replication_factor=replicas, config=dict(config or {}))
     admin.create_topics([new])[topic].result(30)
-    wait_until(lambda: topic in admin.list_topics(timeout=30).topics)
+    _wait_served(admin, topic, partitions)
+
+
+def _wait_served(admin: AdminClient, topic: str, partitions: int) -> None:
+    wanted = {TopicPartition(topic, number): OffsetSpec.latest() for number in range(partitions)}
+
+    def served() -> bool:
+        try:
+            for answer in admin.list_offsets(wanted).values():
+                answer.result(30)
+        except KafkaException as error:
+            if error.args[0].code() not in _BEFORE_SERVED:
+                raise
+            return False
+        return True
+
+    wait_until(served)
+
+
+_BEFORE_SERVED = {
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError._UNKNOWN_PARTITION,
+    KafkaError._UNKNOWN_TOPIC,
+}
 
 
 def grow_topic(cluster: RunningCluster, topic: str, partitions: int) -> None:
     """Raise a topic's number of partitions."""
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
     admin.create_partitions([NewPartitions(topic, partitions)])[topic].result(30)
+    _wait_served(admin, topic, partitions)
 
 
 def delete_topic(cluster: RunningCluster, topic: str) -> None:

@@ -76,6 +76,8 @@ class Brokers:
     leaders: dict[TopicPartition, int] = field(default_factory=dict)
     epochs: dict[TopicPartition, int] = field(default_factory=dict)
     coordinators: dict[str, int] = field(default_factory=dict)
+    unaware: set[int] = field(default_factory=set)
+    """Brokers that have not learned of any topic yet."""
     tarry: bool = False
     """Markers wait for `deliver_markers`."""
     gate: Callable[[Asked], bool] | None = None
@@ -243,10 +245,11 @@ class Brokers:
         kind = metadata.MetadataResponse
         wanted = asked.request.topics
         by_id = {value: name for name, value in self.ids.items()}
-        names = list(self.ids) if wanted is None else [one.name or by_id.get(one.topic_id) for one in wanted]
+        known = {} if asked.node in self.unaware else self.ids
+        names = list(known) if wanted is None else [one.name or by_id.get(one.topic_id) for one in wanted]
         topics = []
         for name in names:
-            if name not in self.ids:
+            if name not in known:
                 topics.append(
                     kind.MetadataResponseTopic(
                         name=name, topic_id=uuid.UUID(int=0), error_code=codes.UNKNOWN_TOPIC_OR_PARTITION, partitions=[]

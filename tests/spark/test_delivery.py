@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -111,17 +111,14 @@ def test_a_driver_is_killed_and_another_session_goes_on(
     asked = {"count": 150_000, "topics": [topic], "application": new_alias(), "batch": 1, **to(target_cluster)}
     conf = " ".join(f'--conf "{key}={value}"' for key, value in submit_conf().items())
     environment = {**LOCAL, "PYSPARK_SUBMIT_ARGS": f"--master local[2] {conf} pyspark-shell"}
-    with notebook(tmp_path / "spark.log", environment) as dying:
-
-        def ask() -> None:
-            with pytest.raises((AssertionError, BrokenPipeError, ValueError)):
-                dying.delivered("large", **asked)
-
-        asking = threading.Thread(target=ask)
-        asking.start()
-        wait_until(lambda: sum(watermark(target_cluster, topic, number) for number in range(4)) > 5_000, 240)
-        dying.kill()
-        asking.join(60)
+    with notebook(tmp_path / "spark.log", environment) as dying, ThreadPoolExecutor(1) as pool:
+        asking = pool.submit(dying.delivered, "large", **asked)
+        try:
+            wait_until(lambda: sum(watermark(target_cluster, topic, number) for number in range(4)) > 5_000, 240)
+        finally:
+            dying.kill()
+        with pytest.raises((AssertionError, BrokenPipeError, ValueError)):
+            asking.result(60)
     told = book.delivered("large", **asked)
     assert told["already"] is False, "it was killed in the middle"
     found = read_topic(target_cluster.bootstrap, topic)

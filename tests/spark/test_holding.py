@@ -15,7 +15,7 @@ from ferry.run.verify.compare import Compared
 from ferry.run.verify.verifier import Verifier
 from ferry.run.verify.wanted import Wanted
 from ferry.spark.records.holding import HELD, NAMING, held_tasks
-from tests.harness import Lab, Message, create_topic, new_alias, producer, send
+from tests.harness import Lab, Message, create_topic, new_alias, producer, send, wait_until, watermark
 from tests.run.unit_flows import LATELY
 
 PAIRS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
@@ -34,12 +34,14 @@ KINDS = (
 
 
 def hole(cluster: RunningCluster, topic: str, key: bytes) -> None:
-    """A record, and behind it an offset without one: the marker of its transaction."""
+    """A record, and after it an offset without one: the marker of its transaction, which comes after the answer."""
+    end = watermark(cluster, topic, 0) + 2
     client = Producer({"bootstrap.servers": cluster.bootstrap, "transactional.id": new_alias()})
     client.init_transactions(30)
     client.begin_transaction()
     client.produce(topic, key=key, value=key, partition=0, timestamp=LATELY)
     client.commit_transaction(30)
+    wait_until(lambda: watermark(cluster, topic, 0) == end)
 
 
 def plain(cluster: RunningCluster, topic: str, *pairs: tuple[bytes, bytes]) -> None:

@@ -29,6 +29,8 @@ log = logging.getLogger(__name__)
 
 GROUP = 0
 TRANSACTION = 1
+SECOND_WORD_S = 5.0
+"""How long each other broker is asked for a topic that the first one does not know any more."""
 
 T = TypeVar("T")
 
@@ -232,27 +234,47 @@ class Cluster:
         return result
 
     async def refresh(self, topics: Iterable[str] | None) -> dict[str, TopicInfo]:
-        """Ask the metadata of these topics (None: all) and remember it; unknown topics are left out of the answer."""
+        """Ask the metadata of these topics (None: all) and remember it; unknown topics are left out of the answer.
+
+        A broker that has just started, or has much to do, learns of topics late. So a topic that was known before is
+        unknown only when no broker that answers knows it.
+        """
         names = None if topics is None else list(topics)
-        wanted = None if names is None else [MetadataRequest.MetadataRequestTopic(topic_id=None, name=n) for n in names]
-
-        async def action() -> Any:
-            return await self.ask(MetadataRequest(topics=wanted, allow_auto_topic_creation=False))
-
-        answer = await self.retrying(action)
-        self._manager.cluster.update_metadata(answer)
-        self.cluster_id = answer.cluster_id or ""
-        found = {}
-        for topic in answer.topics:
-            if topic.error_code in codes.UNAUTHORIZED:
+        before = self.topics.keys() if names is None else self.topics.keys() & set(names)
+        found, denied = self._remembered(await self.retrying(partial(self._metadata, names)))
+        missing = before - found.keys() - denied
+        for node in self.brokers if missing else ():
+            try:
+                answer = await self.within(SECOND_WORD_S, partial(self._metadata, sorted(missing), node))
+            except (Retryable, Unreachable):
                 continue
-            if topic.error_code not in (codes.NONE, codes.LEADER_NOT_AVAILABLE):
-                self.topics.pop(topic.name, None)
-                continue
-            found[topic.name] = self.topics[topic.name] = _topic_info(topic)
+            more, unseen = self._remembered(answer)
+            found |= more
+            missing -= more.keys() | unseen
+            if not missing:
+                break
+        for name in missing:
+            del self.topics[name]
         if names is None:
             self.topics = dict(found)
         return found
+
+    async def _metadata(self, names: Iterable[str] | None, node: int | None = None) -> Any:
+        kind = MetadataRequest.MetadataRequestTopic
+        wanted = None if names is None else [kind(topic_id=None, name=name) for name in names]
+        return await self.ask(MetadataRequest(topics=wanted, allow_auto_topic_creation=False), node)
+
+    def _remembered(self, answer: Any) -> tuple[dict[str, TopicInfo], set[str]]:
+        """The topics of an answer, which are remembered; and the names of those that this login may not see."""
+        self._manager.cluster.update_metadata(answer)
+        self.cluster_id = answer.cluster_id or ""
+        found = {
+            topic.name: _topic_info(topic)
+            for topic in answer.topics
+            if topic.error_code in (codes.NONE, codes.LEADER_NOT_AVAILABLE)
+        }
+        self.topics |= found
+        return found, {topic.name for topic in answer.topics if topic.error_code in codes.UNAUTHORIZED}
 
     async def hidden(self, topics: Iterable[str]) -> frozenset[str]:
         """Those of the topics that this principal may not see, be they there or not."""

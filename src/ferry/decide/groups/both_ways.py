@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from ferry.decide.groups.offset_map import Ahead, Before, Exact, InGap, Translated
+from ferry.decide.groups.offset_map import Ahead, Exact, Translated
 from ferry.decide.groups.translated import Maps
 from ferry.model import TopicPartition
 
@@ -22,24 +22,26 @@ class BackMaps(Maps, Protocol):
         """The origin."""
 
 
-_MORE_TO_COME = (InGap, Before)
-"""Outcomes behind which the map has another record, or none at all."""
-
-
 def chosen(forward: Translated | None, backward: Translated | None) -> tuple[str, Translated] | None:
-    """The word of the flow that has the record that is next; where neither has, of that along which clients move."""
+    """The word of the flow that has the next record; `via` is the flow along which clients move, `back` the other one.
+
+    A group that has read all that one flow copied goes on by the other flow's word. One that has read all of both goes
+    on after the later copy. Where both have more to come, the nearer record is next.
+    """
     if backward is None:
         return None if forward is None else ("via", forward)
     if forward is None:
         return "back", backward
-    if isinstance(forward, Exact) != isinstance(backward, Exact):
-        return ("via", forward) if isinstance(forward, Exact) else ("back", backward)
-    more = isinstance(forward, _MORE_TO_COME), isinstance(backward, _MORE_TO_COME)
-    if more == (True, True):
-        return min(("via", forward), ("back", backward), key=lambda one: one[1].offset)
-    if more == (False, True) and isinstance(forward, Ahead):
-        return "back", backward
-    return "via", forward
+    either = ("via", forward), ("back", backward)
+    exact = [one for one in either if isinstance(one[1], Exact)]
+    more = [one for one in either if not isinstance(one[1], Ahead)]
+    if exact:
+        return exact[0]
+    return min(more, key=_offset) if more else max(either, key=_offset)
+
+
+def _offset(one: tuple[str, Translated]) -> int:
+    return one[1].offset
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
-from tests.tiers import EXTRA, QUICK, QUICK_SECONDS
+from tests.tiers import EXTRA, PATIENCE, QUICK, QUICK_SECONDS
 
 pytest_plugins = ["tests.clusters"]
 
@@ -96,6 +96,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("quick")
             if settings.get_current_profile_name() == "quick":
                 item.add_marker(pytest.mark.timeout(QUICK_SECONDS), append=False)
+        limit = item.get_closest_marker("timeout")
+        seconds = float(item.config.getini("timeout") if limit is None else limit.args[0])
+        item.add_marker(pytest.mark.timeout(seconds * PATIENCE), append=False)
         ranks[item] = max((ORDER.index(kind) for kind in kinds if kind in ORDER), default=0)
         file = files.setdefault(item.path, File(number=len(files), long=not LONG.isdisjoint(path)))
         file.rank = max(file.rank, ranks[item])

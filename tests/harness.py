@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import secrets
 import threading
 import time
@@ -27,6 +28,7 @@ from ferry.run.copy.slot import SlotResult
 from ferry.run.copy.task import run_slot
 from ferry.run.micro_run import MicroRuns, local_origin
 from ferry.run.plan.options import RunOptions
+from tests.tiers import PATIENCE
 
 Row = tuple[int, bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...], int]
 """Offset, key, value, headers and timestamp (ms)."""
@@ -348,11 +350,18 @@ def watermark(cluster: RunningCluster, topic: str, partition: int) -> int:
 
 
 def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
-    """Poll a condition; fail when it does not come true."""
-    until = time.monotonic() + seconds
+    """Poll a condition; fail with its source when it does not come true within `seconds` times FERRY_PATIENCE."""
+    until = time.monotonic() + seconds * PATIENCE
     while not condition():
-        assert time.monotonic() < until, "the condition did not come true"
+        assert time.monotonic() < until, f"not within {seconds * PATIENCE:g} s: {_source_of(condition)}"
         time.sleep(0.05)
+
+
+def _source_of(condition: Callable[[], bool]) -> str:
+    try:
+        return inspect.getsource(condition).strip()
+    except (OSError, TypeError):  # of a callable that is no function
+        return repr(condition)
 
 
 def _row(message: KafkaMessage) -> tuple[str, int, Row]:

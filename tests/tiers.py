@@ -1,4 +1,9 @@
-"""What tests need, and which of them only `make test-all` runs."""
+"""What tests need, how long they may take, and which of them only `make test-all` runs."""
+
+import os
+
+PATIENCE = float(os.environ.get("FERRY_PATIENCE", "1"))
+"""What every limit of time is multiplied with: more than 1 on a machine that has other work."""
 
 QUICK = ("alerts", "config", "decide", "mm1", "model", "net", "policy", "protocol", "scripted", "wire")
 """Folders of the quick tier (`make quick`): no broker, Java, browser or process. Tests there that ask for brokers by a

@@ -8,7 +8,7 @@ import secrets
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -21,7 +21,7 @@ from ferry.dev import RunningCluster
 from ferry.run.micro_run import local_origin
 from tests.cli.program import finished, start
 from tests.cli.program import warm_ferry as ferry
-from tests.harness import Lab, Message, create_topic, new_alias, numbered, producer, read_topic, send
+from tests.harness import Lab, Message, create_topic, new_alias, numbered, producer, read_topic, send, wait_until
 
 
 class Begin(Protocol):
@@ -60,14 +60,6 @@ def end_of(cluster: RunningCluster, topic: str) -> int:
         return high
     finally:
         consumer.close()
-
-
-def wait_until(condition: Callable[[], bool], what: str, seconds: float = 60, every: float = 0.02) -> None:
-    """Poll until it is so."""
-    until = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < until, f"{what}: not within {seconds} s"
-        time.sleep(every)
 
 
 def test_a_run_copies_and_tells_what_it_did(lab: Lab, config: Path, topic: str) -> None:
@@ -216,7 +208,7 @@ def test_the_ledger_answers_by_run_topic_and_offset(lab: Lab, config: Path, topi
     send(client, topic, numbered(20))
     client.commit_transaction()
     # A commit is acknowledged before its marker is written.
-    wait_until(lambda: end_of(lab.source, topic) == 21, "the marker comes")
+    wait_until(lambda: end_of(lab.source, topic) == 21)
     fill(lab, topic, 10)
     assert ferry("run", "--run", "r1", config=config).code == 0
     fill(lab, topic, 10, partitions=2)
@@ -314,7 +306,7 @@ def test_a_pause_ends_by_itself(lab: Lab, config: Path, topic: str) -> None:
     fill(lab, topic, 10)
     until = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 5))
     assert ferry("pause", "--why", "soon over", "--until", until, config=config).code == 0
-    wait_until(lambda: ferry("plan", "--json", config=config).json("plan")["paused"] == [], "the pause ends")
+    wait_until(lambda: ferry("plan", "--json", config=config).json("plan")["paused"] == [])
     assert ferry("run", "--json", config=config).json("run")["records"] == 10
 
 
@@ -399,7 +391,7 @@ def wait_until_copying(process: subprocess.Popen[str], lab: Lab, topic: str) -> 
         assert process.poll() is None, process.communicate()
         return name in topics_of(lab.target) and len({row.source.partition for row in lab.receipts()}) == 2
 
-    wait_until(begun, "the copy begins", every=0.2)
+    wait_until(begun)
 
 
 @pytest.mark.parametrize(

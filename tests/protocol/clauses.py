@@ -9,7 +9,7 @@ from unittest.mock import patch
 from weakref import WeakKeyDictionary
 
 from ferry.decide.ledger.codec import decode_key
-from ferry.decide.ledger.ledger import LedgerView
+from ferry.decide.ledger.ledger import LedgerView, fold
 from ferry.decide.ledger.runs import newest_run, sealed_plan
 from ferry.decide.plan import onward
 from ferry.decide.plan.facts import Facts, SourcePartition
@@ -111,6 +111,15 @@ def attempts_forgotten() -> ExitStack:
         return None
 
     return _switched(patch.object(slot, "newer_attempt", newer_attempt))
+
+
+def undecided_ignored() -> ExitStack:
+    """A slot does not wait until the receipts that it reads are decided; and no look."""
+
+    def all_decided(records: Iterable[LedgerRecord], end: int) -> LedgerView:
+        return replace(fold(records, end), open=())
+
+    return _switched(patch.object(slot, "fold", all_decided), patch.object(slot, "intruder", _never_intruded))
 
 
 def fenced_takes_over() -> ExitStack:

@@ -105,6 +105,19 @@ def stale_read_of_a_retry(version: int) -> None:
     world.end_well()
 
 
+def stale_read_of_a_marker(version: int) -> None:
+    """A first attempt commits; the second one's reads show its receipt without the marker that decides it."""
+    world = World([(1, 1)], version=version)
+    world.finish(world.open_run("a", 1))
+    world.finish(world.attempt("a", 0))
+    retry = world.attempt("a", 0)
+    world.step(retry, 1)
+    world.run_until(retry, "read")
+    world.step(retry, 1)
+    world.finish(retry)
+    world.end_well()
+
+
 def late_batch_after_an_abort(version: int) -> None:
     """A batch is still in the network when its writer tries again; it arrives in the next transaction."""
     world, task = _amid(version, "produce")

@@ -51,6 +51,7 @@ def test_no_long_interleaving_breaks_the_protocol() -> None:
         clauses.own_slots_fenced,
         clauses.slots_dealt_by_attempt,
         clauses.position_trusted,
+        clauses.undecided_ignored,
         clauses.read_up_to_stable,
         clauses.fenced_late,
         clauses.driver_writes_plainly,
@@ -60,7 +61,7 @@ def test_no_long_interleaving_breaks_the_protocol() -> None:
 )
 def test_without_a_clause_random_search_finds_a_counterexample(clause: Callable[[], ExitStack]) -> None:
     search = settings(
-        max_examples=2000,
+        max_examples=4000,
         stateful_step_count=STEPS,
         database=None,
         print_blob=False,

@@ -23,6 +23,7 @@ CASES: list[tuple[Clause, Schedule, tuple[int, ...]]] = [
     (clauses.slots_dealt_by_attempt, schedules.two_slots_two_attempts, (1, 2)),
     (clauses.position_trusted, schedules.positions_deleted, (1, 2)),
     (clauses.no_look, schedules.stale_read_of_a_retry, (1, 2)),
+    (clauses.undecided_ignored, schedules.stale_read_of_a_marker, (1, 2)),
     # Version 2 raises the epoch at every EndTxn, so a late batch bounces there.
     (clauses.abort_sent, schedules.late_batch_after_an_abort, (1,)),
     (clauses.read_up_to_stable, schedules.crashed_neighbour, (1, 2)),

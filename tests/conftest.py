@@ -92,7 +92,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if "/".join(path) in EXTRA:
             item.add_marker("extra")
         kinds = {marker.name for marker in item.iter_markers()} | ({"dev"} if "dev" in folders else set())
-        if folders[:1] and folders[0] in QUICK and kinds.isdisjoint(("cluster", "process", *FOLDER_MARKERS)):
+        if folders[:1] and folders[0] in QUICK and kinds.isdisjoint(("cluster", "process", "slow", *FOLDER_MARKERS)):
             item.add_marker("quick")
             if settings.get_current_profile_name() == "quick":
                 item.add_marker(pytest.mark.timeout(QUICK_SECONDS), append=False)

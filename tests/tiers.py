@@ -7,7 +7,7 @@ PATIENCE = float(os.environ.get("FERRY_PATIENCE", "1"))
 
 QUICK = ("alerts", "config", "decide", "mm1", "model", "net", "policy", "protocol", "scripted", "wire")
 """Folders of the quick tier (`make quick`): no broker, Java, browser or process. Tests there that ask for brokers by a
-fixture, or are marked `process`, are not of it."""
+fixture, or are marked `process` or `slow`, are not of it."""
 
 QUICK_SECONDS = 60
 """How long a test of the quick tier may take."""

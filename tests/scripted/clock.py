@@ -12,16 +12,20 @@ from kafka.net.selector import NetworkSelector
 from ferry.net.connect.transport import Selector
 
 
+TICK = 1e-5
+"""Seconds that pass with each look at the clock: less than any timeout, and a loop that only looks comes to its end."""
+
+
 class Clock:
-    """`time.monotonic`, ahead by what was skipped (seconds)."""
+    """A `time.monotonic` that knows no real time, so that a busy machine changes nothing: seconds that were skipped."""
 
     def __init__(self) -> None:
         self.skipped = 0.0
-        self._real = time.monotonic
 
     def now(self) -> float:
         """Seconds, as `time.monotonic`."""
-        return self._real() + self.skipped
+        self.skipped += TICK
+        return self.skipped
 
     @contextmanager
     def in_force(self) -> Iterator[None]:

@@ -34,6 +34,7 @@ def held(seed: int, seconds: float) -> Account:
     return found
 
 
+@pytest.mark.slow
 def test_hostile_inputs_end_as_declared_for_some_seconds() -> None:
     found = held(20, 4)
     refused = [name for name, count in found.inputs.items() if count >= 50 and found.declared[name] == count]

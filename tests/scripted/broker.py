@@ -75,6 +75,8 @@ class Brokers:
     asked: list[Asked] = field(default_factory=list)
     leaders: dict[TopicPartition, int] = field(default_factory=dict)
     epochs: dict[TopicPartition, int] = field(default_factory=dict)
+    ended: dict[tuple[TopicPartition, int], int] = field(default_factory=dict)
+    """Where leader epochs of before ended."""
     coordinators: dict[str, int] = field(default_factory=dict)
     unaware: set[int] = field(default_factory=set)
     """Brokers that have not learned of any topic yet."""
@@ -146,7 +148,13 @@ class Brokers:
 
     def move_leader(self, place: TopicPartition, node: int) -> None:
         """Another broker leads a partition from now on, in a new leader epoch."""
+        self.ended[place, self.epochs[place]] = self.target.logs[self.name(place)].end
         self.leaders[place], self.epochs[place] = node, self.epochs[place] + 1
+
+    def lose(self, place: TopicPartition, end: int, node: int) -> None:
+        """A broker that lacks what lies from `end` on leads a partition from now on."""
+        del self.target.logs[self.name(place)].entries[end:]
+        self.move_leader(place, node)
 
     # ---- requests
 
@@ -507,7 +515,10 @@ class Brokers:
                         part(
                             partition=one.partition,
                             leader_epoch=one.leader_epoch,
-                            end_offset=self.log(topic.topic, one.partition).end,
+                            end_offset=self.ended.get(
+                                (TopicPartition(topic=topic.topic, partition=one.partition), one.leader_epoch),
+                                self.log(topic.topic, one.partition).end,
+                            ),
                         )
                         for one in topic.partitions
                     ],

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -25,6 +26,7 @@ from ferry.wire.batch import batches
 from ferry.wire.records import ProducerIdentity, build_batch, open_batch
 from tests.protocol.world import FLOW, LANE, TOPIC, rules
 from tests.scripted.broker import Brokers, Part
+from tests.scripted.wire import scripted
 
 TIMEOUT_MS = 60_000
 
@@ -41,6 +43,8 @@ class Lane:
             brokers.topic(TOPIC, len(partitions))
         self.target.topic(ledger_topic(FLOW.source), ledger=True)
         self.sizes = partitions
+        self.most_records: int | None = None
+        """How many a run may copy."""
         for number, sizes in enumerate(partitions):
             for size in sizes:
                 self.produce(number, size)
@@ -50,6 +54,16 @@ class Lane:
         base = self.source.log(TOPIC, partition).end
         rows = [Record(key=b"%d" % partition, value=b"%d" % (base + at)) for at in range(records)]
         self.source.append(TOPIC, build_batch(rows, 0, ProducerIdentity()), partition)
+
+    def produce_aborted(self, partition: int, records: int) -> None:
+        """A batch of a transaction that is aborted, and its marker, at the source."""
+        base, txns = self.source.log(TOPIC, partition).end, self.source.target
+        producer, epoch = txns.init_producer("producer")
+        rows = [Record(key=b"%d" % partition, value=b"%d" % (base + at)) for at in range(records)]
+        identity = ProducerIdentity(producer_id=producer, producer_epoch=epoch, sequence=0, transactional=True)
+        self.source.write_in("producer", place(partition), build_batch(rows, 0, identity))
+        txns.end_txn("producer", epoch, committed=False)
+        self.source.deliver_markers()
 
     def connect(self, clusters: Sequence[Cluster]) -> None:
         """Work over these connections, to source and target."""
@@ -79,7 +93,7 @@ class Lane:
         record = RunRecord(flow=FLOW, lane=LANE, run=run, slots=slots, config_digest="", started_ms=0, origin=Origin())
 
         async def decide(driver: Driver) -> Plan:
-            return decide_plan(rules(slots), self._facts(driver.view), run, driver.opened.generation)
+            return decide_plan(rules(slots, self.most_records), self._facts(driver.view), run, driver.opened.generation)
 
         async def work() -> Plan:
             return await open_run(KafkaLane(LedgerTopic(target, FLOW.source), FLOW, LANE, TIMEOUT_MS), record, decide)
@@ -203,6 +217,14 @@ class Lane:
             pauses={},
             skips={},
         )
+
+
+@contextmanager
+def at_work(lane: Lane) -> Iterator[Lane]:
+    """The lane with connections."""
+    with scripted(lane.source, lane.target) as (_, clusters):
+        lane.connect(clusters)
+        yield lane
 
 
 def place(partition: int = 0) -> TopicPartition:

@@ -25,20 +25,12 @@ from ferry.wire.records import ProducerIdentity, build_batch
 from tests.protocol.world import FLOW, LANE, TOPIC
 from tests.scripted.broker import Brokers
 from tests.scripted.faults import Fault
-from tests.scripted.lane import TIMEOUT_MS, Lane, place
+from tests.scripted.lane import TIMEOUT_MS, Lane, at_work, place
 from tests.scripted.wire import scripted
 
 LEDGER = ledger_topic(FLOW.source)
 SLOT = kafka_port.transactional_id(FLOW, LANE, 0)
 both_versions = pytest.mark.parametrize("version", [1, 2])
-
-
-@contextmanager
-def at_work(lane: Lane) -> Iterator[Lane]:
-    """The lane with connections."""
-    with scripted(lane.source, lane.target) as (_, clusters):
-        lane.connect(clusters)
-        yield lane
 
 
 @contextmanager

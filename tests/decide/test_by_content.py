@@ -137,6 +137,8 @@ def test_what_the_target_has_not_yet_is_no_difference() -> None:
     assert (told(found), found.behind, found.records) == ([], 600, 600)
     nothing = compared(log(range(10)), [])
     assert (told(nothing), nothing.behind) == ([], 0)
+    near = compared(log(range(10)), log([0, 1, 2, 4, 5, 6]))
+    assert (told(near), near.behind) == ([(Kind.MISSING, (3, 4), (3, 3))], 7)
 
 
 @pytest.mark.parametrize(("source_first", "target_first"), [(0, 700), (700, 0), (5, 9)])

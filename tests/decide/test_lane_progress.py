@@ -9,8 +9,9 @@ from ferry.decide.lanes.listing import Lane, lane_of, outlook_of
 from ferry.decide.ledger.history import PastRun, PastState
 from ferry.decide.ledger.ledger import fold
 from ferry.decide.ledger.map_block import Chain, MapRow
+from ferry.decide.ledger.receipt_codec import receipt_records
 from ferry.decide.ledger.report import Report
-from ferry.model import OpenedRun, WindowRecord
+from ferry.model import Fate, OpenedRun, WindowRecord
 from ferry.spark.progress import Progress
 from tests.decide.values import PLAN, RECEIPT, lying, piece, place, run_of
 
@@ -57,3 +58,13 @@ def test_sparks_log_tells_the_rest_by_what_this_attempt_has_copied() -> None:
     assert progress.line(10).endswith(", 40 offset(s) left, about 20 s to go")
     progress.receipts[one.target, 60] = replace(RECEIPT, source=one.source, start=60, end=100, at_ms=AT)
     assert "left" not in progress.line(20)
+
+
+def test_sparks_log_reads_again_from_the_first_receipt_that_was_undecided() -> None:
+    receipt, *_ = receipt_records(replace(RECEIPT, generation=PLAN.generation))
+    later, *_ = receipt_records(replace(RECEIPT, generation=PLAN.generation, start=60, end=80))
+    progress = Progress(plan=PLAN)
+    assert progress.add(lying(later, (receipt, Fate.OPEN), later, (receipt, Fate.OPEN), first=5)) == 6
+    assert [one.start for one in progress.receipts.values()] == [60]
+    assert progress.add(lying(receipt, first=6)) is None
+    assert [one.start for one in progress.receipts.values()] == [60, RECEIPT.start]

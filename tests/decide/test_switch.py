@@ -289,6 +289,7 @@ def test_a_group_is_moved_as_a_whole_or_not_at_all() -> None:
         (Way(source=HERE, target=COPY, outcome=Exact(offset=62)), 62),  # it read ahead of the copy then
         (Way(source=HERE, target=COPY, outcome=Ahead(offset=60)), 60),
         (Way(source=HERE, target=COPY, outcome=InGap(offset=63)), 63),
+        (Way(source=HERE, target=COPY, outcome=Exact(offset=55)), 60),  # what was written holds
         (Way(source=HERE, target=COPY, outcome=Before(offset=0)), 60),
         # What it has not read yet may lie before what the flow copied: it was born on the new cluster.
         (Way(source=HERE, target=COPY, outcome=Before(offset=90)), 60),
@@ -359,6 +360,9 @@ def test_a_flow_begins_behind_the_cut_over_once() -> None:
     assert begun([*receipt, *records], 80) == ([], [])
     assert begun([*receipt, *records], 95)[1] == [(80, 95)]
     assert begun(receipt, 50) == begun(receipt, 20) == ([], []), "a lane that stands there, or beyond, is left"
+
+    back = receipt_records(replace(RECEIPT, lane="live", source=HERE, target=COPY, start=30, end=50, since=4))
+    assert begun([*back, *records], 80)[1] == [(50, 80)], "a copy of before a way back was to pass it, not this one"
 
 
 def test_a_flow_that_begins_at_latest_begins_at_the_switch() -> None:

@@ -195,3 +195,5 @@ def test_chunks_of_what_cannot_be_read_are_left_out_whole() -> None:
         for number in range(2)
     ]
     assert without_unread_dealt((COPIES,), {place_: (20, "it is damaged")}) == ([COPIES], [])
+    (all_but,), _ = without_unread_dealt(([COPIES[0]],), {place_: (19, "it is damaged")})
+    assert [copy.chunks for copy in all_but] == [CHUNKS[:2]], "one record of a chunk is as good as all"

@@ -100,8 +100,8 @@ SHARED = replace(RECEIPT, target=place("a.orders", 1), source=place("users"))
         ),
         (
             FOLLOW,
-            replace(GONE, targets={"a.orders": target("a.orders", 43)}),
-            "partition 0 has offsets up to 43 that the ledger does not account for",
+            replace(GONE, targets={"a.orders": target("a.orders", 42)}),
+            "partition 0 has offsets up to 42 that the ledger does not account for",
         ),
         (
             FOLLOW,

@@ -180,4 +180,5 @@ def test_due_are_pending_partitions_that_are_served_and_have_no_receipt() -> Non
 
 
 def test_a_time_behind_the_last_record_is_the_end_as_it_is_now() -> None:
-    assert starts_at_time({AWAY: 12, ALSO_AWAY: -1}, {AWAY: 100, ALSO_AWAY: 100}) == {AWAY: 12, ALSO_AWAY: 100}
+    first, ends = place("orders", 3), dict.fromkeys([AWAY, ALSO_AWAY, place("orders", 3)], 100)
+    assert starts_at_time({AWAY: 12, ALSO_AWAY: -1, first: 0}, ends) == {AWAY: 12, ALSO_AWAY: 100, first: 0}

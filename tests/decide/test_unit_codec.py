@@ -142,6 +142,9 @@ def test_a_summary_keeps_positions_and_rules_and_leaves_the_receipts_where_they_
     assert eras(found, LANE) == {"a.t": ERA}
     assert unit_receipts(found, LANE, "r1", 4) == []
     assert found.rolled.left == {unit_records(ONE)[0].key.decode(): 0}
+    altered = [replace(behind[0], value=(behind[0].value or b"") + b"\n"), *behind[1:]]
+    assert parse_summary(seals(altered)[0], altered) is None, "it is not what was sealed"
+    assert parse_summary(seals(behind)[0], behind[1:]) is None
 
 
 def test_receipts_go_with_their_run_and_positions_stay() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -15,7 +15,7 @@ from ferry.model import Record, TopicPartition
 from ferry.net.connect import codes
 from ferry.net.connect.cluster import Cluster, PartitionInfo, TopicInfo, event_loop
 from ferry.net.write.ledger import LedgerTopic, ledger_topic
-from tests.net.answers import part
+from tests.net.answers import batch, part
 
 
 class Refusing:
@@ -52,6 +52,67 @@ class Offline(Cluster):
         broken = part(TopicPartition(topic="", partition=0), error_code=codes.KAFKA_STORAGE_ERROR)
         topic = SimpleNamespace(topic=ledger_topic("primary"), partitions=[broken], partition_responses=[broken])
         return SimpleNamespace(error_code=0, responses=[topic])
+
+
+class Telling(Offline):
+    """A broker that answers each fetch of the ledger with the next of some parts: records, and its high watermark."""
+
+    def __init__(self, *parts: tuple[bytes, int]) -> None:
+        super().__init__()
+        self.parts = list(parts)
+
+    async def ask(self, request: Any, node: int | None = None, *, timeout_ms: float | None = None) -> Any:
+        records, end = self.parts.pop(0)
+        told = part(TopicPartition(topic="", partition=0), records, end=end)
+        return SimpleNamespace(
+            error_code=0, responses=[SimpleNamespace(topic=ledger_topic("primary"), partitions=[told])]
+        )
+
+
+@pytest.fixture
+def told() -> Iterator[Callable[..., LedgerTopic]]:
+    """Makes a ledger whose broker answers with these parts."""
+    made: list[Telling] = []
+
+    def make(*parts: tuple[bytes, int]) -> LedgerTopic:
+        made.append(Telling(*parts))
+        return LedgerTopic(made[-1], "primary")
+
+    yield make
+    for cluster in made:
+        cluster.close()
+        cluster.loop.close()
+
+
+def test_a_leader_that_does_not_show_the_end_yet_is_asked_again(told: Callable[..., LedgerTopic]) -> None:
+    ledger = told((b"", 1), (batch(1), 1), (b"", 1), (batch(1, 1), 2))
+    records, end = ledger.cluster.loop.run(ledger.read, 0, 2)
+    assert ([one.offset for one in records], end) == ([0, 1], 2)
+
+
+def test_what_compaction_left_nothing_of_is_read_to_its_end(told: Callable[..., LedgerTopic]) -> None:
+    ledger = told((batch(1), 3), (b"", 3))
+    records, end = ledger.cluster.loop.run(ledger.read, 0, 3)
+    assert ([one.offset for one in records], end) == ([0], 3)
+
+
+def test_a_batch_that_ends_where_the_reading_begins_is_not_read(told: Callable[..., LedgerTopic]) -> None:
+    ledger = told((batch(2) + batch(1, 2), 3))
+    records, end = ledger.cluster.loop.run(ledger.read, 2, 3)
+    assert ([one.offset for one in records], end) == ([2], 3)
+
+
+@pytest.mark.parametrize(
+    ("parts", "start", "is_gapless"),
+    [((batch(2) + batch(2, 2)), 0, True), ((batch(2) + batch(2, 2)), 1, True), ((batch(2) + batch(1, 3)), 0, False)],
+    ids=["whole", "from inside a batch", "one is missing"],
+)
+def test_one_record_that_compaction_took_is_noticed(
+    told: Callable[..., LedgerTopic], parts: bytes, start: int, is_gapless: bool
+) -> None:
+    ledger = told((parts, 4))
+    _, end, found = ledger.cluster.loop.run(ledger.read_gapless, start, 4)
+    assert (end, found) == (4, is_gapless)
 
 
 @pytest.mark.parametrize(

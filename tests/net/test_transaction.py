@@ -96,6 +96,13 @@ def committed(**found: int) -> SimpleNamespace:
     )
 
 
+def test_sequences_count_records_by_partition_and_go_round(told: Callable[..., Transaction]) -> None:
+    writer = told(lambda _: None)
+    most = 2**31 - 1
+    assert [writer.next_sequence(OPEN, records) for records in (2, most - 2, 3, 1)] == [0, 2, most, 2]
+    assert writer.next_sequence(CLOSED, 1) == 0
+
+
 @pytest.mark.parametrize("code", [codes.TOPIC_AUTHORIZATION_FAILED, codes.UNKNOWN_TOPIC_OR_PARTITION])
 def test_partitions_that_may_not_join_are_told_from_those_that_were_not_tried(
     told: Callable[..., Transaction], code: int

@@ -9,7 +9,7 @@ from typing import Any
 
 from kafka.future import Future
 
-from ferry.decide.ledger.ledger import LedgerView, fold
+from ferry.decide.ledger.ledger import UNREAD, LedgerView, fold
 from ferry.decide.ledger.receipts import last_receipts
 from ferry.decide.plan.facts import Facts, SourcePartition, SourceTopic, TargetTopic
 from ferry.decide.plan.planning import decide_plan
@@ -88,15 +88,18 @@ class Lane:
         """Open a run of the lane."""
         return self._target.loop.run(self.opening(run, slots, self._target))  # type: ignore[no-any-return]
 
-    def opening(self, run: str, slots: int, target: Cluster) -> Callable[[], Awaitable[Plan]]:
-        """What opens a run over a connection to the target; it has all topics' metadata."""
+    def opening(
+        self, run: str, slots: int, target: Cluster, known: LedgerView = UNREAD
+    ) -> Callable[[], Awaitable[Plan]]:
+        """What opens a run over a connection to the target; it has all topics' metadata. `known` as of `open_run`."""
         record = RunRecord(flow=FLOW, lane=LANE, run=run, slots=slots, config_digest="", started_ms=0, origin=Origin())
 
         async def decide(driver: Driver) -> Plan:
             return decide_plan(rules(slots, self.most_records), self._facts(driver.view), run, driver.opened.generation)
 
         async def work() -> Plan:
-            return await open_run(KafkaLane(LedgerTopic(target, FLOW.source), FLOW, LANE, TIMEOUT_MS), record, decide)
+            port = KafkaLane(LedgerTopic(target, FLOW.source), FLOW, LANE, TIMEOUT_MS)
+            return await open_run(port, record, decide, known)
 
         return work
 

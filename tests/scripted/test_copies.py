@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from ferry.decide.ledger.ledger import UNREAD
+from ferry.errors import Retryable
 from ferry.model import Flow, Origin, Record, RefusalKind, Segment
 from ferry.net.connect import codes
 from ferry.net.write import transaction
@@ -152,6 +154,17 @@ def test_a_ledger_append_follows_the_leader() -> None:
         ledger = LedgerTopic(cluster, FLOW.source)
         lane.target.move_leader(ledger.place, 2)
         assert cluster.loop.run(ledger.append, [Record(key=b'["x"]', value=b"{}")]) == 0
+
+
+def test_a_run_is_not_opened_in_a_ledger_that_ends_before_what_was_read_of_it() -> None:
+    lane = Lane([[1]])
+    with at_work(lane):
+        cluster = lane.clusters[1]
+        known = replace(UNREAD, end=1_000)
+        with pytest.raises(Retryable):
+            cluster.loop.run(lane.opening("r", 1, cluster, known))
+        assert lane.target.count("EndTxn") == 0, "nothing is decided"
+        cluster.loop.run(lane.opening("again", 1, cluster, lane.view()))
 
 
 def test_a_fence_is_for_the_writers_of_earlier_names_of_the_flow_too() -> None:

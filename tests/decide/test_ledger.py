@@ -232,6 +232,7 @@ def test_the_first_unreleased_claim_wins() -> None:
     assert claims(view_of(drill, live)) == {"t": "drill"}
     assert claims(view_of(live, drill, release)) == {"t": "drill"}
     assert claims(view_of((live, Fate.ABORTED), drill)) == {"t": "drill"}
+    assert claims(view_of((live, Fate.OPEN), drill)) == {"t": "live"}, "of two that come at once one sees the other's"
 
 
 @pytest.mark.parametrize(("until", "now", "holds"), [(0, 10**15, True), (50, 49, True), (50, 50, False)])

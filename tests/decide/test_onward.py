@@ -244,6 +244,7 @@ def test_the_map_is_cut_where_a_run_went_back_and_goes_on_with_what_it_copied() 
         (46, None),
     ]
     assert voided(RECEIPT, 29, [GONE_BACK]) is None
+    assert voided(RECEIPT, 30, [GONE_BACK]) is GONE_BACK
     assert voided(AFTER, 35, [GONE_BACK]) is None
 
 

@@ -72,6 +72,16 @@ def test_batches_behind_the_end_are_left_alone(intake: Intake) -> None:
     assert (intake.finished, len(intake.queues[PLACE])) == ({PLACE}, 1)
 
 
+def test_a_batch_that_ends_where_the_range_begins_or_begins_where_it_ends_is_left_alone() -> None:
+    loop = event_loop()
+    intake = Intake(loop, {PLACE: (10, 30)}, 1 << 20)
+    put(intake, batch(10) + batch(10, 10))
+    put(intake, batch(5, 30) + batch(5, 35))  # between lies a hole
+    assert [entry.batch.base_offset for entry in intake.queues[PLACE]] == [10]
+    assert (intake.finished, intake.positions[PLACE]) == ({PLACE}, 30)
+    loop.close()
+
+
 def test_a_damaged_header_hides_nothing(intake: Intake) -> None:
     good, damaged = batch(10), bytearray(batch(10, 10))
     damaged[22] |= 0x20  # it calls itself a control batch, which would stay behind
@@ -198,6 +208,18 @@ def test_a_partition_that_is_given_up_gives_its_room_back(intake: Intake) -> Non
     intake.give_up(PLACE, failure)
     assert (intake.failures, intake.exhausted()) == ({PLACE: failure}, True)
     assert not waits_for_room(intake, 2 * intake.memory_bytes), "one fetch at a time is always allowed"
+
+
+def test_a_partition_that_is_given_up_behind_its_end_does_not_stand_for_another() -> None:
+    loop = event_loop()
+    intake = Intake(loop, {PLACE: (0, 10), OTHER: (0, 10)}, 1 << 20)
+    put(intake, batch(10))
+    intake.give_up(PLACE, ReadFailure(kind=RefusalKind.TOO_LARGE, message="too large", offset=0))
+    assert not intake.exhausted()
+    put(intake, batch(10), OTHER)
+    intake.take(OTHER)
+    assert intake.exhausted()
+    loop.close()
 
 
 def test_a_feeder_that_waits_for_room_is_let_in_when_a_fetch_ends_without_records(intake: Intake) -> None:

@@ -119,6 +119,19 @@ def test_batches_behind_one_that_could_not_join_are_sent_again_without_a_retry(v
 
 
 @both_versions
+def test_receipts_follow_each_other_and_say_where_each_record_lies(version: int) -> None:
+    lane = Lane([[1] * 8], version=version)
+    with at_work(lane):
+        attempt = lane.begin(lane.open("r"))
+        lane.target.faults.append(Fault(api="Produce", topic=TOPIC, late_s=0.05, times=100))
+        receipts = lane.copy(attempt, request_bytes=1, chunk_bytes=300).receipts
+        assert len(receipts) > 1
+        assert [one.start for one in receipts] == [0, *(one.end for one in receipts[:-1])]
+        assert [sum(part.count for part in one.segments) for one in receipts] == [one.records for one in receipts]
+        assert receipts[-1].end == sum(one.records for one in receipts) == 8
+
+
+@both_versions
 def test_a_slot_that_goes_on_does_not_take_its_own_records_for_a_stranger_s(version: int) -> None:
     lane = Lane([[2, 2, 2]], version=version)
     with at_work(lane):

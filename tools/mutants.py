@@ -1,8 +1,9 @@
 """Put plausible faults into the code, one at a time, and see whether the named tests notice: `make mutants`.
 
 The table is tests/mutants.toml. Each entry replaces one piece of text, which must be there exactly once, in a copy of
-the sources, and runs its tests against that copy. A fault that no test notices is printed as survived, and the exit
-code is 1 unless the table gives the reason (`survives`). `NAME ...` runs some of them, by their beginnings.
+the sources, and runs its tests against that copy, as `make quick` does. A fault that no test notices is printed as
+survived, and the exit code is 1 unless the table gives the reason (`survives`). `NAME ...` runs some of them, by their
+beginnings.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def _is_killed(copy: Path, one: dict[str, str]) -> bool:
         done = subprocess.run(
             [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider", *one["tests"].split()],
             cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": found, "PYTHONDONTWRITEBYTECODE": "1"},
+            env={"HYPOTHESIS_PROFILE": "quick", **os.environ, "PYTHONPATH": found, "PYTHONDONTWRITEBYTECODE": "1"},
             capture_output=True,
             text=True,
             timeout=SECONDS,

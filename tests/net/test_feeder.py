@@ -20,6 +20,7 @@ from ferry.net.connect.cluster import Cluster, event_loop
 from ferry.net.fetch.feeder import Feeder, NotServed
 from ferry.net.fetch.intake import ReadFailure
 from ferry.net.fetch.offsets import ListedOffsets
+from ferry.net.fetch.out_of_range import lost_range
 from ferry.net.fetch.requests import READ_COMMITTED
 from ferry.net.fetch.source import SourceReader
 from tests.net.answers import OTHER, PLACE, answer, batch, lead, part
@@ -118,6 +119,20 @@ def test_what_is_out_of_range_was_deleted_or_cut_off_as_the_logs_edges_tell(
     assert len(feeder._intake.queues[OTHER]) == 1
 
 
+@pytest.mark.parametrize(
+    ("edges_now", "kind"),
+    [
+        ((20, 200), None),
+        ((21, 200), RefusalKind.RETENTION_PASSED),
+        ((0, 20), None),  # the next record is the one that is due
+        ((0, 19), RefusalKind.SOURCE_TRUNCATED),
+    ],
+)
+def test_an_offset_at_an_edge_of_its_log_is_not_lost(edges_now: tuple[int, int], kind: RefusalKind | None) -> None:
+    found = lost_range(PLACE, "primary", (20, 100), edges_now)
+    assert (None if found is None else found[0]) is kind
+
+
 @pytest.mark.parametrize("told", [True, False])
 def test_an_offset_that_its_log_has_after_all_is_asked_for_again(
     feeder: Feeder, monkeypatch: pytest.MonkeyPatch, told: bool
@@ -166,6 +181,7 @@ def test_nothing_is_all_there_is_only_where_the_leader_has_the_log_itself(
     ("said", "why"),
     [
         (ListedOffsets(found={OTHER: 0}, failed={PLACE: UNSERVED}), "its broker answers nonsense"),
+        (ListedOffsets(found={OTHER: 0}, failed={}), "offset 0 .* does not come"),
         (Unreachable("no answer within 60 s"), "no answer within 60 s"),
     ],
 )

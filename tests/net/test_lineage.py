@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Iterator, Mapping
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -12,6 +13,7 @@ from ferry.errors import Retryable
 from ferry.model import RefusalKind, TopicPartition
 from ferry.net.connect import codes
 from ferry.net.connect.cluster import Cluster, TopicInfo, event_loop
+from ferry.net.fetch.epochs import ends_of_epochs
 from ferry.net.fetch.feeder import Feeder, NotServed
 from ferry.net.fetch.lineage import Mark
 from ferry.net.fetch.requests import READ_COMMITTED
@@ -157,3 +159,17 @@ def test_a_hole_at_the_end_is_vouched_for_by_what_lies_behind_it_or_by_the_leade
     assert (PLACE in intake.finished, intake.marks[PLACE]) == (True, Mark(5, 100))
     intake.finish_empty(OTHER, feeder._lineage.epoch(OTHER))
     assert (OTHER in intake.finished, intake.marks[OTHER]) == (True, Mark(5, 100))
+
+
+def test_each_of_several_epochs_of_a_log_is_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[dict[TopicPartition, int]] = []
+
+    async def told(_: object, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        asked.append(dict(epochs))
+        return {place: 10 * epoch for place, epoch in epochs.items() if epoch != 3}
+
+    monkeypatch.setattr("ferry.net.fetch.epochs.epoch_ends", told)
+    wanted = [(PLACE, 1), (OTHER, 2), (PLACE, 3), (PLACE, 4)]
+    found = asyncio.run(ends_of_epochs(cast("Cluster", None), wanted))
+    assert found == {(PLACE, 1): 10, (OTHER, 2): 20, (PLACE, 4): 40}, "nobody tells of one"
+    assert sorted(one for each in asked for one in each.items()) == sorted(wanted)

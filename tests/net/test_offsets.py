@@ -15,7 +15,7 @@ from ferry.errors import Refused, Retryable, Unreachable
 from ferry.model import RefusalKind, TopicPartition
 from ferry.net.connect import codes
 from ferry.net.connect.cluster import Cluster, TopicInfo, event_loop
-from ferry.net.fetch.offsets import EARLIEST, LATEST, ListedOffsets, list_offsets, listed_offsets
+from ferry.net.fetch.offsets import EARLIEST, LATEST, ListedOffsets, group_offsets, list_offsets, listed_offsets
 from ferry.net.fetch.requests import READ_UNCOMMITTED
 from tests.net.answers import lead
 
@@ -137,3 +137,37 @@ def test_who_needs_each_partition_hears_of_the_one_that_failed(
     wanted = {GOOD: EARLIEST, BAD: EARLIEST}
     with pytest.raises(kind, match="offsets of orders-1: "):
         cluster.loop.run(partial(list_offsets, cluster, wanted, isolation=READ_UNCOMMITTED))
+
+
+class Coordinator(Scripted):
+    """Where a group's offsets are asked: the first of orders-1 is in a transaction that is not decided."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.requests: list[Any] = []
+
+    async def coordinator(self, kind: int, key: str) -> int:
+        return 1
+
+    async def ask(self, request: Any, node: int | None = None, *, timeout_ms: float | None = None) -> Any:
+        self.requests.append(request)
+        undecided = len(self.requests) == 1
+        told = [(0, 0, 0), (1, -1 if undecided else 7, codes.UNSTABLE_OFFSET_COMMIT if undecided else 0), (2, -1, 0)]
+        parts = [
+            SimpleNamespace(partition_index=number, committed_offset=offset, metadata=None, error_code=code)
+            for number, offset, code in told
+        ]
+        return SimpleNamespace(error_code=0, topics=[SimpleNamespace(name="orders", partitions=parts)])
+
+
+@pytest.mark.parametrize("wait", [True, False])
+def test_where_a_group_stands_is_what_is_decided_and_nowhere_is_not_the_first_offset(wait: bool) -> None:
+    nowhere = TopicPartition(topic="orders", partition=2)
+    cluster = Coordinator()
+    try:
+        found = cluster.loop.run(lambda: group_offsets(cluster, "g", [GOOD, BAD, nowhere], wait=wait))
+    finally:
+        cluster.close()
+        cluster.loop.close()
+    assert found == {GOOD: (0, ""), nowhere: None} | ({BAD: (7, "")} if wait else {})
+    assert all(one.require_stable for one in cluster.requests)

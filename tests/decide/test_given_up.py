@@ -30,7 +30,7 @@ STARTS = LogStarts(
     ("source", "target", "end"),
     [(10, 11, 10), (19, 21, 10), (20, 22, 20), (20, 21, 10), (19, 22, 10), (20, 10, None), (9, 22, None)],
 )
-def test_a_block_goes_when_both_logs_begin_behind_it(source: int, target: int, end: int | None) -> None:
+def test_a_block_goes_when_both_logs_begin_after_it(source: int, target: int, end: int | None) -> None:
     starts = replace(STARTS, source={CHAIN.source: source}, target={CHAIN.target: target})
     found = given_up(UNREAD, [(CHAIN, BLOCKS)], starts, run="r", at_ms=7)
     assert [(one.start, one.end, one.done) for one in found] == ([] if end is None else [(0, end, -1)])

@@ -16,6 +16,7 @@ from ferry.decide.ledger.receipts import lane_ends, last_receipts, open_receipts
 from ferry.decide.ledger.run_codec import attempt_record, ended_record, fenced_record, outcome_record, run_record
 from ferry.decide.ledger.runs import (
     Outcome,
+    flows_to_fence,
     newer_attempt,
     newest_run,
     opened_run,
@@ -26,7 +27,7 @@ from ferry.decide.ledger.runs import (
 )
 from ferry.decide.ledger.summary import rolled_up
 from ferry.errors import BadInput
-from ferry.model import Attempt, Fate, GroupOutcome, LedgerRecord, Origin, Pause, Plan, Record
+from ferry.model import Attempt, Fate, Flow, GroupOutcome, LedgerRecord, Origin, Pause, Plan, Record
 from tests.decide.values import FLOW, LANE, PLAN, RECEIPT, lying, piece, place, refusal, run_of
 
 
@@ -106,6 +107,16 @@ def test_a_task_is_superseded_by_a_newer_run_of_its_lane(generation: int, newer:
 )
 def test_all_slots_that_any_run_of_the_lane_ever_had_are_fenced(records: list[Record], slots: int) -> None:
     assert slots_to_fence(view_of(*records), LANE) == slots
+
+
+def test_the_lane_s_writers_are_fenced_under_every_name_that_the_flow_had() -> None:
+    earlier, other = Flow(source="old", target=FLOW.target), Flow(source="other", target=FLOW.target)
+    records = [
+        fenced_record(LANE, "r1", 0, 7, [earlier]),  # r1's record is compacted away
+        fenced_record("drill", "r1", 0, 7, [other]),
+        run_record(run_of("r2")),
+    ]
+    assert flows_to_fence(view_of(*records), LANE) == {FLOW, earlier}
 
 
 def test_runs_beyond_the_newest_leave_nothing_but_their_receipts() -> None:

@@ -210,7 +210,7 @@ def test_a_partition_that_is_given_up_gives_its_room_back(intake: Intake) -> Non
     assert not waits_for_room(intake, 2 * intake.memory_bytes), "one fetch at a time is always allowed"
 
 
-def test_a_partition_that_is_given_up_behind_its_end_does_not_stand_for_another() -> None:
+def test_a_partition_that_was_read_and_is_given_up_does_not_stand_for_another() -> None:
     loop = event_loop()
     intake = Intake(loop, {PLACE: (0, 10), OTHER: (0, 10)}, 1 << 20)
     put(intake, batch(10))

@@ -171,5 +171,5 @@ def test_each_of_several_epochs_of_a_log_is_asked_about(monkeypatch: pytest.Monk
     monkeypatch.setattr("ferry.net.fetch.epochs.epoch_ends", told)
     wanted = [(PLACE, 1), (OTHER, 2), (PLACE, 3), (PLACE, 4)]
     found = asyncio.run(ends_of_epochs(cast("Cluster", None), wanted))
-    assert found == {(PLACE, 1): 10, (OTHER, 2): 20, (PLACE, 4): 40}, "nobody tells of one"
+    assert found == {(PLACE, 1): 10, (OTHER, 2): 20, (PLACE, 4): 40}, "one has no answer"
     assert sorted(one for each in asked for one in each.items()) == sorted(wanted)

@@ -24,7 +24,7 @@ class Leaders:
 
     async def ask(self, _: object, node: int) -> Any:
         if node == 2:
-            raise Unreachable("nobody")
+            raise Unreachable("no answer")
         producers = [
             SimpleNamespace(producer_id=number, current_txn_start_offset=start, last_timestamp=9)
             for number, start in ((1, 40), (2, -1), (3, 0))

@@ -437,7 +437,7 @@ class Brokers:
         name = self.name(place)
         number, epoch, sequence = _identity(batch)
         if transactional_id is None:
-            known = self._plain.get((name, number, sequence))
+            known = self._plain.get((name, number, sequence)) if number >= 0 else None
             if known is None:
                 known = self._plain[name, number, sequence] = self.target.logs[name].end
                 self.target.logs[name].append(_parts(batch))

@@ -106,7 +106,7 @@ def test_failures_with_commits_between_do_not_add_up() -> None:
 
 
 @both_versions
-def test_batches_behind_one_that_could_not_join_are_sent_again_without_a_retry(version: int) -> None:
+def test_batches_after_one_that_could_not_join_are_sent_again_without_a_retry(version: int) -> None:
     lane = Lane([[1] * 8], version=version)
     with at_work(lane):
         attempt = lane.begin(lane.open("r"))
@@ -260,7 +260,7 @@ def progress(lane: Lane, *, merged: bool = False) -> PartProgress:
     return PartProgress(plan=plan, origin=Origin(), piece=piece, start=0, end=0, target_next=0)
 
 
-def test_a_receipt_that_ends_behind_a_hole_has_the_epoch_of_the_log_that_showed_it() -> None:
+def test_a_receipt_that_ends_with_a_hole_has_the_epoch_of_the_log_that_showed_it() -> None:
     part = progress(Lane([[3, 2]]))
     part.reached(5, 7)
     assert (part.receipt().end, part.receipt().source_epoch) == (5, 7)

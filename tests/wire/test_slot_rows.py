@@ -27,7 +27,7 @@ FAILURES = [
     Refused("no"),
     Retryable("later"),
     Superseded("by another"),
-    Unreachable("nobody"),
+    Unreachable("no answer"),
     OutcomeUnknown("?"),
 ]
 

@@ -181,28 +181,16 @@ def create_topic(
 
 
 def _wait_served(admin: AdminClient, topic: str, partitions: int) -> None:
+    """Until then librdkafka gives one of many errors, of its own or of a broker."""
     wanted = {TopicPartition(topic, number): OffsetSpec.latest() for number in range(partitions)}
 
     def served() -> bool:
         try:
-            for answer in admin.list_offsets(wanted).values():
-                answer.result(30)
-        except KafkaException as error:
-            if error.args[0].code() not in _BEFORE_SERVED:
-                raise
+            return all(answer.result(30) for answer in admin.list_offsets(wanted).values())
+        except KafkaException:
             return False
-        return True
 
     wait_until(served)
-
-
-_BEFORE_SERVED = {
-    KafkaError.UNKNOWN_TOPIC_OR_PART,
-    KafkaError.LEADER_NOT_AVAILABLE,
-    KafkaError.NOT_LEADER_FOR_PARTITION,
-    KafkaError._UNKNOWN_PARTITION,
-    KafkaError._UNKNOWN_TOPIC,
-}
 
 
 def grow_topic(cluster: RunningCluster, topic: str, partitions: int) -> None:

@@ -11,7 +11,6 @@ from kafka.net.selector import NetworkSelector
 
 from ferry.net.connect.transport import Selector
 
-
 TICK = 1e-5
 """Seconds that pass with each look at the clock: less than any timeout, and a loop that only looks comes to its end."""
 

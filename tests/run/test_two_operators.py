@@ -1,4 +1,4 @@
-"""Two operators at one switch: the one whose process slept inside a step changes nothing any more when it wakes."""
+"""Two processes at one switch: the one that slept inside a step, or a checkpoint, changes nothing when it wakes."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ from ferry.dev import RunningCluster
 from ferry.errors import Superseded
 from ferry.model import Pause
 from ferry.model.switch import Step, SwitchOutcome, Verb
+from ferry.run.groups import checkpoint
 from ferry.run.ledger.access import LedgerAccess
 from ferry.run.ledger.pausing import lift_pause, write_pause
+from ferry.run.micro_run import MicroRuns, local_origin
 from ferry.run.switch import groups, starting, stop, switcher
 from ferry.run.switch.switcher import Switcher
 from tests.harness import create_topic
@@ -93,6 +95,28 @@ def test_groups_that_have_read_on_since_are_not_put_back(
     with operator(pair, "ann@desk-7") as ann, pytest.raises(Superseded, match="was finished by bob@desk-8"):
         ann.step("s-1", Step.GROUPS)
     clients.produce(pair.there, 4)
+    clients.consume(pair.there, [clients.topic])
+    assert sorted(clients.read) == sorted(clients.produced), "each is read once"
+
+
+@pytest.mark.timeout(180)
+def test_a_checkpoint_that_a_run_commits_late_does_not_put_a_moved_group_back(
+    pair: Pair, clients: Clients, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clients.consume(pair.here, [clients.topic], 1)
+
+    def meanwhile() -> None:
+        clients.consume(pair.here, [clients.topic], 5)  # of the same partition, too
+        up_to(pair, Step.PROMOTE)
+
+    with MicroRuns(pair.settings.flow(pair.flow), patience_s=30) as runs:
+        plan = runs.open_new("late", local_origin())
+        runs.record_outcome(plan, runs.begin(plan, local_origin()), [])
+        sleeping(monkeypatch, checkpoint, "commit_offsets", meanwhile)
+        assert runs.checkpoint(plan.run).offsets, "the late commit was carried out"
+    with operator(pair, "ann@desk-7") as ann:
+        state = ann.run("s-1")
+    assert state.fact(Step.PROMOTE, "moved_again") == [clients.group]
     clients.consume(pair.there, [clients.topic])
     assert sorted(clients.read) == sorted(clients.produced), "each is read once"
 

@@ -93,15 +93,7 @@ def move_groups(sides: Sides, state: SwitchState, still_mine: StillMine, *, pati
         log.info("waiting for the members of %d groups (%s) to leave %s", len(against), names, sides.new)
         time.sleep(LOOK_SECONDS)
     moved = [one for one in made.moving if one.why is None]
-    with TargetConnection.of(sides.via, patience_s=patience_s) as connection:
-
-        async def work() -> None:
-            await connection.ledger.find()
-            view = await with_saved(connection.ledger, await connection.view(), sides.via.lane, state.switch.id)
-            still_mine()
-            await _commit(sides.via, connection, view, made, moved, state.switch.id, still_mine)
-
-        connection.run(work)
+    _commit_all(sides.via, made, moved, state, still_mine, patience_s)
     offsets = sum(len(one.writes) for one in moved)
     again = sum(len(one.unchanged) for one in moved)
     left = len(made.moving) - len(moved)
@@ -119,6 +111,61 @@ def move_groups(sides: Sides, state: SwitchState, still_mine: StillMine, *, pati
         },
         rows=tuple(_row(one, made.read.get(one.group, {})) for one in made.moving),
     )
+
+
+def move_again(sides: Sides, state: SwitchState, still_mine: StillMine, *, patience_s: float) -> list[str]:
+    """Move groups once more whose offsets on the new cluster are not those that they were moved to; their names.
+
+    A run may have decided its checkpoint before the switch moved a group, and commit it after that. Called when the
+    flow is paused, so that no run begins one. Groups with members on the new cluster are left: they have read on.
+    """
+    wanted = {
+        row["group"]: {TopicPartition(topic, number): offset for topic, number, offset in row["offsets"]}
+        for row in state.rows(Step.GROUPS)
+        if row["outcome"] == "moved"
+    }
+
+    async def late() -> set[str]:
+        listed = await list_groups(connection.target)
+        asked = {
+            group: list(places)
+            for group, places in wanted.items()
+            if group not in listed.groups or not listed.groups[group].is_active
+        }
+        now = await fetch_offsets(connection.target, asked, stable=True, operation="READ")
+        return {
+            group
+            for group, offsets in now.found.items()
+            if any(place in offsets and offsets[place].offset != at for place, at in wanted[group].items())
+        }
+
+    with TargetConnection.of(sides.via, patience_s=patience_s) as connection:
+        found = connection.run(late) if wanted else set()
+    if not found:
+        return []
+    made = plan_groups(sides, state, patience_s=patience_s)
+    moved = [one for one in made.moving if one.group in found and one.why is None and one.writes]
+    _commit_all(sides.via, made, moved, state, still_mine, patience_s)
+    return [one.group for one in moved]
+
+
+def _commit_all(
+    flow: FlowConfig,
+    made: GroupPlan,
+    moved: list[Moving],
+    state: SwitchState,
+    still_mine: StillMine,
+    patience_s: float,
+) -> None:
+    with TargetConnection.of(flow, patience_s=patience_s) as connection:
+
+        async def work() -> None:
+            await connection.ledger.find()
+            view = await with_saved(connection.ledger, await connection.view(), flow.lane, state.switch.id)
+            still_mine()
+            await _commit(flow, connection, view, made, moved, state.switch.id, still_mine)
+
+        connection.run(work)
 
 
 def _row(one: Moving, read: Mapping[TopicPartition, CommittedOffset]) -> dict[str, object]:

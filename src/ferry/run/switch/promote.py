@@ -11,15 +11,20 @@ from ferry.model.switch import Evidence, Step, SwitchState, Verb
 from ferry.net.admin.acls import NoAuthorizer, delete_acls, described_acls
 from ferry.run.flow.connections import FlowConnections, TargetConnection
 from ferry.run.switch.engine import StillMine
+from ferry.run.switch.groups import move_again
 from ferry.run.switch.quiet import groups_at_work, moved_since
 from ferry.run.switch.sides import Sides
 from ferry.words import several
 
 
 def promote(sides: Sides, state: SwitchState, still_mine: StillMine, *, patience_s: float) -> Evidence:
-    """Nothing may have come to the old cluster since it was drained, nor any consumer, unless this is a failover."""
+    """Nothing may have come to the old cluster since it was drained, nor any consumer, unless this is a failover.
+
+    Groups stand where they were moved to: a checkpoint that a run committed late is replaced.
+    """
     if state.switch.verb is not Verb.FAILOVER:
         _refuse_moved(sides, state, patience_s)
+    again = move_again(sides, state, still_mine, patience_s=patience_s)
     removed: list[AclBinding] = []
     note = ""
     if state.switch.options.remove_write_block:
@@ -36,9 +41,10 @@ def promote(sides: Sides, state: SwitchState, still_mine: StillMine, *, patience
             except NoAuthorizer as error:
                 note = f"; no write block is there: {error}"
     blocked = f", {len(removed)} ACLs that denied WRITE are deleted" if removed else note
+    moved = f"; {len(again)} groups had other offsets by then, and are moved again ({several(again)})" if again else ""
     return Evidence(
-        sentence=f"{sides.new} is the cluster that clients use{blocked}",
-        facts={"removed_acls": [str(one) for one in removed]},
+        sentence=f"{sides.new} is the cluster that clients use{blocked}{moved}",
+        facts={"removed_acls": [str(one) for one in removed], "moved_again": again},
     )
 
 

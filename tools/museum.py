@@ -1,0 +1,332 @@
+"""Record ledgers as this Ferry writes them, with its own words on them, for tests/decide/test_museum.py.
+
+```
+python tools/museum.py tests/decide/museum/2026-11-26
+```
+
+Two brokers are started, and stopped at the end. Four flows run on them: one with pauses, groups, a skip, aborted
+records and pruning; one that is switched over; one that was adopted from MirrorMaker 1; one that is dealt to other
+partitions. For each the folder gets the export of its ledger (`NAME.jsonl`) and what the commands answered
+(`NAME.json`): their arguments, exit codes and JSON, and where logs began and ended then.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from ferry.cli import main as ferry_main
+from ferry.dev import ClusterSpec, RunningCluster, guard, up_all
+from tests.harness import Lab, commit_offsets, create_topic, numbered, producer, send
+from tests.run.unit_flows import Units, messages
+
+IDENTITY = "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
+SMALL = {
+    "ferry.run.flow.summaries.FIRST_WINDOW": 4,
+    "ferry.decide.ledger.rolled.BLOCK_ROWS": 2,
+    "ferry.run.groups.offset_maps._WHOLE_BLOCKS": 0,
+    "ferry.run.plan.opening.KEPT_RUNS": 2,
+    "ferry.run.flow.pruning.TOMBSTONES_A_RUN": 2,
+    "ferry.run.flow.pruning._FOR_EACH_SLICE": 0,
+}
+"""So that a ledger of a few runs has forgotten runs, blocks and pruned receipts."""
+SUMMARISED = "ferry.run.plan.planner.is_due"
+
+
+@dataclass(kw_only=True)
+class Exhibit:
+    """A flow between two clusters, and what Ferry says of it."""
+
+    source: RunningCluster
+    target: RunningCluster
+    folder: Path
+    name: str
+    topics: Mapping[str, int]
+    """Source topics with their numbers of partitions."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    aliases: tuple[str, str]
+    answers: list[dict[str, Any]] = field(default_factory=list)
+    logs: dict[str, Any] = field(default_factory=dict)
+    sent: int = 0
+
+    def __post_init__(self) -> None:
+        for topic, partitions in self.topics.items():
+            create_topic(self.source, topic, partitions)
+
+    @property
+    def flow(self) -> str:
+        """The flow's name."""
+        return "->".join(self.aliases)
+
+    @property
+    def text(self) -> str:
+        """The flow's file."""
+        here, there = self.aliases
+        lines = {
+            "clusters": f"{here}, {there}",
+            f"{here}.bootstrap.servers": self.source.bootstrap,
+            f"{there}.bootstrap.servers": self.target.bootstrap,
+            f"{here}->{there}.enabled": "true",
+            "topics": ", ".join(self.topics),
+            "groups": "billing.*",
+            "heartbeats.replication.enabled": "false",
+            "emit.heartbeats.enabled": "false",
+            "replication.factor": "1",
+            "tasks.max": "2",
+            "ferry.deployment": "museum",
+            **self.settings,
+        }
+        return "".join(f"{key} = {value}\n" for key, value in lines.items())
+
+    def send(self, topic: str, count: int) -> None:
+        """So many records more, dealt to all partitions in turn."""
+        send(producer(self.source), topic, numbered(count, partitions=self.topics[topic], size=20, start=self.sent))
+        self.sent += count
+
+    def abort(self, topic: str) -> None:
+        """Leave records of an aborted transaction in partition 0."""
+        client = producer(self.source, transactional_id=f"museum-{topic}")
+        client.init_transactions(30)
+        client.begin_transaction()
+        client.produce(topic, value=b"aborted", partition=0)
+        client.flush(30)
+        client.abort_transaction(30)
+
+    def ferry(self, *words: str, keep: bool = True, allowed: tuple[int, ...] = (0,)) -> Any:
+        """Run a command of this Ferry; its JSON, which is kept unless told otherwise."""
+        out = io.StringIO()
+        with tempfile.NamedTemporaryFile("w", suffix=".properties") as file:
+            file.write(self.text)
+            file.flush()
+            given = ["ferry", *words, "--json", "--quiet", "--config", file.name]
+            code: Any = 0
+            with contextlib.redirect_stdout(out), mock.patch.object(sys, "argv", given):
+                try:
+                    ferry_main()
+                except SystemExit as end:
+                    code = end.code or 0
+        print(f"{self.name}: {' '.join(words)}: {code}", file=sys.stderr)
+        if code not in allowed:
+            raise RuntimeError(f"ferry {' '.join(words)} ended with {code}: {out.getvalue()}")
+        answer = json.loads(out.getvalue()) if out.getvalue() else None
+        if keep:
+            self.answers.append({"asked": list(words), "code": code, "answer": answer})
+        return answer
+
+    def run(self, name: str, *words: str, summary: bool = False, allowed: tuple[int, ...] = (0,)) -> None:
+        """A micro-run, with a summary of the ledger or without."""
+        with mock.patch(SUMMARISED, return_value=summary):
+            self.ferry("run", self.flow, "--run", name, *words, keep=False, allowed=allowed)
+
+    def copy_of(self, topic: str) -> str:
+        """The target topic."""
+        return topic if IDENTITY in self.settings.values() else f"{self.aliases[0]}.{topic}"
+
+    def delete_before(self, topic: str, offset: int, side: RunningCluster) -> None:
+        """What retention does."""
+        name = topic if side is self.source else self.copy_of(topic)
+        client = AdminClient({"bootstrap.servers": side.bootstrap})
+        for found in client.delete_records([TopicPartition(name, 0, offset)]).values():
+            found.result(30)
+
+    def look(self, groups: Iterable[str] = ()) -> None:
+        """Ask what there is to ask, and note where the logs lie."""
+        self.ferry("plan", self.flow, allowed=(0, 1))
+        for topic, partitions in self.topics.items():
+            for partition in range(partitions):
+                self.logs[f"{topic}/{partition}"] = low, high = _edges(self.source, topic, partition)
+                self.logs[f"target {topic}/{partition}"] = there = _edges(self.target, self.copy_of(topic), partition)
+                for offset in sorted({0, low, low + 1, (low + high) // 2, high - 1, high, 17, 19, 21}):
+                    self.ferry("translate", self.flow, topic, str(partition), str(offset), allowed=(0, 1, 2))
+                place = "--topic", topic, "--partition", str(partition), "--offset", "4"
+                self.ferry("ledger", self.flow, *place, allowed=(0, 1))
+                for offset in sorted({there[0], sum(there) // 2, there[1]}):
+                    words = self.copy_of(topic), str(partition), str(offset), "--reverse"
+                    self.ferry("translate", self.flow, *words, allowed=(0, 1, 2))
+        runs = self.ferry("ledger", self.flow, "--runs")
+        for run in runs["runs"]:
+            self.ferry("ledger", self.flow, "--run", run["run"], allowed=(0, 2))
+        self.ferry("ledger", self.flow, "--pauses")
+        for topic in self.topics:
+            self.ferry("ledger", self.flow, "--topic", topic, "--last", "2")
+        for group in groups:
+            self.ferry("groups", self.flow, "--group", group, allowed=(0, 1))
+
+    def close(self) -> None:
+        """Export the ledger, and write the answers beside it."""
+        path = self.folder / f"{self.name}.jsonl"
+        self.ferry("ledger", "export", self.flow, "--to", str(path), keep=False)
+        body = {"flow": self.flow, "config": self.settings, "logs": self.logs, "answers": self.answers}
+        lines = ",\n".join(json.dumps(one, separators=(",", ":")) for one in self.answers)
+        head = json.dumps({key: body[key] for key in ("flow", "config", "logs")}, separators=(",", ":"))
+        path.with_suffix(".json").write_text(f'{head[:-1]},"answers":[\n{lines}\n]}}\n')
+
+
+def _edges(cluster: RunningCluster, topic: str, partition: int) -> tuple[int, int]:
+    client = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "museum"})
+    try:
+        low, high = client.get_watermark_offsets(TopicPartition(topic, partition), timeout=30)
+    finally:
+        client.close()
+    return int(low), int(high)
+
+
+def copied(here: RunningCluster, there: RunningCluster, folder: Path) -> None:
+    """Runs, a pause and its end, a pause in force, groups, a skip, aborted records, forgotten runs, pruned receipts."""
+    one = Exhibit(
+        source=here,
+        target=there,
+        folder=folder,
+        name="copied",
+        aliases=("primary", "backup"),
+        topics={"orders": 2, "audit": 2},
+    )
+    one.send("orders", 20)
+    one.send("audit", 6)
+    commit_offsets(here, "billing", {("orders", 0): 4, ("orders", 1): 7, ("audit", 1): 1})
+    one.run("run-1")
+    one.abort("orders")
+    one.send("orders", 8)
+    one.run("run-2", "--topic", "orders")
+    one.ferry("pause", one.flow, "--topic", "audit", "--why", "cleaning", keep=False)
+    one.send("audit", 6)
+    one.send("orders", 8)
+    one.run("run-3", summary=True)
+    one.ferry("resume", one.flow, "--topic", "audit", keep=False)
+    one.ferry("skip", one.flow, "audit", "1", "--to", "5", "--reason", "corrupt", keep=False)
+    one.delete_before("orders", 17, here)
+    one.delete_before("orders", 17, there)
+    one.send("orders", 8)
+    one.run("run-4", summary=True)
+    one.send("orders", 8)
+    commit_offsets(here, "billing", {("orders", 0): 24, ("audit", 1): 3})
+    one.run("run-5")
+    one.ferry("groups", "snapshot", one.flow, "--name", "kept", keep=False)
+    one.send("orders", 12)
+    one.send("audit", 6)
+    one.run("run-6", "--topic", "orders", "--max-records", "6")
+    one.ferry("pause", one.flow, "--topic", "audit", "--why", "still dirty", keep=False)
+    one.look(["billing"])
+    one.close()
+
+
+def switched(here: RunningCluster, there: RunningCluster, folder: Path) -> None:
+    """A switchover that is done."""
+    aliases = ("left", "right")
+    one = Exhibit(
+        source=here,
+        target=there,
+        folder=folder,
+        name="switched",
+        aliases=aliases,
+        topics={"moves": 2},
+        settings={
+            "right->left.enabled": "true",
+            "ferry.switch.redirect.command": "true",
+            "ferry.rpo.records": "100",
+        },
+    )
+    one.send("moves", 20)
+    commit_offsets(here, "billing-moves", {("moves", 0): 4, ("moves", 1): 7})
+    one.run("run-1")
+    one.send("moves", 4)
+    words = "switchover", one.flow, "--id", "s-1", "--approve-by", "bob", "--quiet-seconds", "0.6"
+    one.ferry(*words, keep=False)
+    one.look(["billing-moves"])
+    one.ferry("switch", "list", one.flow)
+    one.ferry("switch", "show", one.flow, "s-1")
+    one.close()
+
+
+def adopted(here: RunningCluster, there: RunningCluster, folder: Path) -> None:
+    """What MirrorMaker 1 had copied, and runs that went on there."""
+    one = Exhibit(
+        source=here,
+        target=there,
+        folder=folder,
+        name="adopted",
+        aliases=("plant", "depot"),
+        topics={"bills": 2},
+        settings={"replication.policy.class": IDENTITY},
+    )
+    create_topic(there, "bills", 2)
+    one.send("bills", 20)
+    send(producer(there), "bills", numbered(20, partitions=2, size=20))
+    commit_offsets(here, "mirror", {("bills", 0): 10, ("bills", 1): 10})
+    one.ferry("adopt", "mm1", one.flow, "--group", "mirror", keep=False)
+    for number in range(1, 3):
+        one.send("bills", 10)
+        one.run(f"run-{number}")
+    one.send("bills", 4)
+    one.look()
+    one.close()
+
+
+def dealt(here: RunningCluster, there: RunningCluster, folder: Path) -> None:
+    """A topic that gets other partitions; what stands for Spark is of the tests."""
+    own = {"ferry.deployment": "museum"}
+    lab = Lab(source=here, target=there, alias="field", topics=("grain",), settings=own)
+    units = Units(lab, "grain")
+    one = Exhibit(
+        source=here,
+        target=there,
+        folder=folder,
+        name="dealt",
+        aliases=("field", "tfield"),
+        topics={"grain": 5},
+        settings=units.lab.settings,
+    )
+    runs = []
+    for number in range(3):
+        send(producer(here), "grain", messages(40, start=number * 40))
+        if number < 2:
+            runs.append(units.run().run)
+    for partition in range(5):
+        one.logs[f"grain/{partition}"] = _edges(here, "grain", partition)
+    for partition in range(3):
+        one.logs[f"target grain/{partition}"] = _edges(there, "field.grain", partition)
+    one.ferry("plan", one.flow, allowed=(0, 1))
+    one.ferry("ledger", one.flow, "--runs")
+    for run in runs:
+        one.ferry("ledger", one.flow, "--run", run)
+    one.ferry("ledger", one.flow, "--topic", "grain", "--partition", "1", "--offset", "3", allowed=(0, 1, 2))
+    one.close()
+
+
+SCENARIOS: tuple[Callable[[RunningCluster, RunningCluster, Path], None], ...] = (copied, switched, adopted, dealt)
+
+
+@contextlib.contextmanager
+def small() -> Iterator[None]:
+    """Small numbers for the ledger, while it is written."""
+    with contextlib.ExitStack() as stack:
+        for name, value in SMALL.items():
+            stack.enter_context(mock.patch(name, value))
+        stack.enter_context(mock.patch("socket.gethostname", return_value="desk-7"))
+        yield
+
+
+def main(folder: Path, names: list[str]) -> None:
+    """Record what is named; all when nothing is."""
+    folder.mkdir(parents=True, exist_ok=True)
+    specs = [ClusterSpec(name=name, properties={"log.retention.check.interval.ms": "86400000"}) for name in ("a", "b")]
+    with tempfile.TemporaryDirectory() as home, guard(Path(home)), small():
+        here, there = up_all(specs, home=Path(home))
+        for scenario in SCENARIOS:
+            if not names or scenario.__name__ in names:
+                scenario(here, there, folder)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2:])

@@ -4,10 +4,12 @@
 python tools/museum.py tests/decide/museum/2026-11-26
 ```
 
-Two brokers are started, and stopped at the end. Four flows run on them: one with pauses, groups, a skip, aborted
-records and pruning; one that is switched over; one that was adopted from MirrorMaker 1; one that is dealt to other
-partitions. For each the folder gets the export of its ledger (`NAME.jsonl`) and what the commands answered
-(`NAME.json`): their arguments, exit codes and JSON, and where logs began and ended then.
+Two brokers are started, and stopped at the end. Five flows run on them: one with pauses, groups, a skip, aborted
+records and pruning; one that is switched over; one that was adopted from MirrorMaker 1; one whose guards skip, begin
+again and refuse; one that is dealt to other partitions. Names after the folder record these alone.
+
+For each the folder gets the export of its ledger (`NAME.jsonl`) and what the commands answered (`NAME.json`): their
+arguments, exit codes and JSON, and where logs began and ended then.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from confluent_kafka.admin import AdminClient
 
 from ferry.cli import main as ferry_main
 from ferry.dev import ClusterSpec, RunningCluster, guard, up_all
-from tests.harness import Lab, commit_offsets, create_topic, numbered, producer, send
+from tests.harness import Lab, commit_offsets, create_topic, delete_topic, numbered, producer, send, wait_until
 from tests.run.unit_flows import Units, messages
 
 IDENTITY = "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
@@ -273,6 +275,39 @@ def adopted(here: RunningCluster, there: RunningCluster, folder: Path) -> None:
     one.close()
 
 
+def guarded(here: RunningCluster, there: RunningCluster, folder: Path) -> None:
+    """Guards that skip, begin again and refuse; runs that verify themselves."""
+    one = Exhibit(
+        source=here,
+        target=there,
+        folder=folder,
+        name="guarded",
+        aliases=("north", "south"),
+        topics={"stock": 2, "logs": 2, "bank": 2},
+        settings={
+            "ferry.guard.topic.recreated": "restart",
+            "ferry.guard.retention.passed": "fail, skip:logs",
+            "ferry.verify": "receipt",
+        },
+    )
+    for topic in one.topics:
+        one.send(topic, 12)
+    one.run("run-1")
+    delete_topic(here, "stock")
+    admin = AdminClient({"bootstrap.servers": here.bootstrap})
+    wait_until(lambda: "stock" not in admin.list_topics(timeout=30).topics)
+    create_topic(here, "stock", 2)
+    for topic in one.topics:
+        one.send(topic, 8)
+    for topic in ("logs", "bank"):
+        one.delete_before(topic, 8, here)
+    one.run("run-2", allowed=(0, 1))
+    for topic in one.topics:
+        one.send(topic, 4)
+    one.look()
+    one.close()
+
+
 def dealt(here: RunningCluster, there: RunningCluster, folder: Path) -> None:
     """A topic that gets other partitions; what stands for Spark is of the tests."""
     own = {"ferry.deployment": "museum"}
@@ -304,7 +339,13 @@ def dealt(here: RunningCluster, there: RunningCluster, folder: Path) -> None:
     one.close()
 
 
-SCENARIOS: tuple[Callable[[RunningCluster, RunningCluster, Path], None], ...] = (copied, switched, adopted, dealt)
+SCENARIOS: tuple[Callable[[RunningCluster, RunningCluster, Path], None], ...] = (
+    copied,
+    switched,
+    adopted,
+    guarded,
+    dealt,
+)
 
 
 @contextlib.contextmanager

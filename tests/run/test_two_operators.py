@@ -113,7 +113,9 @@ def test_a_checkpoint_that_a_run_commits_late_does_not_put_a_moved_group_back(
         plan = runs.open_new("late", local_origin())
         runs.record_outcome(plan, runs.begin(plan, local_origin()), [])
         sleeping(monkeypatch, checkpoint, "commit_offsets", meanwhile)
-        assert runs.checkpoint(plan.run).offsets, "the late commit was carried out"
+        outcome = runs.checkpoint(plan.run)
+    assert outcome is not None
+    assert outcome.offsets, "the late commit was carried out"
     with operator(pair, "ann@desk-7") as ann:
         state = ann.run("s-1")
     assert state.fact(Step.PROMOTE, "moved_again") == [clients.group]

@@ -177,14 +177,16 @@ def create_topic(
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
     new = NewTopic(topic, num_partitions=partitions, replication_factor=replicas, config=dict(config or {}))
     admin.create_topics([new])[topic].result(30)
-    _wait_served(admin, topic, partitions)
+    _wait_served(cluster, topic, partitions)
 
 
-def _wait_served(admin: AdminClient, topic: str, partitions: int) -> None:
+def _wait_served(cluster: RunningCluster, topic: str, partitions: int) -> None:
     """Until then librdkafka gives one of many errors, of its own or of a broker."""
     wanted = {TopicPartition(topic, number): OffsetSpec.latest() for number in range(partitions)}
 
     def served() -> bool:
+        # A client for each try: one keeps for minutes what a broker said that did not know all partitions yet.
+        admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
         try:
             return all(answer.result(30) for answer in admin.list_offsets(wanted).values())
         except KafkaException:
@@ -197,7 +199,7 @@ def grow_topic(cluster: RunningCluster, topic: str, partitions: int) -> None:
     """Raise a topic's number of partitions."""
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
     admin.create_partitions([NewPartitions(topic, partitions)])[topic].result(30)
-    _wait_served(admin, topic, partitions)
+    _wait_served(cluster, topic, partitions)
 
 
 def delete_topic(cluster: RunningCluster, topic: str) -> None:

@@ -58,3 +58,15 @@ def test_a_topic_that_no_broker_knows_is_gone(brokers: Brokers, silent: bool, na
         asked = brokers.count("Metadata")
         assert cluster.loop.run(cluster.refresh, names) == {}
         assert brokers.count("Metadata") == asked + 1, "a topic that is gone is asked for once"
+
+
+def test_two_looks_at_once_find_that_a_topic_is_gone(brokers: Brokers) -> None:
+    with scripted(brokers) as (_, (cluster,)):
+        cluster.loop.run(cluster.refresh, None)
+        brokers.unaware = {*NODES}
+
+        async def both() -> list[object]:
+            looks = [cluster.loop.call_soon_with_future(cluster.refresh, [TOPIC]) for _ in range(2)]
+            return [await one for one in looks]
+
+        assert cluster.loop.run(both) == [{}, {}]

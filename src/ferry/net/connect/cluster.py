@@ -254,7 +254,7 @@ class Cluster:
             if not missing:
                 break
         for name in missing:
-            del self.topics[name]
+            self.topics.pop(name, None)  # another coroutine may have found the same
         if names is None:
             self.topics = dict(found)
         return found
@@ -278,11 +278,10 @@ class Cluster:
 
     async def hidden(self, topics: Iterable[str]) -> frozenset[str]:
         """Those of the topics that this principal may not see, be they there or not."""
-        wanted = [MetadataRequest.MetadataRequestTopic(topic_id=None, name=name) for name in topics]
-        if not wanted:
+        names = list(topics)
+        if not names:
             return frozenset()
-        request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
-        answer = await self.retrying(partial(self.ask, request))
+        answer = await self.retrying(partial(self._metadata, names))
         return frozenset(topic.name for topic in answer.topics if topic.error_code in codes.UNAUTHORIZED)
 
     async def deleted(self, ids: Mapping[str, str]) -> frozenset[str]:

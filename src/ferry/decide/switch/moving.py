@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Protocol
+from typing import Any, Protocol
 
 from ferry.decide.groups.both_ways import BackMaps, chosen
 from ferry.decide.groups.dealt_map import most_read
@@ -98,6 +98,15 @@ class NewSide:
     pending: Mapping[str, Collection[TopicPartition]] = field(default_factory=dict)
     ends: Mapping[TopicPartition, int] = field(default_factory=dict)
     failed: Mapping[str, str] = field(default_factory=dict)
+
+
+def moved_offsets(rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[TopicPartition, int]]:
+    """Where the groups stood that the step `groups` moved, by the rows of its evidence."""
+    return {
+        row["group"]: {TopicPartition(topic, number): offset for topic, number, offset in row["offsets"]}
+        for row in rows
+        if row["outcome"] == "moved"
+    }
 
 
 def place_group(

@@ -36,6 +36,7 @@ from ferry.decide.switch.moving import (
     groups_not_known,
     left_at_work,
     moved_at_work,
+    moved_offsets,
     not_known,
     place_dealt,
     place_group,
@@ -119,11 +120,7 @@ def move_again(sides: Sides, state: SwitchState, still_mine: StillMine, *, patie
     A run may have decided its checkpoint before the switch moved a group, and commit it after that. Called when the
     flow is paused, so that no run begins one. Groups with members on the new cluster are left: they have read on.
     """
-    wanted = {
-        row["group"]: {TopicPartition(topic, number): offset for topic, number, offset in row["offsets"]}
-        for row in state.rows(Step.GROUPS)
-        if row["outcome"] == "moved"
-    }
+    wanted = moved_offsets(state.rows(Step.GROUPS))
 
     async def late() -> set[str]:
         listed = await list_groups(connection.target)
@@ -145,7 +142,8 @@ def move_again(sides: Sides, state: SwitchState, still_mine: StillMine, *, patie
         return []
     made = plan_groups(sides, state, patience_s=patience_s)
     moved = [one for one in made.moving if one.group in found and one.why is None and one.writes]
-    _commit_all(sides.via, made, moved, state, still_mine, patience_s)
+    if moved:
+        _commit_all(sides.via, made, moved, state, still_mine, patience_s)
     return [one.group for one in moved]
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 
+from ferry.decide.switch.moving import moved_offsets
 from ferry.errors import Refused, Retryable
 from ferry.model import Record, TopicPartition
 from ferry.model.switch import Evidence, Step, SwitchState
@@ -29,11 +30,7 @@ def smoke_test(sides: Sides, state: SwitchState, *, patience_s: float) -> Eviden
     """Refused when something does not work; the scratch topic is deleted again."""
     if not state.switch.options.smoke:
         return Evidence(sentence="left out", facts={"smoke": False})
-    wanted = {
-        row["group"]: [TopicPartition(topic=topic, partition=number) for topic, number, _ in row["offsets"]]
-        for row in state.rows(Step.GROUPS)
-        if row["outcome"] == "moved"
-    }
+    wanted = moved_offsets(state.rows(Step.GROUPS))
     with TargetConnection.of(sides.via, patience_s=patience_s) as connection:
         connection.run(partial(_round_trip, connection.target, smoke_topic(state.switch.id)))
         count = connection.run(partial(_groups, connection.target, wanted))
@@ -71,7 +68,7 @@ async def _round_trip(target: Cluster, topic: str) -> None:
                 raise error
 
 
-async def _groups(target: Cluster, wanted: Mapping[str, list[TopicPartition]]) -> int:
+async def _groups(target: Cluster, wanted: Mapping[str, Collection[TopicPartition]]) -> int:
     read = await fetch_offsets(target, wanted, stable=False)
     for error in read.failed.values():
         raise error

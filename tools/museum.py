@@ -21,6 +21,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -106,7 +107,7 @@ class Exhibit:
         client.abort_transaction(30)
 
     def ferry(self, *words: str, keep: bool = True, allowed: tuple[int, ...] = (0,)) -> Any:
-        """Run a command of this Ferry; its JSON, which is kept unless told otherwise."""
+        """Run a command of this Ferry; its JSON, which is kept with `keep`."""
         out = io.StringIO()
         with tempfile.NamedTemporaryFile("w", suffix=".properties") as file:
             file.write(self.text)
@@ -175,6 +176,10 @@ class Exhibit:
         path.with_suffix(".json").write_text(f'{head[:-1]},"answers":[\n{lines}\n]}}\n')
 
 
+Begin = Callable[..., Exhibit]
+"""Makes the exhibit of a scenario: its name, folder and clusters are known."""
+
+
 def _edges(cluster: RunningCluster, topic: str, partition: int) -> tuple[int, int]:
     client = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "museum"})
     try:
@@ -184,13 +189,9 @@ def _edges(cluster: RunningCluster, topic: str, partition: int) -> tuple[int, in
     return int(low), int(high)
 
 
-def copied(here: RunningCluster, there: RunningCluster, folder: Path) -> None:
+def copied(begin: Begin, here: RunningCluster, there: RunningCluster) -> None:
     """Runs, a pause and its end, a pause in force, groups, a skip, aborted records, forgotten runs, pruned receipts."""
-    one = Exhibit(
-        source=here,
-        target=there,
-        folder=folder,
-        name="copied",
+    one = begin(
         aliases=("primary", "backup"),
         topics={"orders": 2, "audit": 2},
     )
@@ -223,14 +224,10 @@ def copied(here: RunningCluster, there: RunningCluster, folder: Path) -> None:
     one.close()
 
 
-def switched(here: RunningCluster, there: RunningCluster, folder: Path) -> None:
+def switched(begin: Begin, here: RunningCluster, there: RunningCluster) -> None:
     """A switchover that is done."""
     aliases = ("left", "right")
-    one = Exhibit(
-        source=here,
-        target=there,
-        folder=folder,
-        name="switched",
+    one = begin(
         aliases=aliases,
         topics={"moves": 2},
         settings={
@@ -251,13 +248,9 @@ def switched(here: RunningCluster, there: RunningCluster, folder: Path) -> None:
     one.close()
 
 
-def adopted(here: RunningCluster, there: RunningCluster, folder: Path) -> None:
+def adopted(begin: Begin, here: RunningCluster, there: RunningCluster) -> None:
     """What MirrorMaker 1 had copied, and runs that went on there."""
-    one = Exhibit(
-        source=here,
-        target=there,
-        folder=folder,
-        name="adopted",
+    one = begin(
         aliases=("plant", "depot"),
         topics={"bills": 2},
         settings={"replication.policy.class": IDENTITY},
@@ -275,13 +268,9 @@ def adopted(here: RunningCluster, there: RunningCluster, folder: Path) -> None:
     one.close()
 
 
-def guarded(here: RunningCluster, there: RunningCluster, folder: Path) -> None:
+def guarded(begin: Begin, here: RunningCluster, there: RunningCluster) -> None:
     """Guards that skip, begin again and refuse; runs that verify themselves."""
-    one = Exhibit(
-        source=here,
-        target=there,
-        folder=folder,
-        name="guarded",
+    one = begin(
         aliases=("north", "south"),
         topics={"stock": 2, "logs": 2, "bank": 2},
         settings={
@@ -308,16 +297,12 @@ def guarded(here: RunningCluster, there: RunningCluster, folder: Path) -> None:
     one.close()
 
 
-def dealt(here: RunningCluster, there: RunningCluster, folder: Path) -> None:
-    """A topic that gets other partitions; what stands for Spark is of the tests."""
+def dealt(begin: Begin, here: RunningCluster, there: RunningCluster) -> None:
+    """A topic that gets other partitions; the tests' stand-in for Spark makes the rows."""
     own = {"ferry.deployment": "museum"}
     lab = Lab(source=here, target=there, alias="field", topics=("grain",), settings=own)
     units = Units(lab, "grain")
-    one = Exhibit(
-        source=here,
-        target=there,
-        folder=folder,
-        name="dealt",
+    one = begin(
         aliases=("field", "tfield"),
         topics={"grain": 5},
         settings=units.lab.settings,
@@ -339,13 +324,7 @@ def dealt(here: RunningCluster, there: RunningCluster, folder: Path) -> None:
     one.close()
 
 
-SCENARIOS: tuple[Callable[[RunningCluster, RunningCluster, Path], None], ...] = (
-    copied,
-    switched,
-    adopted,
-    guarded,
-    dealt,
-)
+SCENARIOS = (copied, switched, adopted, guarded, dealt)
 
 
 @contextlib.contextmanager
@@ -366,7 +345,8 @@ def main(folder: Path, names: list[str]) -> None:
         here, there = up_all(specs, home=Path(home))
         for scenario in SCENARIOS:
             if not names or scenario.__name__ in names:
-                scenario(here, there, folder)
+                begin = partial(Exhibit, source=here, target=there, folder=folder, name=scenario.__name__)
+                scenario(begin, here, there)
 
 
 if __name__ == "__main__":

@@ -314,10 +314,10 @@ def test_all_ways_to_read_a_ledger_say_the_same_of_its_partitions(kept: Exhibit)
         assert from_summary(kept.log).rolled.upto > 0, "that age's summary is read"
 
 
-def test_last_receipts_are_those_that_were_told(kept: Exhibit) -> None:
-    told = [row for one in kept.said("ledger", "--topic", "--last") for row in one.said["receipts"]]
+def test_last_receipts_are_those_of_then(kept: Exhibit) -> None:
+    then = [row for one in kept.said("ledger", "--topic", "--last") for row in one.said["receipts"]]
     last = {one.target: one for one in last_receipts(kept.whole, LANE).values()}
-    for row in told:
+    for row in then:
         one = last[TopicPartition(row["target_topic"], row["target_partition"])]
         if one.run == row["run"]:
             assert (one.end, one.target_next, one.digest) == (row["end"], row["target_next"], row["digest"])
@@ -342,7 +342,7 @@ def test_runs_have_the_states_that_they_had(kept: Exhibit) -> None:
     assert {row["state"] for row in runs.said["runs"] if row["generation"] not in remembered} <= {"unplanned"}
 
 
-def test_a_run_is_told_as_it_was(kept: Exhibit) -> None:
+def test_a_run_is_reported_as_it_was(kept: Exhibit) -> None:
     view = kept.whole
     for one in kept.said("ledger", "--run"):
         run = one.option("--run")
@@ -374,7 +374,7 @@ def test_groups_are_held_where_ferry_had_put_them(kept: Exhibit) -> None:
         assert len(held.offsets) == len(written)
 
 
-def test_switches_and_their_steps_are_told_as_they_were(kept: Exhibit) -> None:
+def test_switches_and_their_steps_are_shown_as_they_were(kept: Exhibit) -> None:
     states = switch_states(kept.whole)
     shown = list(kept.said("switch", "show"))
     assert states.keys() == {one.asked[-1] for one in shown}

@@ -1,4 +1,4 @@
-"""Which transactions are open on a partition, as its leader tells."""
+"""Which transactions are open on a partition, as its leader reports."""
 
 from __future__ import annotations
 

@@ -214,7 +214,7 @@ def test_each_partition_has_its_position_however_many_there_are(monkeypatch: pyt
 
 
 def test_a_target_that_was_cut_since_the_plan_is_not_written() -> None:
-    """Another leader lacks records of ours, and a stranger has filled it up again: no offset tells."""
+    """Another leader lacks records of ours, and a stranger has filled it up again: no offset shows it."""
     lane = Lane([[2, 2]], nodes=(1, 2))
     with at_work(lane):
         lane.most_records = 2

@@ -140,15 +140,16 @@ def notebook(log: Path, environment: Mapping[str, str]) -> Iterator[Notebook]:
             env={**os.environ, **environment},
             cwd=ROOT,
         )
-    try:
-        yield Notebook(process, log)
-    finally:
-        assert process.stdin is not None
-        process.stdin.close()
+    with process:
         try:
-            process.wait(60)
+            yield Notebook(process, log)
         finally:
-            process.kill()
+            assert process.stdin is not None
+            process.stdin.close()
+            try:
+                process.wait(60)
+            finally:
+                process.kill()
 
 
 def changed_alone(file: str, records: Sequence[Sequence[Any]]) -> list[dict[str, Any]] | None:

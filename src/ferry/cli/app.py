@@ -8,11 +8,13 @@ import signal
 import sys
 import traceback
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.exceptions import TyperException
+from typer.main import get_command
 
 from ferry.cli.acls.required import acls_app
 from ferry.cli.config.app import config_app
@@ -225,7 +227,7 @@ def _run(arguments: list[str]) -> int:
     ordered = arguments
     try:
         ordered = _clusters_first(arguments)
-        return int(app(args=ordered, prog_name="ferry", standalone_mode=False) or 0)
+        return int(_program()(args=ordered, prog_name="ferry", standalone_mode=False) or 0)
     except NothingNamed as error:
         print_error("BadInput", f"{error}{_taken(arguments, ordered)}", as_json=as_json)
         return error.exit_code
@@ -253,6 +255,12 @@ def _run(arguments: list[str]) -> int:
             told, code = f"{error} came before anything was begun: nothing was written", STOPPED
         print_error("Interrupted", told, as_json=as_json)
         return code
+
+
+@cache
+def _program() -> Any:
+    """All commands, built once: that takes a tenth of a second, and a process may run several command lines."""
+    return get_command(app)
 
 
 def _told(error: TyperException) -> str:

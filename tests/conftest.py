@@ -1,5 +1,6 @@
 """What all tests share: seeds, order, processes, Hypothesis profiles; the brokers are in tests/clusters.py."""
 
+import gc
 import os
 import random
 import re
@@ -104,6 +105,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         file.rank = max(file.rank, ranks[item])
         file.rare |= fixtures.intersection(RARE)
     items.sort(key=lambda item: (files[item.path].place, ranks[item]))
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector pass over thousands of tests and all modules: they stay to the end."""
+    gc.freeze()
 
 
 @dataclass(kw_only=True)

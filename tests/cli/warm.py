@@ -29,6 +29,7 @@ def main(requests: socket.socket) -> int:
     for module in pkgutil.walk_packages(ferry.__path__, "ferry."):
         if not module.name.startswith(APART) and not module.name.endswith("__main__"):
             importlib.import_module(module.name)
+    ferry.cli.app._program()
     gc.freeze()  # no command's end need look through all this
     while True:
         message, descriptors, _, _ = socket.recv_fds(requests, MESSAGE, 3)

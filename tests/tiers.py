@@ -9,9 +9,13 @@ T = TypeVar("T")
 PATIENCE = float(os.environ.get("FERRY_PATIENCE", "1"))
 """What every limit of time is multiplied with: more than 1 on a machine that has other work."""
 
-QUICK = ("alerts", "config", "decide", "mm1", "model", "net", "policy", "protocol", "scripted", "wire")
+QUICK = ("scripted", "protocol", "alerts", "config", "decide", "mm1", "model", "net", "policy", "wire")
 """Folders of the quick tier (`make quick`): no broker, Java, browser or process. Tests there that ask for brokers by a
-fixture, or are marked `process` or `slow`, are not of it."""
+fixture, or are marked `process` or `slow`, are not of it. What takes longest comes first, so that processes end
+together."""
+
+LONGER = ("scripted/test_every_answer.py", "decide/test_hostile_ledger.py")
+"""Files of the quick tier that take more than a few seconds: `make quick FILE=...` prefers others."""
 
 QUICK_SECONDS = 60
 """How long a test of the quick tier may take."""

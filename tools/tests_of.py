@@ -1,22 +1,28 @@
 """Print the tests of the quick tier that a source file concerns; without a file, all of its folders.
 
-They import the file's module, or a module that imports it. Exit code 2 where there is none, so that nothing passes
-without a test.
+They are the nearest that import the file's module: by itself, by another module, or by a helper of the tests, over as
+many steps as it takes. Where there are more than MOST, those are left out that are further away, or lie in a folder of
+another name. Exit code 2 where there is none, so that nothing passes without a test.
 """
 
 from __future__ import annotations
 
-import ast
+import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tests.tiers import QUICK  # noqa: E402 - tools are run by their paths
+from tests.tiers import LONGER, QUICK  # noqa: E402 - tools are run by their paths
 
-SOURCES = (ROOT / "src", ROOT / "plugins")
+SOURCES = (ROOT / "src", ROOT / "plugins", ROOT)
+MOST = 8
+"""Test files for one source file: a few seconds."""
+
+# Not by a parser: to parse all files takes four seconds.
+_IMPORT = re.compile(r"^[ \t]*(?:from +([\w.]+) +import +(\([^)]*\)|[^(\n]*)|import +([\w., ]+))", re.MULTILINE)
+_NAME = re.compile(r"^ *(\w+)", re.MULTILINE)
 
 
 def main(name: str = "") -> int:
@@ -24,36 +30,52 @@ def main(name: str = "") -> int:
     if not name:
         print(*(f"tests/{folder}" for folder in QUICK))
         return 0
-    wanted = {_module((ROOT / name).resolve())}
-    for _ in range(2):
-        found = sorted(str(path.relative_to(ROOT)) for path in _tests() if wanted & _imports(path))
-        if found:
-            print(*found)
-            return 0
-        wanted = {_module(path) for source in SOURCES for path in source.rglob("*.py") if wanted & _imports(path)}
-    print(f"no test of the quick tier imports {name}, nor what imports it: run make test", file=sys.stderr)
-    return 2
+    path = (ROOT / name).resolve()
+    if not path.is_file() or not path.is_relative_to(ROOT) or path.suffix != ".py":
+        print(f"{name} is no file of src or plugins", file=sys.stderr)
+        return 2
+    found = near(path)
+    if not found:
+        print(f"no test of the quick tier imports {name}, nor what imports it: run make test", file=sys.stderr)
+        return 2
+    seconds = [one for one in found if one not in LONGER] or found
+    left = len(found) - len(seconds[:MOST])
+    if left:
+        print(f"the nearest; {left} more test files import it from further away: make quick has all", file=sys.stderr)
+    print(*(f"tests/{one}" for one in seconds[:MOST]))
+    return 0
 
 
-def _tests() -> Iterator[Path]:
-    for folder in QUICK:
-        yield from (ROOT / "tests" / folder).glob("test_*.py")
+def near(path: Path) -> list[str]:
+    """Test files of the quick tier under tests/, the nearest first, then those in a folder of the file's."""
+    importers: dict[str, set[Path]] = {}
+    for one in (*(ROOT / "src").rglob("*.py"), *(ROOT / "plugins").rglob("*.py"), *(ROOT / "tests").rglob("*.py")):
+        for imported in _imports(one):
+            importers.setdefault(imported, set()).add(one)
+    steps = {path: 0}
+    latest = [path]
+    while latest:
+        reached = {one for before in latest for one in importers.get(_module(before), ())} - steps.keys()
+        steps |= dict.fromkeys(reached, steps[latest[0]] + 1)
+        latest = sorted(reached)
+    tests = [one for one in steps if one.name.startswith("test_") and one.is_relative_to(ROOT / "tests")]
+    quick = [one for one in tests if one.relative_to(ROOT / "tests").parts[0] in QUICK]
+    quick.sort(key=lambda one: (steps[one], path.stem not in one.stem, one.parent.name not in path.parts, one))
+    return [str(one.relative_to(ROOT / "tests")) for one in quick]
 
 
 def _module(path: Path) -> str:
-    source = next((one for one in SOURCES if path.is_relative_to(one)), None)
-    if source is None:
-        raise SystemExit(f"{path} is no file of src or plugins")
+    source = next(one for one in SOURCES if path.is_relative_to(one))
     return ".".join(path.relative_to(source).with_suffix("").parts).removesuffix(".__init__")
 
 
 def _imports(path: Path) -> set[str]:
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            found |= {one.name for one in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {node.module, *(f"{node.module}.{one.name}" for one in node.names)}
+    for module, names, modules in _IMPORT.findall(path.read_text()):
+        if module:
+            found |= {module, *(f"{module}.{one}" for one in _NAME.findall(names.strip("()").replace(",", "\n")))}
+        else:
+            found |= {one.split()[0] for one in modules.split(",") if one.strip()}
     return found
 
 

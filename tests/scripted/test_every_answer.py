@@ -134,5 +134,6 @@ def test_no_answer(name: str, version: int, applied: bool) -> None:
 @pytest.mark.parametrize(("name", "version"), [(name, version) for name, version, applied in CASES if not applied])
 def test_a_late_answer(name: str, version: int) -> None:
     one = REQUESTS[name]
-    for late_s in (0.2, 45.0):  # the second comes after the sender has given it up
+    # The second comes after the sender has given it up.
+    for late_s in share((0.2, 45.0), version, len(one.versions)):
         judge(version, one.side, replace(one.fault, late_s=late_s))

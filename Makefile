@@ -111,7 +111,7 @@ docs: $(INSTALLED) ## Build the site of the documents into build/site; it needs 
 	@$(BIN)/python tools/docs_site.py
 
 .PHONY: quick
-quick: $(INSTALLED) ## Run the tests that need no broker, Java, browser or process; FILE=src/ferry/... runs what imports it
+quick: $(INSTALLED) ## Run the tests that need no broker, Java, browser or process; FILE=src/ferry/... runs the nearest that import it
 	$(call say,Running the quick tests)
 	@tests=$$($(BIN)/python tools/tests_of.py $(FILE)) \
 		&& HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -m quick -q $(if $(FILE),-n 0,-n $(WORKERS)) $$tests $(ARGS)

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import tempfile
 from contextlib import suppress
 from pathlib import Path
+
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+
+def is_full(error: OSError) -> bool:
+    """Whether there was no room: a full disk, a quota that is used up, a limit on the size of files."""
+    return error.errno in _NO_ROOM
 
 
 def write_whole(path: Path, text: str, *, mode: int = 0o666, durable: bool = False) -> None:

@@ -8,7 +8,7 @@ import os
 import shutil
 import subprocess
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
@@ -27,7 +27,7 @@ from ferry.errors import BadInput, Refused
 from ferry.model.evidence import EvidenceOutcome
 from ferry.run.reports.folder import Checked, ReportFolder, check_folder
 from ferry.run.reports.signing import public_keys
-from ferry.run.reports.store import LocalStore, store_of
+from ferry.run.reports.store import ALONE, LocalStore, store_of
 from tests.cli.program import SCHEMAS, closed
 from tests.cli.program import warm_ferry as ferry
 from tests.documents.commands import placed, told
@@ -340,7 +340,7 @@ def test_a_folder_that_cannot_be_read_is_bad_input(tmp_path: Path) -> None:
 class FullDisk(LocalStore):
     """Takes no report any more."""
 
-    def create(self, name: str, content: bytes) -> None:
+    def create(self, name: str, content: bytes, beside: Mapping[str, bytes] = ALONE) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
@@ -350,7 +350,7 @@ def test_a_disk_that_fills_up_meanwhile_loses_no_answer(tmp_path: Path, capsys: 
     assert ended(desk, fine, ReportFolder(FullDisk(tmp_path), None), None) == 1
     said = capsys.readouterr()
     assert (json.loads(said.out)["id"], json.loads(said.out)["report"]) == (fine.id, None)
-    assert "No space left on device" in said.err
+    assert f"{tmp_path} (No space left on device; make room there" in said.err
 
 
 def test_a_key_that_cannot_sign_is_refused_with_the_remedy(tmp_path: Path, keys: tuple[Path, Path]) -> None:

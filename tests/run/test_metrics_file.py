@@ -13,6 +13,7 @@ from ferry.decide.metrics import samples as m
 from ferry.decide.metrics.of_run import after_run
 from ferry.run.metrics.textfile import exposition, metrics_file, parse, update
 from tests.decide.test_metrics import flow, report
+from tests.disks import small_disk
 
 
 def test_the_text_is_prometheuss_and_is_read_back(tmp_path: Path) -> None:
@@ -50,3 +51,25 @@ def test_a_folder_that_cannot_be_used_is_a_warning_and_no_error(
         update(found, lambda before: after_run(before, report(1, 1), found))
     assert "missing" in caplog.text
     assert "make it a folder that you may write" in caplog.text
+
+
+def test_a_full_disk_keeps_the_file_that_is_there_whole(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with small_disk(tmp_path / "disk") as disk:
+        found = flow(f"ferry.metrics.folder = {disk.folder}")
+        path = metrics_file(disk.folder, found)
+        disk.fill()
+        update(found, partial(after_run, report=report(1, 1), flow=found))
+        assert disk.names == set()
+        disk.free()
+        update(found, partial(after_run, report=report(2, 1), flow=found))
+        before = path.read_bytes()
+        disk.fill()
+        update(found, partial(after_run, report=report(3, 1), flow=found))
+        assert (disk.names, path.read_bytes()) == ({path.name}, before)
+        disk.free()
+        update(found, partial(after_run, report=report(4, 1), flow=found))
+        told = parse(path.read_text())
+    assert told[m.RUN_COUNT.name, m.labelled((), source="a", target="b", lane="live")] == 2
+    assert [one.getMessage() for one in caplog.records] == [
+        f"metrics are not written to {path} (No space left on device): make room there"
+    ] * 2

@@ -31,6 +31,7 @@ def ended(desk: Desk, evidence: EvidenceReport, folder: ReportFolder | None, fai
     # Imported here: the command line starts light.
     from ferry.decide.evidence.codec import evidence_json
     from ferry.model.evidence import EvidenceOutcome
+    from ferry.run.reports.store import reason, remedy
 
     written, unwritten = None, False
     try:
@@ -38,7 +39,8 @@ def ended(desk: Desk, evidence: EvidenceReport, folder: ReportFolder | None, fai
     except (OSError, OutcomeUnknown) as error:
         unwritten = True
         where = "" if folder is None else folder.where
-        sentence = f"the report could not be written to {where} ({error}): keep this answer, what it tells of is over"
+        why = f"{reason(error)}; {remedy(error)}, or name another folder" if isinstance(error, OSError) else f"{error}"
+        sentence = f"the report could not be written to {where} ({why}): keep this answer, what it tells of is over"
         print_error("OutcomeUnknown", sentence, as_json=False)
     if desk.as_json:
         print_json({**evidence_json(evidence), "report": written_json(written)})

@@ -21,7 +21,7 @@ from prometheus_client.registry import Collector
 from ferry.config.flow.flow import FlowConfig
 from ferry.decide.metrics.of_run import only_of
 from ferry.decide.metrics.samples import METRICS, Labels, Values
-from ferry.files import write_whole
+from ferry.files import is_full, write_whole
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +51,8 @@ def update(flow: FlowConfig, change: Callable[[Values], Values]) -> None:
         with _locked(folder):
             write_whole(path, exposition(change(only_of(_read(path), flow))), mode=READABLE)
     except OSError as error:
-        log.warning("metrics are not written to %s (%s): make it a folder that you may write", path, error.strerror)
+        remedy = "make room there" if is_full(error) else "make it a folder that you may write"
+        log.warning("metrics are not written to %s (%s): %s", path, error.strerror, remedy)
 
 
 def exposition(values: Values) -> str:

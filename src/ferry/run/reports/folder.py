@@ -26,7 +26,7 @@ from ferry.errors import BadInput, Corrupt, OutcomeUnknown, Refused
 from ferry.model.evidence import EvidenceReport
 from ferry.run.reports.page import check_renderer, rendered
 from ferry.run.reports.signing import Public, SigningKey, holds
-from ferry.run.reports.store import Store, check_writable, reason, store_of
+from ferry.run.reports.store import Store, check_writable, reason, remedy, store_of
 
 log = logging.getLogger(__name__)
 
@@ -117,11 +117,12 @@ class ReportFolder:
             content = encode_report(report)
             name = report_name(report.number)
             try:
-                self._store.create(name, content)
+                self._store.create(name, content, self._beside(report, name, content))
             except FileExistsError:
                 log.debug("%s was written by somebody else in the meantime", name)
                 continue
-            return self._finished(report, name, content)
+            self._list()
+            return self._written(report, name, sha256(content))
         raise OutcomeUnknown(
             f"{self._store.where} takes no report: its next number was taken {_TRIES} times by others; write it again"
         )
@@ -141,22 +142,32 @@ class ReportFolder:
         newest = self._newest()
         is_last = newest is not None and newest.name == kept.name
         if is_last and not wanted <= names and report.signer == (None if self._key is None else self._key.signer):
-            return self._finished(report, kept.name, self._store.read(kept.name))
+            for name, content in self._beside(report, kept.name, self._store.read(kept.name)).items():
+                self._store.replace(name, content)
+            self._list()
         return self._written(report, kept.name, kept.sha256)
 
-    def _finished(self, report: SealedReport, name: str, content: bytes) -> Written:
-        digest = sha256(content)
-        page = rendered(report, digest).encode()
-        for each, body in ((name, content), (page_name(name), page)):
-            if body is page:
-                self._store.replace(each, body)
-            if self._key is not None:
-                self._store.replace(f"{each}{SIGNATURE}", self._key.sign(body))
-        if self._is_own_index():
-            self._store.replace(INDEX, json.dumps(index_json(read_folder(self._store)), indent=1).encode())
-        else:
-            log.warning("%s in %s is none of Ferry's: it was left as it is", INDEX, self._store.where)
-        return self._written(report, name, digest)
+    def _beside(self, report: SealedReport, name: str, content: bytes) -> dict[str, bytes]:
+        """The page of a report, and where there is a key the signatures of both."""
+        page = rendered(report, sha256(content)).encode()
+        both = ((name, content), (page_name(name), page))
+        signatures = {} if self._key is None else {f"{each}{SIGNATURE}": self._key.sign(body) for each, body in both}
+        return {page_name(name): page, **signatures}
+
+    def _list(self) -> None:
+        """Write the index again. A report that lies there is no less of one where that fails."""
+        try:
+            if self._is_own_index():
+                self._store.replace(INDEX, json.dumps(index_json(read_folder(self._store)), indent=1).encode())
+            else:
+                log.warning("%s in %s is none of Ferry's: it was left as it is", INDEX, self._store.where)
+        except BadInput as error:
+            log.warning("the report is written, but not %s, the list of them: %s", INDEX, error)
+        except OSError as error:
+            log.warning(
+                "the report is written, but not %s in %s (%s), the list of them: %s, then the next report writes it",
+                *(INDEX, self._store.where, reason(error), remedy(error)),
+            )
 
     def _written(self, report: SealedReport, name: str, digest: str) -> Written:
         return Written(

@@ -6,12 +6,17 @@ import contextlib
 import errno
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from ferry.config.flow.report import FOLDER
 from ferry.errors import BadInput, Refused
+from ferry.files import is_full
+
+ALONE: Mapping[str, bytes] = MappingProxyType({})
+"""Beside a file that stands for itself."""
 
 
 class Store(Protocol):
@@ -28,8 +33,11 @@ class Store(Protocol):
     def read(self, name: str) -> bytes:
         """The content of a file; FileNotFoundError when there is none."""
 
-    def create(self, name: str, content: bytes) -> None:
-        """Write a new file, durably; FileExistsError when there is one."""
+    def create(self, name: str, content: bytes, beside: Mapping[str, bytes] = ALONE) -> None:
+        """Write a new file, durably, and those that belong to it; FileExistsError when there is one.
+
+        Then, and where a disk of this machine is full, there is none of them.
+        """
 
     def replace(self, name: str, content: bytes) -> None:
         """Write a file over one that may be there."""
@@ -57,7 +65,7 @@ def check_writable(store: Store) -> None:
         store.delete(probe)
     except OSError as error:
         raise Refused(
-            f"reports cannot be written to {store.where} ({reason(error)}), so nothing was begun: make it writable, or"
+            f"reports cannot be written to {store.where} ({reason(error)}), so nothing was begun: {remedy(error)}, or"
             f" name another folder as {FOLDER}"
         ) from error
 
@@ -65,6 +73,11 @@ def check_writable(store: Store) -> None:
 def reason(error: OSError) -> str:
     """Why a store did not do what it should, in a few words."""
     return error.strerror or str(error) or type(error).__name__
+
+
+def remedy(error: OSError) -> str:
+    """What helps where a store takes no file."""
+    return "make room there" if is_full(error) else "make it writable"
 
 
 class LocalStore:
@@ -95,10 +108,14 @@ class LocalStore:
         """As Store."""
         return (self._path / name).read_bytes()
 
-    def create(self, name: str, content: bytes) -> None:
+    def create(self, name: str, content: bytes, beside: Mapping[str, bytes] = ALONE) -> None:
         """As Store."""
-        with self._written(content) as made:
+        with contextlib.ExitStack() as drafts:
+            made = drafts.enter_context(self._written(content))
+            others = {each: drafts.enter_context(self._written(body)) for each, body in beside.items()}
             os.link(made, self._path / name)  # a rename would replace what is there
+            for each, draft in others.items():
+                draft.replace(self._path / each)
         self._sync_folder()
 
     def replace(self, name: str, content: bytes) -> None:
@@ -167,7 +184,7 @@ class _ObjectStore:
         """As Store."""
         return bytes(_asked(lambda: self._fs.cat_file(self._at(name))))
 
-    def create(self, name: str, content: bytes) -> None:
+    def create(self, name: str, content: bytes, beside: Mapping[str, bytes] = ALONE) -> None:
         """As Store."""
         path = self._at(name)
         try:
@@ -177,6 +194,8 @@ class _ObjectStore:
             if error.errno == errno.EINVAL and _asked(lambda: self._fs.exists(path)):
                 raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), name) from error
             raise
+        for each, body in beside.items():
+            self.replace(each, body)
 
     def replace(self, name: str, content: bytes) -> None:
         """As Store."""

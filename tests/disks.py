@@ -1,0 +1,59 @@
+"""Small disks that fill up and get room again."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+PAGE = os.sysconf("SC_PAGE_SIZE")
+"""A file of a byte takes as much of a disk in memory."""
+PAGES = 128
+_FILLER = "filler"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SmallDisk:
+    """A folder with room for PAGES pages."""
+
+    folder: Path
+
+    def fill(self, *, but: int = 0) -> None:
+        """Take all room that is left but for so many pages."""
+        self.free()
+        room = os.statvfs(self.folder)
+        with (self.folder / _FILLER).open("wb") as file:
+            file.write(bytes((room.f_bavail - but) * room.f_frsize))
+
+    def free(self) -> None:
+        """Give all room back."""
+        (self.folder / _FILLER).unlink(missing_ok=True)
+
+    @property
+    def names(self) -> set[str]:
+        """The files that others have written."""
+        return {one.name for one in self.folder.iterdir()} - {_FILLER}
+
+
+@contextmanager
+def small_disk(folder: Path) -> Iterator[SmallDisk]:
+    """A disk in memory at this folder, as long as this lasts; without the right to mount one the test is skipped."""
+    if os.geteuid() != 0:
+        pytest.skip("a small disk is mounted, which needs root")
+    folder.mkdir()
+    size = f"size={PAGES * PAGE}"
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", size, "ferry-test", folder], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        pytest.skip(f"no small disk can be mounted here: {done.stderr.strip()}")
+    try:
+        yield SmallDisk(folder=folder)
+    finally:
+        # Lazy: also where a test left a file open.
+        subprocess.run(["umount", "--lazy", folder], check=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ from ferry.decide.ledger.ledger import LedgerView, gaps
 from ferry.decide.ledger.receipts import last_receipts, receipts
 from ferry.decide.ledger.summary import is_due
 from ferry.errors import BadInput
-from ferry.model import Pause, TopicPartition
+from ferry.model import LedgerRecord, Pause, TopicPartition
 from ferry.run.flow.summaries import open_ledger, write_summary
 from ferry.run.groups.offset_maps import load_maps, newest_receipts
 from ferry.run.groups.saved_offsets import with_saved
@@ -172,6 +173,38 @@ def test_a_ledger_that_was_read_whole_is_summarised_however_little_lies_behind_i
     history.summarise()
     then = now(open_ledger(log, log.end))
     assert not is_due(then)
+
+
+class Portion(list[LedgerRecord]):
+    """Of which one can see whether somebody has it still."""
+
+
+@dataclass
+class WatchedLog(ModelLog):
+    """Notes at each read how many of the portions before the last one are still held."""
+
+    portions: list[weakref.ref[Portion]] = field(default_factory=list)
+    held: list[int] = field(default_factory=list)
+
+    async def read(self, start: int | None = None, end: int | None = None) -> tuple[list[LedgerRecord], int]:
+        self.held.append(sum(one() is not None for one in self.portions))
+        records, upto = await super().read(start, end)
+        portion = Portion(records)
+        self.portions.append(weakref.ref(portion))
+        return portion, upto
+
+
+def test_a_ledger_that_is_read_whole_holds_one_portion_at_a_time() -> None:
+    log = WatchedLog()
+    history = History(log=log)
+    history.run()
+    for _ in range(12):
+        history.finish(history.chunk([0, 1, 2], [1, 2, 3]), commits=True)
+    log.portions.clear()
+    log.held.clear()
+    now(open_ledger(log, log.end))
+    assert len(log.held) > 2, "read in portions"
+    assert set(log.held) == {0}
 
 
 def test_a_summary_is_as_old_as_the_view_that_it_was_made_of() -> None:

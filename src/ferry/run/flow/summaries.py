@@ -96,9 +96,9 @@ async def _keeps_tombstones(log: LedgerLog, seal: Seal) -> bool:
 
 
 async def _whole(log: LedgerLog, end: int) -> LedgerView:
-    records, at = await log.read(None, min(end, await log.start() + PORTION))
-    view = fold_on(UNREAD, records, at)
-    upto = at
+    # No portion has a name here: it would be held until the last one is read.
+    view = fold_on(UNREAD, *await log.read(None, min(end, await log.start() + PORTION)))
+    upto = view.end
     while view.end < end:
         upto += PORTION
         view = rolled_up(view)

@@ -176,7 +176,19 @@ def test_a_lane_calls_the_renamed_copy_by_its_own_name() -> None:
 @pytest.mark.parametrize("policy", ["", IDENTITY])
 def test_clients_find_a_renamed_copy_beside_the_topic_that_producers_write(policy: str) -> None:
     flow = flow_of(policy + target("concat(topic, '-eu')"))
-    assert names_of(flow, "orders") == Names(topic="orders", copy="orders-eu", live="orders")
+    assert names_of(flow, "orders", {"a", "b"}) == Names(topic="orders", copy="orders-eu", live="orders")
+
+
+@pytest.mark.parametrize("policy", ["", IDENTITY])
+@pytest.mark.parametrize("topic", ["shop.orders", "shop.eu.orders", "ab.orders", "orders.", "cc.orders"])
+def test_a_dot_in_a_topics_own_name_does_not_make_it_a_copy(policy: str, topic: str) -> None:
+    flow = flow_of(policy)
+    copy = topic if policy else f"a.{topic}"
+    assert names_of(flow, topic, {"a", "b", "c"}) == Names(topic=topic, copy=copy, live=topic)
+
+
+def test_nobody_produces_to_what_came_from_another_cluster_of_the_file() -> None:
+    assert names_of(flow_of(""), "c.orders", {"a", "b", "c"}) is None
 
 
 @pytest.mark.parametrize("policy", ["", IDENTITY])

@@ -31,7 +31,7 @@ def failed_over(lab: Lab) -> tuple[dict[int, int], tuple[str, ...]]:
     switch = Switch(
         id="s-1", verb=Verb.FAILOVER, named=flow, via=flow, who="x", approved_by="x", approved_ms=1, at_ms=1
     )
-    sides = Sides(verb=Verb.FAILOVER, named=flow, via=lab.flow, back=None)
+    sides = Sides(verb=Verb.FAILOVER, named=flow, via=lab.flow, back=None, clusters=frozenset())
     state = SwitchState(switch=switch, offset=0)
     sentence = frozen(sides, state, patience_s=30).sentence
     assert sentence == f"{SOURCES} partitions, 0 records of them are not copied yet; 1 groups"

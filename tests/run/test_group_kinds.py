@@ -90,7 +90,7 @@ def test_share_and_streams_groups_are_named_on_either_side_and_the_others_are_wr
         failover = Switch(
             id="s-1", verb=Verb.FAILOVER, named=flow, via=flow, who="x", approved_by="x", approved_ms=1, at_ms=1
         )
-        sides = Sides(verb=Verb.FAILOVER, named=flow, via=lab.flow, back=None)
+        sides = Sides(verb=Verb.FAILOVER, named=flow, via=lab.flow, back=None, clusters=frozenset())
         made = plan_groups(sides, SwitchState(switch=failover, offset=0), settled=False, patience_s=30)
         assert {one.group: one.why for one in made.moving if one.aside} == {
             name: said[name] for name in (share, streams)

@@ -14,6 +14,7 @@ move.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from ferry.config.flow.flow import FlowConfig
@@ -39,8 +40,11 @@ class Names:
         return (self.copy,) if self.keeps_name else (self.copy, self.live)
 
 
-def names_of(via: FlowConfig, topic: str) -> Names | None:
-    """The names of a topic that `via` copies; None of one that was copied to the old cluster, where nobody produces."""
-    if via.policy.topic_source(topic) is not None and via.first_name(topic) != topic:
+def names_of(via: FlowConfig, topic: str, clusters: Collection[str]) -> Names | None:
+    """The names of a topic that `via` copies; None of one that was copied to the old cluster, where nobody produces.
+
+    `clusters` are the aliases of the file: the `shop` of `shop.orders` is none of them, but a part of the topic's name.
+    """
+    if via.policy.topic_source(topic) in clusters and via.first_name(topic) != topic:
         return None
     return Names(topic=topic, copy=via.policy.format_remote_topic(via.flow.source, topic), live=topic)

@@ -460,7 +460,7 @@ def _starts(sides: Sides, state: SwitchState) -> dict[TopicPartition, dict[Topic
     left = {(row["topic"], row["partition"]): int(row["start"]) for row in state.rows(Step.STRANDED)}
     for row in state.rows(Step.TOPICS):
         live = TopicPartition(topic=row["topic"], partition=row["partition"])
-        made = names_of(sides.via, live.topic)
+        made = names_of(sides.via, live.topic, sides.clusters)
         begin: int = row["begin"] if "begin" in row else row["end"]  # an earlier Ferry kept the end alone
         if made is not None:
             found[TopicPartition(topic=made.topic, partition=live.partition)] = {

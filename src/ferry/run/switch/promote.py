@@ -31,7 +31,7 @@ def promote(sides: Sides, state: SwitchState, still_mine: StillMine, *, patience
         topics = {
             name
             for row in state.rows(Step.STOP)
-            if (made := names_of(sides.via, row["topic"])) is not None
+            if (made := names_of(sides.via, row["topic"], sides.clusters)) is not None
             for name in (made.copy, made.live)
         }
         with TargetConnection.of(sides.via, patience_s=patience_s) as connection:

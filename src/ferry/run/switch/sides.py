@@ -22,6 +22,8 @@ class Sides:
     named: Flow
     via: FlowConfig
     back: FlowConfig | None
+    clusters: frozenset[str]
+    """All aliases of the file."""
 
     @property
     def old(self) -> str:
@@ -37,12 +39,13 @@ class Sides:
 def sides_of(settings: Settings, named: FlowConfig, verb: Verb) -> Sides:
     """The flows that a verb on a flow is about; BadInput when a failback has no flow to go back along."""
     reverse = Flow(source=named.flow.target, target=named.flow.source)
+    clusters = frozenset(settings.clusters)
     other = next((one for one in settings.flows if one.flow == reverse), None)
     if verb is not Verb.FAILBACK:
-        return Sides(verb=verb, named=named.flow, via=named, back=other)
+        return Sides(verb=verb, named=named.flow, via=named, back=other, clusters=clusters)
     if other is None:
         raise BadInput(
             f"{settings.path} has no flow {reverse}, along which clients would come back: add {reverse}.enabled = true "
             "and its topics"
         )
-    return Sides(verb=verb, named=named.flow, via=other, back=named)
+    return Sides(verb=verb, named=named.flow, via=other, back=named, clusters=clusters)

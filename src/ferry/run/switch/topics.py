@@ -30,7 +30,11 @@ def live_topics(sides: Sides, state: SwitchState, *, patience_s: float) -> Evide
     Raises Refused when a topic may not be created.
     """
     found = parse_standings(state.rows(Step.STOP) or state.rows(Step.FREEZE))
-    names = {one.source.topic: made for one in found if (made := names_of(sides.via, one.source.topic)) is not None}
+    names = {
+        one.source.topic: made
+        for one in found
+        if (made := names_of(sides.via, one.source.topic, sides.clusters)) is not None
+    }
     wanted = {made.live: made for made in names.values() if not made.keeps_name}
     seen_ms = last_seen_ms(found) if state.switch.verb is Verb.FAILOVER else None
     with TargetConnection.of(sides.via, patience_s=patience_s) as connection:

@@ -37,8 +37,13 @@ LATER = 60
 
 @pytest.fixture
 def lab(source_cluster: RunningCluster, target_cluster: RunningCluster) -> Lab:
+    """A flow as of `drill_lab`."""
+    return drill_lab(source_cluster, target_cluster)
+
+
+def drill_lab(source: RunningCluster, target: RunningCluster) -> Lab:
     """A flow that has copied a topic; a group stands half-way in one partition, and at the end of the other."""
-    alias, source, target = new_alias(), source_cluster, target_cluster
+    alias = new_alias()
     topic = f"drilled-{alias}"
     group = f"billing-{alias}"
     settings = {

@@ -1,4 +1,4 @@
-"""The proxies of the fault campaign do what their modes say."""
+"""The proxies that make the faults of a network do what their modes say."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from ferry.dev.ports import LOOPBACK, free_ports
-from tests.harness import wait_until
-from tests.soak.campaign.proxy import Proxies
+from tests.proxy import Proxies
 
 
 @pytest.fixture
@@ -58,12 +57,6 @@ def answered(client: socket.socket, data: bytes, seconds: float = 10) -> bytes:
     return found
 
 
-def ask_on(client: socket.socket) -> None:
-    """Ask until no answer comes: a mode is in force a moment after it was asked for."""
-    while True:
-        answered(client, b"during", 0.5)
-
-
 @pytest.mark.parametrize("mode", ["pass", "delay", "trickle"])
 def test_bytes_come_as_they_are(proxy: tuple[Proxies, int], mode: str) -> None:
     proxies, port = proxy
@@ -80,7 +73,7 @@ def test_bytes_do_not_come(proxy: tuple[Proxies, int], mode: str) -> None:
         assert answered(client, b"before") == b"before"
         proxies.change(port, mode)
         with pytest.raises(TimeoutError):
-            ask_on(client)
+            answered(client, b"during", 0.5)
         proxies.heal()
         client.settimeout(10)
         if mode == "hang":
@@ -103,6 +96,21 @@ def test_connections_are_cut_and_refused(proxy: tuple[Proxies, int]) -> None:
         assert client.recv(1) == b""
     assert works()
     proxies.change(port, "refuse")
-    wait_until(lambda: not works())
+    assert not works()
     proxies.heal()
-    wait_until(works)
+    assert works()
+
+
+@pytest.mark.parametrize("mode", ["hang", "lost-answers", "lost-requests"])
+def test_a_fault_of_open_connections_leaves_later_ones_alone(proxy: tuple[Proxies, int], mode: str) -> None:
+    proxies, port = proxy
+    with socket.create_connection((LOOPBACK, port)) as client, socket.create_connection((LOOPBACK, port)) as other:
+        assert answered(client, b"before") == b"before"
+        assert answered(other, b"before") == b"before"
+        proxies.change(port, mode, later=False)
+        with pytest.raises(TimeoutError):
+            answered(client, b"during", 0.5)
+        with pytest.raises(TimeoutError):
+            answered(other, b"during", 0.5)
+        with socket.create_connection((LOOPBACK, port)) as later:
+            assert answered(later, b"later") == b"later"

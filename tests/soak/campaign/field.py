@@ -15,7 +15,7 @@ from ferry.dev.cluster import _create
 from ferry.dev.ports import LOOPBACK, free_ports
 from ferry.dev.spec import PLAINTEXT, Listener
 from tests.harness import create_topic
-from tests.soak.campaign.proxy import Proxies
+from tests.proxy import Proxies
 from tests.soak.campaign.writer import COMPACTED, PARTITIONS
 
 ENTRY = Listener(name="ENTRY", protocol="PLAINTEXT")

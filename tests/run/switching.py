@@ -101,10 +101,10 @@ class Pair:
             runs.record_outcome(plan, attempt, copy_all(runs, plan, attempt))
             runs.checkpoint(plan.run)
 
-    def switcher(self, verb: Verb) -> Switcher:
+    def switcher(self, verb: Verb, patience_s: float = 30.0) -> Switcher:
         """Of the flow there."""
         settings = self.settings
-        return Switcher(settings, settings.flow(self.flow), verb, who="ann@desk-7", patience_s=30)
+        return Switcher(settings, settings.flow(self.flow), verb, who="ann@desk-7", patience_s=patience_s)
 
 
 @dataclass(kw_only=True)

@@ -6,36 +6,19 @@ that were open when it began. Ferry reaches each broker through a proxy (tests/p
 
 from __future__ import annotations
 
-import importlib
-import json
 import logging
-import re
-import signal
-import threading
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from ferry.cli.app import main
 from ferry.decide.ledger import summary
 from ferry.dev import RunningCluster
 from ferry.net.write import transaction
-from tests.cli.program import Answer
-from tests.harness import (
-    Lab,
-    commit_offsets,
-    committed_offsets,
-    create_topic,
-    new_alias,
-    numbered,
-    producer,
-    read_topics,
-    send,
-)
+from tests.harness import Lab
 from tests.proxy import Proxied, proxied
+from tests.run.faulted import assert_honest, assert_whole, begins, ferry_here, grouped_lab
 from tests.tiers import PATIENCE
 
 PATIENCE_S = 2 * PATIENCE
@@ -45,8 +28,6 @@ LONG_S = 60 * PATIENCE
 """Of a run whose network works again over new connections."""
 
 DELAY_S = 0.05
-RECORDS = 400
-GROUP_AT = {0: 37, 1: 150}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,23 +113,15 @@ def ways(_pair: tuple[RunningCluster, ...]) -> Iterator[dict[str, Proxied]]:
 def lab(
     source_cluster: RunningCluster, target_cluster: RunningCluster, ways: dict[str, Proxied], topic: str
 ) -> Iterator[Lab]:
-    """A flow through the proxies, which has one slot, several chunks and a group."""
-    create_topic(source_cluster, topic, 2)
-    send(producer(source_cluster, batch_num_messages=20), topic, numbered(RECORDS, partitions=2, size=300))
-    alias = new_alias()
-    commit_offsets(source_cluster, group_of(alias), {(topic, number): at for number, at in GROUP_AT.items()})
+    """A flow through the proxies, which does not wait long for an answer."""
+    plain = grouped_lab(source_cluster, target_cluster, topic)
     request_ms = str(int(1000 * PATIENCE))
-    settings = {
-        "tasks.max": "1",
-        "groups": group_of(alias),
-        "sync.group.offsets.enabled": "true",
-        "ferry.chunk.bytes": "30000",
-    }
-    for name, side, role in ((alias, "source", "consumer"), (f"t{alias}", "target", "producer")):
-        settings[f"{name}.bootstrap.servers"] = ways[side].bootstrap
-        settings[f"{name}.{role}.request.timeout.ms"] = request_ms
-        settings[f"{name}.{role}.socket.connection.setup.timeout.ms"] = request_ms
-    yield Lab(source=source_cluster, target=target_cluster, alias=alias, topics=(topic,), settings=settings)
+    more = {}
+    for name, side, role in ((plain.alias, "source", "consumer"), (f"t{plain.alias}", "target", "producer")):
+        more[f"{name}.bootstrap.servers"] = ways[side].bootstrap
+        more[f"{name}.{role}.request.timeout.ms"] = request_ms
+        more[f"{name}.{role}.socket.connection.setup.timeout.ms"] = request_ms
+    yield replace(plain, settings={**plain.settings, **more})
     for way in ways.values():
         way.proxies.heal()
 
@@ -158,49 +131,6 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """What does not heed the command's patience is short, too; and a summary of the ledger is due."""
     monkeypatch.setattr(transaction, "LEAVE_SECONDS", 1.0)
     monkeypatch.setattr(summary, "SUMMARISED_FROM", 0)
-
-
-def group_of(alias: str) -> str:
-    """The group of a lab."""
-    return f"g-{alias}"
-
-
-def begins(patch: pytest.MonkeyPatch, phase: Phase, action: Callable[[], None]) -> threading.Event:
-    """Have something happen just before a call; whether it has."""
-    path, name = phase.place.rsplit(".", 1)
-    module, _, owner = path.partition(":")
-    where: Any = importlib.import_module(module)
-    for part in owner.split(".") if owner else ():
-        where = getattr(where, part)
-    before = getattr(where, name)
-    calls = 0
-    done = threading.Event()
-
-    def called(*arguments: Any, **options: Any) -> Any:
-        nonlocal calls
-        calls += 1
-        if calls == phase.call:
-            action()
-            done.set()
-        return before(*arguments, **options)
-
-    patch.setattr(where, name, called)
-    return done
-
-
-def ferry(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> Answer:
-    """Run a command in this process, with all that it does to it undone."""
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    capsys.readouterr()
-    try:
-        with pytest.raises(SystemExit) as ended:
-            main([str(one) for one in arguments])
-    finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
-    out, err = capsys.readouterr()
-    assert isinstance(ended.value.code, int)
-    return Answer(code=ended.value.code, out=out, err=err)
 
 
 @pytest.mark.timeout(240)
@@ -220,61 +150,16 @@ def test_a_fault_of_the_network_loses_doubles_and_claims_nothing(
     kind = FAULTS[fault]
 
     with pytest.MonkeyPatch.context() as patch:
-        begun = begins(patch, PHASES[phase], lambda: ways[side].change(kind.mode, DELAY_S, later=kind.later))
+        place, call = PHASES[phase].place, PHASES[phase].call
+        begun = begins(patch, place, lambda: ways[side].change(kind.mode, DELAY_S, later=kind.later), call)
         patience = LONG_S if kind.passes else PATIENCE_S
-        answer = ferry(capsys, "run", "--patience", f"{patience:g}", "--json", "--config", config)
+        answer = ferry_here(capsys, "run", "--patience", f"{patience:g}", "--json", "--config", config)
     assert begun.is_set(), answer
     assert answer.code == 0 or not kind.passes, answer
     assert_honest(lab, answer, alias)
     assert not [record for record in caplog.records if record.exc_info and record.levelno >= logging.ERROR]
 
     ways[side].proxies.heal()
-    again = ferry(capsys, "run", "--json", "--config", config)
+    again = ferry_here(capsys, "run", "--json", "--config", config)
     assert again.code == 0, again
-    assert lab.assert_equal() == RECORDS
-    assert exact_groups(lab) == sorted(GROUP_AT)
-
-
-def assert_honest(lab: Lab, answer: Answer, alias: str) -> None:
-    """A run that did not succeed names the cluster; what its report claims is on the target."""
-    assert "Traceback" not in answer.err
-    assert "a bug" not in answer.out + answer.err
-    if answer.code:
-        assert re.search(rf"\bcluster {alias}\b", answer.out), answer
-    body = json.loads(answer.out)
-    if "error" in body:
-        assert body["error"]["kind"] in ("unreachable", "retryable", "outcome-unknown"), answer
-        return
-    body = answer.json("run")
-    assert answer.code or body["state"] == "success"
-    (topic,) = lab.topics
-    copy = lab.target_topic(topic)
-    if body["receipts"]:
-        here, there = rows_of(lab.source, topic), rows_of(lab.target, copy)
-        claimed = [
-            (there[receipt["target_partition"]][target + at], here[receipt["partition"]][begin + at])
-            for receipt in body["receipts"]
-            for begin, target, count in receipt["segments"]
-            for at in range(count)
-        ]
-        assert all(found == wanted for found, wanted in claimed)
-        assert len(claimed) == body["records"]
-    if body["groups"] and body["groups"]["offsets"]:
-        assert len(exact_groups(lab)) >= body["groups"]["offsets"]
-
-
-def rows_of(cluster: RunningCluster, topic: str) -> dict[int, dict[int, tuple[object, ...]]]:
-    """Records by partition and offset."""
-    found = read_topics(cluster.bootstrap, [topic])[topic]
-    return {number: {row[0]: row[1:] for row in rows} for number, rows in found.items()}
-
-
-def exact_groups(lab: Lab) -> list[int]:
-    """The partitions where the group stands on the target: at the very record that it stands at on the source."""
-    (topic,) = lab.topics
-    copy = lab.target_topic(topic)
-    here, there = rows_of(lab.source, topic), rows_of(lab.target, copy)
-    stands = committed_offsets(lab.target, group_of(lab.alias), copy, 2)
-    for number, at in stands.items():
-        assert there[number][at] == here[number][GROUP_AT[number]]
-    return sorted(stands)
+    assert_whole(lab)

@@ -80,7 +80,9 @@ def hasty(impatient: None, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(("phase", "side", "which"), RUN_TABLE)
 def test_a_broker_dies_before_or_after_the_copy(
-    request: pytest.FixtureRequest,
+    source_cluster: RunningCluster,
+    target_cluster: RunningCluster,
+    three_brokers: RunningCluster,
     topic: str,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -89,9 +91,10 @@ def test_a_broker_dies_before_or_after_the_copy(
     side: str,
     which: str,
 ) -> None:
-    names = {one: "three_brokers" if (one, which) == (side, "of-three") else f"{one}_cluster" for one in SIDES}
-    source, target = (request.getfixturevalue(names[one]) for one in SIDES)
-    mortal = source if side == "source" else target
+    sides = {"source": source_cluster, "target": target_cluster}
+    if which == "of-three":
+        sides[side] = three_brokers
+    source, target, mortal = sides["source"], sides["target"], sides[side]
     lab = grouped_lab(source, target, topic)
     config = lab.write(tmp_path)
 
@@ -114,9 +117,6 @@ def test_a_broker_dies_before_or_after_the_copy(
     again = ferry_here(capsys, "run", "--json", "--config", config)
     assert again.code == 0, again
     assert_whole(lab)
-
-
-SIDES = ("source", "target")
 
 
 def needed(lab: Lab, phase: str, side: str) -> int:
@@ -258,7 +258,7 @@ CHOSEN_WALKS = [
         side="new",
         which="of-three",
         moment="change",
-        steps=frozenset({Step.GROUPS, Step.PROMOTE}),
+        steps=frozenset({Step.PROMOTE}),
     ),
     Walk(verb=Verb.SWITCHOVER, side="old", which="only", moment="begun", steps=frozenset({Step.DRAIN})),
     Walk(verb=Verb.FAILOVER, side="new", which="only", moment="change", steps=frozenset({Step.GROUPS})),
@@ -268,9 +268,8 @@ CHOSEN_WALKS = [
 ALL_WALKS = [
     Walk(verb=verb, side=side, which=which, moment=moment)
     for verb in Verb
-    for side in ("old", "new")
+    for side, moment in (("old", "begun"), ("new", "change"))  # changes are made on the new one
     for which in ("of-three", "only")
-    for moment in ("begun", "change")
     if (verb, side) != (Verb.FAILOVER, "old")  # it is gone
 ]
 
@@ -284,13 +283,18 @@ ALL_WALKS = [
     ],
 )
 def test_brokers_die_in_the_steps_of_a_switch(
-    request: pytest.FixtureRequest, clients: Clients, tmp_path: Path, walk: Walk
+    source_cluster: RunningCluster,
+    target_cluster: RunningCluster,
+    three_brokers: RunningCluster,
+    clients: Clients,
+    tmp_path: Path,
+    walk: Walk,
 ) -> None:
-    dies_here = (walk.verb is Verb.FAILBACK) == (walk.side == "new")
-    names = ["source_cluster", "target_cluster"]
-    if walk.which == "of-three":
-        names[0 if dies_here else 1] = "three_brokers"
-    here, there = (request.getfixturevalue(name) for name in names)
+    here, there = source_cluster, target_cluster
+    if walk.which == "of-three" and (walk.verb is Verb.FAILBACK) == (walk.side == "new"):
+        here = three_brokers
+    elif walk.which == "of-three":
+        there = three_brokers
     pair = Pair(here=here, there=there, topic=clients.topic, group=clients.group)
     factors = {pair.flow: len(there.brokers), pair.back: len(here.brokers)}
     pair = replace(

@@ -262,6 +262,7 @@ CHOSEN_WALKS = [
     ),
     Walk(verb=Verb.SWITCHOVER, side="old", which="only", moment="begun", steps=frozenset({Step.DRAIN})),
     Walk(verb=Verb.FAILOVER, side="new", which="only", moment="change", steps=frozenset({Step.GROUPS})),
+    Walk(verb=Verb.FAILBACK, side="old", which="only", moment="begun", steps=frozenset({Step.GROUPS})),
 ]
 """What `make test` has of the table of switches."""
 

@@ -209,7 +209,8 @@ class GroupPlan:
 def plan_groups(sides: Sides, state: SwitchState, *, settled: bool = True, patience_s: float) -> GroupPlan:
     """Look at the groups of both sides, and decide; writes nothing.
 
-    `settled`: Refused while offsets may still change at the old cluster, unless this is a failover.
+    `settled`: Refused while offsets may still change at the old cluster, and Unreachable while it does not answer,
+    unless this is a failover.
     """
     flow = sides.via
     backward: dict[TopicPartition, PartitionMap] = {}
@@ -262,6 +263,8 @@ async def _old_side(flow: FlowConfig, connections: TargetFirst, state: SwitchSta
     untold = groups_not_known(flow.flow, last, syncs=flow.syncs_groups)
     remembered_side = _OldSide(held=held, aside=aside, unknown=without_checkpoint(left, held), untold=untold)
     if not connections.has_source:
+        if settled and state.switch.verb is not Verb.FAILOVER:  # it will be back, with what groups have read since
+            raise connections.down[connections.source.alias]
         return remembered_side
     try:
         listed = await list_groups(connections.source)

@@ -116,6 +116,13 @@ quick: $(INSTALLED) ## Run the tests that need no broker, Java, browser or proce
 	@tests=$$($(BIN)/python tools/tests_of.py $(FILE)) \
 		&& HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -m quick -q $(if $(FILE),-n 0,-n $(WORKERS)) $$tests $(ARGS)
 
+.PHONY: sentences
+sentences: $(INSTALLED) ## Write the sentences that tests compare (tests/sentences): read the diff; ARGS="tests/config" writes some
+	$(call say,Writing the sentences)
+	@$(BIN)/python -m pytest -q -n $(WORKERS) -m "golden and not soak" --write-sentences \
+		$(or $(ARGS),$$(grep -rlw golden tests --include='test_*.py'))
+	@git status --short tests/sentences
+
 .PHONY: test
 test: setup $(KERBEROS) ## Run all tests; ARGS="tests/dev -k kill" runs some, WORKERS=0 in one process
 	$(call say,Running the tests)

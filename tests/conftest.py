@@ -19,7 +19,7 @@ from xdist.workermanage import WorkerController
 
 from tests.tiers import EXTRA, PATIENCE, QUICK, QUICK_SECONDS
 
-pytest_plugins = ["tests.clusters"]
+pytest_plugins = ["tests.clusters", "tests.golden", "pytester"]
 
 SEED_VARIABLE = "FERRY_SEED"
 # Brokers that few files ask for; such files lie together, for these do not run beside others (tests/clusters.py).

@@ -13,7 +13,7 @@ both.
 
 import difflib
 from collections import defaultdict
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -124,12 +124,14 @@ class Golden:
     function: str
     parameters: str
     writes: bool
+    fixtures: dict[str, object]
 
-    def __call__(self, said: object, case: str = "") -> None:
-        """Compare a sentence with the written one; `case` where a test has more than one."""
+    def __call__(self, said: str | Exception | None, case: str = "") -> None:
+        """Compare a sentence with the written one; `case` where a test has more than one. Its `tmp_path` is FOLDER."""
         __tracebackhide__ = True
         key = Key(self.function, ": ".join(filter(None, (self.parameters, case))).strip())
-        self.book.give(key, "\n".join(line.rstrip() for line in str(said).strip("\n").split("\n")))
+        text = "" if said is None else str(said).replace(str(self.fixtures.get("tmp_path", "\0")), "FOLDER")
+        self.book.give(key, "\n".join(line.rstrip() for line in text.strip("\n").split("\n")))
         if not self.writes:
             self.book.compare(key)
 
@@ -193,6 +195,20 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
             book.write(whole=whole and not book.waiting)
 
 
+def brief(value: object) -> str | None:
+    """A parameter's id, for `ids=brief`: it says what the value is, where pytest would number it."""
+    match value:
+        case str():
+            text = " | ".join(value.split("\n")).strip(" |")
+        case Mapping():
+            text = ", ".join(f"{key}={brief(inner) or inner}" for key, inner in value.items())
+        case list() | tuple() | set() | frozenset():
+            text = " ".join(brief(inner) or str(inner) for inner in value)
+        case _:
+            return None
+    return f"...{text[-120:]}" if len(text) > 120 else text or "nothing"
+
+
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Golden:
     """Compares sentences with the written ones."""
@@ -203,4 +219,5 @@ def golden(request: pytest.FixtureRequest) -> Golden:
         function=getattr(item, "originalname", item.name),
         parameters="" if parameters is None else parameters.id,
         writes=item.config.getoption(OPTION),
+        fixtures=item.funcargs,
     )

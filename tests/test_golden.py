@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.golden import FOLDER, OPTION, Key, file_of, parse, render
+from tests.golden import FOLDER, OPTION, Key, brief, file_of, parse, render
 
 TESTS = """
 import pytest
@@ -137,6 +137,16 @@ def test_the_option_takes_entries_out_only_when_the_whole_file_ran(suite: Suite)
     assert {key.function for key in parse(suite.sentences.read_text())} == {"test_alone", "test_cases", "test_many"}
 
 
+def test_a_tests_own_folder_has_a_name_and_nothing_is_no_sentence(suite: Suite) -> None:
+    suite.tests.write_text(
+        "def test_x(golden, tmp_path):\n    golden(f'{tmp_path}/a is gone')\n    golden(None, 'b')\n"
+    )
+    run = suite.run(OPTION)
+    run.assert_outcomes(failed=1)
+    run.stdout.fnmatch_lines(["*test_x?b? gives no sentence"])
+    assert parse(suite.sentences.read_text())[Key("test_x", "")] == "FOLDER/a is gone"
+
+
 def test_what_is_rendered_is_parsed_as_it_was() -> None:
     assert render(parse(WRITTEN)) == WRITTEN
 
@@ -146,3 +156,18 @@ def test_every_file_of_sentences_has_a_file_of_tests() -> None:
     tests = {file_of(path.relative_to(root)): path for path in (root / "tests").rglob("test_*.py")}
     for path in (root / FOLDER).rglob("*.txt"):
         assert "golden(" in tests[path.relative_to(root)].read_text()
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("a = 1\nb = 2\n", "a = 1 | b = 2"),
+        ({"a": "x", "b": 2}, "a=x, b=2"),
+        (["--from", "now", 7], "--from now 7"),
+        ({}, "nothing"),
+        (f"first {'x' * 120}", f"...{'x' * 120}"),
+        (7, None),
+    ],
+)
+def test_the_id_of_a_parameter_says_what_it_is(value: object, said: str | None) -> None:
+    assert brief(value) == said

@@ -8,6 +8,7 @@ from ferry.config.flow.acls import AclPolicy, AclSync, principal_mapping
 from ferry.config.reading.examine import examine
 from ferry.config.settings import parse_settings
 from ferry.config.text.problem import BadValue, Severity
+from tests.golden import Golden
 
 BASE = "clusters = a, b\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:2\na->b.enabled = true\n"
 
@@ -36,28 +37,25 @@ def test_a_principal_of_the_source_is_one_of_the_target(rules: str, principal: s
 
 
 @pytest.mark.parametrize(
-    ("rules", "message"),
+    "rules",
     [
-        ("User:bob", "'User:bob' is no rule; write PATTERN => PRINCIPAL, several with semicolons between"),
-        (" => User:bob", "is no rule; write PATTERN => PRINCIPAL"),
-        ("User:a => User:b => User:c", "is no rule; write PATTERN => PRINCIPAL"),
-        ("User:bob => ann", "'ann' is no principal; write its type before it, for example User:a"),
-        ("User:(bob => User:ann", "regular expression 'User:(bob' is refused"),
-        (
-            "User:(.*) => User:$2",
-            "names group $2, but 'User:(.*)' has 1; put parentheses around what is meant",
-        ),
+        "User:bob",
+        " => User:bob",
+        "User:a => User:b => User:c",
+        "User:bob => ann",
+        "User:(bob => User:ann",
+        "User:(.*) => User:$2",
     ],
 )
-def test_a_rule_that_cannot_be_read_is_one_sentence_with_the_remedy(rules: str, message: str) -> None:
+def test_a_rule_that_cannot_be_read_is_one_sentence_with_the_remedy(rules: str, golden: Golden) -> None:
     with pytest.raises(BadValue) as caught:
         principal_mapping(rules)
-    assert message in str(caught.value)
+    golden(caught.value)
     (problem,) = examine(f"{BASE}ferry.sync.acls.principal.mapping = {rules}\n", "f").problems
     assert (problem.line, problem.key) == (5, "ferry.sync.acls.principal.mapping")
 
 
-def test_the_file_says_it_for_a_flow_and_the_digest_knows_when_it_does() -> None:
+def test_the_file_says_it_for_a_flow_and_the_digest_knows_when_it_does(golden: Golden) -> None:
     plain = parse_settings(BASE, "f").flows[0]
     assert (plain.acls, plain.syncs_acls) == (AclSync(), True)
     lines = "ferry.sync.acls.policy = read\na->b.ferry.sync.acls.policy = full\n"
@@ -68,8 +66,8 @@ def test_the_file_says_it_for_a_flow_and_the_digest_knows_when_it_does() -> None
     off = "sync.topic.acls.enabled = false\nferry.sync.acls.policy = full\n"
     (problem,) = examine(BASE + off, "f").problems
     assert (problem.line, problem.severity) == (6, Severity.WARNING)
-    assert "has no effect while sync.topic.acls.enabled is false; remove the line" in problem.message
+    golden(problem.message, "no effect")
     for line in ("sync.topic.acls.enabled = false\n", "sync.topic.acls.interval.seconds = -1\n"):
         assert not parse_settings(BASE + line, "f").flows[0].syncs_acls
     (problem,) = examine(BASE + "ferry.sync.acls.policy = all\n", "f").problems
-    assert "'all' is none of read, full; write one of these" in problem.message
+    golden(problem.message, "neither read nor full")

@@ -8,6 +8,7 @@ from jsonschema import Draft202012Validator
 
 from ferry.cli.app import main
 from ferry.config.explain import explain
+from tests.golden import Golden
 
 SCHEMA = Path(__file__).parents[2] / "docs" / "schemas" / "config-check.json"
 FILE = """\
@@ -110,12 +111,12 @@ def test_a_value_in_the_file_wins_over_a_departure(file: Path, capsys: pytest.Ca
 
 
 def test_an_option_is_no_file_to_write(
-    file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, golden: Golden
 ) -> None:
     monkeypatch.chdir(file.parent)
     run = Run("config", "check", "--fix", "--strict", file, capsys=capsys)
     assert (run.code, run.out) == (2, "")
-    assert "--fix took '--strict' for the file to write: put the file's name behind --fix" in run.err
+    golden(run.err)
     assert not Path("--strict").exists()
 
 
@@ -243,7 +244,7 @@ def test_what_is_corrected_is_in_the_answer_as_well(file: Path, capsys: pytest.C
     assert "planted" in file.with_name("new").read_text()
 
 
-def test_a_dry_run_tells_what_would_be_written(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dry_run_tells_what_would_be_written(file: Path, capsys: pytest.CaptureFixture[str], golden: Golden) -> None:
     file.write_text(SLIPS)
     out = file.with_name("new.properties")
     run = Run("config", "check", file, "--fix", out, "--dry-run", capsys=capsys)
@@ -256,7 +257,7 @@ def test_a_dry_run_tells_what_would_be_written(file: Path, capsys: pytest.Captur
     out.write_text("mine")
     again = Run("config", "check", file, "--fix", out, "--dry-run", capsys=capsys)
     assert (again.code, out.read_text()) == (2, "mine")
-    assert f"--fix {out}: cannot be written: File exists; name a new file" in again.err
+    golden(again.err)
 
 
 def test_nothing_is_written_while_an_error_is_left(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -336,85 +337,68 @@ def test_corrections_speak_of_the_old_file_and_what_is_left_of_the_new(
     assert [(one["file"], lines[one["line"] - 1]) for one in body["problems"]] == [(str(out), "taks.max = 3")]
 
 
-def test_a_line_that_is_added_shifts_no_other(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_line_that_is_added_shifts_no_other(file: Path, capsys: pytest.CaptureFixture[str], golden: Golden) -> None:
     file.write_text(TANGLED.partition("\n")[2])
     out = file.with_name("new.properties")
     run = Run("config", "check", file, "--fix", out, capsys=capsys)
     corrections = [line for line in run.out.splitlines() if line.startswith("corrected: ")]
-    assert corrections[0] == f"corrected: {file}: added: clusters = us-west, us-east"
+    golden(corrections[0])
     assert [line.removeprefix(f"corrected: {file}:").partition(":")[0] for line in corrections[1:]] == list("25789")
     assert out.read_text().startswith("clusters = us-west, us-east\n")
 
 
-def test_an_existing_file_is_not_replaced(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_existing_file_is_not_replaced(file: Path, capsys: pytest.CaptureFixture[str], golden: Golden) -> None:
     run = Run("config", "check", file, "--fix", file, capsys=capsys)
     assert run.code == 2
-    assert "cannot be written: File exists; name a new file" in run.err
+    golden(run.err)
     assert file.read_text() == FILE
 
 
 @pytest.mark.parametrize(
-    ("lines", "severity", "line", "message"),
+    ("lines", "severity", "line"),
     [
-        ("west.consumer.fetch.max.bytes = many", "error", 11, "'many' is not a whole number; write one"),
-        ("east.producer.max.request.size = 0", "error", 11, "0 is out of range"),
-        ("west.consumer.request.timeout.ms = soon", "error", 11, "'soon' is not a whole number"),
-        ("west.security.protocol = TLS", "error", 11, "'TLS' is none of PLAINTEXT, SSL"),
-        ("west.security.protocol = SASL_PLAINTEXT\nwest.sasl.mechanism = DIGEST-MD5", "error", 12, "is not supported"),
-        ("west.security.protocol = SASL_SSL\nwest.sasl.mechanism = PLAIN", "error", 12, "is missing for PLAIN"),
-        (
-            "west.security.protocol = SSL\nwest.ssl.truststore.location = /no/such.jks",
-            "warning",
-            12,
-            "/no/such.jks cannot be read",
-        ),
-        ("west.ssl.keystore.password = ${env:FERRY_NOT_SET_ANYWHERE}", "warning", 11, "set FERRY_NOT_SET_ANYWHERE"),
+        ("west.consumer.fetch.max.bytes = many", "error", 11),
+        ("east.producer.max.request.size = 0", "error", 11),
+        ("west.consumer.request.timeout.ms = soon", "error", 11),
+        ("west.security.protocol = TLS", "error", 11),
+        ("west.security.protocol = SASL_PLAINTEXT\nwest.sasl.mechanism = DIGEST-MD5", "error", 12),
+        ("west.security.protocol = SASL_SSL\nwest.sasl.mechanism = PLAIN", "error", 12),
+        ("west.security.protocol = SSL\nwest.ssl.truststore.location = /no/such.jks", "warning", 12),
+        ("west.ssl.keystore.password = ${env:FERRY_NOT_SET_ANYWHERE}", "warning", 11),
     ],
 )
 def test_clients_are_tried_out_without_a_network(
-    lines: str, severity: str, line: int | None, message: str, file: Path, capsys: pytest.CaptureFixture[str]
+    lines: str, severity: str, line: int | None, golden: Golden, file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file.write_text(f"{FILE}{lines}\n")
     run = Run("config", "check", file, "--json", capsys=capsys)
     assert run.code == (2 if severity == "error" else 0)
     found = json.loads(run.out)["problems"]
     assert [(problem["severity"], problem["line"]) for problem in found] == [(severity, line)]
-    assert message in found[0]["message"]
+    golden(found[0]["message"])
 
 
 @pytest.mark.parametrize(
-    ("line", "severity", "message"),
+    ("line", "severity"),
     [
-        (
-            "west->east.tasks.max = 3 # few",
-            "error",
-            "'3 # few' is not a whole number; write one from 1 to 65536, without a",
-        ),
-        ("west->east.groups = a # b", "warning", "the value read is 'a # b'"),
-        (
-            "refresh.groups.interval.seconds = often",
-            "error",
-            "'often' is not a whole number; write one, without a unit; an interval is in seconds, -1 for never",
-        ),
-        (
-            "west.consumer.request.timeout.ms = 9223372036854775808",
-            "error",
-            "9223372036854775808 is out of range; write a smaller number",
-        ),
-        ("west.consumer.request.timeout.ms = 0", "error", "0 is out of range; write a whole number of at least 1"),
-        ("rename.topics = a", "warning", "is not known; neither Kafka nor Ferry reads it here: remove the line"),
-        ("emit.heartbeat.enabled = true", "warning", "is not known; did you mean emit.heartbeats.enabled?"),
-        ("sync.topicacls.enabled = true", "warning", "is not known; did you mean sync.topic.acls.enabled?"),
-        ("replication.factor = 40000", "error", "40000 is out of range; write a whole number from -1 to 32767"),
+        ("west->east.tasks.max = 3 # few", "error"),
+        ("west->east.groups = a # b", "warning"),
+        ("refresh.groups.interval.seconds = often", "error"),
+        ("west.consumer.request.timeout.ms = 9223372036854775808", "error"),
+        ("west.consumer.request.timeout.ms = 0", "error"),
+        ("rename.topics = a", "warning"),
+        ("emit.heartbeat.enabled = true", "warning"),
+        ("sync.topicacls.enabled = true", "warning"),
+        ("replication.factor = 40000", "error"),
     ],
 )
 def test_one_line_has_one_sentence(
-    line: str, severity: str, message: str, file: Path, capsys: pytest.CaptureFixture[str]
+    line: str, severity: str, golden: Golden, file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file.write_text(f"{FILE}{line}\n")
     (problem,) = json.loads(Run("config", "check", file, "--json", capsys=capsys).out)["problems"]
     assert (problem["line"], problem["severity"]) == (11, severity)
-    assert problem["message"].startswith(message)
+    golden(problem["message"])
 
 
 def test_an_airflow_connection_is_looked_up_in_the_environment_only(

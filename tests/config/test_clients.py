@@ -16,6 +16,7 @@ from ferry.config.text.problem import BadValue
 from ferry.errors import BadInput, FerryError, Refused
 from ferry.model import Codec, Compression
 from ferry.run.flow.connections import manager_options
+from tests.golden import Golden, brief
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
@@ -105,14 +106,15 @@ def test_client_credentials_by_kafkas_new_keys_and_by_the_module() -> None:
     assert confluent_options(OAUTH)["sasl.oauthbearer.method"] == "oidc"
 
 
-def test_a_token_file_is_named_as_an_address(tmp_path: Path) -> None:
+def test_a_token_file_is_named_as_an_address(tmp_path: Path, golden: Golden) -> None:
     path = tmp_path / "a token"
     path.write_text("abc.def.ghi\n")
     login = kafka_python_options(OAUTH | {ENDPOINT: path.as_uri()}).login
     assert isinstance(login, OAuthLogin)
     assert (login.token_file, login.token, login.endpoint_url) == (str(path), "abc.def.ghi", None)
-    with pytest.raises(Refused, match="is not known to confluent-kafka"):
+    with pytest.raises(Refused) as caught:
         confluent_options(OAUTH | {ENDPOINT: path.as_uri()})
+    golden(caught.value)
 
 
 @pytest.mark.parametrize("url", ["https://login.example/token", "FILE"])
@@ -205,19 +207,19 @@ def test_a_jaas_file_serves_where_the_configuration_has_none(
 
 
 @pytest.mark.parametrize(
-    ("text", "part"),
+    "text",
     [
-        (None, "cannot be read: No such file"),
-        ("KafkaServer { m required; };", "has no section KafkaClient (it has KafkaServer)"),
-        ("KafkaClient { m required; n required; };", "has 2 login modules in KafkaClient"),
-        ("KafkaClient { m required; }", "does not end with };"),
-        ("KafkaClient { m required a=b };", "append ;"),
-        ("KafkaClient { m required a='${not.set}'; };", "names the Java property ${not.set}, which is not set"),
-        ("m required;", "does not begin with a name and {"),
+        None,
+        "KafkaServer { m required; };",
+        "KafkaClient { m required; n required; };",
+        "KafkaClient { m required; }",
+        "KafkaClient { m required a=b };",
+        "KafkaClient { m required a='${not.set}'; };",
+        "m required;",
     ],
 )
 def test_a_broken_jaas_file_is_named(
-    text: str | None, part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    text: str | None, golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "jaas.conf"
     if text is not None:
@@ -225,25 +227,25 @@ def test_a_broken_jaas_file_is_named(
     monkeypatch.setenv("KAFKA_OPTS", f"-Djava.security.auth.login.config={path}")
     with pytest.raises(BadInput) as caught:
         kafka_python_options(SERVERS | {"security.protocol": "SASL_PLAINTEXT"})
-    assert part in str(caught.value)
+    golden(caught.value)
     assert str(path) in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("changed", "part"),
+    "changed",
     [
-        ("useKeyTab=true principal=me serviceName=kafka", "option keyTab is missing"),
-        ("useKeyTab=true keyTab=/nowhere principal=me serviceName=kafka", "keyTab /nowhere cannot be read: No such"),
-        ("useKeyTab=true keyTab=/etc/passwd principal=me serviceName=kafka", "/etc/passwd is no keytab"),
-        ("useKeyTab=true keyTab=/etc/passwd serviceName=kafka", "option principal is missing"),
-        ("useTicketCache=true", "sasl.kerberos.service.name: is missing"),
-        ("serviceName=kafka", "says neither useKeyTab=true nor useTicketCache=true"),
+        "useKeyTab=true principal=me serviceName=kafka",
+        "useKeyTab=true keyTab=/nowhere principal=me serviceName=kafka",
+        "useKeyTab=true keyTab=/etc/passwd principal=me serviceName=kafka",
+        "useKeyTab=true keyTab=/etc/passwd serviceName=kafka",
+        "useTicketCache=true",
+        "serviceName=kafka",
     ],
 )
-def test_broken_kerberos_logins(changed: str, part: str) -> None:
+def test_broken_kerberos_logins(changed: str, golden: Golden) -> None:
     with pytest.raises(BadInput) as caught:
         kafka_python_options(kerberos(changed))
-    assert part in str(caught.value)
+    golden(caught.value)
 
 
 def test_two_service_names_that_differ_are_refused_as_in_java() -> None:
@@ -257,49 +259,47 @@ def test_a_listener_name_before_an_address_is_dropped() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "error", "part"),
+    ("changed", "error"),
     [
-        ({"bootstrap.servers": ""}, BadInput, "bootstrap.servers: no bootstrap server"),
-        ({"request.timeout.ms": "soon"}, BadInput, "request.timeout.ms: 'soon' is not a whole number"),
-        ({"receive.buffer.bytes": "-2"}, BadInput, "receive.buffer.bytes: -2 is out of range"),
-        ({"security.protocol": "TLS"}, BadInput, "security.protocol: 'TLS' is none of PLAINTEXT"),
-        ({"client.dns.lookup": "default"}, BadInput, "client.dns.lookup: 'default' is none of use_all_dns_ips"),
-        ({"ssl.endpoint.identification.algorithm": "none"}, BadInput, "write https, or nothing"),
-        ({"ssl.truststore.location": "/nowhere"}, BadInput, "ssl.truststore.location: /nowhere cannot be read"),
-        ({"ssl.cipher.suites": "X"}, Refused, "ssl.cipher.suites is not supported"),
-        ({"sasl.mechanism": "AWS_MSK_IAM"}, Refused, "sasl.mechanism=AWS_MSK_IAM is not supported; use one of PLAIN"),
-        ({"sasl.mechanism": "GSSAPI"}, BadInput, "does not serve GSSAPI; write com.sun"),
-        ({"sasl.mechanism": "OAUTHBEARER"}, BadInput, "does not serve OAUTHBEARER; write org.apache"),
-        ({"sasl.mechanism": "PLAIN"}, BadInput, f"does not serve PLAIN; write {PLAIN}"),
-        ({"sasl.login.class": "x.Y"}, Refused, "sasl.login.class=x.Y is not supported"),
-        ({"sasl.login.callback.handler.class": "x.Y"}, Refused, "callback.handler.class=x.Y is not supported: correct"),
-        (
-            {"sasl.jaas.config": f'{SCRAM} required username="a" password="geheim" tokenauth=true;'},
-            Refused,
-            "tokenauth",
-        ),
-        (OAUTH | {ENDPOINT: ""}, BadInput, f"{ENDPOINT}: is missing; add the address"),
-        (OAUTH | {ENDPOINT: "ftp://me:geheim@host/x"}, BadInput, "'ftp://host/x' is no address"),
-        (OAUTH | {ENDPOINT: "file:///nowhere"}, BadInput, f"{ENDPOINT}: token file /nowhere cannot be read: No such"),
-        (OAUTH | {"sasl.jaas.config": f"{BEARER} required;"}, BadInput, "client.credentials.client.id: is missing"),
-        (OAUTH | {"sasl.login.callback.handler.class": "x.Y"}, Refused, "Kafka's own org.apache.kafka.common"),
-        (OAUTH | {"sasl.oauthbearer.jwt.retriever.class": "x.Y"}, Refused, "retriever.class=x.Y is not supported"),
-        (OAUTH | {"sasl.login.read.timeout.ms": "x"}, BadInput, "sasl.login.read.timeout.ms: 'x' is not a whole"),
-        ({"sasl.jaas.config": f'{SCRAM} required username="ann";'}, BadInput, "option password is missing"),
-        ({"sasl.jaas.config": f'{SCRAM} required username="ann" password="p"'}, BadInput, "append ;"),
-        ({"sasl.jaas.config": "geheim"}, BadInput, "does not begin with a login module"),
+        ({"bootstrap.servers": ""}, BadInput),
+        ({"request.timeout.ms": "soon"}, BadInput),
+        ({"receive.buffer.bytes": "-2"}, BadInput),
+        ({"security.protocol": "TLS"}, BadInput),
+        ({"client.dns.lookup": "default"}, BadInput),
+        ({"ssl.endpoint.identification.algorithm": "none"}, BadInput),
+        ({"ssl.truststore.location": "/nowhere"}, BadInput),
+        ({"ssl.cipher.suites": "X"}, Refused),
+        ({"sasl.mechanism": "AWS_MSK_IAM"}, Refused),
+        ({"sasl.mechanism": "GSSAPI"}, BadInput),
+        ({"sasl.mechanism": "OAUTHBEARER"}, BadInput),
+        ({"sasl.mechanism": "PLAIN"}, BadInput),
+        ({"sasl.login.class": "x.Y"}, Refused),
+        ({"sasl.login.callback.handler.class": "x.Y"}, Refused),
+        ({"sasl.jaas.config": f'{SCRAM} required username="a" password="geheim" tokenauth=true;'}, Refused),
+        (OAUTH | {ENDPOINT: ""}, BadInput),
+        (OAUTH | {ENDPOINT: "ftp://me:geheim@host/x"}, BadInput),
+        (OAUTH | {ENDPOINT: "file:///nowhere"}, BadInput),
+        (OAUTH | {"sasl.jaas.config": f"{BEARER} required;"}, BadInput),
+        (OAUTH | {"sasl.login.callback.handler.class": "x.Y"}, Refused),
+        (OAUTH | {"sasl.oauthbearer.jwt.retriever.class": "x.Y"}, Refused),
+        (OAUTH | {"sasl.login.read.timeout.ms": "x"}, BadInput),
+        ({"sasl.jaas.config": f'{SCRAM} required username="ann";'}, BadInput),
+        ({"sasl.jaas.config": f'{SCRAM} required username="ann" password="p"'}, BadInput),
+        ({"sasl.jaas.config": "geheim"}, BadInput),
     ],
+    ids=brief,
 )
-def test_what_cannot_be_honoured_is_refused(changed: dict[str, str], error: type[FerryError], part: str) -> None:
+def test_what_cannot_be_honoured_is_refused(changed: dict[str, str], error: type[FerryError], golden: Golden) -> None:
     with pytest.raises(error) as caught:
         kafka_python_options(SASL | changed)
-    assert part in str(caught.value)
+    golden(caught.value)
     assert "geheim" not in str(caught.value)
 
 
-def test_a_login_without_configuration_shows_what_to_write() -> None:
-    with pytest.raises(BadInput, match=r"sasl\.jaas\.config: is missing for PLAIN; write .*PlainLoginModule required"):
+def test_a_login_without_configuration_shows_what_to_write(golden: Golden) -> None:
+    with pytest.raises(BadInput) as caught:
         kafka_python_options(SERVERS | {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"})
+    golden(caught.value)
 
 
 def test_security_of_a_protocol_that_is_not_in_use_is_not_looked_at() -> None:
@@ -330,9 +330,10 @@ def test_compression_of_a_producer(properties: dict[str, str], wanted: Compressi
 
 
 @pytest.mark.parametrize(("codec", "level"), [("gzip", "10"), ("gzip", "-2"), ("lz4", "0"), ("zstd", "23")])
-def test_levels_have_kafkas_bounds(codec: str, level: str) -> None:
-    with pytest.raises(BadInput, match=rf"compression\.{codec}\.level: {level} is out of range"):
+def test_levels_have_kafkas_bounds(codec: str, level: str, golden: Golden) -> None:
+    with pytest.raises(BadInput) as caught:
         produce_options({"compression.type": codec, f"compression.{codec}.level": level})
+    golden(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -351,23 +352,21 @@ def test_jaas(text: str, options: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "part"),
+    "text",
     [
-        ("", "does not begin"),
-        ("m", "does not begin"),
-        ("m sometimes;", "does not begin"),
-        ("m required a;", "option 1 is not"),
-        ("m required a=;", "option 1 is not"),
-        ('m required a="b;', "never closed"),
-        ('m required a="b"c";', r'write a quote inside a value as \\\\" \(as \\" in what \$\{...\} looks up\)'),
-        (
-            'm required a="b\n" c="d";',
-            r"has a line break before a closing quote; where \$\{...\} looks the value up, write",
-        ),
-        ("m required a=b", "append ;"),
-        ("m required; n required;", "more than one"),
+        "",
+        "m",
+        "m sometimes;",
+        "m required a;",
+        "m required a=;",
+        'm required a="b;',
+        'm required a="b"c";',
+        'm required a="b\n" c="d";',
+        "m required a=b",
+        "m required; n required;",
     ],
 )
-def test_broken_jaas(text: str, part: str) -> None:
-    with pytest.raises(BadValue, match=part):
+def test_broken_jaas(text: str, golden: Golden) -> None:
+    with pytest.raises(BadValue) as caught:
         parse_jaas(text)
+    golden(caught.value)

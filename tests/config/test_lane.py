@@ -9,6 +9,7 @@ from ferry.config.flow.lane import in_lane, lane_flow
 from ferry.config.settings import parse_settings
 from ferry.config.why import why_topic
 from ferry.errors import BadInput
+from tests.golden import Golden
 
 FILE = """
 clusters = east, west
@@ -51,9 +52,10 @@ def test_a_lane_has_scratch_topics_and_only_copies(policy: str, copy: str) -> No
     assert live.policy.format_remote_topic("east", "orders") == copy
 
 
-def test_the_live_lane_cannot_be_called_like_another() -> None:
-    with pytest.raises(BadInput, match="is the name of a drill lane"):
+def test_the_live_lane_cannot_be_called_like_another(golden: Golden) -> None:
+    with pytest.raises(BadInput) as caught:
         parse_settings(FILE.format(policy="DefaultReplicationPolicy") + "ferry.lane = drill-a\n", "lanes.properties")
+    golden(caught.value)
 
 
 @pytest.mark.parametrize("windows", ["@once", "@continuous", "every day"])

@@ -9,6 +9,7 @@ from jsonschema import Draft202012Validator
 
 from ferry.cli.app import main
 from ferry.config.settings import load
+from tests.golden import Golden, brief
 
 SCHEMA = Path(__file__).parents[2] / "docs" / "schemas" / "config-new.json"
 BROKERS = ["--source-servers", "a:9092,b:9092", "--target-servers", "c:9093"]
@@ -108,28 +109,28 @@ def test_what_is_missing_is_asked_for(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "part"),
+    "arguments",
     [
-        ([], "--source-servers is missing, and there is nobody to ask"),
-        (["--source-servers", "a", "--target-servers", "b:1"], "ferry: --source-servers: server 'a' has no port"),
-        (["--source-servers", "a:1", "--target-servers", "b"], "ferry: --target-servers: server 'b' has no port"),
-        ([*BROKERS, "--topics", "*"], "ferry: --topics: regular expression"),
-        ([*BROKERS, "--topics", "*"], "dangling '*'"),
-        ([*BROKERS, "--source", "a b"], "ferry: --source, --target: alias 'a b' is not a name"),
-        ([*BROKERS, "--source", "backup"], "alias 'backup' is listed twice"),
-        ([*BROKERS, "--source-plain", "--source-ca", "x.pem"], "leave one of the two out"),
+        [],
+        ["--source-servers", "a", "--target-servers", "b:1"],
+        ["--source-servers", "a:1", "--target-servers", "b"],
+        [*BROKERS, "--topics", "*"],
+        [*BROKERS, "--source", "a b"],
+        [*BROKERS, "--source", "backup"],
+        [*BROKERS, "--source-plain", "--source-ca", "x.pem"],
     ],
+    ids=brief,
 )
 def test_a_mistake_writes_nothing(
-    arguments: list[str], part: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(tmp_path / "f", *arguments) == 2
-    assert part in capsys.readouterr().err
+    golden(capsys.readouterr().err)
     assert not (tmp_path / "f").exists()
 
 
-def test_a_file_is_never_replaced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_is_never_replaced(tmp_path: Path, capsys: pytest.CaptureFixture[str], golden: Golden) -> None:
     (tmp_path / "f").write_text("mine")
     assert run(tmp_path / "f", *BROKERS) == 2
-    assert "cannot be written: File exists; name a new file" in capsys.readouterr().err
+    golden(capsys.readouterr().err)
     assert (tmp_path / "f").read_text() == "mine"

@@ -12,6 +12,7 @@ from cryptography.x509.oid import NameOID
 from ferry.config.flow.principal import distinguished_name, principal_of, short_name
 from ferry.config.settings import parse_settings
 from tests.config.java_oracle import ask, decoded, encoded
+from tests.golden import Golden
 from tests.security import pki
 from tests.security.pki import PASSWORD, Authority
 
@@ -34,34 +35,24 @@ def found(lines: str) -> tuple[str | None, str]:
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "login", "name", "why"),
+    ("mechanism", "login", "name"),
     [
-        ("PLAIN", f'{PLAIN} username="ferry-src" password="geheim";', "User:ferry-src", "the login's user"),
-        ("SCRAM-SHA-512", f'{SCRAM} username="me" password="${{env:NOT_SET_HERE}}";', "User:me", "the login's user"),
-        (
-            "PLAIN",
-            f'{PLAIN} username="${{env:NOT_SET_HERE}}" password="x";',
-            None,
-            "username of the login comes out of ${...}",
-        ),
-        ("PLAIN", "${file:/nowhere:jaas}", None, "the login comes out of ${...}"),
-        ("PLAIN", f'{PLAIN} password="geheim";', None, "the login names no username"),
-        ("PLAIN", "geheim", None, "sasl.jaas.config: does not begin with a login module"),
-        (
-            "GSSAPI",
-            f'{KRB5} useKeyTab=true keyTab="/no" principal="ferry/host@A.B";',
-            "User:ferry",
-            "ferry/host@A.B of the",
-        ),
-        ("GSSAPI", f"{KRB5} useTicketCache=true;", None, "the login names no principal"),
-        ("OAUTHBEARER", f"{PACKAGE}.oauthbearer.OAuthBearerLoginModule required;", None, "who issues an OAUTHBEARER"),
+        ("PLAIN", f'{PLAIN} username="ferry-src" password="geheim";', "User:ferry-src"),
+        ("SCRAM-SHA-512", f'{SCRAM} username="me" password="${{env:NOT_SET_HERE}}";', "User:me"),
+        ("PLAIN", f'{PLAIN} username="${{env:NOT_SET_HERE}}" password="x";', None),
+        ("PLAIN", "${file:/nowhere:jaas}", None),
+        ("PLAIN", f'{PLAIN} password="geheim";', None),
+        ("PLAIN", "geheim", None),
+        ("GSSAPI", f'{KRB5} useKeyTab=true keyTab="/no" principal="ferry/host@A.B";', "User:ferry"),
+        ("GSSAPI", f"{KRB5} useTicketCache=true;", None),
+        ("OAUTHBEARER", f"{PACKAGE}.oauthbearer.OAuthBearerLoginModule required;", None),
     ],
 )
-def test_who_logs_in(mechanism: str, login: str, name: str | None, why: str) -> None:
+def test_who_logs_in(mechanism: str, login: str, name: str | None, golden: Golden) -> None:
     lines = f"a.security.protocol = SASL_SSL\na.sasl.mechanism = {mechanism}\na.sasl.jaas.config = {login}"
     principal, reason = found(lines)
     assert principal == name
-    assert reason.startswith(why)
+    golden(reason)
     assert "geheim" not in reason
 
 

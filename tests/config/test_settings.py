@@ -12,6 +12,7 @@ from ferry.config.text.problem import Severity
 from ferry.errors import BadInput
 from ferry.model import Flow, TopicPartition
 from ferry.policy import DefaultReplicationPolicy, IdentityReplicationPolicy
+from tests.golden import Golden
 
 BASE = """\
 clusters = west, east
@@ -116,21 +117,23 @@ a->a-b.enabled = true
     assert [str(flow.flow) for flow in settings(text).flows] == ["a->a-b", "a->a.b"]
 
 
-def test_of_many_flows_a_few_are_named() -> None:
+def test_of_many_flows_a_few_are_named(golden: Golden) -> None:
     names = ", ".join(f"c{n}" for n in range(7))
     lines = "".join(f"c{n}.bootstrap.servers = h{n}:1\nc{n}->c{(n + 1) % 7}.enabled = true\n" for n in range(7))
     settings = parse_settings(f"clusters = {names}\n{lines}", "f")
-    known = r"c0->c1, c1->c2, c2->c3, c3->c4 and 3 more, which ferry flows lists"
-    with pytest.raises(BadInput, match=rf"flow c0->c2 is not enabled \(enabled are {known}\); add"):
+    with pytest.raises(BadInput) as caught:
         settings.flow("c0->c2")
+    golden(caught.value)
 
 
-def test_an_unknown_flow_or_cluster_names_the_known_ones() -> None:
+def test_an_unknown_flow_or_cluster_names_the_known_ones(golden: Golden) -> None:
     read = settings(BASE)
-    with pytest.raises(BadInput, match=r"flow east->west is not enabled \(enabled are west->east\); add east->west"):
+    with pytest.raises(BadInput) as caught:
         read.flow("east->west")
-    with pytest.raises(BadInput, match="cluster 'north' is not among west, east"):
+    golden(caught.value, "flow")
+    with pytest.raises(BadInput) as caught:
         read.cluster("north")
+    golden(caught.value, "cluster")
 
 
 def test_the_digest_follows_meaning_not_text_and_holds_no_secret() -> None:
@@ -144,7 +147,7 @@ def test_the_digest_follows_meaning_not_text_and_holds_no_secret() -> None:
 
 
 def test_secrets_do_not_show_and_references_are_looked_up_at_use(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, golden: Golden
 ) -> None:
     (tmp_path / "secrets.properties").write_text("key = from-file\n")
     (tmp_path / "token").write_text("from-dir")
@@ -172,36 +175,39 @@ west.consumer.y = ${{vault:not/ours}}
     assert "from-" not in repr(client)
     assert read.cluster("west").client("producer")["ssl.key.password"] == "from-env"
     (tmp_path / "secrets.properties").write_text("other = 1\n")
-    with pytest.raises(BadInput, match=r"ssl\.keystore\.password: .*names no entry of .*add key = "):
+    with pytest.raises(BadInput) as caught:
         read.cluster("west").client("admin")
+    golden(caught.value, "no entry")
     (tmp_path / "token").unlink()
     (tmp_path / "secrets.properties").write_text("key = 1\n")
-    with pytest.raises(BadInput, match=r"ssl\.truststore\.password: .*cannot be read: No such file"):
+    with pytest.raises(BadInput) as caught:
         read.cluster("west").client("admin")
+    golden(caught.value, "no file")
 
 
 @pytest.mark.parametrize(
-    ("line", "part"),
+    "line",
     [
-        ("west->east.topics = foo.* # only some", "west->east.topics: the value read is 'foo.* # only some'"),
-        ("east->west.enable = true", "east->west.enable: has no effect; write east->west.enabled = true"),
-        ("topics.blacklist = a", "topics.blacklist: has no effect since Kafka 4; write topics.exclude"),
-        ("west->east.topics.blacklist = a", "write west->east.topics.exclude"),
-        ("north.bootstrap.servers = h:1", "cluster 'north' is not among clusters = west, east; add it there"),
-        ("east.bootstrap.servers = broker-3:9092", "repeats line 3"),
+        "west->east.topics = foo.* # only some",
+        "east->west.enable = true",
+        "topics.blacklist = a",
+        "west->east.topics.blacklist = a",
+        "north.bootstrap.servers = h:1",
+        "east.bootstrap.servers = broker-3:9092",
     ],
 )
-def test_what_java_accepts_but_nobody_means_is_a_warning(line: str, part: str) -> None:
+def test_what_java_accepts_but_nobody_means_is_a_warning(line: str, golden: Golden) -> None:
     found = warnings(BASE + line)
     assert len(found) == 1
     assert found[0].startswith("mm2.properties:5: ")
-    assert part in found[0]
+    golden(found[0])
 
 
 def test_a_file_without_an_enabled_flow_says_so() -> None:
     assert "add west->east.enabled = true" in warnings(BASE.replace("= true", "= false"))[0]
 
 
-def test_more_errors_are_counted() -> None:
-    with pytest.raises(BadInput, match=r"5: tasks\.max: .* \(1 more in this file\)$"):
+def test_more_errors_are_counted(golden: Golden) -> None:
+    with pytest.raises(BadInput) as caught:
         settings(BASE + "tasks.max = x\nreplication.factor = y\n")
+    golden(caught.value)

@@ -4,6 +4,7 @@ import pytest
 
 from ferry.config.reading.examine import examine
 from ferry.config.text.problem import Severity
+from tests.golden import Golden, brief
 
 BASE = """\
 clusters = west, east, north
@@ -30,18 +31,19 @@ def said(text: str) -> list[tuple[int | None, str]]:
         ("SSL://w1:9092", "SSL://w1:9092"),
     ],
 )
-def test_a_broker_of_two_clusters_is_named_with_both_lines(servers: str, shared: str) -> None:
+def test_a_broker_of_two_clusters_is_named_with_both_lines(servers: str, shared: str, golden: Golden) -> None:
     text = BASE.replace("e1:9092", servers)
     ((line, sentence),) = said(text)
     assert line == 3
-    assert sentence.startswith(f"east.bootstrap.servers: {shared} is a broker of cluster 'west' as well (line 2), so")
+    assert shared in sentence
+    golden(sentence)
 
 
-def test_brokers_at_top_level_are_those_of_every_cluster() -> None:
+def test_brokers_at_top_level_are_those_of_every_cluster(golden: Golden) -> None:
     text = "clusters = west, east\nbootstrap.servers = h:1\nwest->east.enabled = true\n"
     ((line, sentence),) = said(text)
     assert line == 2
-    assert "'west' and 'east' are one cluster" in sentence
+    golden(sentence)
 
 
 @pytest.mark.parametrize("servers", ["w1:9093", "w1.example:9092", "${env:FERRY_NOT_SET_ANYWHERE}"])
@@ -89,11 +91,16 @@ def test_other_brokers_are_other_clusters(servers: str) -> None:
             "west->east (line 5)",
         ),
     ],
+    ids=brief,
 )
-def test_flows_that_would_bring_topics_back_are_named_once(lines: str, line: int, topic: str, way: str) -> None:
+def test_flows_that_would_bring_topics_back_are_named_once(
+    lines: str, line: int, topic: str, way: str, golden: Golden
+) -> None:
     ((found, sentence),) = said(BASE + lines)
     assert found == line
-    assert f"a topic such as {topic!r} would come back by {way} and be copied again, so it is refused;" in sentence
+    assert repr(topic) in sentence
+    assert way in sentence
+    golden(sentence)
 
 
 @pytest.mark.parametrize(

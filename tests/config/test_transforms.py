@@ -31,6 +31,7 @@ from ferry.config.settings import parse_settings
 from ferry.config.text.problem import Severity
 from ferry.config.why import why_topic
 from ferry.errors import BadInput, Refused
+from tests.golden import Golden, brief
 
 BASE = "clusters = a, b\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:2\na->b.enabled = true\n"
 SALT = "ferry.transform.one.salt = 0123456789abcdef\n"
@@ -126,7 +127,7 @@ def test_the_digest_changes_with_all_that_changes_a_record(monkeypatch: pytest.M
     assert len({salted, *different}) == 8
 
 
-def test_a_topic_has_one_transform() -> None:
+def test_a_topic_has_one_transform(golden: Golden) -> None:
     flow = parse_settings(
         BASE + "ferry.transforms = one, two\nferry.transform.one.topics = pay.*\nferry.transform.one.sample = 10%\n"
         "ferry.transform.two.topics = .*ments\nferry.transform.two.partitions = 3\n",
@@ -136,57 +137,51 @@ def test_a_topic_has_one_transform() -> None:
     found = flow.transform_of("shipments")
     assert found is not None
     assert found.name == "two"
-    with pytest.raises(
-        Refused, match=r"payments is named by ferry.transform.one.topics and ferry.transform.two.topics"
-    ):
+    with pytest.raises(Refused) as caught:
         flow.transform_of("payments")
+    golden(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("lines", "words"),
+    "lines",
     [
-        ("ferry.transforms = one, one", "'one' is named twice; keep one"),
-        ("ferry.transforms = a b", "'a b' is no name of a transform"),
-        ("ferry.transform.one.topics = x\nferry.transforms = one", "changes nothing: write one of"),
-        ("ferry.transforms = one\nferry.transform.one.sample = 5%", "names no topic"),
-        ("ferry.transform.one.sample = 5", "'5' is no share; write percent, as 10% or 0.5%"),
-        ("ferry.transform.one.sample = 0%", "'0%' is no share"),
-        ("ferry.transform.one.sample = 101%", "'101%' is no share"),
-        ("ferry.transform.one.redact = card.no", "'card.no' is no path; write $.name.name"),
-        ("ferry.transform.one.redact = $", "'$' is no path"),
-        ("ferry.transform.one.redact = $.a[0]", "'$.a[0]' is no path"),
-        ("ferry.transform.one.hash = $.a", "has no salt, and hashes without one can be looked up"),
-        ("ferry.transform.one.salt = short\nferry.transform.one.hash = $.a", "is shorter than 16 bytes"),
-        ("ferry.transform.one.salt = 0123456789abcdef\nferry.transform.one.sample = 1%", "has no effect without hash"),
-        ("ferry.transform.one.function = nowhere", "'nowhere' is no import path of a function"),
-        ("ferry.transform.one.sql = SELECT 1\nferry.transform.one.function = a:b", "stands beside sql"),
-        (
-            "ferry.transform.one.cast = $.a",
-            "'$.a' is no cast; write $.name:TYPE, or $:TYPE of all of it, with one of",
-        ),
-        ("ferry.transform.one.cast = $.a:int", "'$.a:int' is no cast"),
-        ("ferry.transform.one.cast = a:int8", "'a' is no path"),
-        ("ferry.transform.one.cast.key = $:int8, $.a:string", "'$:int8' casts all of it, beside fields in it"),
-        ("ferry.transform.one.timeout.ms = 1000", "changes nothing: write one of ferry.transform.one.sql, "),
-        ("ferry.transform.one.timeout.ms = soon", "'soon' is not a whole number"),
-        ("ferry.transform.one.partitions = 0", "0 is out of range"),
-        (BY_RECORD + "ferry.transform.one.targets = a, b", "targets: needs ferry.transform.one.partitions"),
-        (BY_RECORD + TWO + "ferry.transform.one.targets = a, b c", "'b c' has other characters than letters"),
-        (BY_RECORD + TWO + "ferry.transform.one.targets = {Topic}", "'{Topic}' has other characters than letters"),
-        (BY_RECORD + TWO + "ferry.transform.one.targets = a, b, a", "'a' is named twice; keep one"),
-        (
-            BY_RECORD + TWO + f"ferry.transform.one.targets = {','.join(map(str, range(201)))}",
-            "at most 200 are kept up",
-        ),
-        (TWO + "ferry.transform.one.targets = a, b", "lists topics, and no record chooses one: write ferry.transform"),
-        ("ferry.transform.one.poison = retry", "'retry' is none of fail, skip, pass"),
-        ("ferry.transform.one.poison = pass\nferry.transform.one.redact = $.a", "lets values that are no JSON through"),
-        ("ferry.transform.one.wehre = x", "did you mean where?"),
+        "ferry.transforms = one, one",
+        "ferry.transforms = a b",
+        "ferry.transform.one.topics = x\nferry.transforms = one",
+        "ferry.transforms = one\nferry.transform.one.sample = 5%",
+        "ferry.transform.one.sample = 5",
+        "ferry.transform.one.sample = 0%",
+        "ferry.transform.one.sample = 101%",
+        "ferry.transform.one.redact = card.no",
+        "ferry.transform.one.redact = $",
+        "ferry.transform.one.redact = $.a[0]",
+        "ferry.transform.one.hash = $.a",
+        "ferry.transform.one.salt = short\nferry.transform.one.hash = $.a",
+        "ferry.transform.one.salt = 0123456789abcdef\nferry.transform.one.sample = 1%",
+        "ferry.transform.one.function = nowhere",
+        "ferry.transform.one.sql = SELECT 1\nferry.transform.one.function = a:b",
+        "ferry.transform.one.cast = $.a",
+        "ferry.transform.one.cast = $.a:int",
+        "ferry.transform.one.cast = a:int8",
+        "ferry.transform.one.cast.key = $:int8, $.a:string",
+        "ferry.transform.one.timeout.ms = 1000",
+        "ferry.transform.one.timeout.ms = soon",
+        "ferry.transform.one.partitions = 0",
+        BY_RECORD + "ferry.transform.one.targets = a, b",
+        BY_RECORD + TWO + "ferry.transform.one.targets = a, b c",
+        BY_RECORD + TWO + "ferry.transform.one.targets = {Topic}",
+        BY_RECORD + TWO + "ferry.transform.one.targets = a, b, a",
+        BY_RECORD + TWO + f"ferry.transform.one.targets = {','.join(map(str, range(201)))}",
+        TWO + "ferry.transform.one.targets = a, b",
+        "ferry.transform.one.poison = retry",
+        "ferry.transform.one.poison = pass\nferry.transform.one.redact = $.a",
+        "ferry.transform.one.wehre = x",
     ],
+    ids=brief,
 )
-def test_slips_are_told_with_their_remedy(lines: str, words: str) -> None:
+def test_slips_are_told_with_their_remedy(lines: str, golden: Golden) -> None:
     whole = lines if "ferry.transforms" in lines else f"ferry.transforms = one\nferry.transform.one.topics = x\n{lines}"
-    assert any(words in one for one in errors(whole)), errors(whole)
+    golden("\n".join(errors(whole)))
 
 
 def chain(*lines: str) -> str:
@@ -257,31 +252,28 @@ def test_connects_classes_become_steps() -> None:
 
 
 @pytest.mark.parametrize(
-    ("lines", "words"),
+    "lines",
     [
-        (("x.type = com.example.Mask",), "transforms.x.type: class com.example.Mask is not among those that"),
-        (("x.type = @MaskField$Key", "x.fields = a"), "MaskField$Key is not among those"),
-        (("x.type = @MaskField$Value",), "transforms.x.fields: is missing, and the class needs it"),
-        (("x.type = @MaskField$Value", "x.fields = a", "x.field = b"), "is no parameter of the class; did you mean"),
-        (("x.type = @ReplaceField$Value", "x.renames = a"), "'a' is no rename; write old:new"),
-        (("x.type = @Filter", "x.predicate = p"), "names predicate 'p', which predicates does not list"),
-        (("x.type = @Filter", "x.negate = true"), "has no predicate to turn round"),
-        (
-            ("x.type = @Filter", "x.predicate = p", "predicates = p", "predicates.p.type = com.example.P"),
-            "predicates.p.type: class com.example.P is not among",
-        ),
-        (("x.type = @RegexRouter", "x.regex = (", "x.replacement = a"), "regular expression '(' is refused"),
-        (("x.type = @RegexRouter", "x.regex = (a)", "x.replacement = $2"), "replacement '$2' is not understood"),
-        (("x.type = @TimestampRouter", "x.timestamp.format = EEE"), "format 'EEE' is not supported"),
-        (("x.type = @Filter", "ferry.transforms = x"), "stands beside"),
-    ],
+        ("x.type = com.example.Mask",),
+        ("x.type = @MaskField$Key", "x.fields = a"),
+        ("x.type = @MaskField$Value",),
+        ("x.type = @MaskField$Value", "x.fields = a", "x.field = b"),
+        ("x.type = @ReplaceField$Value", "x.renames = a"),
+        ("x.type = @Filter", "x.predicate = p"),
+        ("x.type = @Filter", "x.negate = true"),
+        ("x.type = @Filter", "x.predicate = p", "predicates = p", "predicates.p.type = com.example.P"),
+        ("x.type = @RegexRouter", "x.regex = (", "x.replacement = a"),
+        ("x.type = @RegexRouter", "x.regex = (a)", "x.replacement = $2"),
+        ("x.type = @TimestampRouter", "x.timestamp.format = EEE"),
+        ("x.type = @Filter", "ferry.transforms = x"),
+    ], ids=brief,
 )  # fmt: skip
-def test_what_is_not_known_of_connect_is_refused_by_name(lines: tuple[str, ...], words: str) -> None:
+def test_what_is_not_known_of_connect_is_refused_by_name(lines: tuple[str, ...], golden: Golden) -> None:
     own = [line for line in lines if line.startswith("ferry.")]
     text = chain(*(line for line in lines if line not in own)) + "\n".join(own)
     if own:
         text += "\nferry.transform.x.topics = a\nferry.transform.x.sample = 1%\n"
-    assert any(words in one for one in errors(text)), errors(text)
+    golden("\n".join(errors(text)))
 
 
 def test_a_refused_class_stops_the_file() -> None:
@@ -316,19 +308,17 @@ def test_connects_transforms_take_partitions_and_a_list_of_topics() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    "text",
     [
-        (f"{BY_DAY}{OWN}targets = x", f"{OWN}targets: needs {OWN}partitions"),
-        (
-            f"{OWN}targets = x\n{OWN}partitions = 2\n{BY_DAY.replace('TimestampRouter', 'Filter')}",
-            "let TimestampRouter",
-        ),
-        (f"{BY_DAY}{OWN}where = TRUE", f"{OWN}where: has no effect beside transforms, which takes {OWN}partitions and"),
-        (f"{BY_DAY}{OWN}partitions = none", f"{OWN}partitions"),
+        f"{BY_DAY}{OWN}targets = x",
+        f"{OWN}targets = x\n{OWN}partitions = 2\n{BY_DAY.replace('TimestampRouter', 'Filter')}",
+        f"{BY_DAY}{OWN}where = TRUE",
+        f"{BY_DAY}{OWN}partitions = none",
     ],
+    ids=["no partitions", "no router", "another key", "no number"],
 )
-def test_other_lines_of_connects_transforms_are_told(text: str, words: str) -> None:
-    assert any(words in one for one in errors(text)), errors(text)
+def test_other_lines_of_connects_transforms_are_told(text: str, golden: Golden) -> None:
+    golden("\n".join(errors(text)))
 
 
 ONE = "ferry.transforms = one\nferry.transform.one.topics = x\nferry.transform.one.where = TRUE\n"
@@ -371,29 +361,27 @@ def test_dead_letters_have_a_topic_of_their_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("lines", "said"),
+    "lines",
     [
-        ("topics = x\n" + LETTERS + "name = a.x", "a.x is where the flow copies topic x to, and dead letters may not"),
-        (
-            "replication.policy.class = org.apache.kafka.connect.mirror.IdentityReplicationPolicy\ntopics = .*\n"
-            + LETTERS
-            + "name = dead",
-            "dead is where the flow copies topic dead to",
-        ),
-        (LETTERS + "name = ferry-ledger.a.internal", "is a topic that Ferry keeps for itself"),
-        (LETTERS + "name = heartbeats", "is a topic that Ferry keeps for itself"),
-        (LETTERS + "name = no/name", "topic 'no/name'"),
-        (LETTERS + "replication.factor = 0", "replication.factor"),
+        "topics = x\n" + LETTERS + "name = a.x",
+        "replication.policy.class = org.apache.kafka.connect.mirror.IdentityReplicationPolicy\ntopics = .*\n"
+        + LETTERS
+        + "name = dead",
+        LETTERS + "name = ferry-ledger.a.internal",
+        LETTERS + "name = heartbeats",
+        LETTERS + "name = no/name",
+        LETTERS + "replication.factor = 0",
     ],
+    ids=brief,
 )
-def test_a_topic_that_is_for_something_else_takes_no_dead_letters(lines: str, said: str) -> None:
+def test_a_topic_that_is_for_something_else_takes_no_dead_letters(lines: str, golden: Golden) -> None:
     (found,) = errors(f"{ONE}ferry.transform.one.poison = skip\n{lines}\n")
-    assert said in found
+    golden(found)
 
 
-def test_a_dead_letters_line_without_dead_letters_is_told() -> None:
+def test_a_dead_letters_line_without_dead_letters_is_told(golden: Golden) -> None:
     (found,) = errors(f"{ONE}{LETTERS}name = dead\n")
-    assert "is for dead letters, and no transform of the flow has any" in found
+    golden(found)
 
 
 BOTH = BASE + "b->a.enabled = true\ntopics = pay.*, plain\n"
@@ -401,14 +389,12 @@ IDENTITY = "replication.policy.class = org.apache.kafka.connect.mirror.IdentityR
 ONE_WAY = "a->b.ferry.transforms = one\nferry.transform.one.topics = pay.*\nferry.transform.one.where = true\n"
 
 
-def test_what_the_flow_the_other_way_transforms_does_not_go_back() -> None:
+def test_what_the_flow_the_other_way_transforms_does_not_go_back(golden: Golden) -> None:
     settings = parse_settings(BOTH + IDENTITY + ONE_WAY, "f")
     back = settings.flow("b->a")
     assert back.selection.takes("plain")
     assert not back.selection.takes("payments")
-    assert back.selection.why_not("payments") == (
-        "a->b makes it by ferry.transform.one: what that leaves out or changes is nowhere on b, so it does not go back"
-    )
+    golden(back.selection.why_not("payments"))
     why = why_topic(back, settings.origins[back.flow], "payments")
     assert (why.taken, why.reason.startswith("is left alone: a->b makes it by ")) == (False, True)
     forward = settings.flow("a->b").selection
@@ -430,25 +416,22 @@ TWO_LISTED = "ferry.transforms = masked\nferry.transform.masked.topics = a\nferr
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "said"),
+    ("text", "line"),
     [
-        (
-            TWO_LISTED + "ferry.transform.maskd.redact = $.pin\n",
-            8,
-            "ferry.transforms, or write masked for maskd",
-        ),
-        (TWO_LISTED + "ferry.transform.y.topics = b\nferry.transform.y.where = true\n", 8, "or remove lines 8, 9"),
-        ("ferry.transform.y.topics = b\n", 5, "add y to ferry.transforms, or remove this line"),
-        ("a->b.ferry.transform.y.redact = $.pin\n", 5, "add y to a->b.ferry.transforms"),
-        (TWO_LISTED + "a->b.ferry.transforms =\n", 6, "transform 'masked', which ferry.transforms lists for no"),
-        (f"transforms.m.type = {CONNECT}MaskField$Value\ntransforms.m.fields = pin\n", 5, "add m to transforms"),
-        ("ferry.transform.transforms.targets = x\n", 5, "which no enabled flow has"),
+        (TWO_LISTED + "ferry.transform.maskd.redact = $.pin\n", 8),
+        (TWO_LISTED + "ferry.transform.y.topics = b\nferry.transform.y.where = true\n", 8),
+        ("ferry.transform.y.topics = b\n", 5),
+        ("a->b.ferry.transform.y.redact = $.pin\n", 5),
+        (TWO_LISTED + "a->b.ferry.transforms =\n", 6),
+        (f"transforms.m.type = {CONNECT}MaskField$Value\ntransforms.m.fields = pin\n", 5),
+        ("ferry.transform.transforms.targets = x\n", 5),
     ],
+    ids=brief,
 )
-def test_a_transform_that_no_flow_lists_is_an_error_by_its_line(text: str, line: int, said: str) -> None:
+def test_a_transform_that_no_flow_lists_is_an_error_by_its_line(text: str, line: int, golden: Golden) -> None:
     (problem,) = examine(BASE + text, "f").problems
     assert (problem.severity, problem.line) == (Severity.ERROR, line)
-    assert said in problem.message
+    golden(problem.message)
     with pytest.raises(BadInput, match=f"f:{line}: "):
         parse_settings(BASE + text, "f")
 

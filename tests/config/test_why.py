@@ -7,6 +7,7 @@ import pytest
 from ferry.config.keys.catalogue import is_acted_on
 from ferry.config.settings import parse_settings
 from ferry.config.why import why_group, why_topic
+from tests.golden import Golden
 
 TEXT = """clusters = a, b
 a.bootstrap.servers = a:9092
@@ -19,40 +20,40 @@ groups.exclude = console-.*
 
 
 @pytest.mark.parametrize(
-    ("topic", "taken", "reason", "key", "line", "item"),
+    ("topic", "taken", "key", "line", "item"),
     [
-        ("orders", True, "is in topics", "topics", 5, "orders"),
-        ("audit-new", True, "is in topics", "topics", 5, "audit-.*"),
-        ("audit-old", False, "is in topics.exclude", "a->b.topics.exclude", 6, "audit-old"),
-        ("users", False, "is not in topics", "topics", 5, None),
-        ("x", True, "is in topics", "topics", 5, None),
-        ("heartbeats", True, "is a heartbeat topic", None, None, None),
-        ("b.orders", False, "came from b, and would go round in a loop", None, None, None),
-        ("__consumer_offsets", False, "is an internal topic", None, None, None),
-        ("ferry-ledger.a.internal", False, "is a ledger of Ferry", None, None, None),
+        ("orders", True, "topics", 5, "orders"),
+        ("audit-new", True, "topics", 5, "audit-.*"),
+        ("audit-old", False, "a->b.topics.exclude", 6, "audit-old"),
+        ("users", False, "topics", 5, None),
+        ("x", True, "topics", 5, None),
+        ("heartbeats", True, None, None, None),
+        ("b.orders", False, None, None, None),
+        ("__consumer_offsets", False, None, None, None),
+        ("ferry-ledger.a.internal", False, None, None, None),
     ],
 )
 def test_each_topic_has_its_line(
-    topic: str, taken: bool, reason: str, key: str | None, line: int | None, item: str | None
+    topic: str, taken: bool, golden: Golden, key: str | None, line: int | None, item: str | None
 ) -> None:
     settings = parse_settings(TEXT, "file.properties")
     config = settings.flow("a->b")
     why = why_topic(config, settings.origins[config.flow], topic)
     assert why.taken is taken is config.selection.takes(topic)
-    assert why.reason.startswith(reason)
+    golden(why.reason)
     assert why.item == item
     assert (why.setting.key, why.setting.line) == (key, line) if why.setting else (key, line) == (None, None)
 
 
 @pytest.mark.parametrize(
-    ("name", "reason"),
-    [("audit-*", "has other characters than letters"), ("", "is empty; one name can be asked for, no pattern")],
+    "name",
+    ["audit-*", ""],
 )
-def test_a_pattern_is_no_topic(name: str, reason: str) -> None:
+def test_a_pattern_is_no_topic(name: str, golden: Golden) -> None:
     settings = parse_settings(TEXT, "file.properties")
     why = why_topic(settings.flow("a->b"), (), name)
     assert (why.taken, why.setting) == (False, None)
-    assert why.reason.startswith(f"is no topic's name, for it {reason}")
+    golden(why.reason)
 
 
 @pytest.mark.parametrize(("group", "taken", "line"), [("billing", True, None), ("console-1", False, 7)])
@@ -66,7 +67,7 @@ def test_each_group_has_its_line(group: str, taken: bool, line: int | None) -> N
     assert why.reason.endswith("no run acts on groups yet") is not is_acted_on("groups")
 
 
-def test_a_circle_is_named() -> None:
+def test_a_circle_is_named(golden: Golden) -> None:
     text = TEXT.replace(
         "topics = orders, audit-.*, (x,y)",
         "topics = orders\nb->a.enabled = true\nreplication.policy.class = IdentityReplicationPolicy",
@@ -75,6 +76,6 @@ def test_a_circle_is_named() -> None:
     config = settings.flow("a->b")
     why = why_topic(config, settings.origins[config.flow], "orders")
     assert not why.taken
-    assert why.reason == "would come back by b->a and be copied again, so it is refused"
+    golden(why.reason)
     assert why.setting is not None
     assert why.setting.line == 7

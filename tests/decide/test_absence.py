@@ -14,6 +14,7 @@ from ferry.errors import BadInput
 from ferry.model import Pause, RefusalKind
 from ferry.policy import DefaultReplicationPolicy
 from tests.decide.values import FACTS, RECEIPT, RULES, part, place, target, topic
+from tests.golden import Golden
 
 SECOND = replace(RECEIPT, source=place("orders", 1), target=place("a.orders", 1), end=7)
 USERS = topic("users", part())
@@ -36,12 +37,11 @@ def test_a_copied_topic_that_the_source_lists_no_more_is_refused_and_the_others_
     assert [piece.source.topic for piece in plan.slices] == ["users"]
 
 
-def test_a_gone_topic_is_noted_where_the_guard_says_so() -> None:
+def test_a_gone_topic_is_noted_where_the_guard_says_so(golden: Golden) -> None:
     plan = decide_plan(SKIPPING, GONE, "run", 7)
     assert (plan.refusals, plan.lifted) == ((), (RefusalKind.TOPIC_GONE,))
     (note,) = plan.notes
-    assert note.startswith("source topic orders, copied before in 2 partition(s), is not on cluster a any more")
-    assert note.endswith("login: left out, as ferry.guard.topic.gone says")
+    golden(note)
     assert [piece.source.topic for piece in plan.slices] == ["users"]
     paused = decide_plan(SKIPPING, replace(GONE, pauses={"orders": PAUSE}), "run", 7)
     assert (paused.notes, paused.paused) == ((), ("orders",))
@@ -71,9 +71,10 @@ def test_a_gone_topic_is_behind_whatever_the_limit() -> None:
     assert all(is_behind(lag, max_records=10**9, max_seconds=None) for lag in lags)
 
 
-def test_lag_of_a_topic_that_the_source_never_had_is_bad_input() -> None:
-    with pytest.raises(BadInput, match=r"cluster a has no topic ordres, .*: correct the name, or grant DESCRIBE"):
+def test_lag_of_a_topic_that_the_source_never_had_is_bad_input(golden: Golden) -> None:
+    with pytest.raises(BadInput) as caught:
         lag_of(GONE, DefaultReplicationPolicy(), "a", {"ordres", "users"})
+    golden(caught.value)
 
 
 # A topic that came back with fewer partitions, on a cluster without topic ids to tell
@@ -88,13 +89,13 @@ def shrunk(*, leaderless: tuple[int, ...] = ()) -> Facts:
     )
 
 
-def test_a_partition_that_is_no_more_is_refused_and_behind() -> None:
+def test_a_partition_that_is_no_more_is_refused_and_behind(golden: Golden) -> None:
     kinds = {(refusal.partition, refusal.kind) for refusal in decide_plan(RULES, shrunk(), "run", 7).refusals}
     assert kinds == {(None, RefusalKind.PARTITION_COUNT)}
     facts = replace(shrunk(), targets={"a.orders": target("a.orders", 41)})
     (refused,) = decide_plan(RULES, facts, "run", 7).refusals
     assert (refused.partition, refused.kind) == (1, RefusalKind.TOPIC_RECREATED)
-    assert "orders-1 was copied up to offset 7, now topic orders has 1 partition(s)" in refused.message
+    golden(refused.message)
     lags = lag_of(facts, DefaultReplicationPolicy(), "a")
     assert [(lag.source.partition, lag.records) for lag in lags] == [(0, 60), (1, None)]
 
@@ -123,12 +124,11 @@ def test_a_name_that_matches_no_topic_is_told_from_a_pattern(
     assert unmatched_names(PatternList(items=items), {"users", "events"}) == unmatched
 
 
-def test_a_name_that_matches_nothing_is_noted_and_the_others_go_on() -> None:
+def test_a_name_that_matches_nothing_is_noted_and_the_others_go_on(golden: Golden) -> None:
     facts = replace(FACTS, sources={"users": USERS}, unmatched=("ordres",))
     plan = decide_plan(RULES, facts, "run", 7)
     (note,) = plan.notes
-    assert "topics names ordres, which cluster a does not have" in note
-    assert "grant DESCRIBE" in note
+    golden(note)
     assert [piece.source.topic for piece in plan.slices] == ["users"]
     assert decide_plan(replace(RULES, only=frozenset({"users"})), facts, "run", 7).notes == ()
 

@@ -28,6 +28,7 @@ from ferry.errors import Refused
 from ferry.model import Era, Pause, Plan, Refusal, RefusalKind, TopicPartition, Unit, UnitReceipt, Vector
 from tests.decide.dealt_model import KEYS, number_of, selects, wants
 from tests.decide.values import FACTS, FLOW, LANE, RECEIPT, RULES, part, place, target, topic
+from tests.golden import Golden
 
 SKIP = replace(RULES, guards=Guards(retention_passed=GuardPolicy(default=OnGuard.SKIP)))
 RULE = Transform(name="small", partitions=2, digest="all")
@@ -127,11 +128,11 @@ def test_a_part_is_read_from_the_log_of_its_receipt_where_it_goes_on_there() -> 
     assert deal.unit(old, 0).source_epochs == ()
 
 
-def test_a_changed_rule_waits_and_then_says_that_it_counts() -> None:
+def test_a_changed_rule_waits_and_then_says_that_it_counts(golden: Golden) -> None:
     waiting = dealt(RULE._replace(digest="few"))
     assert waiting.finishing
     assert [(one.starts, one.ends) for one in waiting.lots] == [((5, 3), (5, 3)), ((5, 1), (5, 3))]
-    assert "finishes by the rule of before" in waiting.notes[0]
+    golden(waiting.notes[0])
     level = {**HALF, place("a.t", 1): receipt(1, (5, 3), target_next=3)}
     begun = dealt(RULE._replace(digest="few", partitions=3, text="text"), units=level)
     assert begun.is_new
@@ -148,7 +149,7 @@ def test_a_copy_that_is_empty_and_too_wide_may_be_deleted() -> None:
     assert "delete the target topic" in found.message
 
 
-def test_a_source_partition_in_trouble_is_left_out_of_all() -> None:
+def test_a_source_partition_in_trouble_is_left_out_of_all(golden: Golden) -> None:
     short = topic("t", part(end=9), part(log_start=4, end=9))
     found = dealt(source=short)
     assert [(one.topic, one.partition, one.kind) for one in found.refusals] == [("t", 1, RefusalKind.RETENTION_PASSED)]
@@ -167,7 +168,7 @@ def test_a_source_partition_in_trouble_is_left_out_of_all() -> None:
     # Others have filled it up again since: leader epochs alone tell.
     filled = dealt(source=topic("t", replace(part(end=9), diverged=4), part(end=9)))
     assert [(one.partition, one.kind) for one in filled.refusals] == [(0, RefusalKind.SOURCE_TRUNCATED)]
-    assert "copied up to offset 5, but its log was truncated to 4" in filled.refusals[0].message
+    golden(filled.refusals[0].message)
     assert [one.ends for one in filled.lots] == [(5, 9), (5, 9)]
     held = dealt(source=topic("t", replace(part(end=4), high_watermark=6), part(end=9)))
     assert not held.refusals  # an open transaction, no cut
@@ -501,7 +502,7 @@ def test_a_caught_up_topic_has_no_units_and_a_paused_one_no_word() -> None:
     assert (plan.paused, plan.caught_up, plan.eras) == (("t",), 0, ())
 
 
-def test_a_rule_that_cannot_be_carried_out_any_more_refuses_its_topic_alone() -> None:
+def test_a_rule_that_cannot_be_carried_out_any_more_refuses_its_topic_alone(golden: Golden) -> None:
     rules = replace(DEALT, transform_of=lambda name: RULE._replace(digest="few") if name == "t" else None)
     facts = replace(
         FACTS_HALF, sources={**FACTS_HALF.sources, "u": topic("u", part())}, lost_rules={"a.t": "PySpark is another"}
@@ -509,11 +510,11 @@ def test_a_rule_that_cannot_be_carried_out_any_more_refuses_its_topic_alone() ->
     plan = decide_plan(rules, facts, "r", 7)
     (refusal,) = plan.refusals
     assert (refusal.topic, refusal.kind) == ("t", RefusalKind.TRANSFORM)
-    assert "cannot be carried out: PySpark is another; or" in refusal.message
+    golden(refusal.message)
     assert {piece.source.topic for piece in plan.slices} == {"u"}
 
 
-def test_a_place_that_is_passed_by_hand_is_passed_for_all_target_partitions() -> None:
+def test_a_place_that_is_passed_by_hand_is_passed_for_all_target_partitions(golden: Golden) -> None:
     rules = replace(RULES, transform_of=lambda name: RULE if name == "t" else None)
     facts = replace(FACTS_HALF, dealt={place("t", 0): 5, place("t", 1): 1})
     gap = skip_gap(rules, facts, Wish(source=place("t", 1), to=4, who="x", reason="y"), "r", 7)
@@ -535,8 +536,9 @@ def test_a_place_that_is_passed_by_hand_is_passed_for_all_target_partitions() ->
     cut = replace(facts, sources={"t": topic("t", part(end=4), part(end=9))})
     with pytest.raises(Refused, match="was truncated to 4"):
         skip_gap(rules, cut, Wish(source=place("t", 0), to=4, who="x", reason="y"), "r", 7)
-    with pytest.raises(Refused, match=r"nothing of t-0 was dealt to a\.t yet"):
+    with pytest.raises(Refused) as caught:
         skip_gap(DEALT, BESIDE, Wish(source=place("t"), to=9, who="x", reason="y"), "r", 7)
+    golden(caught.value)
 
 
 # Lag

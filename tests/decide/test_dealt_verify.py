@@ -26,6 +26,7 @@ from ferry.decide.verify.differences import Places
 from ferry.decide.verify.transformed import Rule
 from ferry.model import Content, Difference, DifferenceKind, Era, NotComparedKind, Segment, TopicPartition, UnitReceipt
 from tests.decide.test_dealt_map import ONE, PLACE, Copy, copies
+from tests.golden import Golden, brief
 
 ERA = Era(source_topic="t", target_topic="a.t", since=1, begins=(0, 0), digest="d", partitions=2)
 SEE = witnesses(b"k", values=False)
@@ -80,15 +81,16 @@ def test_each_record_is_in_the_chunk_that_its_receipt_says_and_what_is_left_is_s
         ({}, {"target": {0: (3, 9)}}, NotComparedKind.TARGET_DELETED),
         ({}, {"target": {0: (0, 4)}}, NotComparedKind.NOT_STABLE),
     ],
+    ids=brief,
 )
 def test_what_cannot_be_compared_is_left_in_a_sentence(
-    changes: dict[str, int], sides: dict[str, dict[int, tuple[int, int]]], why: NotComparedKind
+    changes: dict[str, int], sides: dict[str, dict[int, tuple[int, int]]], why: NotComparedKind, golden: Golden
 ) -> None:
     receipt = replace(ONE, begins=(0,), reached=(5,), records=3, target_start=2, target_next=5, **changes)  # type: ignore[arg-type]
     both = Sides(sides.get("source", {0: (0, 9)}), sides.get("target", {0: (0, 9)}))
     found, (left,) = dealt_copies(ERA, {0: [receipt]}, both, Chosen())
     assert (found, left.why) == ([], why)
-    assert "3 records of a.t, in 1 chunk dealt from topic t," in left.message
+    golden(left.message)
     _, (of_run,) = dealt_copies(ERA, {0: [receipt]}, both, Chosen(run=receipt.run))
     matters = why not in (NotComparedKind.SOURCE_DELETED, NotComparedKind.TARGET_DELETED)
     assert (of_run.asked, left.asked) == (matters, matters and why is not NotComparedKind.TRANSFORM_CHANGED)

@@ -26,6 +26,7 @@ from ferry.errors import BadInput, Refused
 from ferry.model import Fate, LedgerRecord, Record, TopicPartition
 from ferry.model.delivery import DeliveryReceipt, Due, KnownBatches, Settled, TargetShape, WrittenPart
 from ferry.run.delivery.ids import DeliverySpec
+from tests.golden import Golden
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 SETTLED = Settled(topics={"t": TargetShape(partitions=2, topic_id="id")}, due={T0: Due(3, 2**64 - 1), T1: Due(1, 7)})
@@ -212,9 +213,10 @@ def test_records_of_other_batches_are_not_even_parsed() -> None:
     assert (found.batches, found.begun, found.newest) == ({3}, {2}, 0)
 
 
-def test_a_record_of_a_newer_ferry_is_refused() -> None:
-    with pytest.raises(Refused, match="here has a record of version 2, this Ferry reads 1: use a newer one"):
+def test_a_record_of_a_newer_ferry_is_refused(golden: Golden) -> None:
+    with pytest.raises(Refused) as caught:
         standing(log(Record(key=encode(["settled", 1]), value=encode({"v": 2}))), 1, "here")
+    golden(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -237,14 +239,11 @@ def test_what_stands_against_a_commit(record: Record, fate: Fate, why: str | Non
     assert intruder(seen, 1, 4, frozenset({5}), {T0}) is None, "what is one's own"
 
 
-def test_other_content_is_named_by_partition() -> None:
+def test_other_content_is_named_by_partition(golden: Golden) -> None:
     assert other_content("it", SETTLED.due, dict(SETTLED.due)) is None
     many = {TopicPartition("t", number): Due(number + 1, 1) for number in range(9)}
     told = other_content("it", many, {**many, T0: Due(1, 2), T1: Due(5, 1), TopicPartition("u", 0): Due(1, 1)}) or ""
-    assert told.startswith(
-        "it has other records than when it was begun (t-0 has 1 others, t-1 had 2 records and has 5,"
-    )
-    assert "u-0 had 0 records and has 1)" in told
+    golden(told)
     assert "and 6 partitions more" in (other_content("it", many, {}) or "")
 
 
@@ -290,13 +289,15 @@ def test_a_few_bytes_cannot_name_more_batches_than_memory_holds() -> None:
 
 
 @pytest.mark.parametrize("slots", [2**40, -1, "2"])
-def test_a_number_of_slots_that_nobody_could_fence_is_none(slots: object) -> None:
+def test_a_number_of_slots_that_nobody_could_fence_is_none(slots: object, golden: Golden) -> None:
     made = attempt()
     wrong = Record(key=made.key, value=encode({**json.loads(made.value or b""), "slots": slots}))
-    with pytest.raises(BadInput, match=r"is no number of slots|is no whole number"):
+    with pytest.raises(BadInput) as caught:
         standing(log(wrong), 1, "the ledger")
+    golden(caught.value)
 
 
-def test_an_open_receipt_with_a_key_that_is_none_is_one_error() -> None:
-    with pytest.raises(BadInput, match="the ledger, ledger record at offset 0,"):
+def test_an_open_receipt_with_a_key_that_is_none_is_one_error(golden: Golden) -> None:
+    with pytest.raises(BadInput) as caught:
         standing(log((Record(key=b'["receipt",1]', value=b"{}"), Fate.OPEN)), 1, "the ledger")
+    golden(caught.value)

@@ -10,6 +10,7 @@ from ferry.decide.ledger.run_codec import run_record
 from ferry.errors import Refused
 from ferry.model import RunRecord
 from tests.decide.values import lying, run_of
+from tests.golden import Golden
 
 NOON_MS = 1_795_262_400_000
 OWN = replace(run_of("mine"), deployment="blue", config_digest="b" * 64, started_ms=NOON_MS)
@@ -66,18 +67,12 @@ def test_a_run_that_is_opened_again_still_says_whom_it_took_the_lane_from() -> N
     assert admitted(ledger(ran("r1", "green", "a"), taken), OWN, take_over=True) == taken
 
 
-def test_the_sentence_names_both_and_the_remedies() -> None:
+def test_the_sentence_names_both_and_the_remedies(golden: Golden) -> None:
     view = ledger(ran("r1", "blue", "c", at_ms=NOON_MS - 60_000), ran("r2", "green", "a"))
-    assert conflict(view, OWN) == (
-        "lane live of flow a->b is at work for deployment green (configuration aaaaaaaaaaaa, last run r2 at "
-        "2026-11-21T12:00:00Z), and deployment blue (configuration bbbbbbbbbbbb, last run r1 at 2026-11-21T11:59:00Z) "
-        "would copy by another configuration: make both files say the same, set the same ferry.deployment in both if "
-        "they are one deployment, or hand the lane over with ferry run --take-over (in Airflow: take_over in the "
-        "trigger form)"
-    )
+    golden(conflict(view, OWN), "both ran")
     said = conflict(ledger(ran("r2", "green", "a")), OWN)
     assert said is not None
-    assert "(configuration bbbbbbbbbbbb, no run yet)" in said
+    golden(said, "one has not run yet")
 
 
 def test_who_names_no_deployment_is_not_kept_out() -> None:

@@ -21,6 +21,7 @@ from ferry.decide.groups.rollback import Rollback, decide_rollback, differences
 from ferry.decide.ledger.ledger import fold
 from ferry.model import CommittedOffset, GroupKind, ListedGroup, TopicPartition, Why
 from tests.decide.values import lying
+from tests.golden import Golden
 
 PLACE = TopicPartition("primary.orders", 0)
 
@@ -68,21 +69,25 @@ def test_an_offset_is_written_back(found: Rollback) -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "why", "said"),
+    ("found", "why"),
     [
-        (rollback(5, 9, 7), Why.MOVED, "stands at 7 of primary.orders-0 on backup, where Ferry did not put it"),
-        (rollback(5, 9, 9, state="Stable"), Why.ACTIVE, "is Stable on backup"),
-        (rollback(5, 9, 9, state="Stable", force=True), Why.ACTIVE, "stop them first"),
-        (rollback(None, 9, 9), Why.CREATED, "had no offset of primary.orders-0"),
-        (rollback(None, 9, 9, force=True), Why.CREATED, "delete it by kafka-consumer-groups.sh --delete-offsets"),
-        (rollback(5, 9, 9, trouble="group app may not be seen"), Why.FAILED, "may not be seen"),
+        pytest.param(rollback(5, 9, 7), Why.MOVED, id="moved since"),
+        pytest.param(rollback(5, 9, 9, state="Stable"), Why.ACTIVE, id="active"),
+        pytest.param(rollback(5, 9, 9, state="Stable", force=True), Why.ACTIVE, id="active, and forced"),
+        pytest.param(rollback(None, 9, 9), Why.CREATED, id="no offset before"),
+        pytest.param(rollback(None, 9, 9, force=True), Why.CREATED, id="no offset before, and forced"),
+        pytest.param(
+            rollback(5, 9, 9, trouble="group app may not be seen"),
+            Why.FAILED,
+            id="not to be seen",
+        ),
     ],
 )
-def test_an_offset_is_left(found: Rollback, why: Why, said: str) -> None:
+def test_an_offset_is_left(found: Rollback, why: Why, golden: Golden) -> None:
     assert found.writes == {}
     (left,) = found.left
     assert left.why is why
-    assert said in left.message
+    golden(left.message)
 
 
 def test_what_is_there_already_is_counted() -> None:

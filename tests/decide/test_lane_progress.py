@@ -14,6 +14,7 @@ from ferry.decide.ledger.report import Report
 from ferry.model import Fate, OpenedRun, WindowRecord
 from ferry.spark.progress import Progress
 from tests.decide.values import PLAN, RECEIPT, lying, piece, place, run_of
+from tests.golden import Golden
 
 NAME = "backfill-january"
 AT = 1_790_000_000_000
@@ -36,26 +37,26 @@ def test_what_is_left_of_a_lane_is_what_its_windows_want_and_no_receipt_has() ->
     assert lane_of(view, "backfill-other", {}).whole == 0
 
 
-def test_the_rest_is_told_at_the_pace_of_a_run_that_is_under_way() -> None:
+def test_the_rest_is_told_at_the_pace_of_a_run_that_is_under_way(golden: Golden) -> None:
     receipts = (replace(RECEIPT, start=60, end=80),)
     report = Report(plan=PLAN, started_ms=AT, receipts=receipts, refusals=(), unfinished=(), left=(), done=0)
     opened = OpenedRun(record=replace(run_of("r"), started_ms=AT), generation=1)
     run = PastRun(opened=opened, state=PastState.OPEN, report=report)
     lane = Lane(name=NAME, kind=None, topics=(), parts=(), windows=1, last_run=run, whole=100, left=20)
     # 20 offsets in 10 seconds, though a run before copied 60 at once.
-    assert outlook_of(lane, AT + 10_000) == "80 % copied, 20 offset(s) left, about 10 s to go"
+    golden(outlook_of(lane, AT + 10_000))
     over = replace(lane, last_run=replace(run, state=PastState.SUCCESS))
     assert outlook_of(over, AT + 10_000) == "80 % copied, 20 offset(s) left"
     assert outlook_of(replace(lane, whole=0, left=0), AT) == ""
 
 
-def test_sparks_log_tells_the_rest_by_what_this_attempt_has_copied() -> None:
+def test_sparks_log_tells_the_rest_by_what_this_attempt_has_copied(golden: Golden) -> None:
     one = piece("orders", start=0, end=100)
     progress = Progress(plan=replace(PLAN, slices=(one,)), since_ms=AT)
     for start, end, at_ms in ((0, 40, AT - 60_000), (40, 60, AT + 1_000)):
         receipt = replace(RECEIPT, source=one.source, target=one.target, start=start, end=end, at_ms=at_ms)
         progress.receipts[receipt.target, start] = receipt
-    assert progress.line(10).endswith(", 40 offset(s) left, about 20 s to go")
+    golden(progress.line(10))
     progress.receipts[one.target, 60] = replace(RECEIPT, source=one.source, start=60, end=100, at_ms=AT)
     assert "left" not in progress.line(20)
 

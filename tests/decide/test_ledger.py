@@ -29,6 +29,7 @@ from ferry.decide.ledger.summary import rolled_up
 from ferry.errors import BadInput
 from ferry.model import Attempt, Fate, Flow, GroupOutcome, LedgerRecord, Origin, Pause, Plan, Record
 from tests.decide.values import FLOW, LANE, PLAN, RECEIPT, lying, piece, place, refusal, run_of
+from tests.golden import Golden
 
 
 def view_of(*records: Record | tuple[Record, Fate]) -> LedgerView:
@@ -64,9 +65,10 @@ def test_a_run_record_keeps_counting_after_its_tombstone_because_its_slots_may_s
     assert slots_to_fence(view, LANE) == 5
 
 
-def test_a_run_record_of_a_newer_format_is_refused() -> None:
-    with pytest.raises(BadInput, match=r"ledger record at offset 0 .* upgrade Ferry"):
+def test_a_run_record_of_a_newer_format_is_refused(golden: Golden) -> None:
+    with pytest.raises(BadInput) as caught:
         view_of(Record(key=run_record(run_of("r1")).key, value=encode({"v": 3})))
+    golden(caught.value)
 
 
 # Runs

@@ -15,6 +15,7 @@ from ferry.decide.plan.planning import decide_plan
 from ferry.decide.records.letters import PoisonRule, letter_headers, letter_partition, poison_sentence
 from ferry.model import Flow, RefusalKind
 from tests.decide.values import FACTS, RULES, part, topic
+from tests.golden import Golden
 
 FLOW = Flow(source="a", target="b")
 RULE = PoisonRule(transform="masked", poison=Poison.SKIP, letters=DeadLetters(topic="dead"))
@@ -51,12 +52,8 @@ def test_letters_of_one_partition_lie_together() -> None:
     assert [letter_partition(number, 3) for number in range(5)] == [0, 1, 2, 0, 1]
 
 
-def test_a_refused_record_is_told_with_its_place_and_the_ways_on() -> None:
-    assert poison_sentence(RULE, "payments", 3, 4711, "its value is no JSON") == (
-        "ferry.transform.masked cannot be applied to the record at offset 4711 of payments-3: its value is no JSON; "
-        "leave it out by ferry.transform.masked.where, write ferry.transform.masked.poison = skip to have it among the "
-        "dead letters, or pass it with ferry skip"
-    )
+def test_a_refused_record_is_told_with_its_place_and_the_ways_on(golden: Golden) -> None:
+    golden(poison_sentence(RULE, "payments", 3, 4711, "its value is no JSON"))
 
 
 def test_only_topics_whose_poison_becomes_letters_need_their_topic() -> None:
@@ -96,14 +93,11 @@ def test_the_topic_is_made_as_others_are_and_keeps_what_it_has(lines: str, usual
     assert dict(letters_topic(flow(), FACTS, 1, {}).configs)["max.message.bytes"] == str(1_048_588 + 65_536)
 
 
-def test_a_topic_that_the_flow_copies_to_takes_no_letters() -> None:
+def test_a_topic_that_the_flow_copies_to_takes_no_letters(golden: Golden) -> None:
     facts = replace(FACTS, sources={"payments": topic("payments", part())})
     plan = decide_plan(RULES, facts, "r", 1)
     clash = replace(flow(), dead_letters=DeadLetters(topic="a.payments"))
     (refusal,) = clashing(clash, plan, skipping(clash, plan)).values()
     assert refusal.kind is RefusalKind.NAME_CLASH
-    assert refusal.message == (
-        "payments is not copied, for dead letters of ferry.transform.masked have no topic a.payments: the flow copies "
-        "payments to it: write another name (errors.deadletterqueue.topic.name)"
-    )
+    golden(refusal.message)
     assert clashing(flow(), plan, skipping(flow(), plan)) == {}

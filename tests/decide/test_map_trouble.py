@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 import pytest
@@ -12,6 +11,7 @@ from ferry.decide.groups.offset_map import Before, Exact, InGap, LogStart, Offse
 from ferry.errors import Refused
 from ferry.model import Flow, Gap, Receipt, RefusalKind, Segment, TopicPartition
 from ferry.run.groups.offset_maps import PartitionMap
+from tests.golden import Golden
 
 SOURCE, TARGET = TopicPartition("orders", 0), TopicPartition("primary.orders", 0)
 LAST = Receipt(
@@ -61,21 +61,20 @@ def test_a_map_holds_while_both_sides_are_what_was_copied_or_nothing_is_known_of
 
 
 @pytest.mark.parametrize(
-    ("now", "said"),
+    "now",
     [
-        (replace(NOW, source_topic_id="S2"), r"source topic orders was created again .*S1, now S2.*topic-recreated"),
-        (replace(NOW, target_topic_id="T2"), r"primary\.orders was created again .*T1, now T2.*target-changed"),
-        (replace(NOW, target_end=35), r"primary\.orders-0 ends at offset 35 and was written up to 36.*target-changed"),
-        (replace(NOW, target_end=90, target_cut=35), r"up to 36, but its log was cut to 35 since .*target-changed"),
-        (replace(UNKNOWN, target_end=0), r"ends at offset 0 and was written up to 36"),
-        (replace(NOW, source_cluster_id="C2"), r"primary now leads to cluster C2, .* from C1.*cluster-changed"),
+        pytest.param(replace(NOW, source_topic_id="S2"), id="another source topic"),
+        pytest.param(replace(NOW, target_topic_id="T2"), id="another target topic"),
+        pytest.param(replace(NOW, target_end=35), id="a shorter target"),
+        pytest.param(replace(NOW, target_end=90, target_cut=35), id="a target that was cut"),
+        pytest.param(replace(UNKNOWN, target_end=0), id="an empty target"),
+        pytest.param(replace(NOW, source_cluster_id="C2"), id="another source cluster"),
     ],
 )
-def test_what_the_clusters_contradict_is_named(now: Present, said: str) -> None:
+def test_what_the_clusters_contradict_is_named(now: Present, golden: Golden) -> None:
     found = map_trouble(LAST, (), now)
     assert found is not None
-    assert re.search(said, found), found
-    assert found.startswith("offsets of orders-0 are not translated, for ")
+    golden(found)
 
 
 def test_a_lane_that_went_on_behind_a_new_source_topic_says_so_before_its_first_receipt() -> None:
@@ -105,10 +104,10 @@ def test_a_map_gives_nothing_before_the_log_start_that_it_leads_to_and_nothing_a
         replace(made, trouble="cut off").translate(4)
 
 
-def test_a_log_that_was_cut_ends_the_map_there_until_a_run_has_decided_how_to_go_on() -> None:
+def test_a_log_that_was_cut_ends_the_map_there_until_a_run_has_decided_how_to_go_on(golden: Golden) -> None:
     cut = map_cut(LAST, (), 24)
     assert cut is not None
-    assert "offsets of orders-0 from 24 on are not translated, for it was copied up to 30, but" in cut.why
+    golden(cut.why)
     went_back = replace(RESTARTED, end=24, void_from=24)
     assert map_cut(LAST, (went_back,), 24) is None, "its map holds nothing from there on"
     assert map_cut(LAST, (went_back,), 26) is None

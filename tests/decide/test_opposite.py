@@ -21,6 +21,7 @@ from ferry.model.switch import (
     SwitchState,
     Verb,
 )
+from tests.golden import Golden
 
 THERE, BACK = Flow.parse("primary->backup"), Flow.parse("backup->primary")
 OWN = Switch(
@@ -75,37 +76,28 @@ def test_which_switch_the_other_way_stands_against_this_one(
     assert opposing(replace(OWN, verb=verb), {"other": found}, known) == (found if stands else None)
 
 
-def test_the_remedy_is_named() -> None:
-    assert opposing_sentence(other(Step.FREEZE)) == (
-        "switchover other of backup->primary goes the other way and is not finished, its next step is quiet: finish it "
-        "first (ferry switchover 'backup->primary' --id other), or give it up with ferry switch abandon "
-        "'backup->primary' other"
-    )
-    assert opposing_sentence(other(Step.FREEZE), OWN).endswith(
-        "other; or give this one up with ferry switch abandon 'primary->backup' own"
-    )
-    assert opposing_sentence(other(outcome=SwitchOutcome.FINISHED), OWN) == (
-        "switchover other of backup->primary has moved clients to primary since this one began: give this one up with "
-        "ferry switch abandon 'primary->backup' own"
-    )
+def test_the_remedy_is_named(golden: Golden) -> None:
+    golden(opposing_sentence(other(Step.FREEZE)), "under way")
+    golden(opposing_sentence(other(Step.FREEZE), OWN), "beside one of its own")
+    golden(opposing_sentence(other(outcome=SwitchOutcome.FINISHED), OWN), "finished")
 
 
 @pytest.mark.parametrize(
-    ("others", "wanted"),
+    "others",
     [
-        ([], "ferry failback 'primary->backup'"),
-        ([other(outcome=SwitchOutcome.ABANDONED)], "ferry failback 'primary->backup'"),
-        ([other(Step.STOP)], "ferry switchover 'backup->primary' --id other"),
-        ([other(outcome=SwitchOutcome.FINISHED)], "ferry failback 'backup->primary'"),
+        pytest.param([], id="nothing"),
+        pytest.param([other(outcome=SwitchOutcome.ABANDONED)], id="abandoned"),
+        pytest.param([other(Step.STOP)], id="under way"),
+        pytest.param([other(outcome=SwitchOutcome.FINISHED)], id="finished"),
     ],
 )
 def test_who_would_move_clients_where_they_were_is_sent_to_the_newest_switch(
-    others: list[SwitchState], wanted: str
+    others: list[SwitchState], golden: Golden
 ) -> None:
     end = SwitchEnd(outcome=SwitchOutcome.FINISHED, who="ann@desk-7", why="", at_ms=5)
     moved = SwitchState(switch=OWN, offset=3, end=end)
     sentence = moved_sentence(moved, {one.switch.id: one for one in others})
-    assert wanted in sentence
+    golden(sentence)
     assert sentence.count("ferry ") == 1, "one verb alone"
     before = replace(moved, end=replace(end, at_ms=20))
     assert "ferry failback 'primary->backup'" in moved_sentence(

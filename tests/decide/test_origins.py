@@ -14,6 +14,7 @@ from ferry.decide.plan.rules import Rules, Transform
 from ferry.model import Flow, Plan, Range, RefusalKind
 from ferry.policy import IdentityReplicationPolicy, ReplicationPolicy
 from tests.decide.values import FACTS, RECEIPT, RULES, part, place, target, topic
+from tests.golden import Golden
 
 
 @dataclass(frozen=True)
@@ -45,26 +46,26 @@ def refused(plan: Plan) -> list[tuple[str, RefusalKind]]:
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a b", "ä", "a/b"])
-def test_a_name_that_kafka_does_not_take_refuses_its_topic_alone(name: str) -> None:
+def test_a_name_that_kafka_does_not_take_refuses_its_topic_alone(name: str, golden: Golden) -> None:
     rules = replace(RULES, policy=Table({"orders": name}), policy_name="mine.Table")
     plan = decide_plan(rules, facts("orders", "payments"), "r", 1)
     assert refused(plan) == [("orders", RefusalKind.INVALID_NAME)]
-    assert plan.refusals[0].message.startswith(f"mine.Table names topic orders {name!r} on the target, which ")
+    golden(plan.refusals[0].message)
     assert [piece.source.topic for piece in plan.slices] == ["payments"]
 
 
-def test_a_name_that_is_too_long_is_one_refusal() -> None:
+def test_a_name_that_is_too_long_is_one_refusal(golden: Golden) -> None:
     rules = replace(RULES, policy=Table({"orders": "x" * 250}), policy_name="mine.Table")
     plan = decide_plan(rules, facts("orders"), "r", 1)
     assert refused(plan) == [("orders", RefusalKind.NAME_TOO_LONG)]
-    assert "have mine.Table name it shorter, or leave it out" in plan.refusals[0].message
+    golden(plan.refusals[0].message)
 
 
-def test_two_topics_of_one_name_are_both_refused() -> None:
+def test_two_topics_of_one_name_are_both_refused(golden: Golden) -> None:
     rules = replace(RULES, policy=Table({"orders": "all", "payments": "all"}))
     plan = decide_plan(rules, facts("orders", "payments", "users"), "r", 1)
     assert refused(plan) == [("orders", RefusalKind.NAME_CLASH), ("payments", RefusalKind.NAME_CLASH)]
-    assert "target topic all would hold both payments and orders" in plan.refusals[0].message
+    golden(plan.refusals[0].message)
     assert [piece.source.topic for piece in plan.slices] == ["users"]
 
 
@@ -72,22 +73,20 @@ RENAMED = replace(RULES, transform_of=lambda topic: Transform("eu", renames=True
 
 
 @pytest.mark.parametrize(
-    ("name", "why"),
+    "name",
     [
-        ("", "is empty"),
-        ("a/b", "has other characters than"),
-        ("ferry-ledger.a.internal", "is the name of a ledger of Ferry"),
-        ("x.backfill.backfill-x", "is the name of a lane's scratch topic"),
-        ("__x", "is a name of Kafka's or MirrorMaker's own topics"),
+        "",
+        "a/b",
+        "ferry-ledger.a.internal",
+        "x.backfill.backfill-x",
+        "__x",
     ],
 )
-def test_a_name_that_a_transform_may_not_give_refuses_its_topic_alone(name: str, why: str) -> None:
+def test_a_name_that_a_transform_may_not_give_refuses_its_topic_alone(name: str, golden: Golden) -> None:
     rules = replace(RENAMED, policy=Table({"orders": name}))
     plan = decide_plan(rules, facts("orders", "payments"), "r", 1)
     assert refused(plan) == [("orders", RefusalKind.INVALID_NAME)]
-    assert plan.refusals[0].message.startswith(f"ferry.transform.eu names topic orders {name!r} on the target, ")
-    assert f"{why}" in plan.refusals[0].message
-    assert plan.refusals[0].message.endswith(": correct it, or exclude the topic")
+    golden(plan.refusals[0].message)
     assert [piece.source.topic for piece in plan.slices] == ["payments"]
 
 
@@ -102,26 +101,24 @@ def test_what_a_transform_names_too_long_or_twice_is_told_by_its_key() -> None:
 
 
 @pytest.mark.parametrize("partitions", [None, 3])
-def test_a_topic_whose_records_name_its_copy_is_refused_alone(partitions: int | None) -> None:
+def test_a_topic_whose_records_name_its_copy_is_refused_alone(partitions: int | None, golden: Golden) -> None:
     by_time = Transform("day", partitions=partitions, why_unknown="TimestampRouter asks each record for its timestamp")
     rules = replace(RULES, transform_of=lambda topic: by_time if topic == "orders" else None)
     plan = decide_plan(rules, facts("orders", "payments"), "r", 1)
     assert refused(plan) == [("orders", RefusalKind.TRANSFORM)]
-    assert plan.refusals[0].message.startswith(
-        "ferry.transform.day names the copy of topic orders record by record (TimestampRouter asks each record for its"
-    )
+    golden(plan.refusals[0].message)
     assert [piece.source.topic for piece in plan.slices] == ["payments"]
     assert not plan.units
     assert [change.topic for change in plan.changes] == ["a.payments"]
 
 
 @pytest.mark.parametrize("partitions", [None, 3])
-def test_a_topic_whose_transform_cannot_be_carried_out_is_refused_alone(partitions: int | None) -> None:
+def test_a_topic_whose_transform_cannot_be_carried_out_is_refused_alone(partitions: int | None, golden: Golden) -> None:
     lost = Transform("small", partitions=partitions, why_lost="ferry.transform.small.function: a:b cannot be imported")
     rules = replace(RULES, transform_of=lambda topic: lost if topic == "orders" else None)
     plan = decide_plan(rules, facts("orders", "payments"), "r", 1)
     assert refused(plan) == [("orders", RefusalKind.TRANSFORM)]
-    assert plan.refusals[0].message == "ferry.transform.small.function: a:b cannot be imported"
+    golden(plan.refusals[0].message)
     assert [piece.source.topic for piece in plan.slices] == ["payments"]
     assert not plan.units
 
@@ -145,12 +142,12 @@ def test_a_policy_that_now_gives_a_copied_topics_name_to_another_is_refused() ->
     assert ("payments", RefusalKind.NAME_CLASH) in refused(decide_plan(rules, known, "r", 1))
 
 
-def test_a_topic_that_would_come_back_is_refused_with_its_way() -> None:
+def test_a_topic_that_would_come_back_is_refused_with_its_way(golden: Golden) -> None:
     way = (Flow(source="b", target="c"), Flow(source="c", target="a"))
     rules = replace(IDENTITY, way_back=lambda name: way if name == "orders" else ())
     plan = decide_plan(rules, facts("orders", "payments"), "r", 1)
     assert refused(plan) == [("orders", RefusalKind.LOOP)]
-    assert "(by a->b, b->c, c->a): exclude it" in plan.refusals[0].message
+    golden(plan.refusals[0].message)
     assert "c->a.topics.exclude" in plan.refusals[0].message
 
 
@@ -217,11 +214,11 @@ def test_a_topic_is_shared_only_when_all_of_its_flows_say_so(
     assert [piece.merged for piece in plan.slices] == ([merged] if told is None else [])
 
 
-def test_a_merged_partition_with_a_strangers_record_is_refused_and_the_others_copied() -> None:
+def test_a_merged_partition_with_a_strangers_record_is_refused_and_the_others_copied(golden: Golden) -> None:
     two = replace(FACTS, sources={"orders": topic("orders", part(), part())}, strangers={place("orders", 1): 17})
     plan = decide_plan(replace(IDENTITY, merges=lambda _: True), two, "r", 1)
     assert [(r.partition, r.kind) for r in plan.refusals] == [(1, RefusalKind.FOREIGN_WRITER)]
-    assert "offset 17 of merged orders-1 was written by somebody else" in plan.refusals[0].message
+    golden(plan.refusals[0].message)
     assert [piece.source.partition for piece in plan.slices] == [0]
 
 

@@ -16,6 +16,7 @@ from ferry.decide.plan.rules import Rules, Transform
 from ferry.errors import BadInput, Refused
 from ferry.model import Gap, Lifted, Pause, Plan, Receipt, RefusalKind, TopicPartition
 from tests.decide.values import FACTS, RECEIPT, RULES, part, place, target, topic
+from tests.golden import Golden
 
 
 def planned(facts: Facts, rules: Rules = RULES) -> Plan:
@@ -183,14 +184,14 @@ def test_where_a_partition_without_a_receipt_begins(facts: Facts, start: int) ->
 
 @pytest.mark.parametrize(("began", "kept"), [(5, 5), (3, 7)], ids=["where it began", "behind what was passed by hand"])
 def test_what_retention_took_of_a_partition_that_was_not_begun_since_the_lane_began_is_told(
-    began: int, kept: int
+    began: int, kept: int, golden: Golden
 ) -> None:
     by_hand = Gap(source=place("orders"), start=began, end=kept, why=RefusalKind.STUCK, run="skip-1", at_ms=1)
     facts = replace(ORDERS, starts={place("orders"): began}, skips={place("orders"): (by_hand,)})
     plan = planned(facts)
     ((kind, message),) = [(refusal.kind, refusal.message) for refusal in plan.refusals]
     assert (kind, plan.slices) == (RefusalKind.RETENTION_PASSED, ())
-    assert f"begins at offset 10, records {kept} to 9 were deleted before being copied" in message
+    golden(message)
     plan = planned(facts, replace(RULES, guards=Guards(retention_passed=GuardPolicy(default=OnGuard.SKIP))))
     assert [(piece.start, piece.end) for piece in plan.slices] == [(10, 100)]
     assert [(gap.start, gap.end, gap.since, gap.how) for gap in plan.gaps] == [(kept, 10, -1, Lifted.SKIP)]
@@ -236,22 +237,23 @@ def test_a_run_may_be_narrowed_to_some_topics() -> None:
     assert {piece.source.topic for piece in plan.slices} == {"users"}
 
 
-def test_a_run_narrowed_to_a_topic_that_the_flow_does_not_copy_is_bad_input() -> None:
-    with pytest.raises(BadInput, match=r"flow a->b does not copy topic nope: cluster a has no such topic.*filters"):
+def test_a_run_narrowed_to_a_topic_that_the_flow_does_not_copy_is_bad_input(golden: Golden) -> None:
+    with pytest.raises(BadInput) as caught:
         planned(TWO, replace(RULES, only=frozenset({"nope", "users"})))
+    golden(caught.value)
 
 
 # Who owns a target topic
 
 
-def test_a_topic_that_another_lane_claimed_meanwhile_is_refused_and_the_others_stay() -> None:
+def test_a_topic_that_another_lane_claimed_meanwhile_is_refused_and_the_others_stay(golden: Golden) -> None:
     plan = planned(replace(TWO, sources={**TWO.sources, "users": topic("users", part(), part())}))
     assert without_foreign(plan, {"a.orders": "live", "a.users": "live"}) == plan
     mine = without_foreign(plan, {"a.orders": "live", "a.users": "drill"})
     assert [piece.source.topic for piece in mine.slices] == ["orders"]
     (refused,) = mine.refusals
     assert (refused.topic, refused.partition, refused.kind) == ("users", None, RefusalKind.OWNED)
-    assert "a.users belongs to lane drill" in refused.message
+    golden(refused.message)
 
 
 MASKED = Transform("masked", "d1")
@@ -272,10 +274,11 @@ def test_what_a_transform_names_is_in_slots_of_its_own_and_says_by_which_one_it_
     assert decide_plan(RULES, MIXED, "r", 1).version == 1
 
 
-def test_one_task_cannot_both_copy_and_change() -> None:
+def test_one_task_cannot_both_copy_and_change(golden: Golden) -> None:
     one = replace(changed(RULES), max_tasks=1)
-    with pytest.raises(Refused, match=r"changes topic orders by transform masked and copies clicks .*tasks.max = 2"):
+    with pytest.raises(Refused) as caught:
         decide_plan(one, MIXED, "r", 1)
+    golden(caught.value)
     for name in ("clicks", "orders"):
         plan = decide_plan(replace(one, only=frozenset({name})), MIXED, "r", 1)
         assert {piece.slot for piece in plan.slices} == {0}

@@ -14,6 +14,7 @@ from ferry.decide.ledger.receipt_codec import receipt_records
 from ferry.decide.ledger.run_codec import fenced_record, run_record
 from ferry.model import Fate, LedgerRecord, OpenedRun, Pause, Record
 from tests.decide.values import FLOW, LANE, RECEIPT, lying, run_of
+from tests.golden import Golden
 
 PAUSE = Pause(topic="audit", who="ann", why="lost", since_ms=1, until_ms=0)
 MARK = Rebuild(
@@ -43,11 +44,9 @@ def test_a_receipt_is_evidence_also_while_it_is_undecided(fate: Fate) -> None:
     assert taken(*receipt_records(RECEIPT), fate=Fate.ABORTED).evidence == ""
 
 
-def test_what_nobody_knows_is_evidence() -> None:
+def test_what_nobody_knows_is_evidence(golden: Golden) -> None:
     later = Record(key=encode(["later", LANE]), value=b"{}")
-    assert taken(later, Record(key=b"a stranger's", value=b"x")).evidence == (
-        "1 records of kind None, 1 records of kind later"
-    )
+    golden(taken(later, Record(key=b"a stranger's", value=b"x")).evidence)
 
 
 def test_pauses_are_kept_and_so_is_their_end_and_where_unknown_lanes_began() -> None:
@@ -63,7 +62,7 @@ def test_the_exported_ledger_itself_is_known_by_its_runs() -> None:
     assert taken(*receipt_records(RECEIPT), exported=True).evidence == ""
 
 
-def test_the_first_run_of_a_lane_since_notes_the_rebuild_and_no_later_one() -> None:
+def test_the_first_run_of_a_lane_since_notes_the_rebuild_and_no_later_one(golden: Golden) -> None:
     def at(offset: int, record: Record) -> LedgerRecord:
         return LedgerRecord(offset=offset, key=record.key, value=record.value, fate=Fate.COMMITTED, producer_id=-1)
 
@@ -74,9 +73,7 @@ def test_the_first_run_of_a_lane_since_notes_the_rebuild_and_no_later_one() -> N
     view = fold([earlier, *marks, *runs], 61)
     assert newest_rebuild(view) == replace(MARK, offset=41)
     assert rebuild_notes(view, opened[0]) == [MARK.sentence]
-    assert (
-        "rebuilt by ann@desk at 1970-01-01T00:00:01Z from l.jsonl, an export of 1970-01-01T00:00:00Z" in MARK.sentence
-    )
+    golden(MARK.sentence)
     assert rebuild_notes(view, opened[1]) == []
     assert rebuild_notes(fold([earlier, *runs], 61), opened[0]) == []
     body = json.loads(rebuild_record(MARK).value or b"")

@@ -10,6 +10,7 @@ from ferry.config.flow.start import parse_start
 from ferry.decide.records.ranges import MOST_PIECES, Edges, ReadRange, dealt, settled
 from ferry.errors import BadInput, Refused
 from ferry.model import Range, TopicPartition
+from tests.golden import Golden, brief
 
 A0, A1 = TopicPartition("a", 0), TopicPartition("a", 1)
 LOGS = {A0: Edges(10, 100), A1: Edges(0, 0)}
@@ -36,18 +37,20 @@ def test_ranges(begin: str, end: str, wanted: dict[TopicPartition, Range]) -> No
 
 
 @pytest.mark.parametrize(
-    ("begin", "end", "error", "words"),
+    ("begin", "end", "error"),
     [
-        ("b:0:1", "latest", BadInput, "from: b-0 is none of the partitions that are read"),
-        ("earliest", "a:2:1", BadInput, "to: a-2 is none of the partitions that are read"),
-        ("a:0:9", "latest", Refused, "from: offset 9 of a-0 is gone, its log begins at 10: write that, or earliest"),
-        ("earliest", "a:0:101", Refused, "to: offset 101 of a-0 cannot be read yet, committed records end before 100"),
-        ("a:0:50", "a:0:20", BadInput, "the range of a-0 begins at offset 50 and ends before 20: exchange the two"),
+        ("b:0:1", "latest", BadInput),
+        ("earliest", "a:2:1", BadInput),
+        ("a:0:9", "latest", Refused),
+        ("earliest", "a:0:101", Refused),
+        ("a:0:50", "a:0:20", BadInput),
     ],
+    ids=brief,
 )
-def test_offsets_that_are_not_there_are_refused(begin: str, end: str, error: type[Exception], words: str) -> None:
-    with pytest.raises(error, match=words):
+def test_offsets_that_are_not_there_are_refused(begin: str, end: str, error: type[Exception], golden: Golden) -> None:
+    with pytest.raises(error) as caught:
         settled(LOGS, parse_start(begin), parse_start(end), first_at={}, end_at={})
+    golden(caught.value)
 
 
 def test_a_log_that_was_cut_since_its_broker_told_a_time_is_read_from_its_start() -> None:

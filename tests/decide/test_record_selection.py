@@ -7,6 +7,7 @@ import pytest
 from ferry.config.flow.selection_rules import KEPT
 from ferry.decide.records.selection import Node, check_columns, check_nodes
 from ferry.errors import BadInput, Refused
+from tests.golden import Golden
 
 
 def plan(kind: str) -> Node:
@@ -25,28 +26,34 @@ def test_rows_of_one_record_each() -> None:
 
 
 @pytest.mark.parametrize(
-    ("node", "words"),
+    "node",
     [
-        (plan("Join"), "the transform has a join: each row has to come of one record"),
-        (plan("SomethingNew"), "the transform has SomethingNew: each row"),
-        (expression("exists", has_plan=True), "the transform, line 2, column 8, has a subquery"),
-        (expression("rand", deterministic=False), r"the transform, line 2, column 8, calls rand\(\), which is not"),
-        (expression("current_date"), r"calls current_date\(\), which is not the same each time"),
+        pytest.param(plan("Join"), id="Join"),
+        pytest.param(plan("SomethingNew"), id="SomethingNew"),
+        pytest.param(expression("exists", has_plan=True), id="exists, has_plan=true"),
+        pytest.param(expression("rand", deterministic=False), id="rand, deterministic=false"),
+        pytest.param(expression("current_date"), id="current_date"),
     ],
 )
-def test_what_is_refused(node: Node, words: str) -> None:
-    with pytest.raises(Refused, match=words):
+def test_what_is_refused(node: Node, golden: Golden) -> None:
+    with pytest.raises(Refused) as caught:
         check_nodes([plan("Project"), node])
+    golden(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("types", "own", "words"),
+    ("types", "own"),
     [
-        ({name: KEPT[name] for name in KEPT if name != "timestamp"}, KEPT, "drops the column timestamp: select it"),
-        ({**KEPT, "value": "string"}, KEPT, "makes the column value string, it has to be binary: cast it"),
-        (KEPT, ["partition"], "changes the column offset, which says where a record came from"),
+        pytest.param(
+            {name: KEPT[name] for name in KEPT if name != "timestamp"},
+            KEPT,
+            id="no timestamp",
+        ),
+        pytest.param({**KEPT, "value": "string"}, KEPT, id="a text as value"),
+        pytest.param(KEPT, ["partition"], id="another offset"),
     ],
 )
-def test_columns_that_a_record_needs(types: dict[str, str], own: list[str], words: str) -> None:
-    with pytest.raises(BadInput, match=words):
+def test_columns_that_a_record_needs(types: dict[str, str], own: list[str], golden: Golden) -> None:
+    with pytest.raises(BadInput) as caught:
         check_columns(types, own)
+    golden(caught.value)

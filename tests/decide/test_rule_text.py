@@ -9,6 +9,7 @@ from ferry.config.flow.transforms import Poison, TransformSpec
 from ferry.config.text.filters import PatternList
 from ferry.decide.records.rule_text import parse_rule, rule_text
 from ferry.errors import Refused
+from tests.golden import Golden
 
 EVERY_STEP = (
     steps.Drop(when=steps.When(test=steps.TopicMatches(pattern="a.*"), negate=True)),
@@ -57,6 +58,7 @@ def test_a_salt_that_is_written_out_stays_in_the_file(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"name":"x"}', "nonsense"])
-def test_what_it_does_not_know_is_refused(text: str) -> None:
-    with pytest.raises(Refused, match="use the Ferry that wrote it"):
+def test_what_it_does_not_know_is_refused(text: str, golden: Golden) -> None:
+    with pytest.raises(Refused) as caught:
         parse_rule(text, ())
+    golden(caught.value)

@@ -25,6 +25,7 @@ from ferry.model import (
     scratch_topic,
 )
 from tests.decide.values import FACTS, RECEIPT, part, place, topic
+from tests.golden import Golden
 
 LANE = "backfill-x"
 ORDERS = frozenset({"orders"})
@@ -93,29 +94,28 @@ def test_a_window_takes_what_a_budget_left_of_the_one_before() -> None:
     assert lane.part(hours(0, 1)).left == 0
 
 
-def test_an_unfinished_window_that_does_not_touch_is_to_be_finished_first() -> None:
+def test_an_unfinished_window_that_does_not_touch_is_to_be_finished_first(golden: Golden) -> None:
     lane = Lane(log=[1, 2, 3, 11, 21])
     lane.run(hours(0, 1), most=1)
-    with pytest.raises(Refused, match="not copied an earlier window of orders-0 to its end, offsets 1 to 2 are left"):
+    with pytest.raises(Refused) as caught:
         lane.run(hours(2, 3))
+    golden(caught.value)
     assert lane.run(hours(0, 1)) == (1, 3)
     assert lane.run(hours(2, 3)) == (4, 5)
 
 
 @pytest.mark.parametrize(
-    ("window", "sentence"),
+    "window",
     [
-        (
-            OffsetWindow(ranges={place("orders"): (1, 3)}),
-            "begins at offset 2,.* offsets 1 to 1 of the window are deleted",
-        ),
-        (hours(0, 2), "begins at offset 2, at 1970-01-01T00:00:00.012Z, so records .* begin the window at 1970"),
+        pytest.param(OffsetWindow(ranges={place("orders"): (1, 3)}), id="by offsets"),
+        pytest.param(hours(0, 2), id="by time"),
     ],
 )
-def test_a_window_before_the_log_start_is_refused(window: Window, sentence: str) -> None:
+def test_a_window_before_the_log_start_is_refused(window: Window, golden: Golden) -> None:
     lane = Lane(log=[1, 11, 12, 13], log_start=2)
-    with pytest.raises(Refused, match=sentence):
+    with pytest.raises(Refused) as caught:
         lane.run(window)
+    golden(caught.value)
 
 
 def test_what_is_left_before_the_log_start_may_be_taken() -> None:
@@ -133,29 +133,31 @@ def test_a_window_of_a_topic_is_the_same_whoever_names_the_topic() -> None:
     assert lane.run(hours(1, 2)) == (2, 3)
 
 
-def test_live_takes_no_history_behind_its_own_records() -> None:
+def test_live_takes_no_history_behind_its_own_records(golden: Golden) -> None:
     lane = Lane(log=[1, 2, 11], name="live")
     assert lane.run(hours(0, 1)) == (0, 2)
     assert lane.run(hours(0, 1)) == (2, 2)
-    with pytest.raises(Refused, match="history would lie behind newer records"):
+    with pytest.raises(Refused) as caught:
         lane.run(hours(1, 2))
+    golden(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("window", "sentence"),
+    "window",
     [
-        (hours(0, 200_000), "in the future"),
-        (TopicWindows(windows={"a": hours(0, 1), "b": hours(0, 200_000)}), "the window of b ends at .* in the future"),
-        (
-            OffsetWindow(ranges={place("orders", 7): (0, 1)}),
-            "counted from 0: there is no orders-7",
+        pytest.param(hours(0, 200_000), id="in the future"),
+        pytest.param(
+            TopicWindows(windows={"a": hours(0, 1), "b": hours(0, 200_000)}),
+            id="one topic in the future",
         ),
-        (OffsetWindow(ranges={place("orders"): (0, 4)}), "the source's log ends at 3"),
+        pytest.param(OffsetWindow(ranges={place("orders", 7): (0, 1)}), id="no such partition"),
+        pytest.param(OffsetWindow(ranges={place("orders"): (0, 4)}), id="beyond the end"),
     ],
 )
-def test_a_window_of_what_is_not_there_is_bad_input(window: Window, sentence: str) -> None:
-    with pytest.raises(BadInput, match=sentence):
+def test_a_window_of_what_is_not_there_is_bad_input(window: Window, golden: Golden) -> None:
+    with pytest.raises(BadInput) as caught:
         check_window(Lane(log=[1, 2, 3]).facts, window, ORDERS)
+    golden(caught.value)
 
 
 def test_a_reversed_window_is_bad_input() -> None:

@@ -12,6 +12,7 @@ from ferry.mm1.convert import MERGE_KEY
 from ferry.mm1.keys import CONSUMER_KEYS, PRODUCER_KEYS
 from ferry.mm1.login import read_login
 from ferry.mm1.outcome import Fate
+from tests.golden import Golden, brief
 from tests.mm1.setups import SOURCE, TARGET, converted, outcome, settings
 
 JAAS = 'KafkaClient { a.Krb5LoginModule required keyTab="/k" principal="m@R" serviceName="kafka"; };'
@@ -66,10 +67,10 @@ def test_a_blacklist_alone_takes_all_the_rest() -> None:
     assert not flow.selection.takes("__consumer_offsets")
 
 
-def test_the_command_line_s_list_wins_over_the_file_s() -> None:
+def test_the_command_line_s_list_wins_over_the_file_s(golden: Golden) -> None:
     conversion = converted("--whitelist", "a", consumers=(f"{SOURCE}mirror.topics.whitelist=b\n",))
     assert settings(conversion).flow("west->east").topics.include.items == ("a",)
-    assert outcome(conversion, "mirror.topics.whitelist").why == "--whitelist on the command line says it instead"
+    golden(outcome(conversion, "mirror.topics.whitelist").why)
 
 
 def test_the_old_mirror_s_own_threads() -> None:
@@ -117,53 +118,50 @@ def test_positions_of_another_group_are_left_to_decide(lists: list[str], fate: F
 
 
 @pytest.mark.parametrize(
-    ("line", "why"),
+    "line",
     [
-        ("", "begins at latest, so records since MirrorMaker 1 stopped are skipped: give --offsets"),
-        ("auto.offset.reset=largest\n", "or write west->east.ferry.start"),
-        ("autooffset.reset=latest\n", "records since MirrorMaker 1 stopped are skipped"),
-        ("auto.offset.reset=smallest\n", "what MirrorMaker 1 copied is copied once more"),
+        "",
+        "auto.offset.reset=largest\n",
+        "autooffset.reset=latest\n",
+        "auto.offset.reset=smallest\n",
     ],
 )
-def test_a_group_whose_positions_are_not_given(line: str, why: str) -> None:
+def test_a_group_whose_positions_are_not_given(line: str, golden: Golden) -> None:
     conversion = converted("--whitelist", "a", consumers=(f"{SOURCE}group.id=g\n{line}",))
     row = outcome(conversion, "group.id")
     assert (row.fate, row.became) == (Fate.LOOK, "")
-    assert why in row.why
+    golden(row.why)
     assert conversion.to_decide() == (row,)
 
 
 @pytest.mark.parametrize(
-    ("option", "key", "included", "excluded", "remedy"),
+    ("option", "key", "included", "excluded"),
     [
-        ("--blacklist=__consumer-offsets", "mirror.topics.whitelist", (".*",), ("__consumer-offsets",),
-         "--blacklist on the command line decides alone; to leave out more topics write west->east.topics = app_log"),
-        ("--exclude=b", "mirror.topics.whitelist", (".*",), ("b",), "write west->east.topics = app_log"),
-        ("--whitelist=.*", "mirror.topics.blacklist", (".*",), ("__.*",), "write west->east.topics.exclude = app_log"),
-    ],
+        ("--blacklist=__consumer-offsets", "mirror.topics.whitelist", (".*",), ("__consumer-offsets",)),
+        ("--exclude=b", "mirror.topics.whitelist", (".*",), ("b",)),
+        ("--whitelist=.*", "mirror.topics.blacklist", (".*",), ("__.*",)),
+    ], ids=brief,
 )  # fmt: skip
 def test_a_list_of_the_file_does_not_narrow_the_command_line_s(
-    option: str, key: str, included: tuple[str, ...], excluded: tuple[str, ...], remedy: str
+    option: str, key: str, included: tuple[str, ...], excluded: tuple[str, ...], golden: Golden
 ) -> None:
     conversion = converted(option, consumers=(f"{SOURCE}{key}=app_log\n",))
     topics = settings(conversion).flow("west->east").topics
     assert (topics.include.items, topics.exclude.items) == (included, excluded)
     row = outcome(conversion, key)
     assert (row.fate, row.became) == (Fate.LOOK, "")
-    assert remedy in row.why
+    golden(row.why)
 
 
 @pytest.mark.parametrize(
     ("second", "shared"),
     [("west-1:9092", "west-1:9092"), ("WEST-1:9092", "WEST-1:9092"), ("west-2:9092, west-1:9092", "west-1:9092")],
 )
-def test_one_source_given_twice_is_refused(second: str, shared: str) -> None:
+def test_one_source_given_twice_is_refused(second: str, shared: str, golden: Golden) -> None:
     with pytest.raises(BadInput) as caught:
         converted("--whitelist", "a", consumers=(SOURCE, f"\nbootstrap.servers={second}\n"))
-    assert str(caught.value) == (
-        f"c2:2: bootstrap.servers: {shared} is a broker of c1 as well, and each record would be copied twice;"
-        " give one --consumer.config for each source cluster"
-    )
+    assert shared in str(caught.value)
+    golden(caught.value)
 
 
 def test_each_side_has_its_own_security() -> None:
@@ -209,13 +207,13 @@ def test_kerberos_by_the_jaas_file_of_the_command_line(tmp_path: Path) -> None:
     assert (row.fate, row.became) == (Fate.KEPT, f"west.sasl.jaas.config = ${{dir:{tmp_path}:jaas.conf}}")
 
 
-def test_options_of_the_java_process_are_told_as_well() -> None:
+def test_options_of_the_java_process_are_told_as_well(golden: Golden) -> None:
     words = ("-Djava.security.krb5.conf=/etc/krb5.conf", "-Xmx1G", "-Dx.password=geheim")
     conversion = converted("--whitelist", "a", *words, "-Djava.security.auth.login.config=/etc/jaas.conf")
     assert outcome(conversion, "-Djava.security.krb5.conf").fate is Fate.LOOK
     assert outcome(conversion, "-Xmx1G").fate is Fate.GONE
     assert outcome(conversion, "-Dx.password").value == "[hidden]"
-    assert outcome(conversion, "-Djava.security.auth.login.config").why == "neither side logs in by it"
+    golden(outcome(conversion, "-Djava.security.auth.login.config").why)
 
 
 def test_a_login_that_is_nowhere_is_left_to_decide() -> None:
@@ -257,25 +255,23 @@ def test_every_option_is_accounted_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "consumer", "producer", "sentence"),
+    ("words", "consumer", "producer"),
     [
-        ([], SOURCE, TARGET, "--whitelist is missing: add --whitelist with topic names"),
-        (["--whitelist", "(a"], SOURCE, TARGET, "command line: --whitelist: regular expression '(a' is refused"),
-        (["--blacklist", "["], SOURCE, TARGET, "command line: --blacklist: regular expression '[' is refused"),
-        ([], f"{SOURCE}mirror.topics.whitelist=*a\n", TARGET, "c1:2: mirror.topics.whitelist: regular expression"),
-        (["--whitelist", "a"], "zk.connect=z:2181/k\n", TARGET,
-         "c1:1: zk.connect: names ZooKeeper only (z:2181/k), which no client asks any more; give --source.bootstrap"),
-        (["--whitelist", "a"], SOURCE, "\nzookeeper.connect=z:2181\n",
-         "p:2: zookeeper.connect: names ZooKeeper only (z:2181), which no client asks any more; give --target"),
-        (["--whitelist", "a"], "", TARGET, "c1: bootstrap.servers: is missing; add it to the file, or give --source"),
-    ],
+        ([], SOURCE, TARGET),
+        (["--whitelist", "(a"], SOURCE, TARGET),
+        (["--blacklist", "["], SOURCE, TARGET),
+        ([], f"{SOURCE}mirror.topics.whitelist=*a\n", TARGET),
+        (["--whitelist", "a"], "zk.connect=z:2181/k\n", TARGET),
+        (["--whitelist", "a"], SOURCE, "\nzookeeper.connect=z:2181\n"),
+        (["--whitelist", "a"], "", TARGET),
+    ], ids=brief,
 )  # fmt: skip
 def test_what_is_missing_or_wrong_is_one_sentence(
-    words: list[str], consumer: str, producer: str, sentence: str
+    words: list[str], consumer: str, producer: str, golden: Golden
 ) -> None:
     with pytest.raises(BadInput) as caught:
         converted(*words, consumers=(consumer,), producer=producer)
-    assert str(caught.value).startswith(sentence)
+    golden(caught.value)
 
 
 def test_a_password_in_a_jaas_file_is_not_copied_unasked(tmp_path: Path) -> None:

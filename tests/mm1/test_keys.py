@@ -7,6 +7,7 @@ from ferry.config.text.secrets import HIDDEN
 from ferry.errors import BadInput
 from ferry.mm1.keys import CONSUMER_KEYS, PRODUCER_KEYS, KeyRule
 from ferry.mm1.outcome import Fate
+from tests.golden import Golden, brief
 from tests.mm1.setups import SOURCE, TARGET, converted, outcome, settings
 
 KEPT_BY_CONSUMERS = [
@@ -167,17 +168,18 @@ def test_what_a_producer_file_says_without_effect(line: str, fate: Fate, words: 
 
 
 @pytest.mark.parametrize(
-    ("line", "fate", "words"),
+    ("line", "fate"),
     [
-        ("x.key=5", Fate.GONE, "where it is a key of x.Y, it goes with that"),
-        ("fetch.sizes=1", Fate.UNKNOWN, "did you mean fetch.size?"),
+        ("x.key=5", Fate.GONE),
+        ("fetch.sizes=1", Fate.UNKNOWN),
     ],
+    ids=brief,
 )
-def test_keys_of_an_own_class_go_with_it(line: str, fate: Fate, words: str) -> None:
+def test_keys_of_an_own_class_go_with_it(line: str, fate: Fate, golden: Golden) -> None:
     conversion = converted("--whitelist", "x", consumers=(f"{SOURCE}interceptor.classes=x.Y\n{line}\n",))
     row = outcome(conversion, line.partition("=")[0])
     assert (row.fate, row.became) == (fate, "")
-    assert words in row.why
+    golden(row.why)
 
 
 @pytest.mark.parametrize("rules", [CONSUMER_KEYS, PRODUCER_KEYS], ids=["consumer", "producer"])
@@ -203,12 +205,12 @@ def test_servers_in_every_spelling(written: str, read: str) -> None:
     assert f"\neast.bootstrap.servers = {read}\n" in conversion.text
 
 
-def test_of_two_spellings_the_newer_client_s_counts() -> None:
+def test_of_two_spellings_the_newer_client_s_counts(golden: Golden) -> None:
     text = f"{SOURCE}fetch.size=1\nmax.partition.fetch.bytes=2\n"
     conversion = converted("--whitelist", "x", consumers=(text,))
     settings(conversion)
     assert "west.consumer.max.partition.fetch.bytes = 2\n" in conversion.text
-    assert outcome(conversion, "fetch.size").why == "max.partition.fetch.bytes on line 3 says it instead"
+    golden(outcome(conversion, "fetch.size").why)
 
 
 def test_of_two_lines_java_takes_the_last() -> None:
@@ -219,25 +221,25 @@ def test_of_two_lines_java_takes_the_last() -> None:
 
 
 @pytest.mark.parametrize(
-    ("consumer", "producer", "sentence"),
+    ("consumer", "producer"),
     [
-        ("fetch.size=1 MB", "", "c1:2: fetch.size: '1 MB' is not a whole number; write one of at least 0"),
-        ("fetch.size=-1", "", "c1:2: fetch.size: -1 is out of range"),
-        ("auto.offset.reset=none", "", "c1:2: auto.offset.reset: 'none' stops a new consumer instead of placing it"),
-        ("isolation.level=committed", "", "c1:2: isolation.level: 'committed' is none of read_committed"),
-        ("security.protocol=TLS", "", "c1:2: security.protocol: 'TLS' is none of PLAINTEXT, SSL, SASL_PLAINTEXT"),
-        ("client.id=a # b", "", "c1:2: client.id: the value read is 'a # b': text behind a value belongs to it"),
-        ("client.id=", "", "c1:2: client.id: is empty"),
-        ("bootstrap.servers=a:1,b-6667", "", "c1:2: bootstrap.servers: server 'b-6667' has no colon before its"),
-        ("bootstrap.servers=a", "", "c1:2: bootstrap.servers: server 'a' has no port"),
-        ("bootstrap.servers=a:99999", "", "c1:2: bootstrap.servers: port 99999"),
-        ("bootstrap.servers=", "", "c1:2: bootstrap.servers: no bootstrap server"),
-        ("mirror.consumer.numthreads=x", "", "c1:2: mirror.consumer.numthreads: 'x' is not a whole number"),
-        ("", "max.message.size=big", "p:2: max.message.size: 'big' is not a whole number"),
-        ("", "bootstrap.servers=0:a", "p:2: bootstrap.servers: server '0:a' is not host:port"),
+        ("fetch.size=1 MB", ""),
+        ("fetch.size=-1", ""),
+        ("auto.offset.reset=none", ""),
+        ("isolation.level=committed", ""),
+        ("security.protocol=TLS", ""),
+        ("client.id=a # b", ""),
+        ("client.id=", ""),
+        ("bootstrap.servers=a:1,b-6667", ""),
+        ("bootstrap.servers=a", ""),
+        ("bootstrap.servers=a:99999", ""),
+        ("bootstrap.servers=", ""),
+        ("mirror.consumer.numthreads=x", ""),
+        ("", "max.message.size=big"),
+        ("", "bootstrap.servers=0:a"),
     ],
 )  # fmt: skip
-def test_a_bad_value_is_one_sentence_with_file_line_and_remedy(consumer: str, producer: str, sentence: str) -> None:
+def test_a_bad_value_is_one_sentence_with_file_line_and_remedy(consumer: str, producer: str, golden: Golden) -> None:
     with pytest.raises(BadInput) as caught:
         converted("--whitelist", "x", consumers=(SOURCE + consumer,), producer=TARGET + producer)
-    assert str(caught.value).startswith(sentence)
+    golden(caught.value)

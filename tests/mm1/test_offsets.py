@@ -6,6 +6,7 @@ from ferry.config.flow.start import StartOffsets, parse_start
 from ferry.errors import BadInput
 from ferry.mm1.offsets import read_offsets
 from ferry.model import TopicPartition
+from tests.golden import Golden
 
 
 @pytest.mark.parametrize(
@@ -23,17 +24,17 @@ def test_an_export_is_a_start(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "sentence"),
+    "text",
     [
-        ("", "o.csv: holds no position"),
-        ("a,0,1\na,0\n", "o.csv:2: 'a,0' is no position"),
-        ("a,0,-1", "o.csv:1: 'a,0,-1' is no position"),
-        ("TOPIC,PARTITION,NEW-OFFSET", "o.csv:1: 'TOPIC,PARTITION,NEW-OFFSET' is no position"),
-        ("a,0,1\na,0,2", "o.csv:2: the position of a-0 is given twice"),
-        ("g,a,0,1\nh,a,1,1", "o.csv:2: positions of several groups (g, h)"),
+        "",
+        "a,0,1\na,0\n",
+        "a,0,-1",
+        "TOPIC,PARTITION,NEW-OFFSET",
+        "a,0,1\na,0,2",
+        "g,a,0,1\nh,a,1,1",
     ],
 )
-def test_what_cannot_be_read_is_refused(text: str, sentence: str) -> None:
+def test_what_cannot_be_read_is_refused(text: str, golden: Golden) -> None:
     with pytest.raises(BadInput) as caught:
         read_offsets(text, "o.csv")
-    assert str(caught.value).startswith(sentence)
+    golden(caught.value)

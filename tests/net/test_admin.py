@@ -22,6 +22,7 @@ from ferry.net.admin.topics import (
 )
 from ferry.net.connect import codes
 from ferry.net.connect.cluster import Cluster, event_loop
+from tests.golden import Golden, brief
 
 Answer = Callable[[list[str]], dict[str, int]]
 Created = Callable[[Answer, list[str]], dict[str, Refused]]
@@ -51,20 +52,22 @@ def created(monkeypatch: pytest.MonkeyPatch) -> Iterator[Created]:
 
 
 @pytest.mark.parametrize(
-    ("code", "kind", "words"),
+    ("code", "kind"),
     [
-        (codes.TOPIC_AUTHORIZATION_FAILED, NotPermitted, "grant CREATE on it"),
-        (codes.POLICY_VIOLATION, PolicyViolated, "create.topic.policy.class.name, alter.config.policy.class.name"),
-        (codes.INVALID_REPLICATION_FACTOR, TooFewBrokers, "lower replication.factor, or add brokers"),
-        (codes.INVALID_CONFIG, Refused, "name it in config.properties.exclude"),
+        (codes.TOPIC_AUTHORIZATION_FAILED, NotPermitted),
+        (codes.POLICY_VIOLATION, PolicyViolated),
+        (codes.INVALID_REPLICATION_FACTOR, TooFewBrokers),
+        (codes.INVALID_CONFIG, Refused),
     ],
+    ids=brief,
 )
-def test_a_refusal_names_the_topic_and_the_remedy(created: Created, code: int, kind: type[Refused], words: str) -> None:
+def test_a_refusal_names_the_topic_and_the_remedy(
+    created: Created, code: int, kind: type[Refused], golden: Golden
+) -> None:
     failed = created(lambda names: {name: code if name == "bad" else 0 for name in names}, ["good", "bad", "last"])
     assert set(failed) == {"bad"}
     assert type(failed["bad"]) is kind
-    assert "topic bad on cluster backup was not created" in str(failed["bad"])
-    assert words in str(failed["bad"])
+    golden(failed["bad"])
 
 
 def test_a_quota_is_waited_for(created: Created) -> None:
@@ -78,7 +81,7 @@ def test_a_quota_is_waited_for(created: Created) -> None:
     assert asked == [["one"], ["one"]]
 
 
-def test_a_quota_that_stays_used_up_leaves_topics_to_the_next_run(created: Created) -> None:
+def test_a_quota_that_stays_used_up_leaves_topics_to_the_next_run(created: Created, golden: Golden) -> None:
     """Six hundred partitions each: a request takes one of them."""
 
     def answer(names: list[str]) -> dict[str, int]:
@@ -86,10 +89,7 @@ def test_a_quota_that_stays_used_up_leaves_topics_to_the_next_run(created: Creat
 
     failed = created(answer, ["first", "second", "third"])
     assert {name: type(error) for name, error in failed.items()} == {"second": QuotaExceeded, "third": QuotaExceeded}
-    assert str(failed["third"]) == (
-        "topic third on cluster backup was not changed, for this login has used up its quota on that "
-        "(controller_mutation_rate): raise the quota; the next run goes on"
-    )
+    golden(failed["third"])
 
 
 def test_a_quota_that_asks_for_more_than_the_patience_is_not_waited_for(
@@ -116,7 +116,9 @@ def test_a_controller_that_moves_all_the_time_is_no_quota(created: Created) -> N
         created(answer, ["one"])
 
 
-def test_topics_are_deleted_by_their_ids_each_with_its_own_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_topics_are_deleted_by_their_ids_each_with_its_own_refusal(
+    monkeypatch: pytest.MonkeyPatch, golden: Golden
+) -> None:
     loop = event_loop()
     cluster = Cluster(loop, "backup", {"bootstrap_servers": "127.0.0.1:1"}, patience_s=0.2)
     ids = {name: UUID(int=number) for number, name in enumerate(("done", "gone", "kept", "later"), start=1)}
@@ -139,8 +141,7 @@ def test_topics_are_deleted_by_their_ids_each_with_its_own_refusal(monkeypatch: 
     monkeypatch.setattr(Cluster, "ask", ask)
     failed: dict[str, Refused] = loop.run(lambda: delete_topics(cluster, ids))
     assert {name: type(error) for name, error in failed.items()} == {"kept": NotPermitted, "later": QuotaExceeded}
-    assert "topic kept on cluster backup was not deleted" in str(failed["kept"])
-    assert "grant DELETE on it" in str(failed["kept"])
+    golden(failed["kept"])
     assert loop.run(lambda: delete_topics(cluster, {})) == {}
     cluster.close()
     loop.close()

@@ -15,6 +15,7 @@ from ferry.model import Record, TopicPartition
 from ferry.net.connect import codes
 from ferry.net.connect.cluster import Cluster, PartitionInfo, TopicInfo, event_loop
 from ferry.net.write.ledger import LedgerTopic, ledger_topic
+from tests.golden import Golden, brief
 from tests.net.answers import batch, part
 
 
@@ -120,7 +121,9 @@ def test_one_record_that_compaction_took_is_noticed(
     [lambda ledger: ledger.read(0, 5), lambda ledger: ledger.append([Record(key=b"k", value=b"v")])],
     ids=["read", "append"],
 )
-def test_a_broken_disk_is_named_with_its_ledger_and_cluster(work: Callable[[LedgerTopic], Awaitable[object]]) -> None:
+def test_a_broken_disk_is_named_with_its_ledger_and_cluster(
+    work: Callable[[LedgerTopic], Awaitable[object]], golden: Golden
+) -> None:
     cluster = Offline()
     try:
         with pytest.raises(Unreachable) as caught:
@@ -128,32 +131,27 @@ def test_a_broken_disk_is_named_with_its_ledger_and_cluster(work: Callable[[Ledg
     finally:
         cluster.close()
         cluster.loop.close()
-    assert str(caught.value).startswith(
-        "ledger ferry-ledger.primary.internal on cluster backup: KafkaStorageError (56): its broker cannot write to "
-        "its disk, look at that broker's log directories"
-    )
+    golden(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("code", "kind", "said"),
+    ("code", "kind"),
     [
-        (
-            codes.CLUSTER_AUTHORIZATION_FAILED,
-            Refused,
-            "no producer id .* ferry-ledger.primary.internal .*: grant WRITE",
-        ),
-        (codes.COORDINATOR_NOT_AVAILABLE, Retryable, "producer id from cluster backup"),
+        (codes.CLUSTER_AUTHORIZATION_FAILED, Refused),
+        (codes.COORDINATOR_NOT_AVAILABLE, Retryable),
     ],
+    ids=brief,
 )
-def test_a_writer_without_permission_is_refused_not_repeated(code: int, kind: type[Exception], said: str) -> None:
+def test_a_writer_without_permission_is_refused_not_repeated(code: int, kind: type[Exception], golden: Golden) -> None:
     ledger = LedgerTopic(cast("Cluster", Refusing(code)), "primary")
-    with pytest.raises(kind, match=said):
+    with pytest.raises(kind) as caught:
         asyncio.run(ledger.append([Record(key=b"k", value=b"v")]))
+    golden(caught.value)
 
 
 @pytest.mark.parametrize(("leaderless", "patience_s"), [(2, 5.0), (1_000, 0.2)], ids=["for a moment", "for good"])
 def test_the_end_of_a_ledger_without_leader_is_waited_for(
-    monkeypatch: pytest.MonkeyPatch, leaderless: int, patience_s: float
+    monkeypatch: pytest.MonkeyPatch, leaderless: int, patience_s: float, golden: Golden
 ) -> None:
     loop = event_loop()
     cluster = Cluster(loop, "backup", {"bootstrap_servers": "127.0.0.1:1"}, patience_s=patience_s)
@@ -172,8 +170,9 @@ def test_the_end_of_a_ledger_without_leader_is_waited_for(
         if leaderless == 2:
             assert loop.run(ledger.end) == 7
         else:
-            with pytest.raises(Unreachable, match=r"ledger ferry-ledger\.primary\.internal .* has no leader"):
+            with pytest.raises(Unreachable) as caught:
                 loop.run(ledger.end)
+            golden(caught.value)
     finally:
         cluster.close()
         loop.close()

@@ -15,6 +15,7 @@ import pytest
 from ferry.config.login.security import OAuthLogin
 from ferry.net.connect.oauth import Tokens
 from ferry.net.connect.refusal import LoginDelayed, LoginFailed
+from tests.golden import Golden
 
 LOGIN = OAuthLogin(
     endpoint_url="http://nowhere.invalid/token?realm=x",
@@ -111,40 +112,43 @@ def test_a_redirect_does_not_carry_the_secret_away() -> None:
 
 @pytest.mark.process
 @pytest.mark.parametrize(
-    ("status", "body", "part"),
+    ("status", "body"),
     [
-        (400, "invalid_scope", "answers 400 Bad Request (invalid_scope): correct clientId, clientSecret and scope"),
-        (401, "no geh:eim\nhere", "answers 401 Unauthorized (no [hidden] here): correct"),
-        (200, "<html>", "answers without an access_token: correct its address"),
-        (200, "[]", "answers without an access_token"),
-        (200, '{"access_token": "two words"}', "is no token"),
+        (400, "invalid_scope"),
+        (401, "no geh:eim\nhere"),
+        (200, "<html>"),
+        (200, "[]"),
+        (200, '{"access_token": "two words"}'),
     ],
 )
-def test_a_refusal_is_final_and_one_sentence(status: int, body: str, part: str) -> None:
+def test_a_refusal_is_final_and_one_sentence(status: int, body: str, golden: Golden) -> None:
     endpoint = Endpoint((status, body))
     with endpoint.serving() as login, pytest.raises(LoginFailed) as caught:
         Tokens(login, None).token()
-    assert part in str(caught.value)
+    golden(str(caught.value).replace(endpoint.url, "URL"))
     assert "geh:eim" not in str(caught.value)
     assert "\n" not in str(caught.value)
     assert len(endpoint.headers) == 1
 
 
 @pytest.mark.process
-def test_a_server_in_trouble_is_asked_again_and_then_given_up_for_now() -> None:
+def test_a_server_in_trouble_is_asked_again_and_then_given_up_for_now(golden: Golden) -> None:
     endpoint = Endpoint((503, ""), (500, ""), (200, '{"access_token": "one"}'))
     with endpoint.serving() as login:
         assert Tokens(login, None).token() == "one"
-    with pytest.raises(LoginDelayed, match=rf"^the token endpoint {endpoint.url} does not answer"):
-        Tokens(replace(LOGIN, endpoint_url=endpoint.url), None).token()  # nobody serves there any more
+    with pytest.raises(LoginDelayed) as caught:
+        Tokens(replace(LOGIN, endpoint_url=endpoint.url), None).token()  # nothing serves there any more
+    assert endpoint.url in str(caught.value)
+    golden(str(caught.value).replace(endpoint.url, "URL"))
 
 
-def test_a_file_is_read_each_time_and_its_last_content_serves_where_it_is_not(tmp_path: Path) -> None:
+def test_a_file_is_read_each_time_and_its_last_content_serves_where_it_is_not(tmp_path: Path, golden: Golden) -> None:
     path = tmp_path / "token"
     tokens = Tokens(replace(LOGIN, endpoint_url=None, token_file=str(path), token="from-the-plan"), None)
     assert tokens.token() == "from-the-plan"
     path.write_text("fresh\n")
     assert tokens.token() == "fresh"
     path.write_text("two words")
-    with pytest.raises(LoginFailed, match=f"what the token file {path} gave is no token"):
+    with pytest.raises(LoginFailed) as caught:
         tokens.token()
+    golden(caught.value)

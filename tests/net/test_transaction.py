@@ -19,6 +19,7 @@ from ferry.net.connect.cluster import Cluster, PartitionInfo, TopicInfo, event_l
 from ferry.net.write import transaction
 from ferry.net.write.ledger import LedgerTopic
 from ferry.net.write.transaction import PartitionsRefused, Transaction
+from tests.golden import Golden
 
 NAME = "ferry.a->b.live.0"
 OPEN, CLOSED = (TopicPartition(topic=topic, partition=0) for topic in ("open", "closed"))
@@ -153,11 +154,12 @@ def test_a_transaction_is_joined_when_the_one_before_is_complete(told: Callable[
     assert len(coordinator(writer).asked) == 4
 
 
-def test_a_ledger_that_may_not_be_written_refuses_the_slot(told: Callable[..., Transaction]) -> None:
+def test_a_ledger_that_may_not_be_written_refuses_the_slot(told: Callable[..., Transaction], golden: Golden) -> None:
     writer = told(lambda _: added(**{"ferry-ledger.a.internal": codes.TOPIC_AUTHORIZATION_FAILED}))
     ledger = LedgerTopic(writer.cluster, "a")
-    with pytest.raises(Refused, match=r"ledger ferry-ledger\.a\.internal on cluster backup: .*grant WRITE on it"):
+    with pytest.raises(Refused) as caught:
         writer.cluster.loop.run(ledger.append_in, writer, [Record(key=b"[]", value=b"{}")])
+    golden(caught.value)
 
 
 def test_receipts_wait_for_the_transaction_before_as_everything_else(told: Callable[..., Transaction]) -> None:
@@ -240,18 +242,15 @@ def test_leaving_takes_seconds_at_most_and_raises_nothing(
 
 
 @pytest.mark.parametrize(
-    ("paused_s", "remedy"),
+    "paused_s",
     [
-        (0.0, r"allows 60000 ms: raise it, or lower ferry\.chunk\.seconds$"),
-        (20.0, r"allows 60000 ms: raise it, or lower ferry\.chunk\.seconds$"),
-        (
-            55.0,
-            r"allows 60000 ms, as quotas of its brokers paused .* 55 s: set ferry\.throttle\.bytes\.per\.second",
-        ),
+        0.0,
+        20.0,
+        55.0,
     ],
 )
 def test_a_transaction_that_was_open_for_too_long_names_a_quota_that_was_the_cause(
-    told: Callable[..., Transaction], monkeypatch: pytest.MonkeyPatch, paused_s: float, remedy: str
+    told: Callable[..., Transaction], monkeypatch: pytest.MonkeyPatch, paused_s: float, golden: Golden
 ) -> None:
     writer = told(lambda _: added(open=0))
     writer.cluster.throttled_s = 100.0  # by transactions before
@@ -259,5 +258,6 @@ def test_a_transaction_that_was_open_for_too_long_names_a_quota_that_was_the_cau
     writer.cluster.throttled_s += paused_s
     later = time.monotonic() + 61
     monkeypatch.setattr(time, "monotonic", lambda: later)
-    with pytest.raises(Fenced, match=remedy):
+    with pytest.raises(Fenced) as caught:
         writer.raise_for(codes.INVALID_PRODUCER_EPOCH, "writing")
+    golden(caught.value)

@@ -18,6 +18,7 @@ from ferry.wire.mirror_records import (
     parse_heartbeat,
     parse_offset_sync,
 )
+from tests.golden import Golden
 from tests.mirror.mirror_oracle import read, written
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "mirror-records.json").read_text())["records"]
@@ -54,12 +55,10 @@ def test_what_was_written_is_read(thing: GroupCheckpoint | Heartbeat | OffsetSyn
 
 
 @pytest.mark.process
-def test_kafkas_classes_read_it() -> None:
+def test_kafkas_classes_read_it(golden: Golden) -> None:
     place = TopicPartition(topic="a.orders", partition=3)
     checkpoint = GroupCheckpoint(group="g", target=place, upstream=10, downstream=8, metadata="m")
-    assert read("checkpoint", record_of(checkpoint)) == (
-        "Checkpoint{consumerGroupId=g, topicPartition=a.orders-3, upstreamOffset=10, downstreamOffset=8, metadata=m}"
-    )
+    golden(read("checkpoint", record_of(checkpoint)))
     heartbeat = Heartbeat(source_alias="a", target_alias="b", at_ms=5)
     assert (
         read("heartbeat", record_of(heartbeat)) == "Heartbeat{sourceClusterAlias=a, targetClusterAlias=b, timestamp=5}"
@@ -82,25 +81,27 @@ def test_bytes_that_end_early_are_no_record(
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "message"),
+    ("key", "value"),
     [
-        (b"\0\1g\0\1t\0\0\0\0", None, "a checkpoint of MirrorMaker 2 without key or value"),
-        (b"\0\1g\0\1t\0\0\0\0", b"\0\1" + bytes(18), "has version 1, Ferry reads 0"),
-        (b"\0\1\xff\0\1t\0\0\0\0", bytes(20), "has a text that is not UTF-8"),
-        (b"\xff\xffg", bytes(20), "ends after 3 bytes"),
+        pytest.param(b"\0\1g\0\1t\0\0\0\0", None, id="no value"),
+        pytest.param(b"\0\1g\0\1t\0\0\0\0", b"\0\1" + bytes(18), id="another version"),
+        pytest.param(b"\0\1\xff\0\1t\0\0\0\0", bytes(20), id="no UTF-8"),
+        pytest.param(b"\xff\xffg", bytes(20), id="a short key"),
     ],
 )
-def test_bytes_that_are_no_checkpoint(key: bytes, value: bytes | None, message: str) -> None:
-    with pytest.raises(BadInput, match=message):
+def test_bytes_that_are_no_checkpoint(key: bytes, value: bytes | None, golden: Golden) -> None:
+    with pytest.raises(BadInput) as caught:
         parse_checkpoint(key, value)
+    golden(caught.value)
 
 
-def test_a_text_that_does_not_fit() -> None:
+def test_a_text_that_does_not_fit(golden: Golden) -> None:
     checkpoint = GroupCheckpoint(
         group="g" * 32_768, target=TopicPartition(topic="t", partition=0), upstream=0, downstream=0
     )
-    with pytest.raises(BadInput, match="has 32768 bytes, a record of MirrorMaker 2 holds 32767"):
+    with pytest.raises(BadInput) as caught:
         checkpoint_record(checkpoint)
+    golden(caught.value)
 
 
 def golden_value(kind: str, fields: list[object]) -> GroupCheckpoint | Heartbeat | OffsetSync:

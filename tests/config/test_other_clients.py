@@ -7,7 +7,7 @@ import pytest
 from ferry.cli.config.check import all_problems
 from ferry.config.reading.examine import examine
 from ferry.config.settings import parse_settings
-from tests.golden import Golden
+from tests.golden import Golden, brief
 
 BASE = """\
 clusters = a, b, c
@@ -23,38 +23,30 @@ LAST = "for all that it asks there; let that one do what both may, and remove th
 
 
 @pytest.mark.parametrize(
-    ("lines", "said"),
+    ("lines", "differs"),
     [
-        (
-            "a.admin.bootstrap.servers = x:1",
-            [f"differs from line 2, which counts: Ferry reaches a as its consumer, {LAST}"],
-        ),
-        (
-            "b.admin.bootstrap.servers = x:1",
-            [f"differs from line 3, which counts: Ferry reaches b as its producer, {LAST}"],
-        ),
-        ("b.consumer.bootstrap.servers = x:1", ["differs from line 3"]),
-        ("a.producer.bootstrap.servers = x:1", ["differs from line 2"]),
-        ("a->b.admin.bootstrap.servers = a:1", ["differs from line 3, which counts: Ferry reaches b"]),
-        (
-            "a->b.target.admin.security.protocol = SSL",
-            ["is not used: Ferry reaches b as its producer, for all that it"],
-        ),
-        ("b.admin.security.protocol = SSL", ["is not used: Ferry reaches b as its producer, for all that it asks"]),
-        ("a.consumer.client.id = x\na.admin.client.id = y", []),
-        ("a.admin.bootstrap.servers = a:1 ", []),
-        ("c.admin.bootstrap.servers = x:1", []),
-        ("c->a.source.admin.bootstrap.servers = x:1", []),
-        ("b.consumer.bootstrap.servers = x:1\nb->c.enabled = true", []),
-        ("a.bootstrap.servers.admin = x", ["is not known"]),
+        ("a.admin.bootstrap.servers = x:1", True),
+        ("b.admin.bootstrap.servers = x:1", True),
+        ("b.consumer.bootstrap.servers = x:1", True),
+        ("a.producer.bootstrap.servers = x:1", True),
+        ("a->b.admin.bootstrap.servers = a:1", True),
+        ("a->b.target.admin.security.protocol = SSL", True),
+        ("b.admin.security.protocol = SSL", True),
+        ("a.consumer.client.id = x\na.admin.client.id = y", False),
+        ("a.admin.bootstrap.servers = a:1 ", False),
+        ("c.admin.bootstrap.servers = x:1", False),
+        ("c->a.source.admin.bootstrap.servers = x:1", False),
+        ("b.consumer.bootstrap.servers = x:1\nb->c.enabled = true", False),
+        ("a.bootstrap.servers.admin = x", True),
     ],
+    ids=brief,
 )
-def test_a_difference_is_named_with_what_counts(lines: str, said: list[str]) -> None:
+def test_a_difference_is_named_with_what_counts(lines: str, differs: bool, golden: Golden) -> None:
     problems = examine(f"{BASE}{lines}\n", "f").problems
-    assert len(problems) == len(said), problems
-    for problem, beginning in zip(problems, said, strict=True):
+    assert len(problems) == differs, problems
+    for problem in problems:
         assert (problem.line, problem.key) == (6, lines.partition(" = ")[0])
-        assert problem.message.startswith(beginning)
+        golden(problem.message)
 
 
 def test_another_login_for_the_admin_client_is_named_without_its_secret(golden: Golden) -> None:

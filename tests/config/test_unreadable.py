@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.golden import Golden
+
 BASE = """\
 clusters = west, east
 west.bootstrap.servers = broker-1.invalid:9092
@@ -22,57 +24,46 @@ west->east.enabled = true
 """
 KRB5 = "com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true serviceName=k"
 BEARER = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required;"
-DENIED = "cannot be read: Permission denied"
 
 
 class Row(NamedTuple):
-    """Lines behind BASE (FOLDER: where the files are), the line and key that are named, and what is said of them."""
+    """Lines behind BASE (FOLDER: where the files are), and the line and key that are named."""
 
     lines: str
     line: int
     key: str
-    said: str
     checked: int = 0
     """The exit code of `config check`: what only a client needs may be on another machine, so it warns."""
 
 
 ROWS = [
-    Row("topics = ${file:hidden:a}", 5, "topics", f"${{file:hidden:a}} {DENIED}; correct the path or its rights", 2),
-    Row("topics = ${dir:closed:a}", 5, "topics", f"${{dir:closed:a}} {DENIED}", 2),
-    Row("topics = ${file:closed/a:b}", 5, "topics", f"${{file:closed/a:b}} {DENIED}", 2),
-    Row("east.ssl.key.password = ${file:hidden:a}", 5, "east.ssl.key.password", f"${{file:hidden:a}} {DENIED}"),
+    Row("topics = ${file:hidden:a}", 5, "topics", 2),
+    Row("topics = ${dir:closed:a}", 5, "topics", 2),
+    Row("topics = ${file:closed/a:b}", 5, "topics", 2),
+    Row("east.ssl.key.password = ${file:hidden:a}", 5, "east.ssl.key.password"),
     Row(
         "west.security.protocol = SSL\nwest.ssl.keystore.type = PKCS12\nwest.ssl.keystore.location = hidden\n"
         "west.ssl.keystore.password = geheim",
         7,
         "west.ssl.keystore.location",
-        f"hidden {DENIED}; correct the path or its rights",
     ),
     Row(
         "security.protocol = SSL\nssl.truststore.type = PEM\nssl.truststore.location = closed/ca.pem",
         7,
         "ssl.truststore.location",
-        f"closed/ca.pem {DENIED}",
     ),
     Row(
         f"east.security.protocol = SASL_PLAINTEXT\neast.sasl.jaas.config = {KRB5} keyTab=hidden principal=a;",
         6,
         "east.sasl.jaas.config",
-        f"keyTab hidden {DENIED}; correct the path that option keyTab has there, or its rights",
     ),
     Row(
         "east.security.protocol = SASL_SSL\neast.sasl.mechanism = OAUTHBEARER\n"
         f"east.sasl.jaas.config = {BEARER}\neast.sasl.oauthbearer.token.endpoint.url = file://FOLDER/closed/token",
         8,
         "east.sasl.oauthbearer.token.endpoint.url",
-        f"/closed/token {DENIED}; correct the path or its rights",
     ),
-    Row(
-        "west.security.protocol = SASL_SSL\nwest.sasl.mechanism = PLAIN",
-        6,
-        "west.sasl.jaas.config",
-        f"JAAS file hidden of KAFKA_OPTS {DENIED}; correct the path or its rights",
-    ),
+    Row("west.security.protocol = SASL_SSL\nwest.sasl.mechanism = PLAIN", 6, "west.sasl.jaas.config"),
 ]
 
 RUNNER = """
@@ -135,27 +126,35 @@ def said(folder: Path) -> dict[tuple[str, str], Said]:
 
 
 @pytest.mark.process
-@pytest.mark.parametrize(("number", "row"), list(enumerate(ROWS)))
+@pytest.mark.parametrize(("number", "row"), list(enumerate(ROWS)), ids=[row.lines.split("\n")[-1] for row in ROWS])
 def test_an_unreadable_file_is_named_with_the_line_that_names_it(
-    number: int, row: Row, said: dict[tuple[str, str], Said]
+    number: int, row: Row, folder: Path, said: dict[tuple[str, str], Said], golden: Golden
 ) -> None:
     name = f"{number}.properties"
     code, out, err = said["plan", name]
     assert (code, out, err.count("\n")) == (2, "", 1)
-    assert err.startswith(f"ferry: {name}:{row.line}: {row.key}: ")
-    assert row.said in err
+    start = f"ferry: {name}:{row.line}: {row.key}: "
+    assert err.startswith(start)
+    sentence = err.removeprefix(start)
     code, out, err = said["config check", name]
     assert (code, err) == (row.checked, "")
     severity = "error" if row.checked else "warning"
     sentences = [line for line in out.splitlines() if line.startswith(("error: ", "warning: "))]
-    assert [line.startswith(f"{severity}: {name}:{row.line}: {row.key}: ") for line in sentences] == [True]
-    assert row.said in sentences[0]
+    start = f"{severity}: {name}:{row.line}: {row.key}: "
+    assert [line.startswith(start) for line in sentences] == [True]
+    assert sentences[0].removeprefix(start) == sentence.rstrip("\n")
+    golden(sentence.replace(str(folder), "FOLDER"))
     assert "geheim" not in out
 
 
 @pytest.mark.process
 @pytest.mark.parametrize("word", ["plan", "config check"])
 @pytest.mark.parametrize("name", ["locked.properties", "closed/x.properties"])
-def test_an_unreadable_configuration_is_one_sentence(word: str, name: str, said: dict[tuple[str, str], Said]) -> None:
-    expected = f"ferry: {name}: {DENIED}; name a file that you may read\n"
-    assert said[word, name] == (2, "", expected)
+def test_an_unreadable_configuration_is_one_sentence(
+    word: str, name: str, said: dict[tuple[str, str], Said], golden: Golden
+) -> None:
+    code, out, err = said[word, name]
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    start = f"ferry: {name}: "
+    assert err.startswith(start)
+    golden(err.removeprefix(start))

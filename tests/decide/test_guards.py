@@ -89,82 +89,45 @@ def test_nothing_else_is_lifted_with_it(facts: Facts) -> None:
 
 
 @pytest.mark.parametrize(
-    ("facts", "kind", "words"),
+    ("facts", "kind"),
     [
-        (
-            source(topic("orders", part(), topic_id="id-new")),
-            RefusalKind.TOPIC_RECREATED,
-            ("source topic orders", "id-orders", "id-new", "40 offsets", "another alias"),
-        ),
-        (
-            source(topic("orders", part(log_start=51))),
-            RefusalKind.RETENTION_PASSED,
-            ("source orders-0", "offset 51", "records 40 to 50", "raise retention", "another alias"),
-        ),
-        (
-            source(topic("orders", part(end=39))),
-            RefusalKind.SOURCE_TRUNCATED,
-            ("source orders-0", "offset 39", "up to 40", "compare both sides", "another alias"),
-        ),
-        (
-            source(topic("orders", leaderless=(0,))),
-            RefusalKind.NO_LEADER,
-            ("source orders-0", "no leader", "bring its brokers back"),
-        ),
-        (
-            source(replace(topic("orders", leaderless=(0,)), unserved={0: DISK})),
-            RefusalKind.STORAGE,
-            ("source orders-0 is left out, broker 2 answers KafkaStorageError (56): look", "next run copies it"),
-        ),
-        (
-            at_target(replace(target("a.orders", 41), ends={}, unserved={0: DISK})),
-            RefusalKind.STORAGE,
-            ("target a.orders-0 is left out, broker 2 answers KafkaStorageError (56): look", "next run copies to it"),
-        ),
-        (
-            replace(SOUND, targets={"a.users": SOUND.targets["a.users"]}),
-            RefusalKind.TARGET_CHANGED,
-            ("target topic a.orders is gone", "40 source offsets", "another alias"),
-        ),
-        (
-            at_target(target("a.orders", 41, topic_id="id-new")),
-            RefusalKind.TARGET_CHANGED,
-            ("target topic a.orders", "created again", "another alias"),
-        ),
-        (
-            at_target(target("a.orders", 39)),
-            RefusalKind.TARGET_CHANGED,
-            ("target a.orders-0", "offset 39", "up to 40", "lost records", "another alias"),
-        ),
-        (
-            at_target(target("a.orders", 41, 0)),
-            RefusalKind.PARTITION_COUNT,
-            ("a.orders has 2 partitions", "orders has 1", "another alias"),
-        ),
-        (
-            at_target(replace(target("a.orders"), partitions=1)),
-            RefusalKind.NO_LEADER,
-            ("target a.orders-0", "no leader", "bring its brokers back"),
-        ),
-        (
-            at_target(target("a.orders", 41, replicas={0: (1, 3)}, min_in_sync=2)),
-            RefusalKind.TOO_FEW_REPLICAS,
-            ("target a.orders-0", "1 replicas in sync", "min.insync.replicas asks for 2", "bring its brokers back"),
-        ),
-        (
-            replace(SOUND, claims={**SOUND.claims, "a.orders": "drill"}),
-            RefusalKind.OWNED,
-            ("a.orders", "lane drill", "ferry.lane = drill"),
-        ),
+        (source(topic("orders", part(), topic_id="id-new")), RefusalKind.TOPIC_RECREATED),
+        (source(topic("orders", part(log_start=51))), RefusalKind.RETENTION_PASSED),
+        (source(topic("orders", part(end=39))), RefusalKind.SOURCE_TRUNCATED),
+        (source(topic("orders", leaderless=(0,))), RefusalKind.NO_LEADER),
+        (source(replace(topic("orders", leaderless=(0,)), unserved={0: DISK})), RefusalKind.STORAGE),
+        (at_target(replace(target("a.orders", 41), ends={}, unserved={0: DISK})), RefusalKind.STORAGE),
+        (replace(SOUND, targets={"a.users": SOUND.targets["a.users"]}), RefusalKind.TARGET_CHANGED),
+        (at_target(target("a.orders", 41, topic_id="id-new")), RefusalKind.TARGET_CHANGED),
+        (at_target(target("a.orders", 39)), RefusalKind.TARGET_CHANGED),
+        (at_target(target("a.orders", 41, 0)), RefusalKind.PARTITION_COUNT),
+        (at_target(replace(target("a.orders"), partitions=1)), RefusalKind.NO_LEADER),
+        (at_target(target("a.orders", 41, replicas={0: (1, 3)}, min_in_sync=2)), RefusalKind.TOO_FEW_REPLICAS),
+        (replace(SOUND, claims={**SOUND.claims, "a.orders": "drill"}), RefusalKind.OWNED),
+    ],
+    ids=[
+        "created again",
+        "retention",
+        "truncated",
+        "no leader",
+        "storage",
+        "storage of the target",
+        "target gone",
+        "target created again",
+        "target lost records",
+        "other partitions",
+        "no leader of the target",
+        "too few replicas",
+        "owned",
     ],
 )
 def test_each_refusal_says_what_it_saw_and_what_to_do_and_the_others_go_on(
-    facts: Facts, kind: RefusalKind, words: tuple[str, ...]
+    facts: Facts, kind: RefusalKind, golden: Golden
 ) -> None:
     plan = planned(facts)
     (refused,) = plan.refusals
     assert (refused.topic, refused.kind) == ("orders", kind)
-    assert [word for word in words if word not in refused.message] == []
+    golden(refused.message)
     assert "\n" not in refused.message
     assert [piece.source.topic for piece in plan.slices] == ["users"]
 
@@ -200,17 +163,22 @@ def test_another_cluster_under_the_source_alias_stops_everything(golden: Golden)
 
 
 @pytest.mark.parametrize(
-    ("position", "words"),
+    ("position", "noted"),
     [
-        (POSITION, None),
-        (None, "position of a.orders-0 was missing"),
-        (Position(target_next=12, source_next=40, generation=3), "was 12 where the ledger says 40"),
-        (Position(target_next=40, source_next=-1, generation=-1), "somebody moved it"),
+        (POSITION, False),
+        (None, True),
+        (Position(target_next=12, source_next=40, generation=3), True),
+        (Position(target_next=40, source_next=-1, generation=-1), True),
     ],
+    ids=["as the ledger says", "missing", "another", "moved"],
 )
-def test_the_ledger_decides_over_the_position_group_and_says_so(position: Position | None, words: str | None) -> None:
+def test_the_ledger_decides_over_the_position_group_and_says_so(
+    position: Position | None, noted: bool, golden: Golden
+) -> None:
     note = position_note(RECEIPT, position)
-    assert note is None if words is None else note is not None and words in note and "receipt up to 40 decides" in note
+    assert (note is not None) is noted
+    if noted:
+        golden(note)
     plan = planned(replace(SOUND, positions={**SOUND.positions, place("a.orders"): position}))
     assert plan.slices == planned(SOUND).slices
     assert plan.notes == (() if note is None else (note,))

@@ -262,27 +262,43 @@ OURS = replace(RECEIPT, start=40, end=60)
 
 
 @pytest.mark.parametrize(
-    ("record", "fate", "words"),
+    ("record", "fate", "abandoned"),
     [
-        (run_record(run_of("r2")), Fate.COMMITTED, "run r2 opened the lane at ledger offset 10"),
-        (run_record(run_of("r2", lane="drill")), Fate.COMMITTED, None),
-        (receipt_records(OURS)[0], Fate.COMMITTED, "another receipt of a.orders-0 lies at ledger offset 10"),
-        (receipt_records(OURS)[0], Fate.OPEN, "another receipt of a.orders-0 lies at ledger offset 10"),
-        (receipt_records(OURS)[0], Fate.ABORTED, None),
-        (receipt_records(replace(OURS, start=30, end=41))[0], Fate.OPEN, "another receipt of a.orders-0"),
-        (receipt_records(replace(OURS, start=80, end=90))[0], Fate.OPEN, "another receipt of a.orders-0"),
-        (receipt_records(RECEIPT)[0], Fate.COMMITTED, None),  # it ends where this chunk begins
-        (receipt_records(replace(OURS, target=place("a.orders", 1)))[0], Fate.COMMITTED, None),
-        (receipt_records(replace(OURS, lane="drill"))[0], Fate.COMMITTED, None),
-        (Record(key=receipt_records(OURS)[0].key, value=None), Fate.COMMITTED, None),
-        (outcome_record(LANE, "r1", [], []), Fate.COMMITTED, None),
+        (run_record(run_of("r2")), Fate.COMMITTED, True),
+        (run_record(run_of("r2", lane="drill")), Fate.COMMITTED, False),
+        (receipt_records(OURS)[0], Fate.COMMITTED, True),
+        (receipt_records(OURS)[0], Fate.OPEN, True),
+        (receipt_records(OURS)[0], Fate.ABORTED, False),
+        (receipt_records(replace(OURS, start=30, end=41))[0], Fate.OPEN, True),
+        (receipt_records(replace(OURS, start=80, end=90))[0], Fate.OPEN, True),
+        (receipt_records(RECEIPT)[0], Fate.COMMITTED, False),  # it ends where this chunk begins
+        (receipt_records(replace(OURS, target=place("a.orders", 1)))[0], Fate.COMMITTED, False),
+        (receipt_records(replace(OURS, lane="drill"))[0], Fate.COMMITTED, False),
+        (Record(key=receipt_records(OURS)[0].key, value=None), Fate.COMMITTED, False),
+        (outcome_record(LANE, "r1", [], []), Fate.COMMITTED, False),
+    ],
+    ids=[
+        "another run",
+        "a run of another lane",
+        "another receipt",
+        "an open receipt",
+        "an aborted receipt",
+        "a receipt that begins before",
+        "a receipt that begins after",
+        "the receipt before",
+        "of another partition",
+        "of another lane",
+        "a tombstone",
+        "an outcome",
     ],
 )
-def test_what_makes_a_chunk_be_abandoned(record: Record, fate: Fate, words: str | None) -> None:
+def test_what_makes_a_chunk_be_abandoned(record: Record, fate: Fate, abandoned: bool, golden: Golden) -> None:
     found = intruder(
         lying((record, fate), first=10), lane=LANE, generation=3, own_offsets=frozenset(), starts={OURS.target: 40}
     )
-    assert found is None if words is None else found is not None and words in found
+    assert (found is not None) is abandoned
+    if abandoned:
+        golden(found)
 
 
 def test_ones_own_receipts_and_run_record_stand_against_nothing() -> None:

@@ -14,6 +14,7 @@ import pytest
 import ferry.cli.app as program
 from ferry.cli.output import print_error, print_warning
 from tests.cli.program import PROGRAM, environment, warm_ferry
+from tests.golden import Golden
 
 UNPRIVILEGED = (
     ["setpriv", "--inh-caps=-all", "--bounding-set=-dac_override,-dac_read_search"] if not os.getuid() else []
@@ -135,16 +136,16 @@ def test_a_file_in_the_place_of_a_folder_is_named(config: Path) -> None:
             assert answer.err.count("\n") == 1, answer.err
 
 
-def test_a_folder_in_the_place_of_a_file_is_named(config: Path, tmp_path: Path) -> None:
+def test_a_folder_in_the_place_of_a_file_is_named(config: Path, tmp_path: Path, golden: Golden) -> None:
     for line in ("flows --config", "--config", "plan --config", "config check"):
         more = ["flows"] if line == "--config" else []
         answer = warm_ferry(*line.split(), tmp_path, *more, config=config)
         assert (answer.code, answer.out) == (2, "")
-        assert answer.err == f"ferry: {tmp_path}: cannot be read: Is a directory; name a file that you may read\n"
+        golden(answer.err)
 
 
 @pytest.mark.parametrize("line", ["list", "verify --chain-only"])
-def test_a_folder_that_may_not_be_read_is_named(config: Path, tmp_path: Path, line: str) -> None:
+def test_a_folder_that_may_not_be_read_is_named(config: Path, tmp_path: Path, line: str, golden: Golden) -> None:
     closed = tmp_path / "closed"
     closed.mkdir(mode=0)
     done = subprocess.run(
@@ -155,11 +156,11 @@ def test_a_folder_that_may_not_be_read_is_named(config: Path, tmp_path: Path, li
         check=False,
     )
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"ferry: reports in {closed / 'reports'} cannot be read (Permission denied)")
+    golden(done.stderr)
 
 
 def test_what_the_machine_refuses_is_one_sentence(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], golden: Golden
 ) -> None:
     def refused(*_: object) -> int:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), "/srv/closed")
@@ -167,7 +168,7 @@ def test_what_the_machine_refuses_is_one_sentence(
     monkeypatch.setattr(program, "_clusters_first", refused)
     assert program._run(["flows", "--json"]) == 1
     said = capsys.readouterr()
-    assert said.err.startswith("ferry: this machine refuses something (/srv/closed: Permission denied)")
+    golden(said.err)
     assert said.err.count("\n") == 1
     assert json.loads(said.out)["error"]["kind"] == "machine"
     assert program._run(["flows", "--verbose"]) == 1

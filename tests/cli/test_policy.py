@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import ferry
+from tests.golden import Golden, brief
 
 CLASS = """
 from ferry.policy import DefaultReplicationPolicy
@@ -19,12 +20,12 @@ class Lower(DefaultReplicationPolicy):
 """
 
 
-def test_a_policy_is_shown_and_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_policy_is_shown_and_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, golden: Golden) -> None:
     (tmp_path / "mine.py").write_text(CLASS)
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}")
     answer = ferry("policy", "check", "mine.Lower", "--source", "west")
     assert answer.code == 1
-    assert "names both 'orders' and 'Orders' 'west.orders': two topics would become one" in answer.out
+    golden(answer.out)
     fine = ferry("policy", "check", "mine.Lower", "--source", "west", "--topic", "orders", "--json")
     assert (fine.code, fine.json("policy")["topics"]) == (
         0,
@@ -33,16 +34,17 @@ def test_a_policy_is_shown_and_judged(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    "arguments",
     [
-        (("com.example.Mine",), "there is no module com"),
-        (("DefaultReplicationPolicy", "--set", "separator=_"), "--set replication.policy.separator=_"),
+        ("com.example.Mine",),
+        ("DefaultReplicationPolicy", "--set", "separator=_"),
     ],
+    ids=brief,
 )
-def test_what_cannot_be_tried_is_one_sentence(arguments: tuple[str, ...], told: str) -> None:
+def test_what_cannot_be_tried_is_one_sentence(arguments: tuple[str, ...], golden: Golden) -> None:
     answer = ferry("policy", "check", *arguments)
     assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
-    assert told in answer.err
+    golden(answer.err)
 
 
 def test_a_separator_can_be_tried() -> None:

@@ -114,21 +114,22 @@ docs: $(INSTALLED) ## Build the site of the documents into build/site; it needs 
 quick: $(INSTALLED) ## Run the tests that need no broker, Java, browser or process; FILE=src/ferry/... runs the nearest that import it
 	$(call say,Running the quick tests)
 	@tests=$$($(BIN)/python tools/tests_of.py $(FILE)) \
-		&& HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -m quick -q $(if $(FILE),-n 0,-n $(WORKERS)) $$tests $(ARGS)
+		&& HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -m "not slow and not extra and not soak" -q $(if $(FILE),-n 0,-n $(WORKERS)) $$tests $(ARGS)
 
 .PHONY: sentences
-sentences: $(INSTALLED) ## Write the sentences that tests compare (tests/sentences): read the diff; ARGS="tests/config" writes some
+sentences: $(INSTALLED) ## Write the sentences that tests compare (tests/sentences): read the diff; ARGS="tests/pure/config" writes some
 	$(call say,Writing the sentences)
 	@$(BIN)/python -m pytest -q -n $(WORKERS) -m "golden and not soak" --write-sentences \
 		$(or $(ARGS),$$(grep -rlw golden tests --include='test_*.py'))
 	@git status --short tests/sentences
 
 .PHONY: test
-test: setup $(KERBEROS) ## Run all tests; ARGS="tests/dev -k kill" runs some, WORKERS=0 in one process
+test: setup $(KERBEROS) ## Run all tests; ARGS="tests/kafka/dev -k kill" runs some, WORKERS=0 in one process
 	$(call say,Running the tests)
 	@$(need_java)
 	@tools/system_packages.sh $(PYTHON)
-	@$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
+	@FERRY_SEED=$${FERRY_SEED:-1} HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
+	@$(if $(ARGS),:,$(BIN)/python tools/durations.py)
 
 .PHONY: test-all
 test-all: setup $(KERBEROS) ## Run the tests that make test leaves out, too (tests/tiers.py), with a seed of their own

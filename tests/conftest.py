@@ -17,27 +17,18 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
-from tests.tiers import EXTRA, PATIENCE, QUICK, QUICK_SECONDS
+from tests.durations import KEPT, Durations, file_of, read
+from tests.tiers import PATIENCE, PURE, SECONDS, is_extra
 
 pytest_plugins = ["tests.clusters", "tests.golden", "pytester"]
 
 SEED_VARIABLE = "FERRY_SEED"
 # Brokers that few files ask for; such files lie together, for these do not run beside others (tests/clusters.py).
 RARE = ("third_cluster", "three_brokers", "old_cluster")
-CLUSTER_FIXTURES = {"source_cluster", "target_cluster", *RARE, "dev_home"}
-# Quick and pure first: a mistake shows before the first broker starts. Then the longest folder and what else is long,
-# so that the processes of `pytest -n` end together.
-ORDER = ("unit", "dev", "airflow", "spark", "cluster")
-FOLDER_MARKERS = ("spark", "airflow", "chaos", "soak")
 # Each folder stays in one process: what its session starts (an Airflow, two KDCs) is dear.
-WHOLE_FOLDERS = {"airflow", "security"}
-
-# Of those that need brokers these are first: they take minutes each, and the last ones to begin should take seconds.
-LONG = {"airflow", "docker", "spark", "adopt", "security", "topologies", "chaos"} | {
-    "test_drills.py",
-    "test_switch.py",
-    "test_moving_clients.py",
-}
+WHOLE_FOLDERS = ("airflow", "security")
+LONG_SECONDS = 30
+"""Files that take longer begin first, so that the processes of `pytest -n` end together."""
 
 settings.register_profile("default", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("quick", parent=settings.get_profile("default"), max_examples=25, derandomize=True)
@@ -47,9 +38,11 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Choose the session's seed once: FERRY_SEED, else a fresh one that the header shows."""
+    """Choose the session's seed once, FERRY_SEED, else a fresh one that the header shows; time its files."""
     given = getattr(config, "workerinput", {}).get(SEED_VARIABLE) or os.environ.get(SEED_VARIABLE)
     config.stash[SEED] = int(given or secrets.randbits(32))
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Durations())
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -62,8 +55,13 @@ class ByFile(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
     """Deals whole files, or whole folders, to the processes of `pytest -n`, in their order."""
 
     def _split_scope(self, nodeid: str) -> str:
-        file = nodeid.partition("::")[0]
-        return next((folder for folder in Path(file).parts[1:-1] if folder in WHOLE_FOLDERS), file)
+        return scope_of(nodeid)
+
+
+def scope_of(nodeid: str) -> str:
+    """What stays in one process with a test: its file, or its folder."""
+    file = Path(file_of(nodeid))
+    return file.parent.name if file.parent.name in WHOLE_FOLDERS else str(file)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -79,33 +77,27 @@ def pytest_report_header(config: pytest.Config) -> str:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests by their folder and by the brokers they ask for, and run their files in ORDER, pure tests first."""
-    ranks = {}
-    files: dict[Path, File] = {}
+    """Give tests the limit of their tier, mark those that `make test` leaves out, and put files in order."""
+    kept = read(KEPT)
+    scopes: dict[str, Scope] = {}
     for item in items:
-        path = Path(item.nodeid.partition("::")[0]).parts[1:]
-        folders = path[:-1]
-        fixtures = set(getattr(item, "fixturenames", ()))
-        if CLUSTER_FIXTURES & fixtures:
-            item.add_marker("cluster")
-        for marker in FOLDER_MARKERS:
-            if marker in folders:
-                item.add_marker(marker)
-        if "/".join(path) in EXTRA:
+        file = file_of(item.nodeid)
+        if is_extra(file, item.name):
             item.add_marker("extra")
-        kinds = {marker.name for marker in item.iter_markers()} | ({"dev"} if "dev" in folders else set())
-        if folders[:1] and folders[0] in QUICK and kinds.isdisjoint(("cluster", "process", "slow", *FOLDER_MARKERS)):
-            item.add_marker("quick")
-            if settings.get_current_profile_name() == "quick":
-                item.add_marker(pytest.mark.timeout(QUICK_SECONDS), append=False)
         limit = item.get_closest_marker("timeout")
-        seconds = float(item.config.getini("timeout") if limit is None else limit.args[0])
-        item.add_marker(pytest.mark.timeout(seconds * PATIENCE), append=False)
-        ranks[item] = max((ORDER.index(kind) for kind in kinds if kind in ORDER), default=0)
-        file = files.setdefault(item.path, File(number=len(files), long=not LONG.isdisjoint(path)))
-        file.rank = max(file.rank, ranks[item])
-        file.rare |= fixtures.intersection(RARE)
-    items.sort(key=lambda item: (files[item.path].place, ranks[item]))
+        seconds = SECONDS[tier_of(item)] if limit is None else limit.args[0]
+        item.add_marker(pytest.mark.timeout(seconds * PATIENCE, func_only=True), append=False)
+        scope = scopes.setdefault(scope_of(item.nodeid), Scope(number=len(scopes), pure=tier_of(item) == PURE))
+        scope.files.add(file)
+        scope.rare |= {*getattr(item, "fixturenames", ())}.intersection(RARE)
+    for scope in scopes.values():
+        scope.seconds = sum(kept.get(file, 0) for file in scope.files)
+    items.sort(key=lambda item: scopes[scope_of(item.nodeid)].place)
+
+
+def tier_of(item: pytest.Item) -> str:
+    """The folder below tests/ that says what a test needs."""
+    return Path(file_of(item.nodeid)).parts[0]
 
 
 def pytest_collection_finish() -> None:
@@ -114,29 +106,33 @@ def pytest_collection_finish() -> None:
 
 
 @dataclass(kw_only=True)
-class File:
-    """What decides when a file's tests run."""
+class Scope:
+    """What decides when the tests of a file, or of a whole folder, run."""
 
     number: int
-    long: bool
-    rank: int = 0
+    pure: bool
+    files: set[str] = field(default_factory=set)
+    seconds: float = 0
     rare: set[str] = field(default_factory=set)
 
     @property
-    def place(self) -> tuple[int, bool, bool, list[int], int]:
-        """Long ones first; those with rare brokers between the long and the short."""
-        short = self.rank == 0 or not self.long
-        return self.rank, short, bool(self.rare) != short, sorted(map(RARE.index, self.rare)), self.number
+    def place(self) -> tuple[bool, int, list[int], float, int]:
+        """Pure ones first: a mistake shows before the first broker starts. Then long ones, longest first.
+
+        Rare brokers do not run beside others (tests/clusters.py): their files follow each other, after the long ones.
+        """
+        group = 1 if self.rare else 0 if self.seconds >= LONG_SECONDS else 2
+        return not self.pure, group, sorted(map(RARE.index, self.rare)), -self.seconds, self.number
 
 
 @pytest.fixture(autouse=True)
 def alone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Refuse processes and connections to tests of the quick tier."""
-    if request.node.get_closest_marker("quick") is None:
+    """Refuse processes and connections to pure tests."""
+    if tier_of(request.node) != PURE:
         return
 
     def refuse(*_: object, **__: object) -> None:
-        raise AssertionError("a test of the quick tier starts no process and opens no connection: mark it `process`")
+        raise AssertionError("a pure test starts no process and opens no connection: move it to the tier that it needs")
 
     monkeypatch.setattr(socket.socket, "connect", refuse)
     monkeypatch.setattr(socket.socket, "connect_ex", refuse)

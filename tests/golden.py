@@ -6,9 +6,9 @@ A test asserts the kind and the fields of what it provokes, and gives the prose 
         plan(...)
     golden(refused.value)
 
-`tests/decide/test_guards.py` has its sentences in `tests/sentences/decide/guards.txt`, under the test's name. Where a
-test has parameters, or more than one sentence, each has a title: the parameters' id, the case that the test names, or
-both.
+`tests/pure/decide/test_guards.py` has its sentences in `tests/sentences/pure/decide/guards.txt`, under the test's name.
+Where a test has parameters, or more than one sentence, each has a title: the parameters' id, the case that the test
+names, or both.
 """
 
 import difflib
@@ -37,7 +37,7 @@ class Key(NamedTuple):
 
 
 def file_of(test_file: Path) -> Path:
-    """Where the sentences of a file of tests stand; both paths begin with tests/."""
+    """Where the sentences of a file of tests stand; both paths begin with tests/pure/."""
     return FOLDER.joinpath(*test_file.parts[1:-1], f"{test_file.stem.removeprefix('test_')}.txt")
 
 

@@ -1,7 +1,20 @@
-"""What tests need, how long they may take, and which of them only `make test-all` runs."""
+"""What tests need, how long they may take, and which of them only `make test-all` runs.
+
+The folder of a test says what it needs:
+
+pure     Python alone: no process, no connection (`make quick`)
+kafka    Kafka's brokers or Java classes
+spark    Spark, mostly with brokers
+airflow  Airflow, mostly with brokers and Spark
+browser  Chromium
+world    processes, loopback connections, promtool, Compose, pip
+soak     hours: `make soak`
+"""
 
 import os
+import tomllib
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -9,29 +22,24 @@ T = TypeVar("T")
 PATIENCE = float(os.environ.get("FERRY_PATIENCE", "1"))
 """What every limit of time is multiplied with: more than 1 on a machine that has other work."""
 
-QUICK = ("scripted", "protocol", "alerts", "config", "decide", "mm1", "model", "net", "policy", "wire")
-"""Folders of the quick tier (`make quick`): no broker, Java, browser or process. Tests there that ask for brokers by a
-fixture, or are marked `process` or `slow`, are not of it. What takes longest comes first, so that processes end
-together."""
+PURE = "pure"
 
-LONGER = ("scripted/test_every_answer.py", "decide/test_hostile_ledger.py")
-"""Files of the quick tier that take more than a few seconds: `make quick FILE=...` prefers others."""
+SECONDS = {PURE: 30, "kafka": 120, "browser": 120, "world": 120, "spark": 600, "airflow": 600, "soak": 3600}
+"""How long a test may take, unless its own mark says otherwise; set-up and clean-up of fixtures do not count."""
 
-QUICK_SECONDS = 60
-"""How long a test of the quick tier may take."""
+IN_PART = os.environ.get("HYPOTHESIS_PROFILE") == "quick"
+"""Whether large tables run in part, as in `make quick` and `make test`."""
 
-IS_QUICK = os.environ.get("HYPOTHESIS_PROFILE") == "quick"
-"""Whether this is `make quick`."""
-
-EXTRA = {
-    "packaging/test_wheel.py": "packaging/test_requirements.py, and all other tests, on an installation with extras",
-    "spark/test_local.py": "spark/test_records.py, spark/test_transformed.py",
-    "spark/test_lost_transforms.py": "spark/test_breaking.py, cli/test_in_spark.py",
-    "spark/test_verify_apart.py": "spark/test_verify_transformed.py",
-}
-"""Files that `make test` leaves out, and what it has in their place."""
+EXTRA: dict[str, dict[str, str]] = tomllib.loads((Path(__file__).parent / "extra.toml").read_text())
+"""What `make test` leaves out: per file, tests and what it has in their place; `*` is the whole file."""
 
 
 def share(cases: Iterable[T], number: int, of: int) -> Sequence[T]:
-    """All cases of a table; of them in the quick tier every `of`-th, so that shares 0 to `of` - 1 are all of them."""
-    return list(cases)[number % of :: of] if IS_QUICK else list(cases)
+    """All cases of a table; where tables run in part every `of`-th, so that shares 0 to `of` - 1 are all of them."""
+    return list(cases)[number % of :: of] if IN_PART else list(cases)
+
+
+def is_extra(file: str, test: str) -> bool:
+    """Whether only `make test-all` runs a test; `test` is its name, with the id of its parameters if it has some."""
+    names = EXTRA.get(file, {})
+    return "*" in names or test in names or test.partition("[")[0] in names

@@ -1,7 +1,7 @@
-"""Record ledgers as this Ferry writes them, with its own words on them, for tests/decide/test_museum.py.
+"""Record ledgers as this Ferry writes them, with its own words on them, for tests/pure/decide/test_museum.py.
 
 ```
-python tools/museum.py tests/decide/museum/2026-11-26
+python tools/museum.py tests/pure/decide/museum/2026-11-26
 ```
 
 Two brokers are started, and stopped at the end. Five flows run on them: one with pauses, groups, a skip, aborted
@@ -32,7 +32,7 @@ from confluent_kafka.admin import AdminClient
 from ferry.cli import main as ferry_main
 from ferry.dev import ClusterSpec, RunningCluster, guard, up_all
 from tests.harness import Lab, commit_offsets, create_topic, delete_topic, numbered, producer, send, wait_until
-from tests.run.unit_flows import Units, messages
+from tests.pure.run.unit_flows import Units, messages
 
 IDENTITY = "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
 SMALL = {

@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "tests" / "mutants.toml"
 SOURCES = ("src", "plugins")
 SECONDS = 300
+QUICK = "not slow and not extra and not soak"
 ALONE = ("-n", "0", "-p", "no:cacheprovider")
 
 
@@ -55,7 +56,7 @@ def _is_killed(copy: Path, one: dict[str, str]) -> bool:
         # The copies come before the checkout, which the environment has installed.
         found = os.pathsep.join([*(str(copy / source) for source in SOURCES), str(ROOT)])
         done = subprocess.run(
-            [sys.executable, "-m", "pytest", "-m", "quick", "-q", "-x", *ALONE, *one["tests"].split()],
+            [sys.executable, "-m", "pytest", "-m", QUICK, "-q", "-x", *ALONE, *one["tests"].split()],
             cwd=ROOT,
             env={"HYPOTHESIS_PROFILE": "quick", **os.environ, "PYTHONPATH": found, "PYTHONDONTWRITEBYTECODE": "1"},
             capture_output=True,

@@ -1,4 +1,4 @@
-"""Print the tests of the quick tier that a source file concerns; without a file, all of its folders.
+"""Print the pure tests that a source file concerns; without a file, their folder.
 
 They are the nearest that import the file's module: by itself, by another module, or by a helper of the tests, over as
 many steps as it takes. Where there are more than MOST, those are left out that are further away, or lie in a folder of
@@ -14,7 +14,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tests.tiers import LONGER, QUICK  # noqa: E402 - tools are run by their paths
+from tests.durations import KEPT, read  # noqa: E402 - tools are run by their paths
+from tests.tiers import PURE  # noqa: E402
 
 SOURCES = (ROOT / "src", ROOT / "plugins", ROOT)
 MOST = 8
@@ -28,7 +29,7 @@ _NAME = re.compile(r"^ *(\w+)", re.MULTILINE)
 def main(name: str = "") -> int:
     """Print the files or folders; the exit code."""
     if not name:
-        print(*(f"tests/{folder}" for folder in QUICK))
+        print(f"tests/{PURE}")
         return 0
     path = (ROOT / name).resolve()
     if not path.is_file() or not path.is_relative_to(ROOT) or path.suffix != ".py":
@@ -36,9 +37,10 @@ def main(name: str = "") -> int:
         return 2
     found = near(path)
     if not found:
-        print(f"no test of the quick tier imports {name}, nor what imports it: run make test", file=sys.stderr)
+        print(f"no pure test imports {name}, nor what imports it: run make test", file=sys.stderr)
         return 2
-    seconds = [one for one in found if one not in LONGER] or found
+    longer = read(KEPT)
+    seconds = [one for one in found if one not in longer] or found
     left = len(found) - len(seconds[:MOST])
     if left:
         print(f"the nearest; {left} more test files import it from further away: make quick has all", file=sys.stderr)
@@ -47,7 +49,7 @@ def main(name: str = "") -> int:
 
 
 def near(path: Path) -> list[str]:
-    """Test files of the quick tier under tests/, the nearest first, then those in a folder of the file's."""
+    """Pure test files under tests/, the nearest first, then those in a folder of the file's."""
     importers: dict[str, set[Path]] = {}
     for one in (*(ROOT / "src").rglob("*.py"), *(ROOT / "plugins").rglob("*.py"), *(ROOT / "tests").rglob("*.py")):
         for imported in _imports(one):
@@ -59,7 +61,7 @@ def near(path: Path) -> list[str]:
         steps |= dict.fromkeys(reached, steps[latest[0]] + 1)
         latest = sorted(reached)
     tests = [one for one in steps if one.name.startswith("test_") and one.is_relative_to(ROOT / "tests")]
-    quick = [one for one in tests if one.relative_to(ROOT / "tests").parts[0] in QUICK]
+    quick = [one for one in tests if one.relative_to(ROOT / "tests").parts[0] == PURE]
     quick.sort(key=lambda one: (steps[one], path.stem not in one.stem, one.parent.name not in path.parts, one))
     return [str(one.relative_to(ROOT / "tests")) for one in quick]
 

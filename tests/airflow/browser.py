@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from playwright.sync_api import Locator, Page, expect
 
 from ferry_airflow.home import USER, LocalHome
-from tests.browser import chromium
+from tests.chromium import chromium
 
 MENU = "//*[normalize-space()='Admin']"
 FIELD = "ancestor::*[@data-scope='field' and @data-part='root'][1]"

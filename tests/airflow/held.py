@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from ferry.dev import RunningCluster
-from tests.run.movers import Directory, Home
+from tests.kafka.run.movers import Directory, Home
 
 HELD_SECONDS = 400
 """How long the hook may take."""

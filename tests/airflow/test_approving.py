@@ -22,7 +22,7 @@ from ferry_airflow.approving import question, trouble_with
 from ferry_airflow.drill_dag import drill_dag
 from ferry_airflow.drill_operators import DrillApprovalOperator
 from ferry_airflow.switch_operators import approval_of
-from tests.decide.test_ledger import view_of
+from tests.pure.decide.test_ledger import view_of
 
 BOB = {"id": "7", "name": "bob"}
 RUN = "ferry_drill__a__b/manual__1"

@@ -12,8 +12,8 @@ from ferry.decide.ledger.topic_ranges import topic_ranges
 from ferry_airflow.assets import event_extra
 from ferry_airflow.rest import ENDED, Json
 from tests.airflow.conftest import BY_LAG, Flows
-from tests.decide.test_deal import receipt
 from tests.harness import create_topic, numbered, producer, send
+from tests.pure.decide.test_deal import receipt
 from tests.spark.jobs import until
 
 READER = "orders_arrived"

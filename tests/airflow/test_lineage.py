@@ -12,8 +12,8 @@ from typing import Any
 from ferry.config.settings import parse_settings
 from ferry.decide.ledger.report import Report
 from ferry.model import Segment
-from tests.decide.test_deal import receipt
-from tests.decide.values import PLAN, RECEIPT, place, refusal
+from tests.pure.decide.test_deal import receipt
+from tests.pure.decide.values import PLAN, RECEIPT, place, refusal
 
 FLOW = parse_settings(
     "clusters = a, b\na.bootstrap.servers = one.a:9092, two.a:9092\nb.bootstrap.servers = SSL://[::1]:9093\n"

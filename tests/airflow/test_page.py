@@ -18,7 +18,7 @@ from ferry.run.ledger.access import LedgerAccess
 from ferry_airflow.home import USER, LocalHome
 from tests.airflow import planted
 from tests.airflow.conftest import Flows
-from tests.browser import chromium
+from tests.chromium import chromium
 from tests.harness import create_topic, numbered, producer, send
 
 ALIAS = "paged"

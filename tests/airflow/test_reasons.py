@@ -1,4 +1,4 @@
-"""A task that fails keeps why, as its XCom: the page shows it (`tests/page/test_beside.py`)."""
+"""A task that fails keeps why, as its XCom: the page shows it (`tests/airflow/page/test_beside.py`)."""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from ferry_airflow.home import prepare
-from tests.cli.program import ferry
-from tests.documents.commands import placed, told
+from tests.program import ferry
+from tests.world.documents.commands import placed, told
 
 FILE = """
 clusters = a, b

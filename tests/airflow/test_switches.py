@@ -19,8 +19,8 @@ from tests.airflow.conftest import MOVED, Flows
 from tests.airflow.held import orders
 from tests.airflow.switched import WAIT_SECONDS, Switched
 from tests.harness import committed_offsets, create_topic, numbered, producer, send, wait_until
-from tests.run.movers import Movers
-from tests.run.switching import PARTITIONS, begin_group
+from tests.kafka.run.movers import Movers
+from tests.kafka.run.switching import PARTITIONS, begin_group
 
 TOPIC, GROUP = orders(MOVED), f"{MOVED}-billing"
 PLANNED = {"quiet_seconds": 3, "reason": "the data centre is moved"}

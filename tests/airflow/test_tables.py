@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ferry.model import ChangeKind, NotCopied, TopicChange
 from ferry_airflow.tables import plan_lines, verified_sentence
-from tests.decide.values import PLAN
+from tests.pure.decide.values import PLAN
 
 GROW = TopicChange(kind=ChangeKind.GROW, topic="a.orders", source_topic="orders", partitions=3, replication_factor=0)
 DRIFT = replace(GROW, kind=ChangeKind.CONFIGURE, configs=(("segment.ms", "5"),), was=(("segment.ms", "6"),))

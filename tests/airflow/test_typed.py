@@ -7,8 +7,8 @@ import subprocess
 import sys
 
 from tests.airflow.conftest import Flows
-from tests.documents.commands import placed, told
 from tests.harness import create_topic, numbered, producer, send
+from tests.world.documents.commands import placed, told
 
 IN_CONTAINER = ["compose", "exec", "airflow-scheduler", "airflow"]
 

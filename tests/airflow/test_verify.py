@@ -11,7 +11,7 @@ from ferry.errors import BadInput
 from ferry_airflow.steps import verify_arguments, wanted_of
 from tests.airflow.conftest import Flows
 from tests.harness import create_topic, numbered, producer, read_topics, send
-from tests.run.test_verify import AT, flipped, messages, rewrite
+from tests.kafka.run.test_verify import AT, flipped, messages, rewrite
 
 
 def test_what_was_copied_is_verified_by_the_run_and_by_hand(flows: Flows) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 from ferry.decide.switch.codec import switch_states
 from ferry.model.switch import SwitchOutcome, SwitchState, Verb
 from ferry.run.ledger.access import LedgerAccess
-from tests.cli.program import start
-from tests.run.switching import Pair
+from tests.kafka.run.switching import Pair
+from tests.program import start
 
 QUICK = ("--quiet-seconds", "0.6", "--quiet-timeout", "20", "--drain-timeout", "120")
 

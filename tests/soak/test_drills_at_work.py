@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from ferry.dev import RunningCluster
-from tests.cli.program import warm_ferry as ferry
 from tests.harness import create_topic, wait_until
-from tests.run.movers import Directory, Home, Movers
-from tests.run.switching import IDENTITY, PARTITIONS, Pair, begin_group, rest
+from tests.kafka.run.movers import Directory, Home, Movers
+from tests.kafka.run.switching import IDENTITY, PARTITIONS, Pair, begin_group, rest
+from tests.program import warm_ferry as ferry
 
 
 def drilled(config: Path, reports: Path, *arguments: str) -> dict[str, Any]:

@@ -11,8 +11,8 @@ import pytest
 
 from ferry.decide.ledger.report import RunState
 from ferry.dev import RunningCluster
-from tests.chaos.test_kills import finished, pause, start_driver, wait_for_line
 from tests.harness import Feeder, Lab, create_topic, new_alias
+from tests.kafka.chaos.test_kills import finished, pause, start_driver, wait_for_line
 
 ROUNDS = int(os.environ.get("FERRY_SOAK_ROUNDS", "60"))
 

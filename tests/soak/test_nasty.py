@@ -7,7 +7,7 @@ import random
 import pytest
 
 from ferry.dev import RunningCluster
-from tests.run.test_nasty import copy_nasty_topics
+from tests.kafka.run.test_nasty import copy_nasty_topics
 
 
 @pytest.mark.timeout(3600)

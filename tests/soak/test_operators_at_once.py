@@ -13,8 +13,8 @@ import pytest
 from ferry.decide.switch.steps import STEPS
 from ferry.dev import RunningCluster
 from ferry.model.switch import Step, SwitchOutcome, Verb
-from tests.chaos.test_kills import pause
-from tests.run.switching import Clients, Pair, pair_of, read_there
+from tests.kafka.chaos.test_kills import pause
+from tests.kafka.run.switching import Clients, Pair, pair_of, read_there
 from tests.soak.switches import QUICK, finished, operator, states_of, written
 
 WAYS = (Verb.SWITCHOVER, Verb.FAILBACK)

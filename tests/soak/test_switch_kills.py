@@ -16,9 +16,9 @@ from ferry.decide.switch.steps import STEPS
 from ferry.dev import RunningCluster
 from ferry.model.switch import Step, SwitchOutcome, SwitchState, Verb
 from ferry.run.ledger.access import LedgerAccess
-from tests.chaos.test_kills import pause
-from tests.cli.program import start
-from tests.run.switching import Clients, Pair, pair_of, read_there
+from tests.kafka.chaos.test_kills import pause
+from tests.kafka.run.switching import Clients, Pair, pair_of, read_there
+from tests.program import start
 from tests.soak.switches import QUICK
 
 TRIES = 4

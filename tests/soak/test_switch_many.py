@@ -16,7 +16,7 @@ from ferry.model.switch import Step, SwitchState, Verb
 from ferry.run.micro_run import MicroRuns
 from ferry.run.switch.readiness import check_readiness
 from tests.harness import Message, commit_offsets, create_topic, producer, send, wait_until
-from tests.run.switching import IDENTITY, OPTIONS, Pair, member, rest
+from tests.kafka.run.switching import IDENTITY, OPTIONS, Pair, member, rest
 
 PARTITIONS = 1_000
 

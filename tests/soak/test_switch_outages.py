@@ -12,7 +12,7 @@ import pytest
 from ferry.decide.switch.steps import STEPS
 from ferry.dev import RunningCluster
 from ferry.model.switch import Step, SwitchState, Verb
-from tests.run.switching import Clients, Pair, pair_of, read_there
+from tests.kafka.run.switching import Clients, Pair, pair_of, read_there
 from tests.soak.switches import QUICK, finished, operator, states_of, written
 
 SPOKEN = {0, 1, 2, 3, 4}

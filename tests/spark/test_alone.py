@@ -19,7 +19,7 @@ from ferry.run.records.latest import latest_specs
 from ferry.run.records.reading import read_batches
 from ferry.spark.records.plain import plain_change
 from tests.harness import Lab, create_topic, new_alias, producer, read_topic, send
-from tests.run.unit_flows import messages
+from tests.pure.run.unit_flows import messages
 from tests.spark.jobs import copying, plan, submit
 
 PARTITIONS = 5

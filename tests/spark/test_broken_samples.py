@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.cli.program import Answer
+from tests.program import Answer
 from tests.spark.notebook import Notebook
 
 FILE = """clusters = a, b

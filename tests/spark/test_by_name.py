@@ -10,8 +10,6 @@ from pathlib import Path
 import pytest
 
 from ferry.dev import RunningCluster
-from tests.cli.program import ferry
-from tests.decide.dealt_model import partition_of_record
 from tests.harness import (
     Lab,
     Message,
@@ -23,7 +21,9 @@ from tests.harness import (
     read_topic,
     send,
 )
-from tests.run.unit_flows import LATELY
+from tests.program import ferry
+from tests.pure.decide.dealt_model import partition_of_record
+from tests.pure.run.unit_flows import LATELY
 
 SOURCES, TARGETS, RECORDS, DAY = 3, 2, 300, 86_400_000
 

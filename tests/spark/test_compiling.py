@@ -14,7 +14,7 @@ from ferry.decide.records.letters import PoisonRule
 from ferry.spark.records.compiling import COMPILED_RECORDS, compile_long_work
 from ferry.spark.records.row_job import Stream
 from ferry.spark.submit import submit_conf
-from tests.decide.values import piece
+from tests.pure.decide.values import piece
 
 RULE = PoisonRule(transform="t", poison=Poison.FAIL, letters=DeadLetters(topic="d"))
 HALF = COMPILED_RECORDS // 2

@@ -15,7 +15,7 @@ from ferry.decide.records.letters import PoisonRule
 from ferry.model import TopicPartition, Unit
 from ferry.run.records.withheld import Unread, parse_unread
 from ferry.spark.records.dealing import dealt_rows
-from tests.decide.dealt_model import partition_of_record, wants
+from tests.pure.decide.dealt_model import partition_of_record, wants
 
 RULE = PoisonRule(transform="t", poison=Poison.FAIL, letters=DeadLetters(topic="letters"))
 PAIRS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))

@@ -13,9 +13,9 @@ import pytest
 from ferry.decide.ledger.unit_codec import eras, unit_receipts
 from ferry.dev import RunningCluster
 from ferry.model import Plan, Vector
-from tests.decide.dealt_model import partition_of_record
 from tests.harness import Lab, create_topic, new_alias, producer, read_topic, send, settled, wait_until
-from tests.run.unit_flows import lab_of, messages
+from tests.pure.decide.dealt_model import partition_of_record
+from tests.pure.run.unit_flows import lab_of, messages
 from tests.spark.jobs import Job, plan, submit
 
 SQL = (

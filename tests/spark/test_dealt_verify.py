@@ -14,9 +14,9 @@ from ferry.run.verify.own_run import verify_run
 from ferry.run.verify.verifier import Verifier
 from ferry.run.verify.wanted import Wanted
 from ferry.spark.records.verifying import compare_transformed
-from tests.cli.program import ferry
 from tests.harness import Lab, Message, create_topic, new_alias, producer, send, watermark
-from tests.run.unit_flows import LATELY, SOURCES, TARGETS, Units, lab_of, messages, record_batches
+from tests.program import ferry
+from tests.pure.run.unit_flows import LATELY, SOURCES, TARGETS, Units, lab_of, messages, record_batches
 
 MISSING, ALTERED, MOVED, EXTRA = 30, 45, 60, 76
 """Offsets of partition 0; by `offset % 3 != 1` the first three are kept, and the last is not."""

@@ -16,7 +16,7 @@ from ferry.run.verify.verifier import Verifier
 from ferry.run.verify.wanted import Wanted
 from ferry.spark.records.holding import HELD, NAMING, held_tasks
 from tests.harness import Lab, Message, create_topic, new_alias, producer, send, wait_until, watermark
-from tests.run.unit_flows import LATELY
+from tests.pure.run.unit_flows import LATELY
 
 PAIRS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 KINDS = (

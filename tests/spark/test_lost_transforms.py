@@ -13,8 +13,8 @@ from confluent_kafka.admin import AdminClient
 
 from ferry.dev import RunningCluster
 from ferry.model import RefusalKind
-from tests.cli.program import ferry
 from tests.harness import Message, create_topic, delete_topic, new_alias, producer, read_topic, send
+from tests.program import ferry
 
 NAMES = ("masked", "dealt", "fine", "bytes")
 GOOD = {"masked": "where = TRUE", "dealt": "where = TRUE", "fine": "sql = SELECT * FROM records"}

@@ -8,8 +8,8 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from ferry.dev import RunningCluster
-from tests.cli.program import ferry
 from tests.harness import Message, create_topic, producer, send
+from tests.program import ferry
 
 SECRET = b"4111-1111"
 

@@ -15,7 +15,7 @@ from ferry.decide.records.letters import PoisonRule, poison_sentence
 from ferry.model import Slice, TopicPartition, Unit
 from ferry.run.records.rows import COLUMNS
 from ferry.spark.records.dealing import SLOT, dealt_rows, kept_rows
-from tests.decide.dealt_model import partition_of_record
+from tests.pure.decide.dealt_model import partition_of_record
 
 PARTITIONS, TARGETS, TARGET = 3, 2, "a.t"
 PAIR = pa.struct([("key", pa.string()), ("value", pa.binary())])

@@ -21,7 +21,7 @@ from ferry.run.copy.task import TaskSpec
 from ferry.spark.records import portions
 from ferry.spark.records.portions import write_in_portions
 from ferry.spark.records.row_job import Stream
-from tests.decide.values import FLOW, LANE, PLAN, piece, place, refusal
+from tests.pure.decide.values import FLOW, LANE, PLAN, piece, place, refusal
 
 SLICES = tuple(
     replace(piece(partition=n, end=100, slot=n % 2), transform="t", bytes_estimate=100_000) for n in range(3)

@@ -24,7 +24,7 @@ from ferry.wire.batch import MAGIC, Batch, batches
 from ferry.wire.codecs import Malformed
 from ferry.wire.content import contents
 from ferry.wire.headers import parse_headers
-from tests.wire.captured import TOPICS, captured, old_sets
+from tests.pure.wire.captured import TOPICS, captured, old_sets
 
 ARROW = to_arrow_schema(SCHEMA, timezone="UTC")
 MOST = 1 << 20

@@ -6,7 +6,7 @@ import pytest
 
 from ferry.config.flow.record_sql import condition_slip, query_slip
 from ferry.config.flow.record_text import spark_functions
-from tests.config.record_texts import SOUND, WRONG
+from tests.pure.config.record_texts import SOUND, WRONG
 from tests.spark.notebook import NO_RECORDS, Failed, Notebook
 
 

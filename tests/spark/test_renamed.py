@@ -9,9 +9,9 @@ import pytest
 
 from ferry.decide.ledger.unit_codec import last_units
 from ferry.dev import RunningCluster
-from tests.cli.program import ferry
 from tests.harness import Lab, create_topic, new_alias, producer, read_topic, send, settled
-from tests.run.unit_flows import messages
+from tests.program import ferry
+from tests.pure.run.unit_flows import messages
 from tests.spark.test_transformed import there
 
 SOURCES, TARGETS, RECORDS = 5, 3, 300

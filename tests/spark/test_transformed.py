@@ -15,9 +15,9 @@ from confluent_kafka.admin import AdminClient
 from ferry.decide.plan.portions import is_whole
 from ferry.dev import RunningCluster
 from ferry.model import Receipt, Sifted
-from tests.cli.program import ferry
 from tests.harness import Lab, create_topic, new_alias, producer, read_topic, read_topics, send
-from tests.run.unit_flows import messages
+from tests.program import ferry
+from tests.pure.run.unit_flows import messages
 from tests.spark.jobs import copying, plan, submit
 
 PARTITIONS = 5

@@ -15,8 +15,8 @@ from jsonschema import Draft202012Validator
 from ferry.decide.ledger.report import RunState
 from ferry.dev import RunningCluster
 from ferry.spark.submit import submit_conf
-from tests.cli.program import SCHEMAS
 from tests.harness import Lab, Message, create_topic, new_alias, numbered, producer, send
+from tests.program import SCHEMAS
 from tests.spark.jobs import BIN, LOCAL, ROOT
 
 JOB = ROOT / "jobs" / "verify_job.py"

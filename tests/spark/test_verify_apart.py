@@ -14,8 +14,8 @@ import pytest
 from ferry.dev import RunningCluster
 from ferry.model import NotComparedKind
 from ferry.wire.batch import HEADER_BYTES, batches
-from tests.cli.program import ferry
 from tests.harness import Lab, Message, create_topic, new_alias, producer, send
+from tests.program import ferry
 from tests.spark.jobs import ROOT
 from tests.spark.test_verify import submitted
 

@@ -19,10 +19,10 @@ from ferry.run.micro_run import local_origin
 from ferry.run.verify.own_run import verify_run
 from ferry.run.verify.verifier import Verifier
 from ferry.run.verify.wanted import Wanted
-from tests.cli.program import SCHEMAS, ferry
 from tests.harness import Lab, create_topic, new_alias, producer, read_topic, send
-from tests.run.test_kept_slot import Kept, keeps
-from tests.run.unit_flows import LATELY, SOURCES, messages, record_batches
+from tests.kafka.run.test_kept_slot import Kept, keeps
+from tests.program import SCHEMAS, ferry
+from tests.pure.run.unit_flows import LATELY, SOURCES, messages, record_batches
 from tests.spark.test_verify import submitted
 
 RECORDS = 600

@@ -16,8 +16,8 @@ from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from ferry.dev import RunningCluster
-from tests.cli.program import warm_ferry as ferry
 from tests.harness import commit_offsets, committed_offsets
+from tests.program import warm_ferry as ferry
 from tests.soak.campaign.field import FLOW, Field
 from tests.soak.campaign.record import Record
 from tests.soak.campaign.writer import COMPACTED, IDEMPOTENT, PLAIN, TRANSACTIONAL

@@ -18,7 +18,7 @@ from typing import Any
 import psutil
 
 from ferry.spark.submit import submit_conf
-from tests.cli.program import PROGRAM, environment
+from tests.program import PROGRAM, environment
 from tests.soak.campaign.field import FLOW, Field
 from tests.soak.campaign.record import Record
 

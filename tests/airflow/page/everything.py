@@ -1,0 +1,193 @@
+"""A flow of which every page has something to show: figures, troubles, refusals, receipts, groups, lanes, reports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from ferry.clock import wall_ms
+from ferry.decide.evidence.chain import Kept
+from ferry.decide.evidence.codec import SealedReport
+from ferry.decide.groups.offset_map import Exact
+from ferry.decide.groups.table import GroupHead, GroupRow, GroupTable, Standing
+from ferry.decide.lanes.listing import Lane, LanePart
+from ferry.decide.ledger.history import Holder, PastRun, PastState
+from ferry.decide.ledger.ledger import UNREAD
+from ferry.decide.ledger.report import Report
+from ferry.model import Gap, GroupKind, LaneKind, OpenedRun, Pause, Plan, Refusal, RefusalKind, Segment
+from ferry.run.groups.table import NotShown
+from ferry.run.groups.translate import Translation
+from ferry.run.reports.folder import Checked
+from ferry.run.watch import FlowWatch, Sight
+from ferry_airflow.page.airflow_side import DagRunRow, DagState
+from ferry_airflow.page.answers import Answer
+from ferry_airflow.page.dealt import Sought, story_of
+from ferry_airflow.page.lag_point import LagPoint
+from ferry_airflow.page.lanes import LaneStory
+from ferry_airflow.page.snapshot import digest_of, topic_rows
+from tests.airflow.page.conftest import Desk, lag
+from tests.airflow.page.values import digest
+from tests.pure.decide.test_deal import receipt as unit_receipt
+from tests.pure.decide.test_dealt_to import DEALT
+from tests.pure.decide.values import PLAN, RECEIPT, piece, place, run_of
+from tests.pure.reports.values import EVIDENCE
+
+RUN = "manual__2026-11-22T10:15:00+00:00"
+MINUTE_MS = 60_000
+TOPICS = (
+    "orders",
+    "payments.card",
+    "clicks",
+    "audit",
+    *(f"metrics.of-a-host-with-a-long-name-{n:03}" for n in range(48)),
+)
+DEALT_TOPIC = "audit"
+"""It goes to other partitions."""
+GONE = Refusal(
+    kind=RefusalKind.RETENTION_PASSED,
+    topic="orders",
+    partition=3,
+    message="offset 1204111 of orders-3 is what comes next, and the source's log begins at 1209412: raise retention.ms",
+)
+
+
+def filled(desk: Desk) -> None:
+    """Let the flow be seen, and every question be answered."""
+    now = wall_ms()
+    states = (PastState.OPEN, PastState.PARTIAL, PastState.SUCCESS, PastState.FAILED, PastState.UNPLANNED)
+    runs = [
+        replace(
+            digest(RUN if at == 1 else f"scheduled__{at}", state, *([GONE] if state is PastState.PARTIAL else ())),
+            generation=100 - at,
+            started_ms=now - at * 7 * MINUTE_MS,
+            ended_ms=now - at * 7 * MINUTE_MS + 4_000,
+        )
+        for at, state in ((at, states[at] if at < len(states) else PastState.SUCCESS) for at in range(12))
+    ]
+    held = {"audit": Pause(topic="audit", who="ada", why="schema migration", since_ms=now - MINUTE_MS)}
+    lags = tuple(
+        replace(lag(topic, number, 7 * number, 200.0), dealt=topic == DEALT_TOPIC)
+        for topic in TOPICS
+        for number in range(4)
+    )
+    # Somebody looked for some minutes, an hour ago, and looks again now: runs ran before, between and while.
+    looks = (*range(3_600_000, 3_300_000, -5_000), *range(500_000, 0, -5_000))
+    desk.watcher._seen = replace(
+        desk.watcher._seen,
+        history=tuple(
+            LagPoint(at_ms=now - back, records=30_000 + back // 1000, bytes=7 * back, seconds=back / 5_000 % 60)
+            for back in looks
+        ),
+    )
+    desk.watcher.see(Sight(view=replace(UNREAD, end=5), lags=lags, troubles={}), runs)
+    desk.watcher.see(Sight(view=None, lags=None, troubles={"backup": "backup at h:9092 does not answer"}))
+    seen = desk.watcher._seen
+    desk.watcher._seen = replace(
+        seen, never_ran=False, known_runs=100, pauses=held, topics=topic_rows(seen.lags, held), troubles=seen.troubles
+    )
+    moment = datetime.now(UTC)
+    desk.dag = DagState(
+        known=True,
+        due=moment + timedelta(minutes=3),
+        schedule="*/5 * * * *",
+        runs=(
+            DagRunRow(run="scheduled__0", state="running", queued=moment, started=moment, ended=None, who=""),
+            DagRunRow(run=RUN, state="success", queued=moment, started=moment, ended=moment, who="ada"),
+        ),
+    )
+    answers = _answers(now)
+
+    def answer(key: tuple[Any, ...], work: Callable[[FlowWatch], Any], *, fresh_seconds: float) -> Answer:
+        none = key[0] == "receipts" and key[1].topic == DEALT_TOPIC
+        return Answer(got=([], 0) if none else answers[key[0]], at_ms=now)
+
+    desk.watcher.answer = answer  # type: ignore[method-assign]
+    desk.watcher.answer_aside = answer  # type: ignore[assignment,method-assign]
+
+
+def _answers(now: int) -> dict[str, Any]:
+    """By what is asked."""
+    cut = replace(
+        RECEIPT,
+        source=place("orders", 1),
+        segments=tuple(Segment(source_start=50 * n, target_start=40 * n, count=40) for n in range(5)),
+        end=240,
+    )
+    receipts = [
+        *(replace(RECEIPT, source=place("orders", n), run=RUN, at_ms=now, digest=f"{n:08x}") for n in range(4)),
+        cut,
+        replace(RECEIPT, source=place("clicks"), segments=(), records=0),
+    ]
+    gap = Gap(source=place("orders", 3), start=1, end=9, why=RefusalKind.RETENTION_PASSED, run=RUN, at_ms=now)
+    plan: Plan = replace(
+        PLAN,
+        run=RUN,
+        slices=tuple(piece("orders", n) for n in range(3)),
+        gaps=(gap,),
+        refusals=(GONE,),
+        notes=("nothing of note",),
+        paused=("audit",),
+    )
+    report = Report(
+        plan=plan,
+        started_ms=now - 9_000,
+        receipts=tuple(receipts),
+        refusals=(GONE,),
+        unfinished=(piece("orders", 3),),
+        left=(),
+        done=3,
+        units=tuple(
+            replace(unit_receipt(n, (9, 9), target_next=4), target_start=0, records=4 * n, at_ms=now) for n in range(2)
+        ),
+    )
+    opened = OpenedRun(record=replace(run_of(RUN), started_ms=now - 9_000), generation=99)
+    past = PastRun(opened=opened, state=PastState.PARTIAL, report=report)
+    stands = Standing(offset=40, log_size=50)
+    row = GroupRow(
+        source=place("orders"),
+        target=place("a.orders"),
+        at_source=stands,
+        outcome=Exact(offset=40),
+        translated=stands,
+        at_target=stands,
+    )
+    head = GroupHead(kind=GroupKind.CLASSIC, state="Stable", members=3)
+    table = GroupTable(group="billing", source=head, target=None, rows=(row,) * 41)
+    lane = Lane(
+        name="backfill-january",
+        kind=LaneKind.BACKFILL,
+        topics=tuple(f"a.orders.{n}" for n in range(9)),
+        parts=(LanePart(source=place("orders"), target=place("a.orders"), ranges=(), records=7),),
+        windows=31,
+        last_run=past,
+    )
+    sealed = SealedReport(number=7, evidence=EVIDENCE, previous=None, signer=None)
+    kept = Kept(number=7, name="report-000007.json", sha256="0", page_sha256="1", report=sealed)
+    lost = Kept(number=8, name="report-000008.json", sha256="0", page_sha256=None, report=None, trouble="no JSON")
+    found = Translation(source=place("orders"), target=place("a.orders"), outcome=Exact(offset=7))
+    holder = Holder(receipt=RECEIPT, segment=RECEIPT.segments[0], target_offset=7)
+    return {
+        "run": past,
+        "receipt": cut,
+        "receipts": (receipts[:50], 10_000),
+        "offset": (found, [holder]),
+        "groups": (
+            (table, *(replace(table, group=f"audit-{n}", rows=(row,)) for n in range(20))),
+            (NotShown(cluster="b", group="other", why="it may not be described"),),
+            True,
+        ),
+        "lanes": [lane],
+        "dealt": story_of(DEALT, place("t"), Sought(offset=20), 0, 50),
+        "lane": LaneStory(
+            lane=replace(lane, last_run=None),
+            outlook="75 % copied, 20 offset(s) left",
+            runs=[replace(digest_of(past), run=f"{RUN}~{number}") for number in range(20, 0, -1)],
+            known_runs=31,
+        ),
+        "reports": [
+            Checked(kept=kept, signed=None, problem=""),
+            Checked(kept=lost, signed=None, problem="the report before it is missing"),
+        ],
+    }

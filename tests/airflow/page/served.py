@@ -1,0 +1,34 @@
+"""The page over HTTP, for a browser."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import uvicorn
+from playwright.sync_api import Page, expect
+
+from ferry.dev.ports import LOOPBACK, free_ports
+from tests.airflow.page.conftest import Desk
+
+
+@contextmanager
+def served(desk: Desk) -> Iterator[str]:
+    """Its address for as long as the block lasts."""
+    (port,) = free_ports(1)
+    server = uvicorn.Server(uvicorn.Config(desk.app, host=LOOPBACK, port=port, log_level="warning"))
+    thread = threading.Thread(target=server.run, name="page", daemon=True)
+    thread.start()
+    try:
+        yield f"http://{LOOPBACK}:{port}"
+    finally:
+        server.should_exit = True
+        thread.join(30)
+
+
+def shown(page: Page, address: str, path: str) -> None:
+    """Open a page, and wait until its scripts have done and its charts are there."""
+    page.goto(f"{address}{path}")
+    for figure in page.locator("figure[data-chart]").all():
+        expect(figure.locator(".xtick text, .plot .empty").first).to_be_visible()

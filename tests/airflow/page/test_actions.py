@@ -1,0 +1,382 @@
+"""Who may do what, from where, and what is left in the audit log."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import subprocess
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import playwright
+import pytest
+from airflow.api_fastapi.core_api.security import get_user
+from anyio import to_thread
+from fastapi import Request
+from fastapi.routing import APIRoute
+from httpx import ASGITransport, AsyncClient
+
+from ferry.decide.ledger.codec import pause_record
+from ferry.decide.ledger.ledger import UNREAD, LedgerView
+from ferry.model import Pause, Refusal, RefusalKind, Unit
+from ferry.run.watch import FlowWatch, Sight
+from ferry_airflow.page import actions, paper
+from ferry_airflow.page.airflow_side import DagState
+from ferry_airflow.page.office import open_flow
+from ferry_airflow.page.origin import from_here
+from ferry_airflow.page.watcher import MOST_WAITING, Job
+from tests.airflow.page.conftest import HERE, REPORTS, RUN, Desk, Right, Somebody, lag
+from tests.airflow.page.values import PAGES
+from tests.pure.decide.test_ledger import view_of
+from tests.pure.decide.values import PLAN, piece, place
+
+ROOT = Path(__file__).parents[3]
+OWN, VERIFY = "ferry__primary__backup", "ferry_verify__primary__backup"
+BACKFILL, DRILL = "ferry_backfill__primary__backup", "ferry_drill__primary__backup"
+TIMES = {"start": "2026-01-01T00:00:00Z", "end": "2026-01-02T00:00:00Z"}
+BODIES: dict[str, tuple[dict[str, Any], Right]] = {
+    "run": ({}, (OWN, "POST", RUN)),
+    "dry-run": ({}, (OWN, "POST", RUN)),
+    "verify": ({}, (VERIFY, "POST", RUN)),
+    "backfill": (TIMES, (BACKFILL, "POST", RUN)),
+    "drill": ({"kind": "partial", "groups": ["billing"]}, (DRILL, "POST", RUN)),
+    "pause": ({"topic": "orders", "why": "migration"}, (OWN, "PUT", None)),
+    "resume": ({"topic": "orders"}, (OWN, "PUT", None)),
+}
+
+
+@pytest.mark.parametrize("verb", BODIES)
+def test_who_may_not_gets_403_and_has_no_button(desk: Desk, verb: str) -> None:
+    body, right = BODIES[verb]
+    desk.watcher.see(Sight(view=_held("orders"), lags=(lag("orders", 0, 1, 1.0), lag("clicks", 0, 1)), troubles={}))
+    everywhere = _asked_on_all_pages(desk)
+    assert everywhere[verb]
+    if verb in ("pause", "resume"):
+        assert {"/topics", f"/topic/{'orders' if verb == 'resume' else 'clicks'}"} <= everywhere[verb]
+    assert desk.act(verb, body)[0] in (200, 202)
+    desk.refused.add(right)
+    status, answer = desk.act(verb, body)
+    assert status == 403
+    assert "Airflow does not let you" in str(answer["detail"])
+    same = {other for other, (_, needed) in BODIES.items() if needed == right}
+    assert _asked_on_all_pages(desk) == {other: set() if other in same else everywhere[other] for other in BODIES}
+
+
+def test_who_may_only_look_has_no_button_on_any_page(desk: Desk) -> None:
+    for pauses in (("orders", ""), ("orders",)):
+        desk.watcher.see(Sight(view=_held(*pauses), lags=(lag("orders", 0, 1), lag("clicks", 0, 1)), troubles={}))
+        desk.refused.clear()
+        assert ("/" in _asked_on_all_pages(desk)["resume"]) == ("" in pauses)
+        desk.refused |= {right for _, right in BODIES.values()}
+        assert not any(_asked_on_all_pages(desk).values())
+
+
+def _held(*topics: str) -> LedgerView:
+    """A ledger in which these are paused; an empty name is the whole flow."""
+    held = (pause_record(Pause(topic=topic, who="ada", why="migration", since_ms=1)) for topic in topics)
+    return view_of(*held)
+
+
+def _asked_on_all_pages(desk: Desk) -> dict[str, set[str]]:
+    """By verb the pages of the flow that have a button for it."""
+    paths = (*PAGES, "/topic/orders", "/topic/clicks", "/lane/backfill-a", "/lane/backfill-a/run/a")
+    found: dict[str, set[str]] = {verb: set() for verb in BODIES}
+    for path in paths:
+        for verb in re.findall(r'data-ask="([^"]+)"', desk.page(f"{HERE}{path}")):
+            found[verb].add(path)
+    return found
+
+
+def test_who_may_not_see_a_flow_cannot_tell_whether_it_is_there(desk: Desk) -> None:
+    desk.refused |= {(OWN, "GET", None), ("ferry__no__such", "GET", None)}
+    assert "No flow that you may see" in desk.page("/")
+    for path in (f"{HERE}/", "/flow/no/such/"):
+        assert desk.client.get(path, headers={"Accept": "text/html"}).status_code == 403
+    assert desk.act("run", {})[0] == 403
+
+
+@pytest.mark.parametrize("verb", BODIES)
+def test_a_request_of_another_site_is_refused(desk: Desk, verb: str) -> None:
+    body, _ = BODIES[verb]
+    path = f"/api{HERE}/{verb}"
+    assert desk.client.post(path, json=body).status_code == 403  # no header
+    assert desk.act(verb, body, Origin="https://evil.example")[0] == 403
+    assert desk.act(verb, body, **{"Sec-Fetch-Site": "cross-site"})[0] == 403
+    form = desk.client.post(path, data={"why": "x"}, headers={"X-Ferry-Request": "1"})
+    assert form.status_code == 415
+    assert not desk.triggered
+    assert not desk.audited
+    assert desk.act(verb, body, Origin="http://testserver", **{"Sec-Fetch-Site": "same-origin"})[0] in (200, 202)
+
+
+def test_every_route_that_changes_something_asks_where_from_and_whether_one_may_see_the_flow(desk: Desk) -> None:
+    changing = [one for one in desk.app.routes if isinstance(one, APIRoute) and one.methods - {"GET", "HEAD"}]
+    assert {route.path.rpartition("/")[2] for route in changing} == set(BODIES)
+    for route in changing:
+        assert {from_here, open_flow} <= {one.call for one in route.dependant.dependencies}, route.path
+
+
+@pytest.mark.parametrize("verb", BODIES)
+def test_every_action_leaves_its_line_in_the_audit_log(desk: Desk, verb: str) -> None:
+    body, (dag, *_) = BODIES[verb]
+    assert desk.act(verb, body)[0] in (200, 202)
+    ((who, event, of, run, extra),) = desk.audited
+    assert (who, event, of) == ("ada", f"ferry_{verb.replace('-', '_')}", dag)
+    assert run == ("manual__1" if verb in TRIGGERED else None)
+    assert isinstance(extra, dict)
+    assert extra["flow"] == "primary->backup"
+    assert body.get("topic", "") == extra.get("topic", "")
+    told = (ROOT / "docs" / "page.md").read_text()
+    assert f"`{event}`" in told
+
+
+def test_a_run_is_started_in_somebodys_name_and_audited(desk: Desk) -> None:
+    status, answer = desk.act("run", {"topics": ["orders"]})
+    assert (status, answer["run"]) == (200, "manual__1")
+    assert desk.triggered == [(OWN, "ada", {"topics": ["orders"]})]
+    assert desk.audited == [("ada", "ferry_run", OWN, "manual__1", {"flow": "primary->backup", "topics": ["orders"]})]
+
+
+def test_a_backfill_gets_its_times_with_a_zone(desk: Desk) -> None:
+    assert desk.act("backfill", {**TIMES, "lane": "backfill-jan"})[0] == 200
+    dag, _, conf = desk.triggered[0]
+    assert dag == BACKFILL
+    assert conf == {"lane": "backfill-jan", "from": "2026-01-01T00:00:00+00:00", "to": "2026-01-02T00:00:00+00:00"}
+
+
+@pytest.mark.parametrize("verb", ["run", "dry-run", "verify", "backfill", "drill"])
+@pytest.mark.parametrize("topic", ["__consumer_offsets", "nosuchtopic"])
+def test_a_topic_that_the_flow_does_not_copy_is_reported_at_the_field_and_starts_nothing(
+    desk: Desk, verb: str, topic: str
+) -> None:
+    desk.watcher.see(Sight(view=UNREAD, lags=(lag("orders", 0, 1),), troubles={}))
+    body = {**BODIES[verb][0], "topics": ["orders", topic]}
+    status, answer = desk.act(verb, body)
+    assert (status, list(fields_of(answer))) == (422, ["topics"])
+    assert topic in fields_of(answer)["topics"]
+    assert not desk.triggered
+    assert not desk.audited
+    assert desk.act(verb, {**body, "topics": ["orders"]})[0] in (200, 202)
+
+
+def test_a_topic_is_not_called_missing_while_the_source_does_not_answer(desk: Desk) -> None:
+    desk.watcher.see(Sight(view=UNREAD, lags=None, troubles={"primary": "no answer"}))
+    assert desk.act("run", {"topics": ["created-meanwhile"]})[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("kind", "line", "said"),
+    [
+        ("tabletop", "ferry.report.dir = reports", "ferry.report.dir (reports) is no full path"),
+        ("full", "", "add backup->primary.enabled = true"),
+    ],
+)
+def test_a_drill_that_would_end_red_for_the_file_is_refused_at_the_field(
+    desk: Desk, kind: str, line: str, said: str
+) -> None:
+    config = Path(os.environ["FERRY_CONFIG"])
+    good = config.read_text()
+    config.write_text(f"{good.replace(REPORTS, line) if line else good}\n")
+    status, answer = desk.act("drill", {"kind": kind})
+    assert (status, list(fields_of(answer)), desk.triggered) == (422, ["kind"], [])
+    assert said in fields_of(answer)["kind"]
+    config.write_text(f"{good}backup->primary.enabled = true\nbackup->primary.topics = .*\n")
+    assert desk.act("drill", {"kind": kind})[0] == 200
+
+
+def fields_of(answer: dict[str, object]) -> dict[str, str]:
+    """What is wrong with a request, by its fields."""
+    found = answer["fields"]
+    assert isinstance(found, dict)
+    return found
+
+
+TRIGGERED = ("run", "verify", "backfill", "drill")
+
+
+@pytest.mark.parametrize("verb", TRIGGERED)
+def test_a_run_has_a_link_and_one_that_waits_for_its_dag_is_not_said_to_be_just_queued(desk: Desk, verb: str) -> None:
+    body, (dag, *_) = BODIES[verb]
+    queued = desk.act(verb, body)[1]
+    page = f"{HERE}/run/manual__1" if dag == OWN else f"{HERE}/dag/{dag}/run/manual__1"
+    link = {"text": "manual__1", "href": page, "top": False}
+    assert (queued["text"], queued["waits"], queued["links"]) == ("Run manual__1 is queued.", False, [link])
+    desk.others[dag] = DagState(known=True, paused=True)
+    answer = desk.act(verb, body)[1]
+    assert answer["waits"] is True
+    assert answer["text"] == f"Run manual__1 is queued, and waits until somebody unpauses DAG {dag} in Airflow."
+    assert answer["links"] == [link, {"text": dag, "href": f"/dags/{dag}", "top": True}]
+
+
+@pytest.mark.parametrize("verb", TRIGGERED)
+def test_no_run_is_queued_of_a_dag_that_airflow_has_lost(desk: Desk, verb: str) -> None:
+    body, (dag, *_) = BODIES[verb]
+    desk.others[dag] = DagState()
+    status, answer = desk.act(verb, body)
+    assert status == 409
+    assert f"Airflow has no DAG {dag} now" in str(answer["detail"])
+    assert not desk.triggered
+    assert not desk.audited
+
+
+def test_a_flow_without_windows_has_no_button_for_them(desk: Desk) -> None:
+    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}))
+    assert 'data-ask="backfill"' in desk.page(f"{HERE}/backfills")
+    config = Path(os.environ["FERRY_CONFIG"])
+    config.write_text(f"{config.read_text()}ferry.backfill.windows = none\n")
+    assert 'data-ask="backfill"' not in desk.page(f"{HERE}/backfills")
+    status, answer = desk.act("backfill", TIMES)
+    assert (status, desk.triggered) == (409, [])
+    assert "ferry.backfill.windows = none" in str(answer["detail"])
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({"topic": "orders", "why": " "}, "Say why"),
+        ({"topic": "orders", "why": "x", "until": "2001-01-01T00:00:00Z"}, "over already"),
+        ({"topic": "a b", "why": "x"}, "topic"),
+        ({"topic": "orders"}, "why"),
+        ({"topic": "__consumer_offsets", "why": "x"}, "does not copy topic __consumer_offsets"),
+        ({"topic": "orders", "why": "x", "more": 1}, "more"),
+    ],
+)
+def test_a_pause_that_makes_no_sense_is_refused(desk: Desk, body: dict[str, object], said: str) -> None:
+    status, answer = desk.act("pause", body)
+    assert status == 422
+    assert said in str(answer["detail"])
+    assert not desk.audited
+
+
+def test_a_job_is_told_only_to_who_began_it(desk: Desk) -> None:
+    _, begun = desk.act("dry-run", {})
+    answer = desk.client.get(f"/api/job/{begun['job']}")
+    assert answer.json()["done"] is False
+    job = desk.watcher.job(str(begun["job"]))
+    assert job is not None
+    job.who = "eve"
+    assert desk.client.get(f"/api/job/{begun['job']}").status_code == 404
+
+
+def test_a_plan_is_shown_and_an_error_told_by_the_request_itself(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    refused = Refusal(kind=RefusalKind.LOOP, topic="a", partition=0, message="topic <a> goes round")
+
+    def ended(answer: object, error: str) -> None:
+        def ask(who: str, what: str, work: Callable[[FlowWatch], Any]) -> Job:
+            done = threading.Event()
+            done.set()
+            return Job(id="1", who=who, what=what, work=work, done=done, answer=answer, error=error)
+
+        monkeypatch.setattr(desk.watcher, "ask", ask)
+
+    ended(replace(PLAN, slices=(piece("orders", 3),), refusals=(refused,)), "")
+    _, answer = desk.act("dry-run", {})
+    assert answer["done"] is True
+    assert "orders-3" in str(answer["html"])
+    assert "topic &lt;a&gt; goes round" in str(answer["html"])
+    ended(replace(PLAN, refusals=(refused,) * 22, notes=("late",) * 21), "")
+    html = str(desk.act("dry-run", {})[1]["html"])
+    assert ("and 2 more refusals" in html, "and 1 more notes" in html, "more gaps" in html) == (True, True, False)
+    unit = Unit(
+        source_topic="t", target=place("a.t", 7), starts=(1, 0), ends=(5, 3), slot=0, era=1, partitions=2, digest=""
+    )
+    ended(replace(PLAN, units=(unit, replace(unit, target=place("a.t", 8)))), "")
+    _, answer = desk.act("dry-run", {})
+    assert "a.t-7" in str(answer["html"])
+    assert "<dd>7<small>records at most; bytes of what is dealt" in str(answer["html"]), "each is read once"
+    ended(None, "cluster backup does not answer")
+    _, answer = desk.act("pause", {"topic": "orders", "why": "x"})
+    assert (answer["done"], answer["error"]) == (True, "cluster backup does not answer")
+
+
+LANES = {
+    "backfill-airflow": True,
+    "append-a_b-c": True,
+    "backfill-" + "x" * 40: True,
+    "backfill-" + "x" * 41: False,
+    "history": False,
+    "drill-jan": False,
+    "backfill-": False,
+    "backfill--jan": False,
+    "backfill-jan\n": False,
+    "": False,
+}
+
+
+def test_a_lane_of_another_name_is_refused_with_what_it_has_to_be(desk: Desk) -> None:
+    found = {lane: desk.act("backfill", {**TIMES, "lane": lane})[0] == 200 for lane in LANES}
+    assert found == LANES
+    status, answer = desk.act("backfill", {**TIMES, "lane": "history"})
+    assert status == 422
+    said = (
+        "lane has to be backfill-NAME or append-NAME, where NAME has up to 40 letters, digits, hyphens and underscores"
+    )
+    assert answer["detail"] == f"{said}, not 'history'."
+
+
+def test_the_field_takes_the_lanes_that_the_server_takes() -> None:
+    """As browsers read a field's pattern: the whole text, with the flag v. One that is none is not looked at at all."""
+    script = (paper.FOLDER / "static" / "act.js").read_text()
+    (pattern,) = re.findall(r'pattern: ("(?:[^"\\]|\\.)*")', script)
+    check = f"const p = new RegExp('^(?:' + {pattern} + ')$', 'v');"
+    asked = {lane: one for lane, one in LANES.items() if "\n" not in lane}  # a field has one line
+    program = Path(playwright.__file__).parent / "driver" / "node"
+    told = subprocess.run(
+        [program, "-p", f"{check} JSON.stringify({json.dumps(list(asked))}.map((one) => p.test(one)))"],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert dict(zip(asked, json.loads(told.stdout), strict=True)) == asked
+
+
+def test_requests_that_wait_for_a_cluster_take_no_thread_of_airflows_and_are_few(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Forty-five people plan runs while no cluster answers: more than the threads of all synchronous routes."""
+    monkeypatch.setattr(actions, "WAIT_SECONDS", 1e6)
+
+    def signed_in(request: Request) -> Somebody:
+        return Somebody(request.headers["X-User"])
+
+    desk.app.dependency_overrides[get_user] = signed_in
+    sent = {"X-Ferry-Request": "1", "Accept": "application/json"}
+
+    async def pressed(client: AsyncClient, user: str) -> int:
+        return (await client.post(f"/api{HERE}/dry-run", json={}, headers={**sent, "X-User": user})).status_code
+
+    async def everybody() -> tuple[list[int], list[int]]:
+        async with AsyncClient(transport=ASGITransport(app=desk.app), base_url="http://testserver") as client:
+            asked = [asyncio.create_task(pressed(client, f"user{number}")) for number in range(45)]
+            while sum(one.done() for one in asked) < 45 - MOST_WAITING:
+                await asyncio.sleep(0.01)
+            # Another route still answers, and no thread is held.
+            page = await client.get(f"{HERE}/", headers={"Accept": "text/html", "X-User": "ada"})
+            assert page.status_code == 200
+            assert to_thread.current_default_thread_limiter().borrowed_tokens == 0
+            again = await pressed(client, "user0")
+            refused = [one.result() for one in asked if one.done()]
+            for job in list(desk.watcher._jobs.values()):
+                job.done.set()
+            return [again, *refused], list(await asyncio.gather(*asked))
+
+    refused, all_of_them = asyncio.run(everybody())
+    assert set(refused) == {429}
+    assert all_of_them.count(202) == MOST_WAITING
+    assert all_of_them.count(429) == 45 - MOST_WAITING
+
+
+def test_one_of_a_kind_is_done_at_a_time_for_each_person(desk: Desk) -> None:
+    assert desk.act("dry-run", {})[0] == 202
+    status, answer = desk.act("dry-run", {"topics": ["orders"]})
+    assert status == 429
+    assert "still at work" in str(answer["detail"])
+    assert desk.act("pause", {"topic": "orders", "why": "migration"})[0] == 202
+    for job in desk.watcher._jobs.values():
+        job.done.set()
+    assert desk.act("dry-run", {})[0] == 202

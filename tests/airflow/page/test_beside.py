@@ -1,0 +1,253 @@
+"""Runs of a flow's other DAGs: read from Airflow's tables, and shown with what came of them."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
+from airflow.models.dagrun import DagRun
+from airflow.models.taskinstance import TaskInstance
+from airflow.models.xcom import XComModel
+from sqlalchemy import delete, insert
+from sqlalchemy.orm import Session
+
+from ferry.decide.ledger.ledger import UNREAD
+from ferry.decide.ledger.verified_codec import verified_json
+from ferry.model import Flow, NotCompared, NotComparedKind, TopicPartition, Verified
+from ferry.run.watch import Sight
+from ferry_airflow.naming import REASON
+from ferry_airflow.page import beside, dag_runs
+from ferry_airflow.page.airflow_side import DagRunRow, DagState
+from ferry_airflow.page.dag_runs import DagRunStory, TaskRow
+from tests.airflow.page.conftest import HERE, Desk
+
+VERIFY, DRILL = "ferry_verify__primary__backup", "ferry_drill__primary__backup"
+RUN = "scheduled__2026-11-23T00:00:00+00:00"
+NOON = datetime(2026, 11, 23, 12, tzinfo=UTC)
+ROW = DagRunRow(run=RUN, state="running", queued=NOON, started=NOON, ended=None, who="ada")
+STORY = DagRunStory(row=ROW, conf={}, tasks=())
+LEFT = NotCompared(
+    source=TopicPartition(topic="orders", partition=3),
+    start=0,
+    end=9,
+    why=NotComparedKind.SOURCE_DELETED,
+    message="orders-3 [0, 9): the source has <deleted> it",
+    asked=True,
+)
+VERIFIED = Verified(
+    flow=Flow(source="primary", target="backup"),
+    lane="live",
+    partitions=3,
+    records=70,
+    bytes=9_000_000,
+    seconds=2.5,
+    differences=(),
+    more=0,
+    not_compared=(),
+)
+
+
+def planted(session: Session, dag: str, number: int, tasks: dict[str, str | None], returned: dict[str, Any]) -> None:
+    """A run of a DAG, its tasks with their states, and what some have returned."""
+    session.execute(
+        insert(DagRun).values(
+            id=number,
+            dag_id=dag,
+            run_id=RUN,
+            state="running",
+            run_type="scheduled",
+            run_after=NOON,
+            queued_at=NOON,
+            conf={"mode": "full"},
+        )
+    )
+    for at, (task, state) in enumerate(tasks.items()):
+        started = None if state is None else NOON + timedelta(seconds=at)
+        session.execute(
+            insert(TaskInstance).values(
+                id=uuid.uuid4(), task_id=task, dag_id=dag, run_id=RUN, state=state, start_date=started, pool="p"
+            )
+        )
+    for task, value in returned.items():
+        session.execute(
+            insert(XComModel).values(
+                dag_run_id=number, task_id=task, key="return_value", dag_id=dag, run_id=RUN, value=value
+            )
+        )
+
+
+def test_a_run_is_read_with_its_tasks_and_what_its_last_one_returned(tables: Session) -> None:
+    tasks = {"drill": None, "preview": "success", "approve": "awaiting_input"}
+    planted(tables, DRILL, 1, tasks, {"preview": "1. it would", "drill": {"outcome": "success"}})
+    planted(tables, VERIFY, 2, {"verify": "running"}, {})
+    story = dag_runs.story_of(DRILL, RUN, with_returned=True)
+    assert story is not None
+    assert [(task.name, task.state) for task in story.tasks] == [
+        ("preview", "success"),
+        ("approve", "awaiting_input"),
+        ("drill", ""),
+    ]
+    assert (story.asks, story.conf, story.returned) == (True, {"mode": "full"}, {"outcome": "success"})
+    hidden = dag_runs.story_of(DRILL, RUN, with_returned=False)
+    assert hidden == replace(story, returned={})
+    other = dag_runs.story_of(VERIFY, RUN, with_returned=True)
+    assert other is not None
+    assert ([task.name for task in other.tasks], other.returned, other.asks) == (["verify"], {}, False)
+    assert dag_runs.story_of(VERIFY, "manual__1", with_returned=True) is None
+    assert dag_runs.asking([DRILL, VERIFY]) == {(DRILL, RUN)}
+    assert dag_runs.asking([VERIFY]) == set()
+
+
+@pytest.mark.parametrize(
+    ("tab", "dag"), [("runs", VERIFY), ("backfills", "ferry_backfill__primary__backup"), ("reports", DRILL)]
+)
+def test_what_runs_beside_is_listed_where_it_belongs_for_who_may_see_it(desk: Desk, tab: str, dag: str) -> None:
+    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}))
+    old = replace(ROW, run="manual__old", state="failed", queued=NOON - timedelta(days=9))
+    desk.others[dag] = DagState(known=True, runs=(ROW, old))
+    link = f'href="{HERE}/dag/{dag}/run/'
+    for path in ("runs", "backfills", "reports"):
+        assert desk.page(f"{HERE}/{path}").count(link) == (2 if path == tab else 0)
+    page = desk.page(f"{HERE}/{tab}")
+    assert page.index(f"{link}scheduled") < page.index(f"{link}manual__old")
+    assert "waits for approval" not in page
+    desk.asking.add((dag, "manual__old"))
+    page = desk.page(f"{HERE}/{tab}")
+    assert page.index("waits for approval") < page.index(f"{link}scheduled"), "what waits comes first"
+    desk.refused.add((dag, "GET", None))
+    assert link not in desk.page(f"{HERE}/{tab}")
+    desk.refused = {(dag, "GET", DagAccessEntity.RUN)}
+    assert link not in desk.page(f"{HERE}/{tab}")
+
+
+def shown(desk: Desk, monkeypatch: pytest.MonkeyPatch, dag: str, story: DagRunStory | None) -> str:
+    """The page of a run."""
+    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}))
+    monkeypatch.setattr(beside, "story_of", lambda dag, run, with_returned: story)
+    return desk.page(f"{HERE}/dag/{dag}/run/{RUN}")
+
+
+def test_why_tasks_failed_is_read_from_what_they_kept_and_shown(
+    tables: Session, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    states = {"plan": "failed", "copy": "upstream_failed", "checkpoint": "success", "report": "failed"}
+    planted(tables, DRILL, 7, dict(states), {})
+    for task, why in (("plan", "the ledger does not know nosuchtopic"), ("checkpoint", "of a try before")):
+        tables.execute(
+            insert(XComModel).values(
+                dag_run_id=7, task_id=task, key=REASON, dag_id=DRILL, run_id=RUN, value=json.dumps(why)
+            )
+        )
+    tables.commit()
+    said = (("plan", "the ledger does not know nosuchtopic"), ("report", dag_runs.SILENT))
+    assert dag_runs.reasons_of(DRILL, RUN) == said
+    story = dag_runs.story_of(DRILL, RUN, with_returned=True)
+    assert story is not None
+    assert story.reasons == said
+    page = shown(desk, monkeypatch, DRILL, story)
+    assert "Why it failed" in page
+    assert said[0][1] in page
+    assert dag_runs.SILENT in page, "killed, or failed outside of Ferry"
+    assert "of a try before" not in page
+
+
+@pytest.mark.parametrize(
+    ("result", "badge", "said"),
+    [
+        (VERIFIED, 'good">equal', "3 partitions, 70 records, 9.0 MB"),
+        (replace(VERIFIED, records=0), 'unknown">nothing to compare', "nothing to compare; 3 partitions"),
+        (replace(VERIFIED, not_compared=(LEFT,)), 'warn">incomplete', "the source has &lt;deleted&gt; it"),
+        (replace(VERIFIED, notes=("topic a is new",)), 'good">equal', "topic a is new"),
+    ],
+)
+def test_a_verification_says_what_it_found(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, result: Verified, badge: str, said: str
+) -> None:
+    page = shown(desk, monkeypatch, VERIFY, replace(STORY, returned=verified_json(result)))
+    assert f'class="badge {badge}' in page
+    assert said in page
+    assert "The ledger has nothing of this run" not in page
+
+
+@pytest.mark.parametrize(
+    ("outcome", "badge"), [("success", "good"), ("deviations", "warn"), ("failed", "bad"), ("abandoned", "warn")]
+)
+def test_a_drill_says_how_it_ended_and_leads_to_its_report(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, outcome: str, badge: str
+) -> None:
+    body = {"outcome": outcome, "summary": "all copied", "deviations": ["group g: too late"], "report": {"number": 7}}
+    page = shown(desk, monkeypatch, DRILL, replace(STORY, returned=body))
+    assert f'class="badge {badge}">{outcome}' in page
+    assert "group g: too late" in page
+    assert f'href="{HERE}/report/7"' in page
+    elsewhere = replace(STORY, returned=body, conf={"report": "s3://other"})
+    assert f"{HERE}/report/7" not in shown(desk, monkeypatch, DRILL, elsewhere)
+
+
+def test_a_run_says_what_it_waits_for(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    asking = TaskRow(name="approve", state="awaiting_input", started=NOON, seconds=None)
+    page = shown(desk, monkeypatch, DRILL, replace(STORY, tasks=(asking,)))
+    assert "It waits for somebody's approval" in page
+    assert "awaiting input" in page
+    queued = replace(STORY, row=replace(ROW, state="queued", started=None))
+    assert "It waits until somebody unpauses" not in shown(desk, monkeypatch, DRILL, queued)
+    desk.others[DRILL] = DagState(known=True, paused=True)
+    assert "It waits until somebody unpauses" in shown(desk, monkeypatch, DRILL, queued)
+
+
+def test_a_backfill_leads_to_its_lane(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    dag = "ferry_backfill__primary__backup"
+    page = shown(desk, monkeypatch, dag, replace(STORY, conf={"lane": "backfill-<x>", "topics": ["a", "b"]}))
+    assert "backfill-&lt;x&gt;" in page
+    assert "a, b" in page
+    live = shown(desk, monkeypatch, dag, replace(STORY, conf={"into_live": True}))
+    assert f'href="{HERE}/run/scheduled__' in live
+
+
+def test_a_run_that_is_not_there_or_may_not_be_seen(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "Airflow has no such run" in shown(desk, monkeypatch, VERIFY, None)
+    assert desk.client.get(f"{HERE}/dag/ferry_verify__of__others/run/{RUN}").status_code == 404
+    for right in (None, DagAccessEntity.RUN, DagAccessEntity.TASK_INSTANCE):
+        desk.refused = {(VERIFY, "GET", right)}
+        answer = desk.client.get(f"{HERE}/dag/{VERIFY}/run/{RUN}")
+        assert answer.status_code == 403, right
+        assert VERIFY in answer.json()["detail"]
+
+
+def test_what_a_run_returned_is_for_who_may_see_xcoms(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = replace(STORY, returned=verified_json(VERIFIED))
+    monkeypatch.setattr(
+        beside, "story_of", lambda dag, run, with_returned: told if with_returned else replace(told, returned={})
+    )
+    path = f"{HERE}/dag/{VERIFY}/run/{RUN}"
+    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}))
+    assert "70 records" in desk.page(path)
+    desk.refused = {(VERIFY, "GET", DagAccessEntity.XCOM)}
+    assert "70 records" not in desk.page(path)
+
+
+@pytest.mark.parametrize(
+    "returned",
+    [
+        {"__classname__": "pathlib.Path", "__version__": 1, "__data__": "/etc/passwd"},
+        {"outcome": ["success"], "report": 7},
+        {"outcome": "success", "report": "x"},
+        {"equal": True},
+        {"equal": True, "differences": 0, "records": "x", "not_compared": 3, "notes": None},
+    ],
+)
+def test_what_a_user_wrote_as_a_tasks_answer_makes_no_object_and_breaks_no_page(
+    tables: Session, returned: dict[str, object]
+) -> None:
+    for number, value in enumerate((returned, json.dumps(returned), "[" * 100_000)):
+        tables.execute(delete(XComModel))
+        planted(tables, f"{DRILL}{number}", number + 1, {"drill": "success"}, {"drill": value})
+        story = dag_runs.story_of(f"{DRILL}{number}", RUN, with_returned=True)
+        assert story is not None
+        assert story.returned == (returned if number < 2 else {})
+        assert dag_runs.outcome_of(story) is None

@@ -1,0 +1,69 @@
+"""What whoever may write XComs puts there: a page shows it as text, or nothing of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import time
+from functools import partial
+
+import pytest
+
+from ferry.decide.ledger.verified_codec import verified_json
+from ferry_airflow.page import dag_runs
+from ferry_airflow.page.dag_runs import DagRunStory
+from tests.airflow.page.test_beside import STORY, VERIFIED
+from tests.pure.decide.test_hostile_ledger import mutated
+from tests.pure.wire.fuzz import Account
+from tests.pure.wire.hostile import flipped
+
+_RETURNED = (
+    verified_json(VERIFIED),
+    {
+        "id": "d", "kind": "shadow", "outcome": "deviations", "summary": "s", "deviations": ["x"], "refusals": [],
+        "report": {"number": 7, "page": "p", "json": "j", "sha256": "0", "signed": False},
+    },
+)  # fmt: skip
+
+
+def fuzzed(seed: int, seconds: float) -> Account:
+    """The account of the reader of XComs, which has the readers of `tests.pure.wire.fuzz` as its neighbours."""
+    rng, account, until = random.Random(seed), Account(), time.monotonic() + seconds
+    while time.monotonic() < until:
+        data = json.dumps(mutated(mutated(rng.choice(_RETURNED), rng), rng)).encode()
+        text = (flipped(data, rng) if rng.random() < 0.3 else data).decode(errors="replace")
+        if rng.random() < 0.02:
+            text = "[" * 100_000
+        account.tried("XComs", partial(_read, text), text.encode())
+    return account
+
+
+def _read(text: str) -> None:
+    for value in (text, _object(text)):
+        found = dag_runs._plain(value)
+        if isinstance(found, dict):
+            story = DagRunStory(row=STORY.row, conf={}, tasks=(), returned=found)
+            outcome = dag_runs.outcome_of(story)
+            assert outcome is None or all(isinstance(line, str) for line in outcome.lines)
+
+
+def _object(text: str) -> object:
+    """As Airflow's JSON column gives it."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def test_hostile_xcoms_are_read_as_text_or_not_at_all() -> None:
+    account = fuzzed(20, 2)
+    assert not account.wrong, account.wrong[:20]
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(0)
+def test_hostile_xcoms_are_read_as_text_or_not_at_all_for_a_minute() -> None:
+    seed = int(os.environ.get("FERRY_FUZZ_SEED") or random.SystemRandom().randrange(2**32))
+    account = fuzzed(seed, 60)
+    assert not account.wrong, f"seed {seed}: {account.wrong[:20]}"

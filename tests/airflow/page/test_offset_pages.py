@@ -1,0 +1,132 @@
+"""What the page says of receipts and offsets: where a record went, and which receipt says so."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import get_args
+
+import pytest
+
+from ferry.decide.groups.offset_map import Ahead, Approximate, Before, Exact, InGap, LogStart, Translated
+from ferry.decide.ledger.history import Holder
+from ferry.decide.ledger.ledger import UNREAD
+from ferry.model import Segment, TopicPartition
+from ferry.run.groups.translate import Translation
+from ferry.run.watch import Sight
+from ferry_airflow.page.dealt import Sought, story_of
+from tests.airflow.page.conftest import HERE, Desk, lag
+from tests.airflow.page.values import COPY, ORDERS, answered
+from tests.pure.decide.test_dealt_to import DEALT
+from tests.pure.decide.values import RECEIPT
+
+OUTCOMES: dict[Translated, str] = {
+    Exact(offset=5): "The same record",
+    InGap(offset=5): "this is the next record that is",
+    Ahead(offset=5): "this is the copied end",
+    Before(offset=5): "before what was copied: this is the first record that is",
+    Before(offset=5, pruned=3): "Both sides have deleted that record",
+    Approximate(offset=5): "Another replicator copied it",
+    LogStart(offset=5): "backup has deleted that record",
+}
+
+
+@pytest.mark.parametrize(("outcome", "words"), OUTCOMES.items(), ids=lambda one: getattr(one, "word", ""))
+def test_each_way_in_which_an_offset_is_found_is_told(desk: Desk, outcome: Translated, words: str) -> None:
+    assert {type(one) for one in OUTCOMES} == set(get_args(Translated))
+    copy = TopicPartition(topic="primary.orders", partition=0)
+    found = Translation(source=ORDERS, target=copy, outcome=outcome)
+    answered(desk, ("offset", ORDERS, 7, False, ""), (found, []))
+    page = desk.page(f"{HERE}/offsets?topic=orders&partition=0&offset=7")
+    assert words in page
+    assert '<b id="other-offset">5</b>primary.orders-0' in page
+
+
+def test_a_partition_of_a_dealt_topic_has_no_receipts_of_its_own(desk: Desk) -> None:
+    """Its number on the target is none of its own: neither is it shown, nor asked by."""
+    lags = (replace(lag("orders", 0, 5), dealt=True), lag("clicks", 0, 5))
+    for topic in ("orders", "clicks"):
+        answered(desk, ("receipts", TopicPartition(topic=topic, partition=0), 1, ""), ([], 0))
+    desk.watcher.see(Sight(view=replace(UNREAD, end=5), lags=lags, troubles={}))
+    desk.watcher.has(("dealt", ORDERS, 1, Sought(offset=None), ""), None)
+    dealt = desk.page(f"{HERE}/partition/orders/0")
+    assert "dealt up to offset 10 of 15" in dealt
+    assert "They go to all partitions of primary.orders on backup" in dealt
+    assert "nothing of it is copied yet, or its receipts were pruned" not in dealt
+    assert "/offsets?" not in dealt
+    assert 'name="offset"' not in dealt
+    copied = desk.page(f"{HERE}/partition/clicks/0")
+    assert "nothing of it is copied yet, or its receipts were pruned" in copied
+    assert 'name="offset"' in copied
+    assert "primary.orders, dealt<" in desk.page(f"{HERE}/topic/orders")
+    assert "primary.clicks-0<" in desk.page(f"{HERE}/topic/clicks")
+
+
+def test_a_partition_that_is_dealt_says_what_went_to_which_of_the_others(desk: Desk) -> None:
+    answered(desk, ("receipts", ORDERS, 1, ""), ([], 0))
+    desk.watcher.see(Sight(view=replace(UNREAD, end=5), lags=(replace(lag("orders", 0, 5), dealt=True),), troubles={}))
+
+    def asked(sought: Sought, page: int = 1) -> str:
+        desk.watcher.has(
+            ("dealt", ORDERS, page, sought, ""),
+            story_of(DEALT, TopicPartition(topic="t", partition=0), sought, 50 * (page - 1), 50),
+        )
+        query = "" if sought.offset is None else f"&offset={sought.offset}&key={sought.key}"
+        return desk.page(f"{HERE}/partition/orders/0?page={page}{query}")
+
+    page = asked(Sought(offset=None))
+    assert 'id="to:a.t-0"' in page
+    assert f'href="{HERE}/run/r-40"' in page
+    assert "[113, 116)" in page
+    page = asked(Sought(offset=20))
+    where = page[page.index("Where source offset 20 is") :].split("</table>")[0]
+    assert ("not here" in where, "among these" in where, "[113, 116)" in where) == (True, True, True)
+    page = asked(Sought(offset=19, key="k17"))
+    where = page[page.index("Where source offset 19 is") :].split("</table>")[0]
+    assert where.count('scope="row"') == 1
+    assert 'value="k17"' in page
+    led = desk.client.get(f"{HERE}/offsets?topic=orders&partition=0&offset=20", follow_redirects=False)
+    assert (led.status_code, led.headers["location"]) == (307, "partition/orders/0?offset=20")
+
+
+CUT = replace(
+    RECEIPT,
+    source=ORDERS,
+    target=COPY,
+    start=0,
+    end=24_000,
+    segments=tuple(Segment(source_start=100 * at, target_start=90 * at, count=90) for at in range(240)),
+)
+
+
+def test_a_receipt_of_many_segments_leads_to_all_of_them_and_each_of_them_both_ways(desk: Desk) -> None:
+    answered(desk, ("receipts", ORDERS, 1, ""), ([CUT], 1))
+    page = desk.page(f"{HERE}/partition/orders/0")
+    assert f'href="{HERE}/receipt/orders/0/0?run={CUT.run}">All 240 segments' in page
+    assert f'href="{HERE}/offsets?topic=primary.orders&amp;partition=0&amp;offset=90&amp;back=true"' in page
+    assert 'name="topic" value="primary.orders"' in page
+    assert 'name="back" value="true"' in page
+    answered(desk, ("receipt", ORDERS, 0, CUT.run, ""), CUT)
+    last = desk.page(f"{HERE}/receipt/orders/0/0?run={CUT.run}&page=5")
+    assert "201\u2013240 of 240 segments" in last
+    assert "23900\u201323989" in last
+    answered(desk, ("receipt", ORDERS, 7, "", ""), None)
+    assert "no such receipt" in desk.page(f"{HERE}/receipt/orders/0/7")
+
+
+def test_an_answer_leads_back_and_to_the_partition_and_to_the_receipt(desk: Desk) -> None:
+    found = Translation(source=ORDERS, target=COPY, outcome=Exact(offset=95))
+    answered(
+        desk,
+        ("offset", ORDERS, 105, False, ""),
+        (found, [Holder(receipt=CUT, segment=CUT.segments[1], target_offset=95)]),
+    )
+    page = desk.page(f"{HERE}/offsets?topic=orders&partition=0&offset=105")
+    assert f'href="{HERE}/offsets?topic=primary.orders&amp;partition=0&amp;offset=95&amp;back=true"' in page
+    assert f'href="{HERE}/partition/orders/0"' in page
+    assert f'href="{HERE}/receipt/orders/0/0?run={CUT.run}"' in page
+
+
+def test_a_page_of_receipts_beyond_the_last_is_the_last(desk: Desk) -> None:
+    answered(desk, ("receipts", ORDERS, 9, ""), ([], 70))
+    answer = desk.client.get(f"{HERE}/partition/orders/0?page=9", follow_redirects=False)
+    assert answer.headers["location"] == "?page=2"

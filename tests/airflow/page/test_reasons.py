@@ -1,0 +1,70 @@
+"""Reasons stand on the page, for who has no mouse: who paused what and until when, why a flow is not green."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from ferry.decide.ledger.history import PastState
+from ferry.decide.ledger.ledger import UNREAD
+from ferry.model import Pause
+from ferry.run.watch import Sight
+from ferry_airflow.page.snapshot import topic_rows
+from tests.airflow.page.conftest import HERE, Desk, lag
+from tests.airflow.page.everything import filled
+from tests.airflow.page.values import NINE, digest
+
+PAUSES = {
+    "audit": Pause(topic="audit", who="ada", why="schema <migration>", since_ms=NINE, until_ms=NINE + 60_000),
+    "clicks": Pause(topic="clicks", who="bob", why="too loud", since_ms=NINE + 1_000),
+}
+
+
+def read(page: str) -> str:
+    """What a reader sees, without what only a mouse tells."""
+    text = re.sub(r"\s+", " ", re.sub("<[^>]*>", " ", page))
+    return re.sub(r" (?=[:;,.])", "", text)
+
+
+def paused(desk: Desk, pauses: dict[str, Pause]) -> None:
+    desk.watcher.see(
+        Sight(view=UNREAD, lags=tuple(lag(topic, 0, 0) for topic in ("audit", "clicks", "orders")), troubles={}),
+        [digest("r1")],
+    )
+    seen = desk.watcher._seen
+    desk.watcher._seen = replace(seen, never_ran=False, pauses=pauses, topics=topic_rows(seen.lags, pauses))
+
+
+def test_paused_topics_are_counted_with_a_way_to_them_by_whom_and_until_when(desk: Desk) -> None:
+    paused(desk, PAUSES)
+    overview, home = desk.page(f"{HERE}/"), desk.page("/")
+    told = "since 2026-09-21 14:13:20 UTC until 2026-09-21 14:14:20 UTC, by ada: schema &lt;migration&gt;"
+    assert f"2 topics are paused audit: {told}; and 1 more" in read(overview)
+    assert "2 topics paused" in read(home)
+    for page in (overview, home):
+        assert f'href="{HERE}/topics?paused=true"' in page
+    only = desk.page(f"{HERE}/topics?paused=true")
+    assert only.count('scope="row"') == 2
+    assert told in read(only)
+    assert "since 2026-09-21 14:13:21 UTC, by bob: too loud" in read(only)
+    assert desk.page(f"{HERE}/topics").count('scope="row"') == 3
+    assert told in read(desk.page(f"{HERE}/topic/audit"))
+
+
+def test_where_no_topic_is_paused_nothing_is_said_of_it(desk: Desk) -> None:
+    paused(desk, {"": Pause(topic="", who="ada", why="all of it", since_ms=NINE)})
+    assert "topics?paused" not in desk.page(f"{HERE}/") + desk.page("/")
+    assert "No topic is paused" in desk.page(f"{HERE}/topics?paused=true")
+
+
+def test_why_a_flow_is_not_green_is_read_in_the_list(desk: Desk) -> None:
+    paused(desk, {})
+    desk.watcher._seen = replace(desk.watcher._seen, runs=(digest("r1", PastState.FAILED),))
+    assert "Run r1 copied no part of what it was for." in read(desk.page("/"))
+    desk.watcher._seen = replace(desk.watcher._seen, runs=(digest("r1"),))
+    assert "copied all that it was for" not in read(desk.page("/")), "what is green needs no sentence"
+
+
+def test_why_the_chain_of_the_reports_is_broken_is_read_beside_it(desk: Desk) -> None:
+    filled(desk)
+    assert "broken the report before it is missing" in read(desk.page(f"{HERE}/reports"))

@@ -1,0 +1,121 @@
+"""Reports on the page: a folder that flows share shows each reader only what Airflow lets them see."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ferry.decide.evidence.chain import page_name, report_name
+from ferry.decide.evidence.codec import SealedReport, encode_report
+from ferry.decide.ledger.ledger import UNREAD
+from ferry.model import Flow
+from ferry.model.evidence import EvidenceKind
+from ferry.run.watch import Sight
+from ferry_airflow.rest import until
+from tests.airflow.page.conftest import HERE, REPORTS, TEXT, Desk
+from tests.pure.reports.values import EVIDENCE
+
+OWN = Flow(source="primary", target="backup")
+OTHER = Flow(source="primary", target="archive")
+
+
+@pytest.fixture
+def folder(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder that all flows of the file have."""
+    made = tmp_path / "reports"
+    made.mkdir()
+    config = tmp_path / "shared.properties"
+    config.write_text(TEXT.replace(REPORTS, f"ferry.report.dir = {made}"))
+    monkeypatch.setenv("FERRY_CONFIG", str(config))
+    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}))
+    return made
+
+
+def put(folder: Path, number: int, flow: Flow, kind: EvidenceKind = EvidenceKind.SHADOW) -> None:
+    """A report as it lies there, with a page that says whose it is."""
+    evidence = replace(EVIDENCE, flow=flow, kind=kind)
+    sealed = SealedReport(number=number, evidence=evidence, previous=None, signer=None)
+    name = report_name(number)
+    (folder / name).write_bytes(encode_report(sealed))
+    (folder / page_name(name)).write_text(f"<p>secrets of {flow}</p>")
+
+
+def opened(desk: Desk, path: str) -> tuple[int, str]:
+    """A page that needs the folder, once that is read: its status and its text."""
+    read: list[tuple[int, str]] = []
+
+    def is_read() -> bool:
+        answer = desk.client.get(f"{HERE}{path}", headers={"Accept": "text/html"})
+        read.append((answer.status_code, answer.text))
+        return not any(answer.is_asked for answer in desk.watcher._answers._kept.values())
+
+    assert until(lambda: is_read() and read[-1][0] != 503, 20)
+    return read[-1]
+
+
+def test_a_report_of_another_flow_in_the_same_folder_is_as_one_that_is_not_there(desk: Desk, folder: Path) -> None:
+    put(folder, 1, OWN)
+    put(folder, 2, OTHER)
+    put(folder, 3, OWN.back)
+    assert opened(desk, "/report/1") == (200, "<p>secrets of primary->backup</p>")
+    for number in (2, 3, 4):
+        status, text = opened(desk, f"/report/{number}")
+        assert (status, "secrets" in text) == (404, False)
+        assert f"Flow primary-&gt;backup has no report {number} that can be read" in text
+    status, text = opened(desk, "/reports")
+    assert (status, "2 of other flows there" in text) == (200, True)
+
+
+@pytest.mark.parametrize("damage", ["no JSON", "no flow", "a flow that is none", "gone", "a later version"])
+def test_a_report_of_which_nobody_knows_whose_it_is_is_not_shown(desk: Desk, folder: Path, damage: str) -> None:
+    put(folder, 1, OWN)
+    file = folder / report_name(1)
+    body = json.loads(file.read_text())
+    match damage:
+        case "gone":
+            file.unlink()
+        case "no JSON":
+            file.write_text("{")
+        case "no flow":
+            file.write_text(json.dumps({key: value for key, value in body.items() if key != "flow"}))
+        case "a flow that is none":
+            file.write_text(json.dumps({**body, "flow": "everything"}))
+        case "a later version":
+            file.write_text(json.dumps({**body, "report": 99}))
+    status, text = opened(desk, "/report/1")
+    assert (status, "secrets" in text) == (404, False)
+    status, text = opened(desk, "/reports")
+    assert status == 200
+    assert "/report/1" not in text
+    assert (f"{report_name(1)} is" in text) == (damage != "gone"), "that the chain is broken is said"
+
+
+@pytest.mark.parametrize("signed", [True, False])
+def test_a_chain_that_holds_says_that_nobody_checked_signatures(desk: Desk, folder: Path, signed: bool) -> None:
+    """Whoever may write to the folder can write the whole chain anew; only a key tells."""
+    put(folder, 1, OWN)
+    body = json.loads((folder / report_name(1)).read_text())
+    body["signer"] = {"algorithm": "Ed25519", "key_sha256": "0" * 64} if signed else None
+    (folder / report_name(1)).write_text(json.dumps(body))
+    page = opened(desk, "/reports")[1]
+    assert ("its signature is not checked here" in page, "it is not signed" in page) == (signed, not signed)
+
+
+def test_a_failback_is_shown_to_who_sees_the_flow_that_was_failed_back(desk: Desk, folder: Path) -> None:
+    put(folder, 1, OWN.back, EvidenceKind.FAILBACK)
+    put(folder, 2, OTHER.back, EvidenceKind.FAILBACK)
+    assert opened(desk, "/report/1")[0] == 200
+    assert opened(desk, "/report/2")[0] == 404
+    assert f"{HERE}/report/1" in opened(desk, "/reports")[1]
+
+
+def test_reports_are_in_pages_the_newest_first(desk: Desk, folder: Path) -> None:
+    for number in range(1, 61):
+        put(folder, number, OWN)
+    status, first = opened(desk, "/reports")
+    assert (status, "1\u201350 of 60 reports" in first) == (200, True)
+    assert ("Open report 60" in first, "Open report 11" in first, "Open report 10" in first) == (True, True, False)
+    assert 'Open report 1"' in opened(desk, "/reports?page=2")[1]

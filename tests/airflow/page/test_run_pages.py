@@ -1,0 +1,296 @@
+"""What the page says of runs: the last one, those under way, and what each refused, left undone and dealt."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
+
+from ferry.decide.ledger.history import Forgotten, PastRun, PastState
+from ferry.decide.ledger.ledger import UNREAD
+from ferry.decide.ledger.report import Report
+from ferry.model import GroupOutcome, Left, OpenedRun, Refusal, RefusalKind, Unit, Why
+from ferry.run.watch import Sight
+from ferry_airflow.page.airflow_side import DagRunRow, DagState
+from ferry_airflow.page.snapshot import digest_of
+from ferry_airflow.page.told import recurring
+from tests.airflow.page.conftest import HERE, Desk, lag
+from tests.airflow.page.values import NINE, answered, digest, view_of
+from tests.pure.decide.test_deal import receipt
+from tests.pure.decide.values import LANE, PLAN, RECEIPT, piece, refusal, run_of
+
+
+def test_a_run_says_what_it_refused_and_which_groups_failed_in_pages(desk: Desk) -> None:
+    failed = Left(group="app", place=None, why=Why.FAILED, message="group app may not be read")
+    report = Report(
+        plan=replace(PLAN, notes=tuple(f"note {number}" for number in range(35)), paused=("orders",)),
+        started_ms=1_000,
+        receipts=(),
+        refusals=tuple(refusal("orders", number) for number in range(57)),
+        unfinished=(),
+        left=(),
+        done=0,
+        groups=GroupOutcome(groups=0, offsets=0, unchanged=0, left=(failed,), inexact={}),
+    )
+    opened = OpenedRun(record=run_of("run-1"), generation=3)
+    answered(desk, ("run", "run-1", ""), PastRun(opened=opened, state=PastState.PARTIAL, report=report))
+    page = desk.page(f"{HERE}/run/run-1")
+    assert "1\u201350 of 58 refusals" in page
+    assert "group app may not be read" not in page
+    second = desk.page(f"{HERE}/run/run-1?refused=2")
+    assert "51\u201358 of 58 refusals" in second
+    assert "group app may not be read" in second
+    assert "36 notes" not in page, "they fit on a page"
+    assert "note 34" in page
+
+
+def test_a_run_says_what_it_dealt_to_other_partitions(desk: Desk) -> None:
+    some = replace(receipt(11, (9, 9), target_next=47), target_start=5, records=42)
+    report = Report(
+        plan=PLAN, started_ms=1_000, receipts=(), refusals=(), unfinished=(), left=(), done=1, units=(some,)
+    )
+    past = PastRun(opened=OpenedRun(record=run_of("run-1"), generation=3), state=PastState.SUCCESS, report=report)
+    answered(desk, ("run", "run-1", ""), past)
+    page = desk.page(f"{HERE}/run/run-1")
+    assert "Dealt to other partitions" in page
+    assert "a.t-11" in page
+    assert "[5, 47)" in page
+    assert "topic t: 18 offsets read, 42 records dealt to 1 partition of a.t, 0 dead letters" in page
+
+
+def test_what_a_run_dealt_is_shown_in_pages_and_narrowed_to_a_topic(desk: Desk) -> None:
+    units = tuple(replace(receipt(n, (9, 9), target_next=47), target_start=5, records=42) for n in range(211))
+    unit = Unit(
+        source_topic="t", target=units[0].target, starts=(0, 0), ends=(9, 9), slot=0, era=1, partitions=2, digest=""
+    )
+    report = Report(
+        plan=replace(PLAN, units=(unit,)),
+        started_ms=1_000,
+        receipts=(),
+        refusals=(),
+        unfinished=(),
+        left=(),
+        done=1,
+        units=units,
+    )
+    past = PastRun(opened=OpenedRun(record=run_of("run-1"), generation=3), state=PastState.SUCCESS, report=report)
+    answered(desk, ("run", "run-1", ""), past)
+    short = digest_of(past)
+    assert (short.slices, short.due, short.records) == (1, 18, 211 * 42)
+    page = desk.page(f"{HERE}/run/run-1")
+    assert "1\u201350 of 211 " in page
+    assert "a.t-49<" in page
+    assert "a.t-50<" not in page
+    assert "all that it copied is dealt to other partitions" in page
+    last = desk.page(f"{HERE}/run/run-1?dealt=5")
+    assert "a.t-210<" in last
+    assert "a.t-199<" not in last
+    other = desk.page(f"{HERE}/run/run-1?q=other")
+    assert "a.t-0<" not in other
+
+
+def test_what_the_last_run_refused_is_shown_by_kind_and_sentence(desk: Desk) -> None:
+    gone = Refusal(
+        kind=RefusalKind.RETENTION_PASSED, topic="orders", partition=3, message="offset 4 of orders-3 <is> gone"
+    )
+    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}), [digest("r1", PastState.PARTIAL, gone)])
+    page = desk.page(f"{HERE}/")
+    assert "retention-passed 1" in page
+    assert "offset 4 of orders-3 &lt;is&gt; gone" in page
+
+
+def test_the_last_run_that_ended_is_told_and_the_one_under_way_beside_it(desk: Desk) -> None:
+    gone = Refusal(kind=RefusalKind.RETENTION_PASSED, topic="orders", partition=3, message="offset 4 is gone")
+    begun = datetime.now(UTC)
+    desk.dag = DagState(
+        known=True, runs=(DagRunRow(run="r2", state="running", queued=begun, started=begun, ended=None, who=""),)
+    )
+    last = replace(digest("r1", PastState.PARTIAL, gone), records=4_321)
+    now = replace(digest("r2", PastState.OPEN), records=17, bytes=0, started_ms=int(begun.timestamp() * 1000))
+    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}), [now, last])
+    desk.watcher._seen = replace(desk.watcher._seen, never_ran=False)
+    page, home = desk.page(f"{HERE}/"), desk.page("/")
+    tile = page.partition("<dt>Last run</dt>")[2].partition("</dd>")[0]
+    assert "4\u202f321 records, 8 MB in 4.0 s" in tile
+    assert re.search("under way since <time[^>]*>[^<]*</time>: 17 records so far", tile)
+    assert "<dd>1<small>of 3 parts" in page.partition("<dt>Refused by it</dt>")[2]
+    assert gone.message in page.partition("Refused in the last run")[2]
+    for part, badge in (("live-state", 'class="badge warn">partial<'), ("live-also", 'class="badge busy">running<')):
+        assert badge in page.partition(f'id="{part}">')[2].partition("\n")[0]
+    assert "Run r2 is running." in page.partition('id="live-why">')[2].partition("</p>")[0]
+    row = home.partition("<tbody>")[2].partition("</tbody>")[0]
+    assert re.findall(r'class="badge (\w+)">([a-z]+)<', row) == [
+        *(("warn", "partial"), ("busy", "running")),  # the flow
+        *(("busy", "running"), ("warn", "partial")),  # its runs
+    ]
+    assert "4\u202f321 <span" in row
+    assert ">17 <span" not in row
+
+
+def test_what_a_run_left_undone_and_nobody_refused_is_shown_and_its_sentence_leads_to_it(desk: Desk) -> None:
+    failed = Left(group="app", place=None, why=Why.FAILED, message="group app may not be <read>")
+    report = Report(
+        plan=PLAN,
+        started_ms=1_000,
+        receipts=(),
+        refusals=(),
+        unfinished=tuple(piece("orders", number) for number in range(8)),
+        left=(),
+        done=1,
+        groups=GroupOutcome(groups=0, offsets=0, unchanged=0, left=(failed,), inexact={}),
+    )
+    opened = OpenedRun(record=run_of("run-1"), generation=3)
+    told = {}
+    for unfinished in (report.unfinished, ()):
+        past = PastRun(opened=opened, state=PastState.PARTIAL, report=replace(report, unfinished=unfinished))
+        desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}), [digest_of(past)])
+        told[len(unfinished)] = desk.page(f"{HERE}/")
+    card = told[8].partition("Not done by the last run")[2].partition("</section>")[0]
+    assert (card.count(">unfinished<"), "and 3 more" in card) == (6, True)
+    assert "group app may not be &lt;read&gt;" in told[0].partition("Not done by the last run")[2]
+    run, logs = f'href="{HERE}/run/run-1">The run<', "/dags/ferry__primary__backup/runs/run-1"
+    sentence = told[0].partition('id="live-why">')[2].partition("</p>")[0]
+    assert (run in sentence, logs in sentence) == (True, False), "Airflow knows no such run"
+    ended = datetime.now(UTC)
+    its = DagRunRow(run="run-1", state="success", queued=ended, started=ended, ended=ended, who="")
+    desk.dag = DagState(known=True, runs=(its,))
+    sentence = desk.page(f"{HERE}/").partition('id="live-why">')[2].partition("</p>")[0]
+    assert (run in sentence, logs in sentence) == (True, True)
+
+
+def test_what_runs_refuse_again_and_again_is_one_line_with_since_when(desk: Desk) -> None:
+    gone, other = replace(refusal("orders", 3), message="offset 4 is gone"), refusal("clicks", 0)
+    runs = [
+        replace(digest(f"r{at}", PastState.PARTIAL, other if at == 1 else gone), started_ms=NINE + at)
+        for at in (3, 2, 1, 0)
+    ]
+    rows = recurring(runs)
+    assert [(one.refusal.topic, one.run, one.since_ms, one.runs, one.still) for one in rows] == [
+        ("orders", "r3", NINE, 3, True),
+        ("clicks", "r1", NINE + 1, 1, False),
+    ]
+    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}), runs)
+    page = desk.page(f"{HERE}/refusals")
+    assert page.count(gone.message) == 1
+    assert "(not by the newest run)" in page
+
+
+def test_a_run_that_refused_half_of_ten_thousand_partitions_is_shown_in_pages(desk: Desk) -> None:
+    rows = tuple(lag(f"topic-{number:05d}", 0, None if number % 2 else 3, 5.0) for number in range(10_000))
+    lost = tuple(
+        replace(refusal(f"topic-{number:05d}", 0), message=f"topic-{number:05d}-0 has lost its head")
+        for number in range(1, 10_000, 2)
+    )
+    kinds = {lost[0].kind.value: 5_000}
+    run = replace(digest("run-1", PastState.PARTIAL), refused=5_000, refusals=lost[:200], kinds=kinds)
+    report = Report(
+        plan=replace(PLAN, refusals=lost),
+        started_ms=1_000,
+        receipts=(),
+        refusals=lost,
+        unfinished=(),
+        left=(),
+        done=5_000,
+    )
+    past = PastRun(opened=OpenedRun(record=run_of("run-1"), generation=3), state=PastState.PARTIAL, report=report)
+    desk.watcher.see(Sight(view=UNREAD, lags=rows, troubles={}), [run])
+    desk.watcher.has(("run", "run-1", ""), past)
+    overview = desk.page(f"{HERE}/")
+    assert "and 4\u202f994 more" in overview
+    assert "5\u202f000 unknown" in overview
+    assert len(overview) < 60_000
+    first, last = desk.page(f"{HERE}/run/run-1"), desk.page(f"{HERE}/run/run-1?refused=100")
+    assert "1\u201350 of 5\u202f000 refusals" in first
+    assert lost[0].message in first
+    assert lost[-1].message in last
+    assert lost[0].message not in last
+    assert max(len(first), len(last)) < 60_000
+    assert "1\u201350 of 200 refusals" in desk.page(f"{HERE}/refusals")
+    assert "topic-00001" in desk.page(f"{HERE}/topics"), "what is not known comes first"
+
+
+def test_a_run_that_failed_before_the_ledger_knew_it_is_listed(desk: Desk) -> None:
+    failed = DagRunRow(run="manual__x", state="failed", queued=None, started=None, ended=None, who="ada")
+    desk.dag = DagState(known=True, runs=(failed,))
+    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}), [digest("r1")])
+    page = desk.page(f"{HERE}/runs")
+    assert "manual__x" in page
+    assert "not in the ledger" in page
+
+
+@pytest.mark.parametrize(
+    ("age_s", "state", "planning"), [(60, "", True), (901, "", False), (901, "running", True), (60, "failed", False)]
+)
+def test_a_run_is_being_planned_until_airflow_or_its_age_says_that_it_is_not(
+    desk: Desk, age_s: int, state: str, planning: bool
+) -> None:
+    begun = datetime.now(UTC) - timedelta(seconds=age_s)
+    opened_ms = int(begun.timestamp() * 1000)
+    opened = OpenedRun(record=replace(run_of("r1"), started_ms=opened_ms), generation=9)
+    its = DagRunRow(run="r1", state=state, queued=begun, started=begun, ended=None, who="ada")
+    desk.dag = DagState(known=True, runs=(its,) if state else ())
+    answered(desk, ("run", "r1", ""), PastRun(opened=opened, state=PastState.UNPLANNED, report=None))
+    run = replace(digest("r1", PastState.UNPLANNED), started_ms=opened_ms, ended_ms=opened_ms)
+    desk.watcher.see(Sight(view=view_of(opened), lags=(), troubles={}), [run])
+    told = (planning, not planning)
+    page = desk.page(f"{HERE}/run/r1")
+    assert ("It is being planned" in page, "It ended before its plan was sealed" in page) == told
+    for path in ("/", f"{HERE}/", f"{HERE}/runs", f"{HERE}/run/r1"):
+        page = desk.page(path)
+        assert (">planning<" in page, ">unplanned<" in page) == told, path
+
+
+def test_a_failed_run_has_the_reason_on_its_page_for_who_may_see_it(desk: Desk) -> None:
+    why = "cluster primary has no topic nosuchtopic"
+    desk.dag = DagState(
+        known=True, runs=(DagRunRow(run="r1", state="failed", queued=None, started=None, ended=None, who="ada"),)
+    )
+    desk.reasons = (("plan", why), ("report", f"nothing was planned, so nothing was copied: {why}"))
+    answered(desk, ("run", "r1", ""), None)
+    page = desk.page(f"{HERE}/run/r1")
+    assert "Why it failed" in page
+    assert page.count(why) == 2
+    desk.refused.add(("ferry__primary__backup", "GET", DagAccessEntity.XCOM))
+    assert why not in desk.page(f"{HERE}/run/r1")
+
+
+def test_a_run_that_the_ledger_has_let_go_shows_its_receipts_and_that_the_rest_is_not_known(desk: Desk) -> None:
+    gone = Forgotten(lane=LANE, run="r1", receipts=(replace(RECEIPT, run="r1", records=441_526),))
+    answered(desk, ("run", "r1", ""), gone)
+    page = desk.page(f"{HERE}/run/r1")
+    assert "nothing was copied" not in page
+    assert ">unplanned<" not in page
+    assert "441\u202f526" in page.partition("</dl>")[0]
+    assert "[0, 40)" in page.partition('id="receipts-title"')[2]
+    answered(desk, ("run", "r0", ""), None)
+    page = desk.page(f"{HERE}/run/r0")
+    assert "The ledger has nothing of this run" in page
+    assert "nothing was copied" not in page
+
+
+def test_a_next_run_is_due_now_until_it_is_overdue(desk: Desk) -> None:
+    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}), [digest("r1")])
+    for minutes, told in ((-5, "<small>@hourly"), (2, "data-due"), (20, "<small>overdue: @hourly")):
+        desk.dag = DagState(known=True, due=datetime.now(UTC) - timedelta(minutes=minutes), schedule="@hourly")
+        next_run = desk.page(f"{HERE}/").partition("<dt>Next run</dt>")[2].partition("</dd>")[0]
+        assert told in next_run
+        assert ("data-due" in next_run) == (minutes < 20)
+    desk.dag = DagState()
+    assert "Airflow has no DAG of it" in desk.page(f"{HERE}/")
+
+
+def test_a_run_that_copied_all_and_failed_in_airflow_is_listed_with_both(desk: Desk) -> None:
+    failed = DagRunRow(run="r1", state="failed", queued=None, started=None, ended=None, who="ada")
+    desk.dag = DagState(known=True, runs=(failed,))
+    told = {
+        PastState.SUCCESS: ["success", "task failed"],
+        PastState.OPEN: ["unfinished", "task failed"],
+        PastState.PARTIAL: ["partial"],
+    }
+    for state, words in told.items():
+        desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}), [digest("r1", state)])
+        rows = desk.page(f"{HERE}/runs").partition("<tbody>")[2].partition("</tbody>")[0]
+        assert re.findall(r'class="badge \w+">([a-z ]+)<', rows) == words

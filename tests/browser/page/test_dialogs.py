@@ -1,0 +1,168 @@
+"""Dialogs in a real browser: what was typed stays until it is taken, and what is wrong is said where it stands."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from ferry.run.watch import FlowWatch
+from ferry_airflow.page.watcher import Job
+from tests.airflow.page.conftest import HERE, Desk
+from tests.airflow.page.everything import filled
+from tests.airflow.page.served import served, shown
+from tests.chromium import chromium
+from tests.pure.decide.values import PLAN, piece
+
+LONG = "x" * 250
+OVER = "2001-01-01T00:00"
+PAGES = {"backfill": "/backfills", "drill": "/reports"}
+WRONG = {
+    "run": ({"topics": LONG}, "topics", "of 249 characters at most", {"topics": "orders"}),
+    "dry-run": ({"topics": LONG}, "topics", "of 249 characters at most", {"topics": "orders"}),
+    "verify": ({"mode": "compacted", "topics": LONG}, "topics", "of 249 characters at most", {"topics": "orders"}),
+    "backfill": (
+        {"lane": "backfill-jan", "start": "2026-02-01T00:00", "end": "2026-01-01T00:00", "topics": "orders clicks"},
+        "end",
+        "exchange them",
+        {"end": "2026-03-01T00:00"},
+    ),
+    "drill": ({"kind": "partial", "reason": "a rehearsal"}, "topics", "name one", {"groups": "billing"}),
+    "pause": ({"why": "a migration", "until": OVER}, "until", "is over already", {"until": ""}),
+}
+"""By verb: what is typed, the field that it is refused for, words of the sentence, and what is then taken."""
+
+TOLD = {"dry-run": ("#answer-body", "orders-3"), "pause": ("#told", "It is done.")}
+"""Where the others say what came of them."""
+PLANNED = replace(PLAN, slices=(piece("orders", 3),))
+
+
+def _field(page: Page, name: str) -> Locator:
+    return page.locator(f"#f-{name}")
+
+
+def _typed(page: Page, values: dict[str, str]) -> None:
+    for name, value in values.items():
+        field = _field(page, name)
+        if field.evaluate("(field) => field.tagName") == "SELECT":
+            field.select_option(value)
+        else:
+            field.fill(value)
+
+
+def _answered(desk: Desk, monkeypatch: pytest.MonkeyPatch, answer: object, error: str = "") -> None:
+    """Let the flow's thread have done at once whatever it is asked."""
+
+    def ask(who: str, what: str, work: Callable[[FlowWatch], Any]) -> Job:
+        done = threading.Event()
+        done.set()
+        found = PLANNED if what == "ferry_dry_run" else answer
+        return Job(id="1", who=who, what=what, work=work, done=done, answer=found, error=error)
+
+    monkeypatch.setattr(desk.watcher, "ask", ask)
+
+
+def test_what_was_typed_stays_until_it_is_taken(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    filled(desk)
+    _answered(desk, monkeypatch, "It is done.")
+    with served(desk) as address, chromium() as page:
+        for verb, (values, name, words, right) in WRONG.items():
+            shown(page, address, f"{HERE}{PAGES.get(verb, '/')}")
+            page.locator(f"[data-ask={verb}]").first.click()
+            _typed(page, values)
+            page.locator("#ask-go").click()
+            field = _field(page, name)
+            expect(field).to_have_attribute("aria-invalid", "true")
+            expect(field).to_be_focused()
+            # What a screen reader says of the field that the keyboard has come to.
+            expect(field).to_have_accessible_description(page.locator("#ask .wrong").inner_text())
+            assert words in page.locator("#ask .wrong").inner_text(), verb
+            assert {key: _field(page, key).input_value() for key in values} == values, verb
+            assert not desk.triggered, verb
+
+            _typed(page, right)
+            if name in right:
+                expect(page.locator("#ask .wrong")).to_have_count(0)
+            page.locator("#ask-go").click()
+            expect(page.locator("#ask")).to_be_hidden()
+            where, told = TOLD.get(verb, ("#told", "Run manual__1 is queued."))
+            expect(page.locator(where)).to_contain_text(told)
+            desk.triggered.clear()
+
+
+def test_what_no_field_is_to_blame_for_is_an_alert_in_the_dialog(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    filled(desk)
+    with served(desk) as address, chromium() as page:
+        shown(page, address, f"{HERE}/")
+        alert = page.locator("#ask [role=alert]")
+        page.get_by_role("button", name="Pause flow").click()
+        _typed(page, {"why": "a migration"})
+
+        _answered(desk, monkeypatch, None, "cluster backup does not answer")
+        page.locator("#ask-go").click()
+        expect(alert).to_have_text("cluster backup does not answer")
+
+        desk.refused.add(("ferry__primary__backup", "PUT", None))
+        page.locator("#ask-go").click()
+        expect(alert).to_contain_text("Airflow does not let you change DAG ferry__primary__backup")
+
+        desk.refused.clear()
+        page.route("**/api/**", lambda route: route.abort())
+        page.locator("#ask-go").click()
+        expect(alert).to_contain_text("Whether the request was carried out is not known")
+        assert _field(page, "why").input_value() == "a migration"
+
+        # Who comes back to it finds nothing of before.
+        page.get_by_role("button", name="Cancel").click()
+        page.get_by_role("button", name="Pause flow").click()
+        expect(alert).to_have_count(0)
+        assert _field(page, "why").input_value() == ""
+
+
+@pytest.mark.parametrize(
+    ("error", "told"), [("", "Flow primary->backup is paused."), ("cluster backup does not answer", "does not answer")]
+)
+def test_what_is_under_way_is_sent_once_and_told_to_who_has_left_the_dialog(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, error: str, told: str
+) -> None:
+    filled(desk)
+    done, asked = threading.Event(), []
+
+    def ask(who: str, what: str, work: Callable[[FlowWatch], Any]) -> Job:
+        asked.append(what)
+        answer = None if error else told
+        job = Job(id="1", who=who, what=what, work=work, done=done, answer=answer, error=error)
+        monkeypatch.setattr(desk.app.state.office.watchers, "job", lambda number: job)
+        return job
+
+    monkeypatch.setattr(desk.watcher, "ask", ask)
+    with served(desk) as address, chromium() as page:
+        shown(page, address, f"{HERE}/")
+        page.get_by_role("button", name="Pause flow").click()
+        _typed(page, {"why": "a migration"})
+        _field(page, "why").press("Enter")
+        expect(page.get_by_role("status").filter(has_text="The clusters are being asked.")).to_be_visible()
+        _field(page, "why").press("Enter")
+        page.locator("#ask-go").click(force=True)
+        page.locator("#ask").get_by_role("button", name="Close").click()
+        done.set()
+        expect(page.locator("#told > .bad" if error else "#told > :not(.bad)")).to_contain_text(told)
+        assert asked == ["ferry_pause"]
+
+
+def test_a_time_that_cannot_be_sent_is_said_at_its_field(desk: Desk) -> None:
+    filled(desk)
+    with served(desk) as address, chromium() as page:
+        shown(page, address, f"{HERE}/")
+        page.get_by_role("button", name="Pause flow").click()
+        _typed(page, {"why": "a migration"})
+        _field(page, "until").evaluate("(field) => { field.value = '20260-01-01T00:00' }")
+        page.locator("#ask-go").click()
+        expect(_field(page, "until")).to_have_accessible_description(
+            "20260-01-01T00:00 is no time of the years 1 to 9999."
+        )
+        assert _field(page, "why").input_value() == "a migration"

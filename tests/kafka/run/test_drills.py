@@ -1,0 +1,258 @@
+"""Drills between two real clusters: what they find is true, production stays as it was, and nothing is left."""
+
+from __future__ import annotations
+
+import json
+import signal
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka.admin import AdminClient
+
+from ferry.clock import wall_ms
+from ferry.dev import RunningCluster
+from tests.harness import (
+    Lab,
+    commit_offsets,
+    committed_offsets,
+    create_topic,
+    new_alias,
+    numbered,
+    producer,
+    read_topic,
+    send,
+    wait_until,
+    watermark,
+)
+from tests.program import finished, start
+from tests.program import warm_ferry as ferry
+
+RECORDS = 4_000
+PARTITIONS = 2
+LATER = 60
+"""Records that the live lane has not copied when a drill begins."""
+
+
+@pytest.fixture
+def lab(source_cluster: RunningCluster, target_cluster: RunningCluster) -> Lab:
+    """A flow as of `drill_lab`."""
+    return drill_lab(source_cluster, target_cluster)
+
+
+def drill_lab(source: RunningCluster, target: RunningCluster) -> Lab:
+    """A flow that has copied a topic; a group stands half-way in one partition, and at the end of the other."""
+    alias = new_alias()
+    topic = f"drilled-{alias}"
+    group = f"billing-{alias}"
+    settings = {
+        "groups": f"{group}.*",
+        "ferry.deployment": alias,
+        "ferry.rpo.seconds": "3600",
+        "ferry.rto.seconds": "300",
+    }
+    lab = Lab(source=source, target=target, alias=alias, topics=(topic,), settings=settings)
+    create_topic(source, topic, PARTITIONS)
+    send(producer(source), topic, numbered(RECORDS, partitions=PARTITIONS))
+    lab.micro_run()
+    send(producer(source), topic, numbered(LATER, partitions=PARTITIONS, start=RECORDS))
+    commit_offsets(source, group, {(topic, 0): 700, (topic, 1): watermark(source, topic, 1)})
+    return lab
+
+
+def drilled(lab: Lab, folder: Path, *arguments: str, code: int = 0) -> dict[str, Any]:
+    """A drill's answer, which is what its report says."""
+    reports = folder / "reports"
+    answer = ferry("drill", *arguments, "--report", reports, "--json", config=lab.write(folder))
+    assert answer.code == code, f"{answer.out}\n{answer.err}"
+    body: dict[str, Any] = answer.json("drill")
+    kept = json.loads(Path(body["report"]["json"]).read_text())
+    assert (kept["id"], kept["outcome"], kept["rpo"]) == (body["id"], body["outcome"], body["rpo"])
+    assert ferry("reports", "verify", reports, "--chain-only").code == 0
+    return body
+
+
+def left_on(cluster: RunningCluster, lab: Lab) -> tuple[set[str], set[str]]:
+    """Topics and groups of the lab on a cluster."""
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    topics = set(admin.list_topics(timeout=30).topics)
+    groups = {group.group_id for group in admin.list_consumer_groups().result(30).valid}
+    return {name for name in topics if lab.alias in name}, {name for name in groups if lab.alias in name}
+
+
+def test_a_tabletop_drill_counts_what_would_be_lost_and_writes_nothing_but_its_report(lab: Lab, tmp_path: Path) -> None:
+    (topic,) = lab.topics
+    before = left_on(lab.target, lab)
+    body = drilled(lab, tmp_path, "tabletop")
+    assert left_on(lab.target, lab) == before
+    assert (body["outcome"], body["rpo"]["records"]) == ("success", LATER)
+    assert [(row["topic"], row["records"]) for row in body["rpo"]["partitions"]] == [(topic, LATER // PARTITIONS)] * 2
+    assert 0 < body["rpo"]["seconds"] < 3600
+    (group,) = body["groups"]
+    # The half of the later records that the group has read in partition 1 is not there yet.
+    assert (group["committed"], group["beyond"], group["exact"]) == (2, LATER // PARTITIONS, None)
+    assert [step["outcome"] for step in body["steps"]] == ["done"] * len(body["steps"])
+    late = replace(lab, settings={**lab.settings, "ferry.rpo.seconds": "0"})
+    missed = drilled(late, tmp_path, "tabletop", code=1)
+    assert (missed["outcome"], len(missed["deviations"])) == ("deviations", 1)
+    dry = ferry("drill", "tabletop", "--dry-run", "--json", config=lab.write(tmp_path)).json("drill")
+    assert dry["report"] is None
+
+
+def test_a_shadow_drill_copies_compares_and_leaves_nothing(lab: Lab, tmp_path: Path) -> None:
+    (topic,) = lab.topics
+    copy = lab.target_topic(topic)
+    before, rows = left_on(lab.target, lab), read_topic(lab.target.bootstrap, copy)
+    body = drilled(lab, tmp_path, "shadow", "--from", "earliest", "--approve-by", "anna")
+    assert (body["outcome"], body["deviations"], body["refusals"]) == ("success", [], [])
+    checked = body["verification"]
+    assert (checked["equal"], checked["records"], checked["partitions"]) == (True, RECORDS + LATER, PARTITIONS)
+    (group,) = body["groups"]
+    assert (group["committed"], group["exact"], group["reread"], group["skipped"], group["beyond"]) == (2, 2, 0, 0, 0)
+    assert 0 < body["rto"]["seconds"] < 300
+    assert body["samples"][0]["lag_records"] >= RECORDS + LATER
+    assert body["samples"][-1]["lag_records"] == 0
+    assert {step["name"]: step["approved_by"].partition(" (")[0] for step in body["steps"] if step["approved_by"]} == {
+        "copy": "anna"
+    }
+    assert [check["held"] for check in body["checks"]] == [True] * 3
+    assert left_on(lab.target, lab) == before
+    assert read_topic(lab.target.bootstrap, copy) == rows
+    dry = ferry("drill", "shadow", "--dry-run", "--json", config=lab.write(tmp_path)).json("drill-dry-run")
+    assert dry["would"][1].startswith(
+        f"copy {RECORDS + LATER} offsets of {PARTITIONS} partitions to 1 scratch topic of"
+    )
+    assert left_on(lab.target, lab) == before
+
+
+def test_a_drill_that_tried_out_nothing_is_no_success(lab: Lab, tmp_path: Path) -> None:
+    (topic,) = lab.topics
+    now = f"{wall_ms()}"
+    idle = drilled(lab, tmp_path, "shadow", "--from", now, code=1)
+    assert (idle["outcome"], idle["verification"], idle["groups"][0]["reread"]) == ("deviations", None, None)
+    assert idle["deviations"][0] == "nothing was copied, so nothing was tried out: begin earlier with --from"
+    assert ferry("pause", "--topic", topic, "--why", "a drill", config=lab.write(tmp_path)).code == 0
+    paused = drilled(lab, tmp_path, "partial", "--topic", topic, "--approve-by", "anna", code=1)
+    assert paused["outcome"] == "deviations"
+    assert paused["deviations"][0].startswith(f"paused, so not copied: {topic};")
+
+
+def test_a_partial_drill_brings_one_topic_and_its_group_to_where_they_are_at_the_source(
+    lab: Lab, tmp_path: Path
+) -> None:
+    (topic,) = lab.topics
+    group = f"billing-{lab.alias}"
+    given = ("partial", "--topic", topic, "--group", group)
+    unread = f"unread-{topic}"  # the flow's as well, but not the group's
+    create_topic(lab.source, unread, 1)
+    send(producer(lab.source), unread, numbered(7))
+    lab = replace(lab, topics=(topic, unread))
+    assert ferry("drill", *given, config=lab.write(tmp_path)).code == 2
+    assert ferry("drill", "partial", "--approve-by", "anna", config=lab.write(tmp_path)).code == 2
+    body = drilled(lab, tmp_path, *given, "--approve-by", "anna")
+    assert (body["outcome"], body["rpo"]["records"], body["deviations"]) == ("success", LATER, [])
+    assert body["verification"]["records"] == RECORDS + LATER
+    assert [body["samples"][at]["lag_records"] for at in (0, -1)] == [LATER, 0]
+    (moved,) = body["groups"]
+    assert (moved["target_group"], moved["committed"], moved["exact"], moved["reread"]) == (group, 2, 2, 0)
+    assert committed_offsets(lab.target, group, lab.target_topic(topic), PARTITIONS).keys() == {0, 1}
+    for some in (given[:-1], ("partial", "--group")):
+        other = drilled(lab, tmp_path, *some, "nobody", "--approve-by", "anna", code=2)
+        assert "group nobody" in other["refusals"][0]
+    send(producer(lab.source), topic, numbered(LATER, partitions=PARTITIONS, start=RECORDS + LATER))
+    alone = drilled(lab, tmp_path, "partial", "--group", group, "--approve-by", "anna")
+    assert (alone["outcome"], alone["rpo"]["records"]) == ("success", LATER)
+    assert {row["topic"] for row in alone["rpo"]["partitions"]} == {topic}, "only what the group reads"
+    assert alone["verification"]["records"] == RECORDS + 2 * LATER
+
+
+def test_a_killed_shadow_drill_is_named_and_its_remains_go(lab: Lab, tmp_path: Path) -> None:
+    config = lab.write(tmp_path)
+    before = left_on(lab.target, lab)
+    slow = replace(lab, settings={**lab.settings, "ferry.throttle.bytes.per.second": "20000"}).write(tmp_path)
+    process = start("drill", "shadow", "--from", "earliest", "--report", tmp_path / "reports", config=slow)
+
+    def copies() -> bool:
+        assert process.poll() is None, finished(process)
+        return left_on(lab.target, lab)[0] > before[0]
+
+    wait_until(copies)
+    process.send_signal(signal.SIGKILL)
+    finished(process)
+    config = lab.write(tmp_path)
+    (lane,) = {name.rpartition(".")[2] for name in left_on(lab.target, lab)[0] - before[0]}
+    refused = ferry("drill", "shadow", "--from", "earliest", "--report", tmp_path / "reports", config=config)
+    assert refused.code == 2
+    remedy = ("lanes", "drop", lane, "--flow", f"{lab.alias}->t{lab.alias}", "--yes", "--interrupt")
+    assert f"ferry {' '.join(remedy)}".replace(remedy[4], f"'{remedy[4]}'") in refused.out
+    assert ferry(*remedy, "--dry-run", config=config).code == 0
+    body = drilled(lab, tmp_path, "shadow", "--from", "earliest", "--clean")
+    assert body["notes"] == [f"an earlier drill had left lane {lane}: it was removed"]
+    assert left_on(lab.target, lab) == before
+
+
+def test_a_report_that_cannot_be_written_lets_nothing_begin(lab: Lab, tmp_path: Path) -> None:
+    before = left_on(lab.target, lab)
+    (tmp_path / "file").write_text("")
+    for verb in ("tabletop", "shadow"):
+        answer = ferry("drill", verb, "--report", tmp_path / "file", config=lab.write(tmp_path))
+        assert (answer.code, "nothing was begun" in answer.err) == (2, True)
+    assert left_on(lab.target, lab) == before
+
+
+@pytest.mark.timeout(600)  # a switch there, one back, and each of them asked for again, in ten commands
+def test_a_full_drill_moves_the_groups_there_and_back_and_loses_nothing(lab: Lab, tmp_path: Path) -> None:
+    (topic,) = lab.topics
+    there = f"t{lab.alias}"
+    both = {f"{there}->{lab.alias}.enabled": "true", "emit.heartbeats.enabled": "false"}
+    lab = replace(lab, settings={**lab.settings, **both})
+    config, flow = lab.write(tmp_path), f"{lab.alias}->{there}"
+    reports = tmp_path / "reports"
+    for missing in ([], ["--approve-by", " "]):
+        assert ferry("drill", "full", flow, "--report", reports, *missing, config=config).code == 2
+    dry = ferry("drill", "full", flow, "--dry-run", config=config)
+    assert (dry.code, "failback" in dry.out.splitlines()[-1]) == (0, True), dry
+    before = committed_offsets(lab.source, f"billing-{lab.alias}", topic, PARTITIONS)
+    given: tuple[str, ...] = ("--approve-by", "anna", "--quiet-seconds", "0.5", "--id", f"full-{lab.alias}")
+    # The hook fails on the way back alone: what is left of the drill is that way, and its hook has to be given again.
+    halfway = ("--redirect-command", "sh -c 'test $FERRY_SWITCH_VERB = switchover'")
+    stopped = ferry("drill", "full", flow, *given, *halfway, "--report", reports, config=config, seconds=200)
+    assert (stopped.code, "the redirect command ended with exit code 1" in stopped.out) == (4, True), stopped
+    unhooked = ferry("drill", "full", flow, *given, "--report", reports, config=config)
+    assert (unhooked.code, "was begun with --redirect-command" in unhooked.out) == (2, True), unhooked
+    given = (*given, "--redirect-command", "true")
+    left = ferry("drill", "full", flow, *given, "--dry-run", config=config)
+    assert (left.code, left.out.splitlines()[0]) == (0, "1. call the hook that sends clients to the new cluster"), left
+    answer = ferry("drill", "full", flow, *given, "--report", reports, "--json", config=config, seconds=200)
+    assert answer.code == 0, answer
+    body = answer.json("drill")
+    assert (body["outcome"], body["rpo"]["records"], body["deviations"]) == ("success", 0, [])
+    names = [step["name"] for step in body["steps"]]
+    assert names.index("switchover-smoke") < names.index("failback-drain") < names.index("failback-smoke")
+    assert {step["approved_by"].partition(" (")[0] for step in body["steps"]} == {"anna"}
+    assert 0 < body["rto"]["seconds"] < 120
+    checked = body["verification"]
+    assert (checked["equal"], checked["complete"], checked["differences"]) == (True, True, 0)
+    assert (
+        f"{checked['records']} records of {flow} were compared, of the hour before the drill, and since"
+        in body["notes"]
+    )
+    assert checked["records"] > 0
+    assert [(group["reread"], group["skipped"]) for group in body["groups"]] == [(0, 0)] * 2
+    # What the ledger has of the way out, though the process that drained ended before the drill did.
+    assert [body["samples"][at]["lag_records"] for at in (0, -1)] == [LATER, 0]
+    assert committed_offsets(lab.source, f"billing-{lab.alias}", topic, PARTITIONS) == before
+    again = ferry("drill", "full", flow, *given, "--report", reports, "--json", config=config, seconds=200)
+    assert (again.code, again.json("drill")["steps"]) == (0, body["steps"])
+
+    told = ferry("reports", "switch", flow, f"full-{lab.alias}-back", "--report", reports, "--json", config=config)
+    back = told.json("drill")
+    assert (told.code, back["kind"], back["outcome"], back["flow"]) == (
+        0,
+        "failback",
+        "success",
+        f"{there}->{lab.alias}",
+    )
+    assert [step["name"] for step in back["steps"]] == [name for name in names if name.startswith("failback-")]
+    assert ferry("reports", "verify", reports, "--chain-only").code == 0

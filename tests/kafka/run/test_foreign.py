@@ -1,0 +1,308 @@
+"""Somebody else writes to the copies, also in transactions: before a plan, before the copy, between two chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
+
+from ferry.decide.ledger.ledger import gaps
+from ferry.decide.ledger.report import RunState
+from ferry.dev import RunningCluster
+from ferry.errors import Retryable
+from ferry.model import RefusalKind, TopicChange
+from ferry.net.connect.cluster import Cluster
+from ferry.run.micro_run import local_origin
+from ferry.run.plan import planner
+from ferry.run.plan.change_topics import Changed, change_topics
+from tests.harness import (
+    Lab,
+    Message,
+    create_topic,
+    delete_topic,
+    new_alias,
+    numbered,
+    producer,
+    read_topic,
+    send,
+    wait_until,
+)
+from tests.kafka.run.hooks import Hooks, copy_held
+
+
+def meddle(lab: Lab, topic: str, count: int = 1) -> None:
+    """A producer that is not Ferry's writes to a copy."""
+    send(producer(lab.target), lab.target_topic(topic), [Message(value=b"foreign")] * count)
+
+
+def begin(cluster: RunningCluster, name: str, *topics: str) -> Producer:
+    """A producer that is not Ferry's with one record in each topic, in a transaction that it has not ended."""
+    client = producer(cluster, transactional_id=name)
+    client.init_transactions(30)
+    client.begin_transaction()
+    for topic in topics:
+        send(client, topic, [Message(value=b"foreign")])
+    return client
+
+
+def keys(lab: Lab, topic: str) -> list[bytes]:
+    """A copy's values up to their first colon, in order."""
+    rows = read_topic(lab.target.bootstrap, lab.target_topic(topic))[0]
+    return [(row[2] or b"").partition(b":")[0] for row in rows]
+
+
+def test_what_somebody_else_wrote_is_refused_wherever_it_comes_and_left_alone_where_the_guard_says_so(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
+) -> None:
+    early, late, busy = names = [f"{topic}-{end}" for end in ("early", "late", "busy")]
+    client = producer(source_cluster, batch_num_messages=50)
+    for name in names:
+        create_topic(source_cluster, name)
+        send(client, name, numbered(10))
+    settings = {"tasks.max": "1", "ferry.chunk.bytes": "20000"}
+    lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=tuple(names), settings=settings)
+    assert lab.micro_run().records == 30
+
+    # Before the plan: behind our ten records and their marker.
+    meddle(lab, early, 3)
+    for name in (early, late):
+        send(client, name, numbered(5, start=10))
+    with lab.runs() as runs:
+        plan = runs.plan("one", local_origin())
+        meddle(lab, late)  # between plan and copy
+        report = lab.copy(runs, plan)
+    assert (report.state, report.records) == (RunState.FAILED, 0)
+    said = {refusal.topic: (refusal.kind, refusal.message) for refusal in report.refusals}
+    assert {kind for kind, _ in said.values()} == {RefusalKind.FOREIGN_WRITER}
+    assert f"{lab.target_topic(early)}-0, at offset 11, behind our last record at 9" in said[early][1]
+    assert "at offset 11, after run one was planned" in said[late][1]
+
+    tolerant = replace(lab, settings={**settings, "ferry.guard.foreign.writer": f"fail, skip:{early}, skip:{late}"})
+    report = tolerant.micro_run()
+    assert (report.state, report.records) == (RunState.SUCCESS, 10), report.refusals
+    assert [(gap.source.topic, gap.start, gap.end, gap.why) for gap in report.plan.gaps] == [
+        (name, 10, 10, RefusalKind.FOREIGN_WRITER) for name in sorted((early, late))
+    ]
+    numbers = [b"%d" % number for number in range(15)]
+    assert keys(lab, early) == [*numbers[:10], *[b"foreign"] * 3, *numbers[10:]]
+    assert keys(lab, late) == [*numbers[:10], b"foreign", *numbers[10:]]
+    assert (lab.micro_run().state, lab.micro_run().plan.gaps) == (RunState.SUCCESS, ()), "what was accepted stays so"
+
+    # Between two chunks, then what an aborted chunk left behind, which is nobody's.
+    send(client, busy, numbered(1_000, start=10, size=200))
+    with lab.runs() as runs:
+        plan = runs.plan("two", local_origin())
+
+        def stumble() -> None:
+            raise Retryable("the network was away")
+
+        result = copy_held(
+            runs, plan, 0, Hooks(before={"append_receipts": stumble}, after={"commit": lambda: meddle(lab, busy)})
+        )
+    (refusal,) = result.refusals.values()
+    assert (refusal.topic, refusal.kind) == (busy, RefusalKind.FOREIGN_WRITER)
+    assert result.retries == 2, "one for the network, one for a batch that came to lie elsewhere"
+    assert sum(receipt.records for receipt in result.receipts) < 1_000
+    copied = lab.micro_run()
+    assert [refusal.kind for refusal in copied.refusals] == [RefusalKind.FOREIGN_WRITER]
+    tolerant = replace(lab, settings={"ferry.guard.foreign.writer": "skip"})
+    assert tolerant.micro_run().state is RunState.SUCCESS
+    assert [key for key in keys(lab, busy) if key != b"foreign"] == [b"%d" % number for number in range(1_010)]
+
+
+def test_a_copy_that_holds_records_without_a_receipt_is_not_copied_into_unless_the_guard_says_so(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
+) -> None:
+    """Somebody's topic has the copy's name, or got records before the first of ours; then the ledger is lost."""
+    taken, free, void = names = [f"{topic}-{end}" for end in ("taken", "free", "void")]
+    lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=tuple(names))
+    for name in (taken, free):
+        create_topic(source_cluster, name)
+        send(producer(source_cluster), name, numbered(3))
+    create_topic(target_cluster, lab.target_topic(taken))
+    meddle(lab, taken, 2)
+    create_topic(source_cluster, void)
+    aborting = begin(source_cluster, topic, void)
+    aborting.abort_transaction(30)
+
+    report = lab.micro_run()
+    assert (report.state, report.records) == (RunState.PARTIAL, 3)
+    (refusal,) = report.refusals
+    assert (refusal.topic, refusal.kind) == (taken, RefusalKind.FOREIGN_WRITER)
+    assert f"{lab.target_topic(taken)}-0 already holds records, from offset 0 on" in refusal.message
+    meddle(lab, void)  # its receipt is of an aborted transaction: none of ours lies before
+    refusal = lab.micro_run().refusals[-1]
+    assert (refusal.topic, refusal.kind) == (void, RefusalKind.FOREIGN_WRITER)
+    assert f"somebody else wrote to target {lab.target_topic(void)}-0, at offset 0: find" in refusal.message
+    tolerant = replace(lab, settings={"ferry.guard.foreign.writer": "skip"})
+    report = tolerant.micro_run()
+    assert (report.state, report.records) == (RunState.SUCCESS, 3)
+    assert any("copied behind it, as ferry.guard.foreign.writer says" in note for note in report.plan.notes)
+    found = [(gap.source.topic, gap.start, gap.end, gap.why) for gap in report.plan.gaps]
+    assert (taken, 0, 0, RefusalKind.FOREIGN_WRITER) in found
+    assert {why for *_, why in found} == {RefusalKind.FOREIGN_WRITER}
+    assert report.plan.lifted == ()
+    with lab.runs() as runs:
+        assert taken in {gap.source.topic for gap in gaps(runs.ledger(), lab.flow.lane)}, "the ledger says so for good"
+    assert keys(lab, taken) == [b"foreign", b"foreign", b"0", b"1", b"2"]
+    assert lab.micro_run().state is RunState.SUCCESS, "what was accepted stays so"
+
+    with lab.runs() as runs:
+        ledger = runs._ledger.place.topic
+    delete_topic(target_cluster, ledger)
+    with lab.runs() as runs:
+        assert {refusal.topic for refusal in runs.preview().refusals} == set(names)
+    assert lab.micro_run().state is RunState.FAILED
+    assert keys(lab, free) == [b"0", b"1", b"2"]
+
+
+def test_a_strangers_records_in_a_copy_that_was_created_again_have_a_guard_of_their_own(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
+) -> None:
+    create_topic(source_cluster, topic)
+    send(producer(source_cluster), topic, numbered(3))
+    lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,))
+    assert lab.micro_run().records == 3
+    copy = lab.target_topic(topic)
+    delete_topic(target_cluster, copy)
+    admin = AdminClient({"bootstrap.servers": target_cluster.bootstrap})
+    wait_until(lambda: copy not in admin.list_topics(timeout=30).topics)
+    create_topic(target_cluster, copy)
+    meddle(lab, topic, 2)
+    (refusal,) = lab.micro_run().refusals
+    assert refusal.kind is RefusalKind.TARGET_CHANGED
+    again = replace(lab, settings={"ferry.guard.target.changed": "restart"})
+    with again.runs() as runs:
+        (refusal,) = runs.preview().refusals
+        assert refusal.kind is RefusalKind.FOREIGN_WRITER, "a plan says so, too"
+    (refusal,) = again.micro_run().refusals
+    assert refusal.kind is RefusalKind.FOREIGN_WRITER
+    assert f"somebody else wrote to target {copy}-0, at offset 0: find the writer" in refusal.message
+    both = replace(lab, settings={**again.settings, "ferry.guard.foreign.writer": "skip"})
+    report = both.micro_run()
+    assert (report.state, report.records) == (RunState.SUCCESS, 3)
+    assert {gap.why for gap in report.plan.gaps} == {RefusalKind.TARGET_CHANGED, RefusalKind.FOREIGN_WRITER}
+    assert keys(lab, topic) == [b"foreign", b"foreign", b"0", b"1", b"2"]
+    assert lab.micro_run().state is RunState.SUCCESS
+
+
+def test_a_strangers_transaction_is_refused_while_it_is_open_and_judged_by_its_end(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
+) -> None:
+    """Its records can not be seen yet; once the lane had copied behind them nobody would look there again."""
+    kept, gone, fresh, let = names = [f"{topic}-{end}" for end in ("kept", "gone", "fresh", "let")]
+    lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=tuple(names))
+    lab = replace(lab, settings={"ferry.guard.foreign.writer": f"fail, skip:{let}"})
+    client = producer(source_cluster)
+    for name in (kept, gone, let):
+        create_topic(source_cluster, name)
+        send(client, name, numbered(10))
+    assert lab.micro_run().records == 30
+    create_topic(source_cluster, fresh)
+    create_topic(target_cluster, lab.target_topic(fresh))
+    for name in names:
+        send(client, name, numbered(5, start=10))
+    committing = begin(target_cluster, f"{topic}-c", lab.target_topic(kept), lab.target_topic(let))
+    aborting = begin(target_cluster, f"{topic}-a", lab.target_topic(gone), lab.target_topic(fresh))
+
+    report = lab.micro_run()
+    assert (report.state, report.records) == (RunState.PARTIAL, 5)
+    said = {refusal.topic: (refusal.kind, refusal.message) for refusal in report.refusals}
+    assert {name: kind for name, (kind, _) in said.items()} == dict.fromkeys(
+        (kept, gone, fresh), RefusalKind.FOREIGN_WRITER
+    )
+    for name, start, writer in ((kept, 11, "c"), (gone, 11, "a"), (fresh, 0, "a")):
+        assert f"open on target {lab.target_topic(name)}-0, from offset {start} on (producer id " in said[name][1]
+        assert f"transactional id {topic}-{writer}, last record of " in said[name][1]
+        assert f"abort --topic {lab.target_topic(name)} --partition 0 --start-offset {start}" in said[name][1]
+    ((gap, why),) = [(gap.source.topic, gap.why) for gap in report.plan.gaps]
+    assert (gap, why) == (let, RefusalKind.FOREIGN_WRITER)
+    with lab.runs() as runs:
+        assert {refusal.topic for refusal in runs.preview().refusals} == {kept, gone, fresh}
+
+    committing.commit_transaction(30)
+    aborting.abort_transaction(30)
+    report = lab.micro_run()
+    assert (report.state, report.records) == (RunState.PARTIAL, 10)
+    ((refused, message),) = [(refusal.topic, refusal.message) for refusal in report.refusals]
+    assert refused == kept
+    assert f"somebody else wrote to target {lab.target_topic(kept)}-0, at offset 11" in message
+    numbers = [b"%d" % number for number in range(15)]
+    assert keys(lab, kept) == [*numbers[:10], b"foreign"]
+    assert keys(lab, let) == [*numbers[:10], b"foreign", *numbers[10:]]
+    assert (keys(lab, gone), keys(lab, fresh)) == (numbers, numbers[10:])
+    strict = replace(lab, settings={})
+    assert {refusal.topic for refusal in strict.micro_run().refusals} == {kept}, "what was accepted stays so"
+
+
+def test_a_transaction_that_a_stranger_begins_while_a_run_is_at_work_is_found_and_the_runs_own_is_not_taken_for_one(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
+) -> None:
+    late, busy = names = [f"{topic}-{end}" for end in ("late", "busy")]
+    settings = {"tasks.max": "1", "ferry.chunk.bytes": "20000"}
+    lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=tuple(names), settings=settings)
+    client = producer(source_cluster, batch_num_messages=50)
+    for name in names:
+        create_topic(source_cluster, name)
+        send(client, name, numbered(10))
+    assert lab.micro_run().records == 20
+    send(client, late, numbered(5, start=10))
+    send(client, busy, numbered(1_000, start=10, size=200))
+    strangers: list[Producer] = []
+    found: list[set[str]] = []
+
+    def meet(name: str) -> None:
+        strangers.append(begin(target_cluster, f"{topic}-{name}", lab.target_topic(name)))
+
+    def preview() -> None:
+        with lab.runs() as others:
+            found.append({refusal.topic for refusal in others.preview().refusals})
+
+    with lab.runs() as runs:
+        plan = runs.plan("two", local_origin())
+        meet(late)  # between plan and copy
+        hooks = Hooks(before={"commit": preview}, after={"commit": lambda: meet(busy)})
+        result = copy_held(runs, plan, 0, hooks)
+    assert found == [{late}], "busy has a transaction open, too: the run's own"
+    assert {refusal.topic: refusal.kind for refusal in result.refusals.values()} == dict.fromkeys(
+        names, RefusalKind.FOREIGN_WRITER
+    )
+    for refusal in result.refusals.values():
+        assert "somebody else has a transaction open on " in refusal.message
+        assert refusal.message.endswith("; then run again")
+    assert 0 < sum(receipt.records for receipt in result.receipts) < 1_000
+    for stranger in strangers:
+        stranger.abort_transaction(30)
+    assert lab.micro_run().state is RunState.SUCCESS
+    assert keys(lab, busy) == [b"%d" % number for number in range(1_010)]
+    assert lab.assert_equal() == 1_025
+
+
+def test_what_somebody_writes_while_topics_are_created_for_the_plan_is_found(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The plan is decided anew behind the changes, by the ends of then: the look goes as far."""
+    known, created = names = [f"{topic}-{end}" for end in ("known", "created")]
+    lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=tuple(names))
+    create_topic(source_cluster, known)
+    send(producer(source_cluster), known, numbered(10))
+    assert lab.micro_run().records == 10
+    create_topic(source_cluster, created)
+    for name in names:
+        send(producer(source_cluster), name, numbered(5, start=10))
+
+    async def changing(cluster: Cluster, changes: Collection[TopicChange]) -> Changed:
+        done = await change_topics(cluster, changes)
+        for name in names:
+            meddle(lab, name)
+        return done
+
+    monkeypatch.setattr(planner, "change_topics", changing)
+    report = lab.micro_run()
+    assert (report.state, report.records) == (RunState.FAILED, 0)
+    assert {refusal.topic: refusal.kind for refusal in report.refusals} == dict.fromkeys(
+        names, RefusalKind.FOREIGN_WRITER
+    )

@@ -1,0 +1,173 @@
+"""Full disks at the source, under reports and under metrics: a sentence, nothing half-written, and no copy is lost.
+
+Those of the target are in test_faults.py, of its ledger in scripted/test_full_ledger.py.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+from confluent_kafka import Producer
+
+from ferry.decide.ledger.receipts import receipts
+from ferry.decide.ledger.report import RunState
+from ferry.dev import RunningCluster
+from ferry.model import Receipt
+from ferry.run.ledger.access import LedgerAccess
+from ferry.run.metrics.textfile import parse
+from tests.disks import SmallDisk, small_disk
+from tests.harness import Lab, create_topic, producer, wait_until
+from tests.kafka.run.conftest import small_lab
+from tests.kafka.run.switching import PARTITIONS, Clients, Pair, begin_group
+from tests.program import finished, start
+from tests.program import warm_ferry as ferry
+
+RECORDS = 4_000
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[SmallDisk]:
+    with small_disk(tmp_path / "disk") as found:
+        yield found
+
+
+def fill_up(cluster: RunningCluster, topic: str) -> None:
+    """Let the broker's files grow no more: a write fails as it does when the disk is full, and the broker ends."""
+    (broker,) = cluster.brokers
+    psutil.Process(broker.pid).rlimit(psutil.RLIMIT_FSIZE, (4_096, 4_096))
+    client: Producer = producer(cluster, message_timeout_ms=2_000)
+
+    def ended() -> bool:
+        client.produce(topic, b"x" * 8_192)
+        client.flush(1)
+        return broker.state == "stopped"
+
+    wait_until(ended)
+
+
+def test_a_full_disk_at_the_source_ends_the_run_which_says_what_it_copied_and_what_not(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path
+) -> None:
+    plain = small_lab(source_cluster, target_cluster, topic)
+    slow = {**plain.settings, "ferry.throttle.bytes.per.second": "150000", "tasks.max": "1"}
+    lab = replace(plain, settings=slow)
+    config = lab.write(tmp_path)
+    other = f"other-{topic[-40:]}"
+    create_topic(source_cluster, other)
+    process = start("run", "--json", "--patience", "3", config=config)
+
+    def begun() -> bool:
+        found = ferry("ledger", "--json", config=config)
+        return found.code == 0 and bool(found.json("ledger")["receipts"])
+
+    wait_until(begun, 90)
+    fill_up(source_cluster, other)
+    answer = finished(process, 120)
+    assert answer.code == 1
+    assert "Traceback" not in answer.err
+    body = answer.json("run")
+    assert (body["state"], 0 < body["records"] < RECORDS) == ("partial", True)
+    assert {one["topic"] for one in body["refusals"]} == {topic}
+    assert all(f"cluster {lab.alias}" in one["message"] for one in body["refusals"])
+    assert sum(receipt.records for receipt in lab_receipts(lab)) == body["records"]
+
+    gone = ferry("run", "--patience", "1", config=config)
+    assert (gone.code, f"cluster {lab.alias}" in gone.err, "Traceback" in gone.err) == (3, True, False)
+    source_cluster.stop()
+    source_cluster.start()
+    report = plain.micro_run()
+    assert (report.state, report.records) == (RunState.SUCCESS, RECORDS - body["records"])
+    assert lab.assert_equal() == RECORDS
+
+
+def lab_receipts(lab: Lab) -> list[Receipt]:
+    """Read while the source is away."""
+    with LedgerAccess(lab.flow, patience_s=20) as ledger:
+        return list(receipts(ledger.view()))
+
+
+def test_a_full_disk_under_the_metrics_fails_no_run_and_no_comparison(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path, disk: SmallDisk
+) -> None:
+    lab = small_lab(source_cluster, target_cluster, topic)
+    config = replace(lab, settings={**lab.settings, "ferry.metrics.folder": str(disk.folder)}).write(tmp_path)
+    file = disk.folder / f"ferry__{lab.alias}__t{lab.alias}.prom"
+    disk.fill()
+    for command in ("run", "verify"):
+        answer = ferry(command, "--json", config=config)
+        assert (answer.code, answer.json(command)["records"]) == (0, RECORDS), answer.err
+        assert f"{file} (No space left on device): make room there" in answer.err
+        assert "Traceback" not in answer.err
+        assert disk.names == set()
+    disk.free()
+    assert ferry("run", config=config).code == 0
+    assert disk.names == {file.name}
+    assert parse(file.read_text())
+    assert lab.assert_equal() == RECORDS
+
+
+def test_a_full_disk_under_reports_is_refused_before_a_drill_and_loses_no_answer_after_it(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path, disk: SmallDisk
+) -> None:
+    lab = small_lab(source_cluster, target_cluster, topic)
+    lab.micro_run()
+    config = replace(lab, settings={**lab.settings, "ferry.report.dir": str(disk.folder)}).write(tmp_path)
+    command = ("drill", "tabletop", "--json")
+    disk.fill()
+    refused = ferry(*command, config=config)
+    assert refused.code == 2
+    assert json.loads(refused.out)["error"]["kind"] == "refused"
+    assert f"{disk.folder} (No space left on device), so nothing was begun: make room there" in refused.err
+
+    disk.fill(but=4)
+    lost = ferry(*command, config=config)
+    assert lost.code == 1
+    body = lost.json("drill")
+    assert (body["outcome"], body["report"]) == ("success", None)
+    assert f"{disk.folder} (No space left on device; make room there" in lost.err
+    assert "Traceback" not in refused.err + lost.err
+    assert disk.names == set()
+
+    disk.free()
+    kept = ferry(*command, config=config)
+    assert (kept.code, kept.json("drill")["report"]["number"]) == (0, 1), kept.err
+    assert ferry("reports", "verify", disk.folder, "--chain-only").code == 0
+
+
+@pytest.mark.timeout(240)
+def test_a_full_disk_under_the_report_of_a_switch_fails_no_switch_and_the_report_is_written_later(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, clients: Clients, tmp_path: Path, disk: SmallDisk
+) -> None:
+    more = {"ferry.report.dir": str(disk.folder)}
+    pair = Pair(here=source_cluster, there=target_cluster, topic=clients.topic, group=clients.group, more=more)
+    create_topic(source_cluster, clients.topic, PARTITIONS)
+    begin_group(source_cluster, clients.group, clients.topic)
+    clients.produce(source_cluster, 10)
+    pair.run(pair.flow)
+    config = tmp_path / "pair.properties"
+    config.write_text(pair.text)
+    disk.fill(but=4)
+    command = ("switchover", pair.flow, "--id", "s-1", "--approve-by", "bob", "--quiet-seconds", "1", "--json")
+    done = ferry(*command, config=config)
+    assert done.code == 0, done.err
+    state = done.json("switch")
+    assert (state["end"]["outcome"], state["report"]) == ("finished", None)
+    assert f"switchover s-1 is over, but its report was not written ({disk.folder}" in done.err
+    assert "No space left on device" in done.err
+    assert "Traceback" not in done.err
+    assert disk.names == set()
+
+    again = ferry("reports", "switch", pair.flow, "s-1", config=config)
+    assert (again.code, disk.names) == (1, set())
+    assert f"{disk.folder} (No space left on device; make room there" in again.err
+    disk.free()
+    written = ferry(*command, config=config)
+    assert (written.code, written.json("switch")["report"]["number"]) == (0, 1)
+    told = json.loads((disk.folder / "report-000001.json").read_text())
+    assert (told["id"], told["outcome"]) == ("s-1", "success")
+    assert ferry("reports", "verify", disk.folder, "--chain-only").code == 0

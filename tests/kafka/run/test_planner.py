@@ -1,0 +1,149 @@
+"""Planning on real brokers: what it costs, and what it does when a partition cannot be planned."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+
+from ferry.decide.ledger.report import RunState
+from ferry.dev import RunningCluster
+from ferry.errors import Refused
+from ferry.model import LedgerRecord, Plan, RefusalKind, TopicPartition
+from ferry.net.connect import codes
+from ferry.net.fetch import offsets
+from ferry.net.write.ledger import LedgerTopic, ledger_topic
+from ferry.run.copy.kafka_port import KafkaLane
+from ferry.run.micro_run import local_origin
+from ferry.run.plan import transforms
+from ferry.run.plan.lag import measure_lag
+from tests.harness import Lab, new_alias, read_topic, wait_until
+from tests.kafka.run.conftest import small_lab
+
+
+@pytest.fixture
+def lab(source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str) -> Lab:
+    """Four partitions with 4,000 records, two slots, several chunks each."""
+    return small_lab(source_cluster, target_cluster, topic)
+
+
+def broken_disk(monkeypatch: pytest.MonkeyPatch, broken: TopicPartition) -> None:
+    """The leader answers for one partition as it does when its log directory is offline."""
+    listed = offsets._listed
+
+    def answer(given: Any) -> Iterable[tuple[TopicPartition, int, int]]:
+        for place, code, offset in listed(given):
+            yield (place, codes.KAFKA_STORAGE_ERROR, -1) if place == broken else (place, code, offset)
+
+    monkeypatch.setattr(offsets, "_listed", answer)
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_a_partition_whose_offsets_cannot_be_had_is_refused_and_the_others_are_copied(
+    lab: Lab, topic: str, monkeypatch: pytest.MonkeyPatch, side: str
+) -> None:
+    broken = TopicPartition(topic=topic if side == "source" else lab.target_topic(topic), partition=1)
+    with monkeypatch.context() as fault, lab.runs(patience_s=1) as runs:
+        broken_disk(fault, broken)
+        plan = runs.plan("one", local_origin())
+        (refusal,) = plan.refusals
+        assert (refusal.topic, refusal.partition, refusal.kind) == (topic, 1, RefusalKind.STORAGE)
+        assert f"{side} {broken} is left out, broker " in refusal.message
+        assert "cannot write to its disk" in refusal.message
+        report = lab.copy(runs, plan)
+        assert (report.state, report.records) == (RunState.PARTIAL, 3_000)
+        if side == "source":
+            lags = measure_lag(lab.flow, patience_s=1)
+            assert [lag.records for lag in lags] == [0, None, 0, 0], "unknown, not nothing"
+    assert lab.micro_run().state is RunState.SUCCESS
+    assert lab.assert_equal() == 4_000
+
+
+@pytest.mark.parametrize("policy", ["DefaultReplicationPolicy", "IdentityReplicationPolicy"])
+def test_opening_a_run_reads_each_record_of_a_ledger_once(
+    lab: Lab, topic: str, monkeypatch: pytest.MonkeyPatch, policy: str
+) -> None:
+    neighbour = replace(lab, alias=new_alias())
+    assert neighbour.micro_run().state is RunState.SUCCESS
+    handed: Counter[tuple[str, int]] = Counter()
+    read = LedgerTopic.read
+
+    async def counted(
+        self: LedgerTopic, start: int | None = None, end: int | None = None
+    ) -> tuple[list[LedgerRecord], int]:
+        records, at = await read(self, start, end)
+        handed.update((self.place.topic, record.offset) for record in records)
+        return records, at
+
+    async def unsettled(*_: object) -> None:
+        """Does not wait for the marker of the plan, which takes as many looks as it takes."""
+
+    monkeypatch.setattr(LedgerTopic, "read", counted)
+    monkeypatch.setattr(KafkaLane, "settle", unsettled)
+    settings = {"replication.policy.class": f"org.apache.kafka.connect.mirror.{policy}"}
+    flow = replace(lab, settings={**lab.settings, **settings})
+    for run in ("with claims", "without"):
+        handed.clear()
+        with flow.runs() as runs:
+            plan = runs.open_or_keep(run, local_origin())
+            assert len(runs.left(plan)) == 4
+        asked = {ledger_topic(lab.alias)}
+        if policy == "IdentityReplicationPolicy" and run == "with claims":  # whoever claims a name asks the neighbours
+            asked.add(ledger_topic(neighbour.alias))
+        assert asked <= {name for name, _ in handed}
+        for ledger in asked:
+            times = {offset: count for (name, offset), count in handed.items() if name == ledger}
+            assert set(times.values()) == {1}, f"{ledger} was read more than once"
+            there = read_topic(lab.target.bootstrap, ledger)[0]
+            assert set(times) == {row[0] for row in there}
+
+
+def refused(plan: Plan) -> set[tuple[str, int | None, RefusalKind]]:
+    return {(one.topic, one.partition, one.kind) for one in plan.refusals}
+
+
+def test_a_plan_refuses_a_transform_that_a_run_would_refuse(lab: Lab, topic: str) -> None:
+    settings = {
+        **lab.settings,
+        "ferry.transforms": "x",
+        "ferry.transform.x.topics": topic,
+        "ferry.transform.x.function": "nopkg.flows:f",
+    }
+    changed = replace(lab, settings=settings)
+    with changed.runs() as runs:
+        shown = runs.preview()
+        assert refused(shown) == {(topic, None, RefusalKind.TRANSFORM)}
+        assert not shown.slices
+        assert "nopkg.flows:f cannot be imported" in shown.refusals[0].message
+        plan = runs.plan("refused", local_origin())
+        assert (refused(plan), plan.slices) == (refused(shown), shown.slices)
+
+
+def test_a_place_without_pyspark_says_that_it_does_not_know(
+    lab: Lab, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = {"ferry.transforms": "x", "ferry.transform.x.topics": topic, "ferry.transform.x.where": "true"}
+    monkeypatch.setattr(transforms, "pyspark_version", lambda: "")
+    with replace(lab, settings=settings).runs() as runs:
+        shown = runs.preview()
+    assert (len(shown.slices), refused(shown)) == (4, set())
+    assert [note for note in shown.notes if "is not known here: no PySpark is installed" in note]
+
+
+def test_a_plan_says_that_a_run_would_refuse_the_ledgers_settings(lab: Lab) -> None:
+    assert lab.micro_run().state is RunState.SUCCESS
+    resource = ConfigResource(
+        ResourceType.TOPIC,
+        ledger_topic(lab.alias),
+        incremental_configs=[ConfigEntry("cleanup.policy", "delete", incremental_operation=AlterConfigOpType.SET)],
+    )
+    admin = AdminClient({"bootstrap.servers": lab.target.bootstrap})
+    admin.incremental_alter_configs([resource])[resource].result(30)
+    with lab.runs() as runs:
+        wait_until(lambda: any("a run would be refused: ledger" in note for note in runs.preview().notes))
+        with pytest.raises(Refused, match=r"cleanup\.policy"):
+            runs.plan("refused", local_origin())

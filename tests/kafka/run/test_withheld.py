@@ -1,0 +1,161 @@
+"""Rows that end before their slice does: the slot refuses what lies behind, and takes nothing of it for left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+
+import pyarrow as pa
+import pytest
+
+from ferry.dev import RunningCluster
+from ferry.model import Refusal, RefusalKind, TopicPartition
+from ferry.net.connect.cluster import Cluster
+from ferry.net.write.kept import Reached, reached_epochs
+from ferry.run.copy import slot as copy_slot
+from ferry.run.copy.slot import SlotResult
+from ferry.run.copy.task import run_slot
+from ferry.run.micro_run import MicroRuns, local_origin
+from ferry.run.records import row_slot, source_logs
+from ferry.run.records.row_slot import RowSlot
+from ferry.run.records.rows import Rows
+from ferry.run.records.withheld import Withheld
+from tests.harness import Lab, create_topic, new_alias, numbered, producer, read_topic, send
+from tests.pure.run.unit_flows import SOURCES, Units, messages, record_batches
+
+PARTITIONS, RECORDS = 3, 90
+
+
+def lab_of(source: RunningCluster, target: RunningCluster, topic: str) -> Lab:
+    create_topic(source, topic, PARTITIONS)
+    send(producer(source), topic, numbered(PARTITIONS * RECORDS, partitions=PARTITIONS))
+    settings = {
+        "ferry.transforms": "masked",
+        "ferry.transform.masked.topics": topic,
+        "ferry.transform.masked.redact": "$.card",
+        "tasks.max": "1",
+    }
+    return Lab(source=source, target=target, alias=new_alias(), topics=(topic,), settings=settings)
+
+
+def test_what_is_behind_the_end_of_rows_is_refused_and_never_taken_for_left_out(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
+) -> None:
+    lab = lab_of(source_cluster, target_cluster, topic)
+    places = [TopicPartition(topic, number) for number in range(PARTITIONS)]
+    with lab.runs() as runs:
+        plan = runs.plan("r-1", local_origin())
+        (slot,) = plan.row_slots
+
+        def copied(ends: dict[int, int], known: bool) -> SlotResult:
+            return attempted(runs, lab, plan_slot=slot, ends=ends, known=known)
+
+        first = copied({1: 40}, known=False)
+        assert first.refusals.keys() == {places[1]}
+        again = copied({1: 20, 2: 0}, known=True)  # behind what is committed, as retention may take it meanwhile
+        assert again.count == 0
+        last = copied({}, known=True)
+        assert not last.refusals
+    got = read_topic(target_cluster.bootstrap, lab.target_topic(topic))
+    source = read_topic(source_cluster.bootstrap, topic)
+    assert [[row[1:] for row in got[number]] for number in range(PARTITIONS)] == [
+        [row[1:] for row in source[number]] for number in range(PARTITIONS)
+    ]
+    ends = [(one.start, one.end) for one in lab.receipts() if one.source == places[1]]
+    assert ends == [(0, 40), (40, RECORDS)]
+
+
+def test_a_chunk_ends_where_its_records_would_take_too_much_memory(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(row_slot, "BATCH_BYTES", 200)
+    monkeypatch.setattr(row_slot, "KEPT_BYTES", 1_000)
+    lab = lab_of(source_cluster, target_cluster, topic)
+    with lab.runs() as runs:
+        (slot,) = runs.plan("r-1", local_origin()).row_slots
+        result = attempted(runs, lab, plan_slot=slot, ends={}, known=False)
+    assert result.count > 2 * PARTITIONS
+    got = read_topic(target_cluster.bootstrap, lab.target_topic(topic))
+    assert [len(got[number]) for number in range(PARTITIONS)] == [RECORDS] * PARTITIONS
+
+
+def test_units_lack_what_is_behind_the_end_of_rows_of_one_source_partition_and_have_it_later(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
+) -> None:
+    create_topic(source_cluster, topic, SOURCES)
+    send(producer(source_cluster), topic, messages(900))
+    lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,), settings={})
+    units, short = Units(lab, topic), 40
+    place = TopicPartition(topic, 1)
+    refusal = Refusal(topic=topic, partition=1, kind=RefusalKind.TRANSFORM, message="it breaks off")
+    withheld = {place: Withheld(offset=short, refusal=refusal)}
+    before = replace(units, kept=lambda partition, offset, _: partition != 1 or offset < short)
+    with units.lab.runs() as runs:
+        plan = before.plan(runs)
+        attempt = runs.begin(plan, local_origin())
+        told: dict[TopicPartition, Refusal] = {}
+        for slot in plan.row_slots:
+            spec, result = runs.task_spec(plan, slot, attempt), SlotResult()
+            rows = Rows(before.rows(plan, slot))
+            run_slot(spec, lambda: False, lambda _: None, result, partial(RowSlot, rows, withheld=withheld))
+            told |= result.refusals
+    assert told.keys() == {unit.source for unit in plan.units}
+    assert {one.message for one in told.values()} == {"it breaks off"}
+    assert before.assert_once() < 900
+    following = units.run()
+    assert [unit.starts[1] for unit in following.units] == [short] * units.partitions
+    assert units.assert_once() == 900
+
+
+def test_a_source_partition_without_a_leader_is_left_out_and_the_others_go_on(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    silent = {TopicPartition(topic, 1)}
+
+    async def reached(cluster: Cluster, ends: Mapping[TopicPartition, int]) -> Reached:
+        found = await reached_epochs(cluster, ends)
+        epochs = {place: epoch for place, epoch in found.epochs.items() if place not in silent}
+        return replace(found, epochs=epochs, silent=frozenset(silent & ends.keys()))
+
+    monkeypatch.setattr(source_logs, "reached_epochs", reached)
+    monkeypatch.setattr(copy_slot, "MAX_FAILURES", 0)
+    lab = lab_of(source_cluster, target_cluster, topic)
+    with lab.runs() as runs:
+        (slot,) = runs.plan("r-1", local_origin()).row_slots
+        result = attempted(runs, lab, plan_slot=slot, ends={}, known=False)
+    (refusal,) = result.refusals.values()
+    assert (refusal.partition, refusal.kind) == (1, RefusalKind.NO_LEADER)
+    assert f"no leader of {topic}-1 on cluster" in refusal.message
+    assert refusal.message.endswith("tells how far its log reaches: bring its brokers back")
+    got = read_topic(target_cluster.bootstrap, lab.target_topic(topic))
+    assert [len(got[number]) for number in range(PARTITIONS)] == [RECORDS, 0, RECORDS]
+
+
+def attempted(runs: MicroRuns, lab: Lab, *, plan_slot: int, ends: dict[int, int], known: bool) -> SlotResult:
+    """An attempt whose rows end at these offsets; the slot knows it from the start, or when they end."""
+    (topic,) = lab.topics
+    plan = runs.opened("r-1")
+    found = {
+        TopicPartition(topic, number): Withheld(
+            offset=end,
+            refusal=Refusal(topic=topic, partition=number, kind=RefusalKind.TRANSFORM, message="it breaks off"),
+        )
+        for number, end in ends.items()
+    }
+    withheld = dict(found) if known else {}
+
+    def rows() -> Iterator[pa.RecordBatch]:
+        for number, records in sorted(read_topic(lab.source.bootstrap, topic).items()):
+            target = lab.target_topic(topic)
+            mine = [
+                (target, number, number, offset, time, key, value, [{"key": n, "value": data} for n, data in headers])
+                for offset, key, value, headers, time in records[: ends.get(number)]
+            ]
+            yield from record_batches(mine, 30)
+            withheld.update(found)
+
+    spec = runs.task_spec(plan, plan_slot, runs.begin(plan, local_origin()))
+    result = SlotResult()
+    run_slot(spec, lambda: False, lambda _: None, result, writer=partial(RowSlot, Rows(rows()), withheld=withheld))
+    return result

@@ -1,0 +1,40 @@
+"""A write block on a standby cluster: ACLs that deny WRITE, which a switch takes away where it is told to."""
+
+from __future__ import annotations
+
+from ferry.config.settings import parse_settings
+from ferry.model.switch import Step, SwitchOptions, Verb
+from ferry.run.switch.switcher import Switcher
+from tests.harness import Lab, new_alias
+from tests.kafka.security.conftest import Pair
+from tests.kafka.security.test_acl_sync import acls_of, add
+from tests.kafka.security.test_logins import fill
+
+
+def test_a_switch_deletes_just_the_denials_of_write_on_its_own_topics(secured: Pair, topic: str) -> None:
+    fill(secured, topic)
+    alias = new_alias()
+    lab = Lab(
+        source=secured.source.cluster,
+        target=secured.target.cluster,
+        alias=alias,
+        topics=(topic,),
+        settings={f"t{alias}->{alias}.enabled": "true"},
+    )
+    lab.micro_run()
+    apps = f"User:apps-{topic}"
+    blocks = {f"deny {apps} WRITE on topic {alias}.{topic}", f"deny {apps} WRITE on topic {topic}"}
+    others = {
+        f"deny {apps} WRITE on topic {topic}*",
+        f"deny {apps} WRITE on topic other-{topic}",
+        f"deny {apps} READ on topic {topic}",
+        f"allow {apps} WRITE on topic {topic}",
+    }
+    add(secured.target, topic, blocks | others)
+
+    settings = parse_settings(lab.text, "lab.properties")
+    with Switcher(settings, lab.flow, Verb.FAILOVER, who="ann@desk-7", patience_s=30) as switcher:
+        switcher.open("s-1", SwitchOptions(remove_write_block=True), "bob")
+        state = switcher.run("s-1")
+    assert acls_of(secured.target, topic) == others
+    assert len(state.fact(Step.PROMOTE, "removed_acls")) == len(blocks), "the ledger has what was taken away"

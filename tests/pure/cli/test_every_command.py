@@ -1,0 +1,85 @@
+"""What every command of the program has, seen by walking its tree: help, examples, --json, --quiet, --dry-run."""
+
+from __future__ import annotations
+
+import inspect
+import runpy
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ferry.cli.examples import EXAMPLES
+
+ROOT = Path(__file__).resolve().parents[3]
+TOOL = runpy.run_path(str(ROOT / "tools" / "cli_reference.py"))
+COMMANDS: dict[str, Any] = dict(TOOL["every_command"]())
+
+
+def _named(text: str) -> frozenset[str]:
+    return frozenset(text.split(", "))
+
+
+CHANGES = _named(
+    "run, backfill, lanes drop, groups sync, groups snapshot, groups rollback, ledger rebuild, pause, resume, skip, "
+    "adopt mm2, adopt mm1, hand-back mm2, switchover, failover, failback, switch abandon, drill tabletop, "
+    "drill shadow, drill partial, drill full, reports switch, dev up, dev down, airflow setup, ledger export, "
+    "config new, config import-mm1, config check"
+)
+"""Commands that write to a cluster, a ledger, an Airflow, a file or a folder, or start and stop processes."""
+READS = _named(
+    "plan, lanes list, lag, acls required, acls diff, groups show, groups diff, ledger show, readiness, switch list, "
+    "switch show, flows, translate, verify, reports list, reports verify, version, config explain, "
+    "policy check, metrics serve, dev status"
+)
+TELL = _named("verify")
+"""Of those: what tells ferry.metrics.folder what it saw. A dry run of looking would be the same, told to nobody."""
+
+
+def options(command: Any) -> Iterator[str]:
+    for one in command.params:
+        if one.param_type_name == "option":
+            yield from one.opts
+
+
+def test_every_command_is_known_to_change_something_or_not() -> None:
+    assert sorted([*CHANGES, *READS]) == sorted(COMMANDS)
+
+
+def test_only_a_comparison_tells_the_metrics_what_it_saw_and_says_so() -> None:
+    modules = {words: Path(inspect.getfile(inspect.unwrap(COMMANDS[words].callback))) for words in READS}
+    assert {words for words, path in modules.items() if "ferry.run.metrics" in path.read_text()} == TELL | {
+        "metrics serve"  # reads what others told
+    }
+    assert all("ferry.metrics.folder" in COMMANDS[words].help for words in TELL)
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_a_command_has_help_examples_and_the_options_of_its_kind(words: str) -> None:
+    command = COMMANDS[words]
+    there = set(options(command))
+    assert command.help
+    assert all(one.help for one in command.params)
+    assert all(one.metavar for one in command.params if one.param_type_name == "argument" or not one.is_flag)
+    assert all(f"$ ferry {line}" in command.epilog.splitlines() for line in EXAMPLES[words])
+    assert {"--json", "--quiet"} <= there
+    assert ("--dry-run" in there) == (words in CHANGES)
+
+
+@pytest.mark.parametrize("line", [line for lines in EXAMPLES.values() for line in lines])
+def test_an_example_is_a_line_that_the_program_takes(line: str) -> None:
+    words = max((words for words in EXAMPLES if line in EXAMPLES[words]), key=len)
+    given = shlex.split(line)
+    for word in words.split():
+        given = given[1:] if given[0] == word else given
+    COMMANDS[words].make_context(words, given)
+
+
+def test_examples_are_of_commands() -> None:
+    assert set(EXAMPLES) == set(COMMANDS)
+
+
+def test_the_reference_is_up_to_date() -> None:
+    assert (ROOT / "docs" / "cli-reference.md").read_text() == TOOL["rendered"](), "run python tools/cli_reference.py"

@@ -1,0 +1,38 @@
+"""A replication policy of the user's own, by its import path."""
+
+from ferry.config.settings import parse_settings
+from tests.golden import Golden
+
+TEXT = """\
+clusters = west, east
+west.bootstrap.servers = broker-1:9092
+east.bootstrap.servers = broker-3:9092
+west->east.enabled = true
+west->east.replication.policy.class = tests.pure.config.policies.Suffixed
+"""
+
+
+def test_it_names_topics_and_gets_its_own_keys() -> None:
+    plain = parse_settings(TEXT, "f").flow("west->east")
+    own = parse_settings(f"{TEXT}west->east.replication.policy.joint = --\n", "f").flow("west->east")
+    assert plain.policy_name == "tests.pure.config.policies.Suffixed"
+    assert plain.policy.format_remote_topic("west", "orders") == "orders_west"
+    assert own.policy.format_remote_topic("west", "orders") == "orders--west"
+    assert plain.digest() != own.digest()
+    assert plain.digest() == parse_settings(TEXT, "f").flow("west->east").digest()
+
+
+def test_keys_of_an_own_class_are_not_called_unknown() -> None:
+    keys = "west->east.replication.policy.joint = --\nwest->east.example.colour = red\n"
+    assert parse_settings(TEXT + keys, "f").problems == ()
+
+
+def test_a_misspelt_key_is_named_beside_an_own_class_as_well(golden: Golden) -> None:
+    problems = parse_settings(f"{TEXT}west->east.tasks.mx = 4\n", "f").problems
+    golden("\n".join([problem.message for problem in problems]))
+
+
+def test_without_an_own_class_they_are_unknown() -> None:
+    without = TEXT.replace("tests.pure.config.policies.Suffixed", "IdentityReplicationPolicy")
+    problems = parse_settings(f"{without}west->east.example.colour = red\n", "f").problems
+    assert [problem.key for problem in problems] == ["west->east.example.colour"]

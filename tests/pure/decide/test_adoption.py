@@ -1,0 +1,278 @@
+"""What a lane takes over, partition by partition, and what speaks against it."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from base64 import b64encode
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import pairwise
+from random import Random
+
+import pytest
+
+from ferry.decide.ledger.adoption_codec import (
+    SHOWN_PAIRS,
+    adopted_receipt,
+    adoption_records,
+    adoptions,
+    packed_pairs,
+    unpacked_pairs,
+)
+from ferry.decide.ledger.copied import copied
+from ferry.decide.ledger.ledger import fold
+from ferry.decide.ledger.map_rows import newer_rows
+from ferry.decide.ledger.receipt_codec import receipt_records
+from ferry.decide.ledger.receipts import last_receipts
+from ferry.decide.plan.facts import Facts
+from ferry.decide.plan.planning import decide_plan
+from ferry.decide.plan.rules import Transform
+from ferry.decide.takeover.adoption import (
+    MOST_PAIRS,
+    Left,
+    Row,
+    Takeover,
+    Verdict,
+    adoptions_of,
+    judged,
+    kept_pairs,
+    takeover,
+)
+from ferry.decide.takeover.seam import Seam, SeamState
+from ferry.errors import BadInput
+from ferry.model import Adoption, OpenedRun, Predecessor, Segment, TopicPartition
+from tests.golden import Golden
+from tests.pure.decide.values import FACTS, RECEIPT, RULES, lying, part, place, run_of, target, topic
+
+ORDERS, COPY = place("orders"), place("a.orders")
+SIDES = replace(FACTS, sources={"orders": topic("orders", part(end=100))}, targets={"a.orders": target("a.orders", 60)})
+CLEAN = Seam(state=SeamState.CLEAN, source_next=60, leader_epoch=4)
+
+
+def left(**positions: int) -> Left:
+    places = {place(name): offset for name, offset in positions.items()}
+    return Left(by=Predecessor.MM2, where="mm2-offsets.a.internal", next_offsets=places)
+
+
+def found(facts: Facts = SIDES, *, held: Mapping[TopicPartition, int] | None = None, **positions: int) -> Takeover:
+    begins = {place(name, number): 0 for name, one in facts.targets.items() for number in one.ends}
+    return takeover(RULES, facts, left(**(positions or {"orders": 60})), begins, held)
+
+
+def only(one: Takeover) -> Row:
+    (row,) = one.rows
+    return row
+
+
+def with_seam(seam: Seam, *, align: bool = False, **positions: int) -> Row:
+    return only(judged(found(SIDES, held=None, **positions), {ORDERS: seam}, align=align))
+
+
+def test_a_clean_end_is_adopted_where_the_position_says() -> None:
+    row = with_seam(CLEAN)
+    assert (row.verdict, row.position, row.lost, row.doubled) == (Verdict.ADOPT, 60, 0, 0)
+
+
+def test_what_lies_behind_the_position_is_said_and_passed_when_asked_to(golden: Golden) -> None:
+    ahead = Seam(state=SeamState.AHEAD, source_next=64, records=4)
+    row = with_seam(ahead)
+    assert (row.verdict, row.position, row.doubled) == (Verdict.ADOPT, 60, 4)
+    golden(row.why)
+    row = with_seam(ahead, align=True)
+    assert (row.verdict, row.position, row.doubled) == (Verdict.ADOPT, 64, 0)
+    row = with_seam(replace(ahead, source_next=None), align=True)
+    assert (row.position, row.doubled) == (60, 4)
+
+
+def test_a_copy_that_lacks_records_is_not_adopted_unless_aligned(golden: Golden) -> None:
+    behind = Seam(state=SeamState.BEHIND, source_next=57, records=3)
+    row = with_seam(behind)
+    assert row.verdict is Verdict.REFUSED
+    golden(row.why)
+    row = with_seam(behind, align=True)
+    assert (row.verdict, row.position, row.lost) == (Verdict.ADOPT, 57, 0)
+
+
+def test_what_nobody_could_compare_may_be_doubled_up_to_the_sources_end() -> None:
+    unknown = Seam(state=SeamState.UNKNOWN)
+    assert with_seam(unknown).doubled is None
+    assert with_seam(unknown, orders=100).doubled == 0
+
+
+@pytest.mark.parametrize(
+    ("facts", "positions"),
+    [
+        (SIDES, {"orders": 101}),
+        (SIDES, {"other": 3}),
+        (replace(SIDES, targets={}), {"orders": 60}),
+        (replace(SIDES, claims={"a.orders": "drill"}), {"orders": 60}),
+        (replace(SIDES, sources={"orders": topic("orders", leaderless=(0,))}), {"orders": 60}),
+        (replace(SIDES, receipts={COPY: replace(RECEIPT, end=50, source_topic_id="another")}), {"orders": 60}),
+    ],
+    ids=["truncated", "no position", "no target", "another lane", "no leader", "created again"],
+)
+def test_what_does_not_fit_together_is_refused_by_name(facts: Facts, positions: dict[str, int], golden: Golden) -> None:
+    row = only(found(facts, held=None, **positions))
+    assert row.verdict is Verdict.REFUSED, row.why
+    golden(row.why)
+
+
+def test_an_open_transaction_on_the_copy_is_refused(golden: Golden) -> None:
+    row = only(found(held={COPY: 55}))
+    assert row.verdict is Verdict.REFUSED
+    golden(row.why)
+
+
+def test_merged_topics_are_refused() -> None:
+    rules = replace(RULES, merges=lambda name: name == "orders")
+    row = only(takeover(rules, SIDES, left(orders=60), {COPY: 0}))
+    assert (row.verdict, "ferry.merge.topics" in row.why) == (Verdict.REFUSED, True)
+
+
+def test_a_mirror_is_taken_over_as_it_is_and_not_where_its_records_would_be_dealt_anew(golden: Golden) -> None:
+    masked = replace(RULES, transform_of=lambda _: Transform("mask"))
+    taken = takeover(masked, SIDES, left(orders=60), {COPY: 0})
+    assert only(taken).verdict is Verdict.ADOPT
+    (note,) = taken.notes
+    golden(note, "as it is")
+    dealt = replace(RULES, transform_of=lambda _: Transform("few", partitions=3))
+    row = only(takeover(dealt, SIDES, left(orders=60), {COPY: 0}))
+    assert row.verdict is Verdict.REFUSED
+    golden(row.why, "dealt")
+
+
+def test_what_retention_took_is_lost_and_said() -> None:
+    facts = replace(SIDES, sources={"orders": topic("orders", part(log_start=75, end=100))})
+    assert only(found(facts)).lost == 15
+
+
+def test_an_empty_copy_without_position_is_begun_as_configured() -> None:
+    facts = replace(SIDES, targets={"a.orders": target("a.orders", 0)})
+    assert only(found(facts, other=3)).verdict is Verdict.NOTHING
+
+
+def test_a_lane_that_stands_further_on_stays_where_it_is(golden: Golden) -> None:
+    facts = replace(SIDES, receipts={COPY: replace(RECEIPT, end=70, target_next=70)})
+    row = only(found(facts))
+    assert row.verdict is Verdict.UNCHANGED
+    golden(row.why)
+
+
+def test_what_was_adopted_before_is_not_adopted_again_until_the_predecessor_copied_on() -> None:
+    facts = replace(SIDES, receipts={COPY: replace(RECEIPT, end=60, target_next=60, adopted="mm2")})
+    assert only(found(facts)).verdict is Verdict.UNCHANGED
+    row = only(found(facts, orders=61))
+    assert (row.verdict, row.stands) == (Verdict.ADOPT, 60)
+
+
+def test_what_was_adopted_between_two_copies_is_not_compared_as_the_lanes_own() -> None:
+    opened = OpenedRun(record=run_of("adopt-2"), generation=9)
+    own = replace(RECEIPT, end=40, target_next=40)
+    facts = replace(SIDES, receipts={COPY: own})
+    (one,) = adoptions_of(judged(found(facts), {ORDERS: CLEAN}), facts, opened, "ann@desk-7")
+    assert (one.start, one.end, one.target_start, one.target_next) == (40, 60, 40, 60)
+    later = replace(
+        own, start=60, end=70, target_next=70, segments=(Segment(source_start=60, target_start=60, count=10),)
+    )
+    view = fold(lying(*receipt_records(own), *adoption_records(one), *receipt_records(later)), 99)
+    (compared,) = copied(view, "live", newer_rows(view, lambda _: True))
+    assert (compared.ranges, compared.void) == (((0, 40), (60, 70)), ((40, 60),))
+
+
+def test_topics_that_nobody_copies_any_more_are_noted(golden: Golden) -> None:
+    (note,) = found(orders=60, gone=7).notes
+    golden(note)
+
+
+def test_the_next_plan_goes_on_behind_an_adoption_and_guards_it() -> None:
+    opened = OpenedRun(record=run_of("adopt-1"), generation=9)
+    done = judged(found(), {ORDERS: CLEAN})
+    (one,) = adoptions_of(done, SIDES, opened, "ann@desk-7")
+    view = fold(lying(*adoption_records(one)), 99)
+    assert list(adoptions(view, "live")) == [one]
+    assert last_receipts(view, "live") == {COPY: adopted_receipt(one)}
+
+    facts = replace(SIDES, receipts=last_receipts(view, "live"), positions={COPY: None})
+    plan = decide_plan(RULES, facts, "run-2", 10)
+    (piece,) = plan.slices
+    assert (piece.start, piece.end, piece.target_next, piece.read_epoch, plan.notes) == (60, 100, 60, 4, ())
+    for changed, kind in (
+        (replace(facts, foreign={COPY: 60}), "foreign-writer"),
+        (replace(facts, targets={"a.orders": target("a.orders", 59)}), "target-changed"),
+        (replace(facts, sources={"orders": topic("orders", part(end=40))}), "source-truncated"),
+        (replace(facts, sources={"orders": topic("orders", part(log_start=61))}), "retention-passed"),
+        (replace(facts, sources={"orders": topic("orders", part(), topic_id="new")}), "topic-recreated"),
+    ):
+        (refusal,) = decide_plan(RULES, changed, "run-2", 10).refusals
+        assert refusal.kind == kind
+
+
+def syncs(count: int, seed: int = 1) -> tuple[tuple[int, int], ...]:
+    """As MirrorMaker 2 writes them: one for about 100 records, of which some were left out."""
+    random, source, target, made = Random(seed), 0, 0, []
+    for _ in range(count):
+        made.append((source, target))
+        step = random.randint(90, 140)
+        source, target = source + step, target + step - random.choice([0, 0, 0, 1, 2, 9])
+    return tuple(made)
+
+
+def wide(pairs: tuple[tuple[int, int], ...]) -> Row:
+    """A partition whose predecessor copied all of it, with some records behind the last pair."""
+    return replace(
+        only(found()), position=pairs[-1][0] + 50, target_start=0, target_end=pairs[-1][1] + 50, source_end=1 << 40
+    )
+
+
+def kept_in_ledger(pairs: tuple[tuple[int, int], ...]) -> tuple[Adoption, int]:
+    """What the ledger says of an adoption with these pairs, and the bytes of the record."""
+    row = wide(pairs)
+    taken = Takeover(left=replace(left(orders=row.position), pairs={ORDERS: pairs}), rows=(row,))
+    (adoption,) = adoptions_of(taken, SIDES, OpenedRun(record=run_of("adopt-1"), generation=9), "ann")
+    record = adoption_records(adoption)[0]
+    (known,) = adoptions(fold(lying(record), 1), RULES.lane)
+    assert known == adoption
+    return known, len(record.value or b"")
+
+
+@pytest.mark.parametrize("count", [1, 64, 65, 346, 50_000])
+def test_all_pairs_are_kept_in_a_record_that_the_ledger_takes(count: int) -> None:
+    pairs = syncs(count)
+    adoption, size = kept_in_ledger(pairs)
+    assert adoption.pairs == pairs
+    assert size < 700_000 // 2, "far below what a batch of the ledger may have"
+
+
+def test_more_pairs_than_a_record_takes_are_thinned_out_where_they_are_old() -> None:
+    pairs = syncs(3 * MOST_PAIRS + 17)
+    adoption, size = kept_in_ledger(pairs)
+    kept = adoption.pairs
+    assert len(kept) <= MOST_PAIRS
+    assert kept[-MOST_PAIRS // 2 :] == pairs[-MOST_PAIRS // 2 :]
+    assert set(kept) <= set(pairs)
+    assert kept[0] == pairs[0]
+    assert max(b[0] - a[0] for a, b in pairwise(kept)) <= 6 * 140, "one of so many all over the older half"
+    assert size < 700_000
+
+
+def test_versions_that_know_few_pairs_find_few() -> None:
+    pairs = syncs(346)
+    adoption = replace(kept_in_ledger(pairs)[0])
+    body = json.loads(adoption_records(adoption)[0].value or b"")
+    assert len(body["pairs"]) <= SHOWN_PAIRS
+    assert body["pairs"][-SHOWN_PAIRS // 2 :] == [list(pair) for pair in pairs[-SHOWN_PAIRS // 2 :]]
+    assert "all_pairs" not in json.loads(adoption_records(replace(adoption, pairs=pairs[:9]))[0].value or b"")
+
+
+def test_pairs_that_are_damaged_are_told_so() -> None:
+    for text in ("no base64", packed_pairs(((1, 2),))[:-8], b64encode(zlib.compress(b"[1,2,3]")).decode()):
+        with pytest.raises(BadInput, match="cannot be read"):
+            unpacked_pairs(text)
+
+
+def test_a_pair_that_leads_back_voids_those_before_it() -> None:
+    row = replace(only(found()), position=60, target_start=0, target_end=60)
+    assert kept_pairs(((1, 1), (40, 40), (5, 41), (9, 45)), row) == ((5, 41), (9, 45))
+    assert kept_pairs(((1, 1), (40, 40), (50, 3)), row) == ((50, 3),)
+    assert kept_pairs(((1, 1), (60, 60)), row) == ((1, 1),)

@@ -1,0 +1,146 @@
+"""Deletions at the source: followed only when asked for, and only where nothing else is lost."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ferry.config.flow.guards import GuardPolicy, Guards, OnGuard
+from ferry.decide.ledger.codec import claim_record
+from ferry.decide.ledger.ledger import claims, fold
+from ferry.decide.ledger.map_block import Chain, MapRow
+from ferry.decide.ledger.receipt_codec import receipt_records
+from ferry.decide.ledger.receipts import last_receipts, receipts
+from ferry.decide.plan.deletes import forgetting, forgotten
+from ferry.decide.plan.facts import Facts
+from ferry.decide.plan.planning import decide_plan
+from ferry.decide.plan.rules import Rules
+from ferry.model import ChangeKind, RefusalKind
+from tests.golden import Golden
+from tests.pure.decide.values import FACTS, FLOW, LANE, PLAN, RECEIPT, RULES, lying, part, place, target, topic
+
+FOLLOW = replace(RULES, topic_deletes=True)
+GONE = replace(
+    FACTS,
+    receipts={RECEIPT.target: RECEIPT},
+    targets={"a.orders": target("a.orders", 41)},  # 40 records and the marker
+    claims={"a.orders": LANE},
+    absent=frozenset({"orders"}),
+    deleted=frozenset({"orders"}),
+)
+
+
+def test_a_copy_is_deleted_when_its_source_is() -> None:
+    plan = decide_plan(FOLLOW, GONE, "run", 1)
+    assert plan.refusals == ()
+    assert [(change.kind, change.topic, change.source_topic) for change in plan.changes] == [
+        (ChangeKind.DELETE, "a.orders", "orders")
+    ]
+
+
+def test_a_deletion_that_an_earlier_run_did_not_record_is_gone_on_with() -> None:
+    plan = decide_plan(FOLLOW, replace(GONE, targets={}), "run", 1)
+    assert [change.kind for change in plan.changes] == [ChangeKind.DELETE]
+
+
+@pytest.mark.parametrize(
+    ("rules", "facts"),
+    [(RULES, GONE), (FOLLOW, replace(GONE, deleted=frozenset()))],
+    ids=["nobody asked for it", "it may be hidden only"],
+)
+def test_otherwise_it_is_reported_as_ever(rules: Rules, facts: Facts, golden: Golden) -> None:
+    plan = decide_plan(rules, facts, "run", 1)
+    assert plan.changes == ()
+    (refusal,) = plan.refusals
+    assert refusal.kind is RefusalKind.TOPIC_GONE
+    golden(refusal.message)
+
+
+ABORTED = replace(GONE, targets={"a.orders": target("a.orders", 45)})
+"""Four offsets more than the data and its marker."""
+
+
+@pytest.mark.parametrize(
+    ("facts", "deleted"),
+    [
+        (replace(ABORTED, accounted={RECEIPT.target: 45}), True),
+        (replace(ABORTED, accounted={RECEIPT.target: 44}), False),
+        (replace(ABORTED, accounted={RECEIPT.target: 45}, foreign={RECEIPT.target: 42}), False),
+    ],
+    ids=["looked through", "not to its end", "and somebody else found"],
+)
+def test_what_aborted_chunks_left_behind_does_not_keep_a_copy(facts: Facts, deleted: bool) -> None:
+    assert bool(decide_plan(FOLLOW, facts, "run", 1).changes) is deleted
+
+
+def test_where_other_writers_are_put_up_with_their_records_keep_a_copy() -> None:
+    bearing = replace(FOLLOW, guards=Guards(foreign_writer=GuardPolicy(default=OnGuard.SKIP)))
+    assert decide_plan(bearing, replace(ABORTED, accounted={RECEIPT.target: 45}), "run", 1).changes == ()
+
+
+SHARED = replace(RECEIPT, target=place("a.orders", 1), source=place("users"))
+
+
+@pytest.mark.parametrize(
+    ("rules", "facts"),
+    [
+        (FOLLOW, replace(GONE, claims={})),
+        (FOLLOW, replace(GONE, claims={"a.orders": "other"})),
+        (replace(FOLLOW, merges=lambda name: name == "orders"), GONE),
+        (FOLLOW, replace(GONE, shared=frozenset({"a.orders"}))),
+        (FOLLOW, replace(GONE, receipts={RECEIPT.target: RECEIPT, SHARED.target: SHARED})),
+        (FOLLOW, replace(GONE, targets={"a.orders": target("a.orders", 41, topic_id="other")})),
+        (FOLLOW, replace(GONE, targets={"a.orders": target("a.orders", 42)})),
+        (FOLLOW, replace(GONE, targets={"a.orders": target("a.orders", 41, 1)})),
+        (FOLLOW, replace(GONE, targets={"a.orders": replace(target("a.orders", 41), ends={})})),
+    ],
+    ids=[
+        "unclaimed",
+        "claimed by another lane",
+        "merged here",
+        "merged with other flows",
+        "another source's",
+        "created again",
+        "somebody else wrote",
+        "somebody else wrote to a new partition",
+        "no leader",
+    ],
+)
+def test_a_copy_that_is_not_this_lanes_alone_is_left(rules: Rules, facts: Facts, golden: Golden) -> None:
+    plan = decide_plan(rules, facts, "run", 1)
+    assert plan.changes == ()
+    (refusal,) = plan.refusals
+    assert (refusal.topic, refusal.kind) == ("orders", RefusalKind.TOPIC_GONE)
+    golden(refusal.message)
+
+
+def test_the_ledger_forgets_what_was_deleted_and_nothing_else() -> None:
+    other = replace(RECEIPT, target=place("a.users"))
+    written = [
+        *receipt_records(RECEIPT),
+        *receipt_records(other),
+        claim_record("a.orders", FLOW, LANE),
+        claim_record("a.users", FLOW, LANE),
+    ]
+    view = fold(lying(*written), 99)
+    (change,) = decide_plan(FOLLOW, GONE, "run", 1).changes
+    rows = {Chain.of(receipt): [MapRow.of(receipt, at)] for at, receipt in enumerate((RECEIPT, other))}
+    records = forgetting(view, GONE, PLAN, [change], rows)
+    after = fold([*lying(*written), *lying(*records, first=50)], 99)
+    assert set(last_receipts(after, LANE)) == {other.target}
+    assert {receipt.target for receipt in receipts(after)} == {other.target}
+    assert claims(after) == {"a.users": LANE}
+    ((key, _),) = after.of_kind("deleted")
+    assert key == ["deleted", LANE, "a.orders"]
+    assert forgetting(view, GONE, PLAN, [], rows) == []
+
+
+def test_a_topic_that_comes_back_is_a_new_one() -> None:
+    (change,) = decide_plan(FOLLOW, GONE, "run", 1).changes
+    after = replace(forgotten(GONE, [change]), targets={}, deleted=frozenset())
+    assert decide_plan(FOLLOW, after, "run", 2).refusals == ()
+    back = replace(after, sources={"orders": topic("orders", part(end=7), topic_id="new")})
+    plan = decide_plan(FOLLOW, back, "run", 3)
+    assert [(change.kind, change.topic) for change in plan.changes] == [(ChangeKind.CREATE, "a.orders")]
+    assert [(piece.start, piece.end) for piece in plan.slices] == [(0, 7)]

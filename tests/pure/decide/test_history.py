@@ -1,0 +1,157 @@
+"""Past runs and whose receipt holds an offset."""
+
+from dataclasses import replace
+
+import pytest
+
+from ferry.decide.ledger.checkpoint_codec import checkpoint_record
+from ferry.decide.ledger.history import Forgotten, PastState, holders, named_run, past_run, past_runs
+from ferry.decide.ledger.ledger import fold, fold_on
+from ferry.decide.ledger.plan_codec import plan_records
+from ferry.decide.ledger.receipt_codec import receipt_records
+from ferry.decide.ledger.run_codec import outcome_record, run_record
+from ferry.decide.ledger.runs import outlived
+from ferry.decide.ledger.summary import rolled_up
+from ferry.decide.ledger.verified_codec import run_verified_record
+from ferry.decide.plan.deletes import deleted_record
+from ferry.model import GroupOutcome, Left, Record, RunVerified, Segment, VerifyMode, Why
+from tests.pure.decide.values import LANE, PLAN, RECEIPT, lying, piece, refusal, run_of
+
+OPENED = run_record(run_of("run-1"))  # at offset 0
+PLANNED = plan_records(replace(PLAN, generation=0, slices=(piece(end=40),)))
+COPIED = receipt_records(replace(RECEIPT, generation=0))
+REFUSED = plan_records(replace(PLAN, generation=0, slices=(), refusals=(refusal(),)))
+ENDED = outcome_record(LANE, "run-1", [], [])
+NEWER = run_record(run_of("run-2"))
+
+
+@pytest.mark.parametrize(
+    ("records", "state"),
+    [
+        ([OPENED], PastState.UNPLANNED),
+        ([OPENED, *PLANNED[:-1]], PastState.UNPLANNED),
+        ([OPENED, *PLANNED], PastState.OPEN),
+        ([OPENED, *PLANNED, ENDED], PastState.FAILED),
+        ([OPENED, *PLANNED, NEWER], PastState.FAILED),  # nobody will go on with it
+        ([OPENED, *PLANNED, *COPIED], PastState.SUCCESS),  # all is there, whoever recorded what
+        ([OPENED, *PLANNED, *COPIED, ENDED], PastState.SUCCESS),
+        ([OPENED, *REFUSED], PastState.FAILED),  # nothing to copy: nothing under way
+        ([OPENED, *PLANNED, OPENED], PastState.UNPLANNED),  # opened again under its name
+    ],
+)
+def test_how_a_run_ended(records: list[Record], state: PastState) -> None:
+    past = [run for run in past_runs(fold(lying(*records), 99), LANE, 9) if run.opened.record.run == "run-1"]
+    assert past[-1].state is state
+    assert (past[-1].report is None) is (state is PastState.UNPLANNED)
+
+
+def test_a_run_whose_copy_was_deleted_since_is_not_said_to_have_copied_nothing() -> None:
+    """The ledger keeps how far the copy had come; the receipts, and with them how many records, are forgotten."""
+    target = RECEIPT.target
+    body = {
+        "topic": RECEIPT.source.topic,
+        "target_topic": target.topic,
+        "source_topic_id": "",
+        "target_topic_id": "",
+        "ends": [[target.partition, 40]],
+        "run": "run-2",
+        "at_ms": 1_700_000_000_000,
+    }
+    gone = [Record(key=record.key, value=None) for record in COPIED]
+    deleted = deleted_record(LANE, target.topic, body)
+    view = fold(lying(OPENED, *PLANNED, *COPIED, ENDED, NEWER, deleted, *gone), 99)
+    first = past_runs(view, LANE, 9)[0]
+    assert first.report is not None
+    assert (first.state, first.report.unfinished) == (PastState.SUCCESS, ())
+    (note,) = first.report.notes
+    assert "run-2" in note
+    assert "not counted" in note
+    short = deleted_record(LANE, target.topic, {**body, "ends": [[target.partition, 30]]})
+    view = fold(lying(OPENED, *PLANNED, *COPIED, ENDED, NEWER, short, *gone), 99)
+    assert past_runs(view, LANE, 9)[0].state is PastState.FAILED, "it had not come to the end of its slice"
+    before = fold(lying(deleted, OPENED, *PLANNED, ENDED, NEWER), 99)
+    assert past_runs(before, LANE, 9)[0].state is not PastState.SUCCESS, "an earlier copy of the name says nothing"
+
+
+GROUP_FAILED = GroupOutcome(
+    groups=0,
+    offsets=0,
+    unchanged=0,
+    left=(Left(group="app", place=None, why=Why.FAILED, message="may not be read"),),
+    inexact={},
+)
+DIFFERS = RunVerified(
+    mode=VerifyMode.CONTENT,
+    generation=0,
+    equal=False,
+    partitions=1,
+    records=1,
+    bytes=1,
+    seconds=1.0,
+    not_compared=("-",),
+)
+
+
+def test_a_run_that_was_let_go_is_known_by_its_receipts_and_not_as_one_that_copied_nothing() -> None:
+    before = fold(lying(OPENED, *PLANNED, *COPIED, ENDED, NEWER), 99)
+    (opened,) = [run for run in before.runs if run.record.run == "run-1"]
+    third = plan_records(replace(PLAN, run="run-3", generation=99, slices=(piece(end=40),)))
+    later = fold_on(before, lying(run_record(run_of("run-3")), *third, run_record(run_of("run-4")), first=99), 110)
+    view = fold_on(later, lying(*outlived(later, LANE, 1), first=110), 200)
+    for found in (past_run(view, opened), named_run(view, LANE, "run-1")):
+        assert isinstance(found, Forgotten)
+        assert (found.run, len(found.receipts), found.records, found.bytes) == ("run-1", 1, 40, 4000)
+    assert [run.opened.record.run for run in past_runs(view, LANE, 9)] == ["run-2", "run-3", "run-4"]
+    assert named_run(view, LANE, "run-9") is None
+    assert named_run(before, LANE, "run-1") == past_run(before, opened) != found
+
+
+def test_a_plan_that_a_view_was_not_given_is_not_taken_for_one_that_was_never_sealed() -> None:
+    view = rolled_up(fold(lying(OPENED, *PLANNED), 99))
+    with pytest.raises(LookupError):
+        past_runs(view, LANE, 1)
+
+
+@pytest.mark.parametrize(
+    ("record", "state"),
+    [
+        (checkpoint_record(LANE, "run-1", GROUP_FAILED), PastState.PARTIAL),
+        (checkpoint_record(LANE, "run-1", replace(GROUP_FAILED, left=())), PastState.SUCCESS),
+        (checkpoint_record(LANE, "run-2", GROUP_FAILED), PastState.SUCCESS),
+        (run_verified_record(LANE, "run-1", DIFFERS), PastState.PARTIAL),
+    ],
+)
+def test_a_run_is_remembered_as_it_was_reported_and_how_its_copy_ended_besides(
+    record: Record, state: PastState
+) -> None:
+    (past,) = past_runs(fold(lying(OPENED, *PLANNED, *COPIED, ENDED, record), 99), LANE, 9)
+    assert past.report is not None
+    assert (past.state, past.report.state.value) == (state, state.value)
+    assert past.copy_state is PastState.SUCCESS
+
+
+def test_the_newest_runs_come_oldest_first() -> None:
+    view = fold(lying(*(run_record(run_of(f"r{number}")) for number in range(5))), 99)
+    assert [run.opened.record.run for run in past_runs(view, LANE, 2)] == ["r3", "r4"]
+
+
+GAPPED = replace(
+    RECEIPT,
+    start=10,
+    end=30,
+    segments=(Segment(source_start=10, target_start=100, count=5), Segment(source_start=20, target_start=105, count=9)),
+)
+
+
+@pytest.mark.parametrize(
+    ("offset", "target"), [(10, 100), (14, 104), (15, None), (19, None), (20, 105), (28, 113), (29, None)]
+)
+def test_an_offset_lies_in_a_segment_or_in_a_gap(offset: int, target: int | None) -> None:
+    (holder,) = holders([GAPPED], offset)
+    assert holder.target_offset == target
+    assert (holder.segment is None) is (target is None)
+
+
+@pytest.mark.parametrize("offset", [9, 30])
+def test_nobody_holds_an_offset_beyond_the_receipts(offset: int) -> None:
+    assert holders([GAPPED], offset) == []

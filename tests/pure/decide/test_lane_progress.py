@@ -1,0 +1,71 @@
+"""How far a lane's windows are copied, and how long the rest may take, as the ledger tells."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ferry.decide.lanes.codec import window_record
+from ferry.decide.lanes.listing import Lane, lane_of, outlook_of
+from ferry.decide.ledger.history import PastRun, PastState
+from ferry.decide.ledger.ledger import fold
+from ferry.decide.ledger.map_block import Chain, MapRow
+from ferry.decide.ledger.receipt_codec import receipt_records
+from ferry.decide.ledger.report import Report
+from ferry.model import Fate, OpenedRun, WindowRecord
+from ferry.spark.progress import Progress
+from tests.golden import Golden
+from tests.pure.decide.values import PLAN, RECEIPT, lying, piece, place, run_of
+
+NAME = "backfill-january"
+AT = 1_790_000_000_000
+
+
+def test_what_is_left_of_a_lane_is_what_its_windows_want_and_no_receipt_has() -> None:
+    windows = [
+        WindowRecord(
+            lane=NAME, topic="orders", window=name, from_ms=0, to_ms=1, topic_id="", ranges=ranges, run="r", at_ms=AT
+        )
+        # Two days of which the second begins within the first: a late record came.
+        for name, ranges in (("one", {0: (10, 30), 1: (0, 5)}), ("two", {0: (25, 40)}))
+    ]
+    records = [window_record(window) for window in windows]
+    view = fold(lying(*records), len(records))
+    receipt = replace(RECEIPT, lane=NAME, source=place("orders"), target=place("a.orders"), start=8, end=28)
+    rows = {Chain.of(receipt): [MapRow.of(receipt, 0)]}
+    lane = lane_of(view, NAME, rows)
+    assert (lane.whole, lane.left) == (35, 35 - 18)
+    assert lane_of(view, "backfill-other", {}).whole == 0
+
+
+def test_the_rest_is_told_at_the_pace_of_a_run_that_is_under_way(golden: Golden) -> None:
+    receipts = (replace(RECEIPT, start=60, end=80),)
+    report = Report(plan=PLAN, started_ms=AT, receipts=receipts, refusals=(), unfinished=(), left=(), done=0)
+    opened = OpenedRun(record=replace(run_of("r"), started_ms=AT), generation=1)
+    run = PastRun(opened=opened, state=PastState.OPEN, report=report)
+    lane = Lane(name=NAME, kind=None, topics=(), parts=(), windows=1, last_run=run, whole=100, left=20)
+    # 20 offsets in 10 seconds, though a run before copied 60 at once.
+    golden(outlook_of(lane, AT + 10_000))
+    over = replace(lane, last_run=replace(run, state=PastState.SUCCESS))
+    assert outlook_of(over, AT + 10_000) == "80 % copied, 20 offset(s) left"
+    assert outlook_of(replace(lane, whole=0, left=0), AT) == ""
+
+
+def test_sparks_log_tells_the_rest_by_what_this_attempt_has_copied(golden: Golden) -> None:
+    one = piece("orders", start=0, end=100)
+    progress = Progress(plan=replace(PLAN, slices=(one,)), since_ms=AT)
+    for start, end, at_ms in ((0, 40, AT - 60_000), (40, 60, AT + 1_000)):
+        receipt = replace(RECEIPT, source=one.source, target=one.target, start=start, end=end, at_ms=at_ms)
+        progress.receipts[receipt.target, start] = receipt
+    golden(progress.line(10))
+    progress.receipts[one.target, 60] = replace(RECEIPT, source=one.source, start=60, end=100, at_ms=AT)
+    assert "left" not in progress.line(20)
+
+
+def test_sparks_log_reads_again_from_the_first_receipt_that_was_undecided() -> None:
+    receipt, *_ = receipt_records(replace(RECEIPT, generation=PLAN.generation))
+    later, *_ = receipt_records(replace(RECEIPT, generation=PLAN.generation, start=60, end=80))
+    progress = Progress(plan=PLAN)
+    assert progress.add(lying(later, (receipt, Fate.OPEN), later, (receipt, Fate.OPEN), first=5)) == 6
+    assert [one.start for one in progress.receipts.values()] == [60]
+    assert progress.add(lying(receipt, first=6)) is None
+    assert [one.start for one in progress.receipts.values()] == [60, RECEIPT.start]

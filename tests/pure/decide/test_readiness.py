@@ -1,0 +1,309 @@
+"""Readiness: all is well, and each check fails for its own reason alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ferry.decide.acls import AclDiff
+from ferry.decide.ledger.history import PastRun, PastState
+from ferry.decide.ledger.writers import LedgerWriters, writers_sentence
+from ferry.decide.plan.lag import lag_of, with_ages
+from ferry.decide.switch.readiness import Looked, Rpo, readiness_of
+from ferry.model import (
+    AclBinding,
+    AclChange,
+    ChangeKind,
+    Left,
+    OpenedRun,
+    Origin,
+    Pause,
+    Refusal,
+    RefusalKind,
+    RunRecord,
+    TopicChange,
+    Why,
+)
+from ferry.policy import DefaultReplicationPolicy
+from tests.golden import Golden
+from tests.pure.decide.values import FACTS, FLOW, LANE, PLAN, RECEIPT, part, place, target, topic
+
+POLICY = DefaultReplicationPolicy()
+KEPT = {"retention.ms": "1000", "retention.bytes": "-1"}
+STARTED_MS = 900
+RUN = PastRun(
+    opened=OpenedRun(
+        record=RunRecord(
+            flow=FLOW, lane=LANE, run="run-1", slots=2, config_digest="", started_ms=STARTED_MS, origin=Origin()
+        ),
+        generation=3,
+    ),
+    state=PastState.SUCCESS,
+    report=None,
+)
+SOURCE = topic("orders", part(end=43), configs=KEPT)
+COPY = target("a.orders", 41, configs=KEPT)
+LAST = replace(RECEIPT, end=40)
+WELL = Looked(
+    facts=replace(
+        FACTS, now_ms=5_000, sources={"orders": SOURCE}, targets={"a.orders": COPY}, receipts={LAST.target: LAST}
+    ),
+    plan=PLAN,
+    lags=(),
+    last_run=RUN,
+    stamped_ms=STARTED_MS + 3,
+    groups=(),
+    behind_groups=1,
+    acls=None,
+    back=True,
+)
+ACL = AclBinding(
+    resource_type="topic",
+    resource_name="a.orders",
+    pattern_type="literal",
+    principal="User:ann",
+    host="*",
+    operation="Read",
+    permission="allow",
+)
+
+
+def left(why: Why) -> tuple[Left, ...]:
+    """A group that a sync would leave."""
+    return (Left(group="billing", place=None, why=why, message="group billing is Stable on b"),)
+
+
+def changed(kind: ChangeKind) -> TopicChange:
+    """Something that a run would do to the copy."""
+    return TopicChange(kind=kind, topic="a.orders", source_topic="orders", partitions=1, replication_factor=0)
+
+
+def differing() -> AclDiff:
+    """One ACL is missing on the target."""
+    change = AclChange(kind="create", binding=ACL, source=ACL)
+    return AclDiff(changes=(change,), left_out=(), kept=(), forgotten=(), moved=(), unmapped=(), in_step=0)
+
+
+def failed(looked: Looked, rpo: Rpo) -> list[tuple[str, str]]:
+    """The checks that fail, with their sentences."""
+    lags = with_ages(lag_of(looked.facts, POLICY, "a"), {place("orders"): 1_000}, looked.facts.now_ms)
+    found = readiness_of(replace(looked, lags=lags), POLICY, "a", rpo)
+    assert found.ready is (not found.failed)
+    return [(check.name, check.message) for check in found.failed]
+
+
+def test_a_flow_that_is_well_is_ready() -> None:
+    for state in (PastState.SUCCESS, PastState.OPEN, PastState.UNPLANNED):
+        assert failed(replace(WELL, last_run=replace(RUN, state=state)), Rpo(records=3, seconds=4)) == []
+
+
+def test_of_a_flow_that_never_ran_nothing_is_well_that_nobody_has_seen() -> None:
+    never = replace(WELL, last_run=None, facts=replace(WELL.facts, targets={}, receipts={}))
+    found = dict(failed(never, Rpo()))
+    assert {"replication", "topics", "target"} <= found.keys()
+    assert all("ferry run 'a->b'" in found[name] for name in ("replication", "topics", "target"))
+
+
+FAULTS: list[tuple[str, str, Callable[[Looked], Looked]]] = [
+    (
+        "source",
+        "orders-1",
+        lambda one: replace(
+            one,
+            facts=replace(one.facts, sources={"orders": replace(SOURCE, leaderless=(1,))}),
+        ),
+    ),
+    (
+        "replication",
+        "paused by ann",
+        lambda one: replace(
+            one, facts=replace(one.facts, pauses={"": Pause(topic="", who="ann", why="holiday", since_ms=0)})
+        ),
+    ),
+    ("replication", "is failed", lambda one: replace(one, last_run=replace(RUN, state=PastState.FAILED))),
+    (
+        "refusals",
+        "somebody else wrote",
+        lambda one: replace(
+            one,
+            plan=replace(
+                PLAN,
+                refusals=(
+                    Refusal(
+                        topic="orders", partition=0, kind=RefusalKind.FOREIGN_WRITER, message="somebody else wrote"
+                    ),
+                ),
+            ),
+        ),
+    ),
+    (
+        "topics",
+        "other settings",
+        lambda one: replace(one, plan=replace(PLAN, changes=(changed(ChangeKind.CONFIGURE),))),
+    ),
+    ("topics", "too small", lambda one: replace(one, plan=replace(PLAN, drift=(changed(ChangeKind.GROW),)))),
+    (
+        "target",
+        "a.orders-0",
+        lambda one: replace(
+            one,
+            facts=replace(one.facts, targets={"a.orders": replace(COPY, replicas={0: (0, 1)})}),
+        ),
+    ),
+    (
+        "retention",
+        "retention.ms",
+        lambda one: replace(
+            one,
+            facts=replace(
+                one.facts, targets={"a.orders": target("a.orders", 41, configs=KEPT | {"retention.ms": "999"})}
+            ),
+        ),
+    ),
+    (
+        "retention",
+        "retention.bytes",
+        lambda one: replace(
+            one,
+            facts=replace(
+                one.facts, targets={"a.orders": target("a.orders", 41, configs=KEPT | {"retention.bytes": "1"})}
+            ),
+        ),
+    ),
+    ("groups", "1 have members", lambda one: replace(one, groups=left(Why.ACTIVE))),
+    ("groups", "could not be moved", lambda one: replace(one, groups=left(Why.PENDING))),
+    ("groups", "could not be moved", lambda one: replace(one, groups=left(Why.MERGED))),
+    ("acls", "1 ACLs of the target differ", lambda one: replace(one, acls=differing())),
+    ("clock", "were 400 s apart", lambda one: replace(one, stamped_ms=STARTED_MS + 400_000)),
+    ("clock", "not known", lambda one: replace(one, stamped_ms=None)),
+    (
+        "retention",
+        "not known",
+        lambda one: replace(one, facts=replace(one.facts, targets={"a.orders": replace(COPY, settings=None)})),
+    ),
+    (
+        "retention",
+        "not known",
+        lambda one: replace(one, facts=replace(one.facts, sources={"orders": replace(SOURCE, settings=None)})),
+    ),
+    (
+        "replication",
+        "has no plan",
+        lambda one: replace(
+            one,
+            facts=replace(one.facts, now_ms=STARTED_MS + 901_000),
+            last_run=replace(RUN, state=PastState.UNPLANNED),
+        ),
+    ),
+    ("reverse", "add b->a.enabled = true", lambda one: replace(one, back=False)),
+]
+
+
+@pytest.mark.parametrize(("name", "said", "fault"), FAULTS, ids=[f"{name}: {said}" for name, said, _ in FAULTS])
+def test_each_check_fails_for_its_own_reason(name: str, said: str, fault: Callable[[Looked], Looked]) -> None:
+    ((found, message),) = failed(fault(WELL), Rpo())
+    assert found == name
+    assert said in message
+
+
+@pytest.mark.parametrize("rpo", [Rpo(records=2), Rpo(seconds=3.9)])
+def test_a_lag_over_the_rpo_is_told(rpo: Rpo) -> None:
+    ((name, message),) = failed(WELL, rpo)
+    assert name == "lag"
+    assert "orders-0 (3 records)" in message
+
+
+def test_a_lag_that_is_not_known_is_not_taken_for_none() -> None:
+    lags = lag_of(WELL.facts, POLICY, "a")
+    silent = replace(WELL, lags=[replace(lag, records=None, seconds=None) for lag in lags])
+    (check,) = readiness_of(silent, POLICY, "a", Rpo()).failed
+    assert (check.name, "orders-0" in check.message) == ("lag", True)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "unsaid"),
+    [
+        pytest.param(
+            "reverse",
+            {"back": False, "wants_back": False},
+            "has the reverse flow",
+            id="no reverse flow",
+        ),
+        pytest.param("reverse", {}, "no reverse flow", id="a reverse flow"),
+        pytest.param(
+            "acls",
+            {"no_authorizer": "b has no authorizer"},
+            "not synced",
+            id="no authorizer",
+        ),
+        pytest.param("acls", {}, "as at the source", id="ACLs"),
+        pytest.param("clock", {"last_run": None}, "ms apart", id="no run yet"),
+        pytest.param(
+            "target",
+            {"facts": replace(WELL.facts, sources={"orders": SOURCE, "late": topic("late", part(end=0))})},
+            "nothing is copied",
+            id="a topic without records",
+        ),
+    ],
+)
+def test_a_check_says_what_was_found_and_nothing_that_was_not(
+    name: str, change: dict[str, Any], golden: Golden, unsaid: str
+) -> None:
+    (check,) = [one for one in readiness_of(replace(WELL, **change), POLICY, "a", Rpo()).checks if one.name == name]
+    assert check.ok
+    golden(check.message)
+    assert unsaid not in check.message
+
+
+@pytest.mark.parametrize("why", [Why.MOVED, Why.NOT_COPIED, Why.KIND, Why.DELETED])
+def test_what_a_switch_can_do_without_does_not_stand_against_it(why: Why) -> None:
+    assert failed(replace(WELL, groups=left(why)), Rpo()) == []
+
+
+LEDGER = "ferry-ledger.a.internal"
+WRITERS = LedgerWriters(topic=LEDGER, own="User:ferry", acls=())
+
+
+def acl(principal: str, name: str = LEDGER, **other: str) -> AclBinding:
+    return replace(ACL, **{"principal": principal, "resource_name": name, "operation": "Write", **other})
+
+
+@pytest.mark.parametrize(
+    "acls",
+    [
+        pytest.param((acl("User:ferry"), acl("User:bob", operation="Read")), id="another reads"),
+        pytest.param((acl("User:bob"), acl("User:ferry")), id="another writes"),
+        pytest.param((acl("User:bob", operation="All"),), id="another may do all"),
+        pytest.param((acl("User:*", "*"),), id="all may, of all topics"),
+        pytest.param((acl("User:bob", "ferry-", pattern_type="prefixed"),), id="by a prefix"),
+        pytest.param((acl("User:bob"), acl("User:bob", "*", permission="deny")), id="denied for all topics"),
+        pytest.param(
+            (acl("User:bob"), acl("User:bob", permission="deny", host="h")),
+            id="denied on one host",
+        ),
+        pytest.param((acl("User:bob"), acl("User:*", permission="deny")), id="denied to all"),
+        pytest.param(
+            (acl("User:bob", "other"), acl("User:bob", "other", pattern_type="prefixed")),
+            id="of another topic",
+        ),
+        pytest.param((acl("User:bob", resource_type="group"),), id="of a group"),
+    ],
+)
+def test_who_else_may_write_to_the_ledger_is_named(acls: tuple[AclBinding, ...], golden: Golden) -> None:
+    looked = replace(WELL, writers=replace(WRITERS, acls=acls))
+    (check,) = [one for one in readiness_of(looked, POLICY, "a", Rpo()).checks if one.name == "writers"]
+    assert check.ok, "it stands against no switch"
+    golden(check.message)
+    assert LEDGER in check.message
+
+
+def test_where_it_is_not_known_who_may_write_to_the_ledger_that_is_said(golden: Golden) -> None:
+    silent = replace(WRITERS, acls=None, why="not allowed to read ACLs: grant DESCRIBE on the cluster")
+    golden(writers_sentence(silent), "the cluster does not say")
+    nobody = replace(WRITERS, acls=None, is_open=True, why="cluster b has no authorizer")
+    golden(writers_sentence(nobody), "no authorizer")
+    unnamed = replace(WRITERS, own=None, acls=(acl("User:ferry"),))
+    golden(writers_sentence(unnamed), "Ferry's own name is not known")

@@ -1,0 +1,380 @@
+"""What is lost, where groups go on and where a flow begins after a switch: tables of cases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import pytest
+
+from ferry.decide.groups.both_ways import BackMaps
+from ferry.decide.groups.held import Held, HeldGroup, Wrote
+from ferry.decide.groups.offset_map import Ahead, Before, Exact, InGap, Translated
+from ferry.decide.groups.translated import Maps
+from ferry.decide.ledger.ledger import fold
+from ferry.decide.ledger.receipt_codec import receipt_records
+from ferry.decide.plan.starts import first_run, recorded_starts
+from ferry.decide.switch.beginning import beginnings, latest_beginnings
+from ferry.decide.switch.moving import (
+    Moving,
+    NewSide,
+    Placed,
+    dealt_notes,
+    decide_moving,
+    from_memory,
+    place_dealt,
+    place_group,
+    remembered,
+    unmapped,
+)
+from ferry.decide.switch.standing import (
+    Dealt,
+    best_known,
+    copied_ends,
+    dealt_ends,
+    longest,
+    loss_of,
+    loss_sentence,
+    parse_standing,
+    standings,
+)
+from ferry.model import Checkpoint, CommittedOffset, Era, Found, GroupKind, ListedGroup, Record, Slice, TopicPartition
+from tests.golden import Golden
+from tests.pure.decide.test_unit_codec import ONE, UNIT
+from tests.pure.decide.values import PLAN, RECEIPT, lying, place
+
+NOW = 1_000_000
+Moved = tuple[str | None, int, int]
+"""Why a group is not moved; offsets to write, and those that stay."""
+HERE, COPY, LIVE = place("orders"), place("primary.orders"), place("orders", 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Way:
+    """An offset map that leads where a test says."""
+
+    source: TopicPartition
+    target: TopicPartition
+    outcome: Translated
+    trouble: str | None = None
+    passing: bool = False
+
+    def trouble_at(self, _: int) -> str | None:
+        """As Maps."""
+        return self.trouble
+
+    def translate(self, _: int) -> Translated:
+        """As Maps."""
+        return self.outcome
+
+    def passes(self, _: int) -> bool:
+        """As OwnMaps."""
+        return self.passing
+
+
+def test_ends_are_the_furthest_that_anybody_saw() -> None:
+    copied = replace(RECEIPT, source=HERE, target=COPY, end=100, at_ms=10, max_timestamp_ms=7)
+    planned = Slice(source=HERE, target=COPY, start=100, end=150, slot=0, bytes_estimate=1, first=False)
+    plan = replace(PLAN, slices=(planned,))
+    table = [
+        ("nobody looked since the run that copied", [copied], None, {}, (100, "receipt", 5)),
+        ("a run planned more", [copied], plan, {}, (150, "plan", 20)),
+        ("the last run did not look at it", [copied], replace(PLAN, slices=()), {}, (100, "receipt", 5)),
+        ("the last run copied all that it saw", [replace(copied, end=150)], plan, {}, (150, "plan", 20)),
+        ("the last run had nothing to copy", [copied], replace(PLAN, slices=(), caught_up=1), {}, (100, "receipt", 20)),
+        ("the source answers", [copied], plan, {HERE: 130}, (130, "source", NOW)),
+        ("nothing was copied", [], plan, {}, (150, "plan", 20)),
+    ]
+    for what, lasts, made, live, wanted in table:
+        (one,) = standings(lasts, made, 20, live, {}, {COPY: 77}, NOW, started_ms={RECEIPT.generation: 5})
+        assert (one.source_end, one.source_known, one.observed_ms) == wanted, what
+        assert (one.target_end, one.target_copied) == (77, 0)
+        assert parse_standing(one.to_json()) == one
+
+
+def test_what_a_lane_has_passed_over_is_not_left_to_copy() -> None:
+    copied = replace(RECEIPT, source=HERE, target=COPY, end=100)
+    for lasts, goes_on, wanted in [
+        ([copied], {}, 100),
+        ([copied], {HERE: 120}, 120),
+        ([copied], {HERE: 90}, 100),
+        ([], {HERE: 120}, 120),
+        ([], {}, 0),
+    ]:
+        (one,) = standings(lasts, None, 20, {HERE: 130}, {HERE: COPY}, {COPY: 77}, NOW, goes_on=goes_on)
+        assert (one.copied_end, one.source_end) == (wanted, 130)
+
+
+def test_an_end_that_a_budget_set_was_not_seen_at_the_source() -> None:
+    """More was there already: what is not copied may be as old as what was copied last."""
+    copied = replace(RECEIPT, source=HERE, target=COPY, end=150, max_timestamp_ms=7)
+    planned = Slice(source=HERE, target=COPY, start=100, end=150, slot=0, bytes_estimate=1, first=False)
+    plan = replace(PLAN, slices=(planned,))
+    for whole, seen_ms in ((True, 20), (False, 7)):
+        (one,) = standings([copied], plan, 20, {}, {}, {}, NOW, whole=whole)
+        assert (one.source_known, one.observed_ms) == ("plan", seen_ms)
+
+
+def test_what_others_wrote_on_the_new_cluster_is_not_taken_for_copied() -> None:
+    copied = replace(RECEIPT, source=HERE, target=COPY, target_next=100, target_topic_id="old")
+    table = [
+        ("behind what was copied lie others' records", {}, "old", 150, 100),
+        ("the ledger knows more of it", {COPY: 120}, "old", 150, 120),
+        ("what it knew is older than the last copy", {COPY: 60}, "old", 150, 100),
+        ("the topic was created again", {}, "new", 30, 0),
+        ("the end does not answer", {}, "", None, 100),
+        ("not all that was copied is there any more", {}, "old", 90, 90),
+    ]
+    for what, accounted, topic_id, end, wanted in table:
+        ends = {} if end is None else {COPY: end}
+        known = copied_ends([copied], accounted, {COPY.topic: topic_id}, ends)
+        (one,) = standings([copied], None, 0, {}, {}, ends, NOW, known)
+        assert one.target_copied == wanted, what
+        assert parse_standing(one.to_json()) == one
+
+
+def test_a_loss_is_counted_and_what_nobody_knows_is_said(golden: Golden) -> None:
+    copied = replace(RECEIPT, source=HERE, target=COPY, end=100, at_ms=10, max_timestamp_ms=NOW - 5_000)
+    (live,) = standings([copied], None, 0, {HERE: 100}, {}, {}, NOW)
+    (behind,) = standings([copied], None, 0, {HERE: 104}, {}, {}, NOW)
+    (gone,) = standings([copied], replace(PLAN, slices=(), caught_up=1), NOW - 60_000, {}, {}, {}, NOW)
+    assert [one.to_json() for one in loss_of([live, behind, gone], {}, NOW)] == [
+        {"topic": "orders", "partition": 0, "start": 100, "end": 100, "records": 0, "seconds": 0.0, "certain": True},
+        {"topic": "orders", "partition": 0, "start": 100, "end": 104, "records": 4, "seconds": 5.0, "certain": True},
+        {"topic": "orders", "partition": 0, "start": 100, "end": 100, "records": 0, "seconds": 60.0, "certain": False},
+    ]
+    (aged,) = loss_of([behind], {HERE: NOW - 2_500}, NOW)
+    assert aged.seconds == 2.5, "the oldest record that is not copied tells its age"
+    assert "nothing is lost" in loss_sentence(loss_of([live], {}, NOW))
+    golden(loss_sentence(loss_of([gone], {}, NOW)))
+    (lost,) = loss_of([gone], {}, NOW - 20_000)
+    assert lost.seconds == 40.0, "counted back from the time of the loss, where it is known"
+    (unseen,) = loss_of([replace(gone, observed_ms=0)], {}, NOW)
+    assert unseen.seconds is None
+    assert longest([lost, unseen]) is None
+    (early,) = loss_of([replace(behind, source_known="plan", observed_ms=NOW - 9_000)], {}, NOW)
+    assert early.seconds == 9.0, "the run before it saw an end before that record"
+
+
+def test_what_was_seen_before_the_flow_was_stopped_still_counts() -> None:
+    copied = replace(RECEIPT, source=HERE, target=COPY, end=100, at_ms=10)
+    (before,) = standings([copied], None, 0, {HERE: 120}, {}, {}, 500)
+    (after,) = standings([replace(copied, end=110)], None, 0, {}, {}, {}, 900)
+    (known,) = best_known([before], [after])
+    assert (known.copied_end, known.source_end, known.source_known, known.observed_ms) == (110, 120, "freeze", 500)
+    assert loss_of([known], {}, 900)[0].records == 10
+    assert not loss_of([known], {}, 900)[0].certain, "more may have come since"
+
+
+def test_what_a_source_told_before_and_has_lost_itself_is_lost() -> None:
+    copied = replace(RECEIPT, source=HERE, target=COPY, end=100, at_ms=10)
+    (before,) = standings([copied], None, 0, {HERE: 120}, {}, {}, 500)
+    for end, told in [(105, (120, "freeze")), (120, (120, "source")), (130, (130, "source"))]:
+        (after,) = standings([copied], None, 0, {HERE: end}, {}, {}, 900)
+        (known,) = best_known([before], [after])
+        assert (known.source_end, known.source_known) == told
+        assert loss_of([known], {}, 900)[0].certain is (told[1] == "source")
+
+
+@pytest.mark.parametrize(
+    ("forward", "backward", "wanted"),
+    [
+        (Exact(offset=7), None, ("via", 7)),
+        (None, Exact(offset=9), ("back", 9)),
+        (Exact(offset=7), InGap(offset=3), ("via", 7)),
+        (InGap(offset=90), Exact(offset=9), ("back", 9)),
+        # Between what was copied there and what came back from there: the earlier record is the next one.
+        (InGap(offset=90), Before(offset=40), ("back", 40)),
+        (Before(offset=5), InGap(offset=40), ("via", 5)),
+        # All that came back is read, and the flow along which clients move has more.
+        (InGap(offset=90), Ahead(offset=50), ("via", 90)),
+        # All is read.
+        (Exact(offset=95), Ahead(offset=50), ("via", 95)),
+        (Ahead(offset=30), Before(offset=40), ("back", 40)),
+        (Ahead(offset=95), Ahead(offset=50), ("via", 95)),
+    ],
+)
+def test_who_has_the_record_that_is_next_says_where_a_group_goes_on(
+    forward: Translated | None, backward: Translated | None, wanted: tuple[str, int]
+) -> None:
+    via: Mapping[TopicPartition, Maps] = {HERE: Way(source=HERE, target=HERE, outcome=forward)} if forward else {}
+    back: Mapping[TopicPartition, BackMaps] = (
+        {HERE: Way(source=HERE, target=HERE, outcome=backward)} if backward else {}
+    )
+    found, against = place_group({HERE: CommittedOffset(offset=70)}, via, back, {}, {})
+    assert (found[HERE].by, found[HERE].offset) == wanted
+    assert not against
+
+
+def test_what_a_dealt_topic_loses_counts_from_where_all_of_its_copy_has_it() -> None:
+    era = Era(source_topic="orders", target_topic="copy", since=1, begins=(0,), digest="d", partitions=2)
+    last = replace(ONE, source_topic="orders", target=place("copy"), reached=(9,), era=1, at_ms=4)
+    lasts = [last, replace(last, target=place("copy", 1), reached=(6,), at_ms=5)]
+    started = {last.generation: 3}
+    assert dealt_ends([era], lasts, {place("copy")}, started) == [Dealt(HERE, "copy", 6, 3, answers=False)]
+    dealt = dealt_ends([era], lasts, {place("copy"), place("copy", 1)}, started)
+    for live, plan, wanted in [
+        ({}, None, (6, 6, "receipt", 3)),
+        ({}, replace(PLAN, slices=(), units=(replace(UNIT, source_topic="orders", ends=(12, 4)),)), (6, 12, "plan", 7)),
+        ({HERE: 20}, None, (6, 20, "source", NOW)),
+    ]:
+        (one,) = standings([], plan, 7, live, {HERE: COPY}, {COPY: 77}, NOW, dealt=dealt)
+        assert (one.copied_end, one.source_end, one.source_known, one.observed_ms) == wanted
+        assert (one.source, one.target_end, one.target_copied) == (HERE, 0, 0)
+
+
+def test_a_group_of_a_dealt_topic_is_placed_in_each_partition_and_what_comes_again_is_noted(golden: Golden) -> None:
+    there = place("primary.orders", 5)
+    one = Checkpoint("g", place("orders", 5), 12, there, 40, Found.AGAIN, read=(5, 7), again=3)
+    found = place_dealt([one])
+    assert (found[there].offset, found[there].word, found[there].by, found[there].read) == (40, "again", "via", (5, 7))
+    what = "of primary.orders, which has other partitions than its source,"
+    golden("\n".join(dealt_notes([one, one._replace(again=1)])))
+    assert dealt_notes([one._replace(again=0)]) == []
+    (told,) = dealt_notes([one, one._replace(again=None)])
+    assert told.startswith(f"{what} nobody knows how many")
+    moving = decide_moving("g", found, (), NewSide(alias="backup", listed={}, offsets={}), None)
+    memory = remembered(moving, NewSide(alias="backup", listed={}, offsets={}), None, 9)
+    assert memory is not None
+    assert (memory.offsets[there].wrote, memory.read) == (Wrote(12, 40), {"primary.orders": (5, 7)})
+    assert memory.source_of(there) is None, "no partition of the source is this one's"
+
+
+def test_a_group_begins_in_topics_that_producers_go_on_in() -> None:
+    via = {HERE: Way(source=HERE, target=COPY, outcome=Exact(offset=7))}
+    starts = {HERE: {HERE: 0}, LIVE: {LIVE: 3}, place("audit"): {place("audit"): 5}}
+    found, _ = place_group({HERE: CommittedOffset(offset=70, metadata="m")}, via, {}, starts, {COPY: 9})
+    assert {at: (one.offset, one.by, one.word) for at, one in found.items()} == {
+        COPY: (9, "via", "log-start"),
+        HERE: (0, "start", "start"),
+        LIVE: (3, "start", "start"),
+    }, "also in partitions that it has not read, not in topics that it does not read"
+
+
+def test_a_group_is_moved_as_a_whole_or_not_at_all() -> None:
+    wanted = {COPY: Placed(place=COPY, offset=40, word="exact", by="via", source=HERE, source_offset=70)}
+    empty = NewSide(alias="backup", listed={}, offsets={})
+
+    def moved(new: NewSide, against: tuple[str, ...] = (), held: HeldGroup | None = None) -> Moved:
+        made = decide_moving("g", wanted, against, new, held)
+        return made.why, len(made.writes), len(made.kept)
+
+    def at(offset: int) -> NewSide:
+        return replace(empty, offsets={"g": {COPY: CommittedOffset(offset=offset)}})
+
+    own = HeldGroup(offsets={COPY: Held(Wrote(90, 60))}, sources={"primary.orders": "orders"}, renewed_ms=0)
+    assert moved(empty) == (None, 1, 0)
+    assert moved(at(40)) == (None, 0, 0)
+    assert moved(at(30)) == (None, 1, 0), "what somebody left behind is moved on"
+    assert moved(at(60)) == (None, 0, 1), "what somebody has read there is not read again"
+    assert moved(at(60), held=own) == (None, 1, 0), "Ferry's own goes back with the old cluster's"
+    group = ListedGroup(name="g", kind=GroupKind.CLASSIC, state="Stable", protocol_type="consumer")
+    for new, against, why in [
+        (replace(empty, listed={"g": group}), (), "has members on backup"),
+        (replace(empty, pending={"g": {COPY}}), (), "in a transaction that is not decided"),
+        (replace(empty, failed={"g": "no coordinator"}), (), "no coordinator"),
+        (empty, ("offsets of orders-0 are not translated",), "are not translated"),
+    ]:
+        said, writes, _ = moved(new, against)
+        assert said is not None
+        assert why in said
+        assert not writes
+    remembered = from_memory(own, {}, {HERE: {HERE: 5}})
+    assert {at: one.offset for at, one in remembered.items()} == {COPY: 60, HERE: 5}
+    assert remembered[COPY].source == HERE
+
+
+@pytest.mark.parametrize(
+    ("way", "offset"),
+    [
+        (Way(source=HERE, target=COPY, outcome=Exact(offset=62)), 62),  # it read ahead of the copy then
+        (Way(source=HERE, target=COPY, outcome=Ahead(offset=60)), 60),
+        (Way(source=HERE, target=COPY, outcome=InGap(offset=63)), 63),
+        (Way(source=HERE, target=COPY, outcome=Exact(offset=55)), 60),  # what was written holds
+        (Way(source=HERE, target=COPY, outcome=Before(offset=0)), 60),
+        # What it has not read yet may lie before what the flow copied: it was born on the new cluster.
+        (Way(source=HERE, target=COPY, outcome=Before(offset=90)), 60),
+        (Way(source=HERE, target=COPY, outcome=InGap(offset=90), passing=True), 60),
+        (Way(source=HERE, target=COPY, outcome=Exact(offset=62), trouble="the copy was created again"), 60),
+        (Way(source=HERE, target=LIVE, outcome=Exact(offset=62)), 60),  # the copy has another name by now
+    ],
+)
+def test_a_remembered_offset_leads_where_the_ledger_says_by_now(way: Way, offset: int) -> None:
+    held = HeldGroup(offsets={COPY: Held(Wrote(7, 60))}, sources={COPY.topic: HERE.topic}, renewed_ms=1)
+    (placed,) = from_memory(held, {HERE: way}, {}).values()
+    assert (placed.offset, placed.source_offset) == (offset, 7)
+
+
+def test_what_a_group_loses_or_skips_by_its_move_is_noted(golden: Golden) -> None:
+    placed = {
+        COPY: Placed(place=COPY, offset=40, word="exact", by="via", source=HERE, source_offset=70),
+        LIVE: Placed(place=LIVE, offset=5, word="start", by="start"),
+    }
+
+    def made(copy: int, live: int, end: int = 100) -> Moving:
+        offsets = {COPY: CommittedOffset(offset=copy), LIVE: CommittedOffset(offset=live)}
+        new = NewSide(alias="backup", listed={}, offsets={"g": offsets}, ends={COPY: end, LIVE: 100})
+        return decide_moving("g", placed, (), new, None, ["so far"])
+
+    assert made(40, 9).notes == ("so far",), "in a topic of the new cluster's own it has read, as it may"
+    (_, ahead) = made(60, 5).notes
+    golden(ahead, "ahead")
+    (_, rewound) = made(30, 5).notes
+    golden(rewound, "set back")
+    for beyond in (made(60, 5, end=59), made(40, 101)):
+        assert beyond.why is not None
+        assert "beyond its end" in beyond.why
+        assert not beyond.writes
+    assert made(60, 5, end=60).why is None
+
+    committed = {HERE: CommittedOffset(offset=1), LIVE: CommittedOffset(offset=2)}
+    way = Way(source=HERE, target=COPY, outcome=Exact(offset=7))
+    (note,) = unmapped(committed, {HERE: way}, {})
+    golden(note, "no offset")
+    assert unmapped(committed, {HERE: way}, {LIVE: way}) == []
+
+
+def test_a_flow_begins_behind_the_cut_over_once() -> None:
+    def begun(records: list[Record], cut: int) -> tuple[list[Record], list[tuple[int, int]]]:
+        view = fold(lying(*records), 99)
+        made, gaps = beginnings(
+            view, "live", {HERE: cut}, switch="s", who="bob", reason="r", ids={"orders": "id"}, now_ms=NOW
+        )
+        return made, [(gap.start, gap.end) for gap in gaps]
+
+    records, gaps = begun([], 30)
+    view = fold(lying(*records), 99)
+    assert not gaps
+    assert not first_run(view, "live"), "ferry.start does not count any more"
+    assert recorded_starts(view, "live").offsets == {HERE: 30}
+    assert begun(records, 30) == ([], []), "a second attempt has nothing to do"
+
+    records, _ = begun([], 0)
+    view = fold(lying(*records), 99)
+    assert not first_run(view, "live"), "nothing was copied there, and ferry.start does not count: from its beginning"
+    assert recorded_starts(view, "live").offsets == {}
+    assert begun(records, 0) == ([], [])
+
+    receipt = list(receipt_records(replace(RECEIPT, lane="live", source=HERE, target=COPY, start=30, end=50, since=-1)))
+    records, gaps = begun(receipt, 80)
+    assert gaps == [(50, 80)], "what came from there is passed over, and the ledger says so"
+    assert begun([*receipt, *records], 80) == ([], [])
+    assert begun([*receipt, *records], 95)[1] == [(80, 95)]
+    assert begun(receipt, 50) == begun(receipt, 20) == ([], []), "a lane that stands there, or beyond, is left"
+
+    back = receipt_records(replace(RECEIPT, lane="live", source=HERE, target=COPY, start=30, end=50, since=4))
+    assert begun([*back, *records], 80)[1] == [(50, 80)], "a copy of before a way back was to pass it, not this one"
+
+
+def test_a_flow_that_begins_at_latest_begins_at_the_switch() -> None:
+    lives = {HERE: 30, LIVE: 0}
+    ids = {"orders": "first", "audit": "old"}
+    records = latest_beginnings(fold([], 0), "live", lives, [place("audit", 1), place("audit")], ids, NOW)
+    view = fold(lying(*records), 99)
+    assert not first_run(view, "live"), "producers may come before its first run"
+    begun = recorded_starts(view, "live")
+    assert begun.offsets == {HERE: 30}, "what was empty begins at its beginning"
+    assert begun.pending == {place("audit"): NOW, place("audit", 1): NOW}
+    assert latest_beginnings(view, "live", {HERE: 90}, [], ids, NOW) == [], "where it has begun it goes on"
+    again = recorded_starts(view, "live", {"orders": "second", "audit": "new"})
+    assert (again.offsets, again.pending) == ({}, {}), "topics that were created again begin at their beginning"

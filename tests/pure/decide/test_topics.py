@@ -1,0 +1,220 @@
+"""What must happen to the target's topics before the copy."""
+
+from dataclasses import replace
+
+import pytest
+
+from ferry.decide.plan.facts import Facts, SourceTopic
+from ferry.decide.plan.planning import decide_plan
+from ferry.decide.plan.rules import Rules
+from ferry.decide.plan.topics import TopicChanges, topic_refusal
+from ferry.model import ChangeKind, RefusalKind, TopicChange
+from ferry.policy import MAX_TOPIC_NAME, IdentityReplicationPolicy, LanePolicy
+from tests.golden import Golden
+from tests.pure.decide.values import FACTS, RECEIPT, RULES, part, target, topic
+
+
+def gone_through(rules: Rules, facts: Facts, *topics: SourceTopic) -> TopicChanges:
+    changes = TopicChanges(rules=rules, facts=replace(facts, sources={each.name: each for each in topics}))
+    for each in topics:
+        changes.add(each, f"a.{each.name}")
+    return changes
+
+
+def topic_changes(rules: Rules, facts: Facts, topic: SourceTopic) -> list[TopicChange]:
+    return gone_through(rules, facts, topic).due
+
+
+def test_a_missing_topic_is_created_like_the_source() -> None:
+    orders = topic("orders", part(), part(), configs={"retention.ms": "5", "cleanup.policy": "compact"})
+    assert topic_changes(RULES, FACTS, orders) == [
+        TopicChange(
+            kind=ChangeKind.CREATE,
+            topic="a.orders",
+            source_topic="orders",
+            partitions=2,
+            replication_factor=3,
+            configs=(("cleanup.policy", "compact"), ("retention.ms", "5")),
+        )
+    ]
+
+
+def test_partitions_without_a_leader_count_too() -> None:
+    (change,) = topic_changes(RULES, FACTS, topic("orders", part(), leaderless=(1, 2)))
+    assert change.partitions == 3
+
+
+def test_a_topic_with_fewer_partitions_is_grown() -> None:
+    facts = replace(FACTS, targets={"a.orders": target("a.orders", 0)})
+    (change,) = topic_changes(RULES, facts, topic("orders", part(), part()))
+    assert (change.kind, change.topic, change.partitions) == ("grow", "a.orders", 2)
+
+
+def test_a_topic_with_as_many_partitions_is_left_alone() -> None:
+    facts = replace(FACTS, targets={"a.orders": target("a.orders", 0)})
+    assert topic_changes(RULES, facts, topic("orders", part())) == []
+
+
+def test_a_topic_that_was_copied_and_is_gone_is_not_created_again() -> None:
+    facts = replace(FACTS, receipts={RECEIPT.target: RECEIPT})
+    assert topic_changes(RULES, facts, topic("orders", part())) == []
+
+
+@pytest.mark.parametrize(
+    ("configured", "at_source", "from_source", "brokers", "factor"),
+    [
+        (2, 3, False, 3, 2),
+        (2, 3, False, 1, 1),
+        (5, 1, False, 3, 3),
+        (-1, 3, False, 1, -1),  # the target's default
+        (2, 3, True, 3, 3),
+        (2, 3, True, 2, 2),
+        (-1, 1, True, 3, 1),
+        (2, 0, True, 3, 1),
+    ],
+)
+def test_the_replication_factor_fits_the_target(
+    configured: int, at_source: int, from_source: bool, brokers: int, factor: int
+) -> None:
+    rules = replace(RULES, replication_factor=configured, replication_from_source=from_source)
+    changes = gone_through(
+        rules,
+        replace(FACTS, target_brokers=brokers),
+        topic("orders", part(), replication_factor=at_source),
+    )
+    assert [change.replication_factor for change in changes.due] == [factor]
+    wanted = max(1, at_source) if from_source else configured
+    note = (
+        f"a.orders: {factor} replica(s) instead of {wanted}, for cluster b has no more brokers: add some, or lower "
+        "replication.factor"
+    )
+    assert changes.notes() == ([] if factor == wanted else [note])
+
+
+def test_excluded_configurations_stay_behind() -> None:
+    orders = topic("orders", part(), configs={"follower.replication.throttled.replicas": "*", "retention.ms": "5"})
+    (change,) = topic_changes(RULES, FACTS, orders)
+    assert change.configs == (("retention.ms", "5"),)
+
+
+def test_settings_go_over_to_a_new_copy_also_when_syncing_is_off() -> None:
+    rules = replace(RULES, sync_configs=False)
+    (change,) = topic_changes(rules, FACTS, topic("orders", part(), configs={"retention.ms": "5"}))
+    assert change.configs == (("retention.ms", "5"),)
+
+
+THERE = replace(FACTS, targets={"a.orders": target("a.orders", 0, configs={"retention.ms": "6"})})
+ORDERS = topic("orders", part(), configs={"retention.ms": "5"})
+
+
+def test_settings_that_differ_are_changed_in_the_very_next_run() -> None:
+    changes = gone_through(RULES, THERE, ORDERS)
+    assert [(change.kind, change.configs) for change in changes.due] == [
+        (ChangeKind.CONFIGURE, (("retention.ms", "5"),))
+    ]
+    assert (changes.drift, changes.notes()) == ([], [])
+
+
+def test_settings_that_differ_are_drift_when_syncing_is_off() -> None:
+    changes = gone_through(replace(RULES, sync_configs=False), THERE, ORDERS)
+    assert changes.due == []
+    assert [(change.configs, change.was) for change in changes.drift] == [
+        ((("retention.ms", "5"),), (("retention.ms", "6"),))
+    ]
+    assert changes.notes() == []  # what the source deletes sooner is not lost there
+
+
+@pytest.mark.parametrize(
+    ("source_id", "target_id", "changed"),
+    [
+        ("id-orders", "id-a.orders", True),
+        ("new", "id-a.orders", False),
+        ("id-orders", "new", False),
+        ("", "id-a.orders", True),
+    ],
+)
+def test_a_copy_that_is_not_the_source_topics_any_more_is_not_touched(
+    source_id: str, target_id: str, changed: bool
+) -> None:
+    """The settings of a topic that was created again could delete what was copied of the one before."""
+    orders = replace(topic("orders", part(), part(), configs={"retention.ms": "5"}), topic_id=source_id)
+    facts = replace(
+        FACTS,
+        sources={"orders": orders},
+        targets={"a.orders": target("a.orders", 41, topic_id=target_id)},
+        receipts={RECEIPT.target: RECEIPT},
+    )
+    plan = decide_plan(RULES, facts, "run", 1)
+    assert [change.kind for change in plan.changes] == ([ChangeKind.GROW, ChangeKind.CONFIGURE] if changed else [])
+    assert (plan.refusals == ()) is changed
+
+
+def test_a_merged_topic_has_settings_of_no_single_source() -> None:
+    changes = gone_through(replace(RULES, merges=lambda name: name == "orders"), THERE, ORDERS)
+    assert (changes.due, changes.drift, changes.notes()) == ([], [], [])
+
+
+@pytest.mark.parametrize("at_source", [True, False])
+def test_settings_that_one_side_hides_are_not_compared_and_that_is_said(at_source: bool, golden: Golden) -> None:
+    hidden = replace(ORDERS, settings=None) if at_source else ORDERS
+    there = THERE.targets["a.orders"]
+    facts = THERE if at_source else replace(THERE, targets={"a.orders": replace(there, settings=None)})
+    changes = gone_through(RULES, facts, hidden)
+    assert changes.due == []
+    (note,) = changes.notes()
+    golden(note)
+    assert gone_through(replace(RULES, sync_configs=False), facts, hidden).notes() == []
+
+
+def test_settings_that_may_not_be_seen_stand_against_a_copy_that_is_to_be_created_with_them(golden: Golden) -> None:
+    orders = replace(topic("orders", part()), settings=None)
+    found = topic_refusal(RULES, FACTS, orders)
+    assert found is not None
+    assert (found.topic, found.partition, found.kind) == ("orders", None, RefusalKind.NOT_AUTHORIZED)
+    golden(found.message, "asked for")
+    there = replace(FACTS, targets={"a.orders": target("a.orders", 0)})
+    copied = replace(FACTS, receipts={RECEIPT.target: RECEIPT})  # and gone: refused by its receipts
+    without = replace(RULES, sync_configs=False)
+    for rules, facts in ((RULES, there), (RULES, copied), (without, FACTS)):
+        assert topic_refusal(rules, facts, orders) is None, "nobody needs them"
+    changes = gone_through(without, FACTS, orders)
+    assert [change.configs for change in changes.due] == [()]
+    golden(changes.notes()[0], "not asked for")
+
+
+@pytest.mark.parametrize(("length", "refused"), [(MAX_TOPIC_NAME - 2, False), (MAX_TOPIC_NAME - 1, True)])
+def test_a_target_name_beyond_kafkas_limit_is_refused(length: int, refused: bool, golden: Golden) -> None:
+    found = topic_refusal(RULES, FACTS, topic("x" * length, part()))  # the target's name is longer by "a."
+    assert (found is not None) is refused
+    if found is not None:
+        assert found.kind is RefusalKind.NAME_TOO_LONG
+        golden(found.message)
+
+
+def test_a_scratch_name_that_is_too_long_is_shortened_by_its_lane_whatever_the_policy(golden: Golden) -> None:
+    lane = LanePolicy(base=IdentityReplicationPolicy(source_alias="a"), lane="backfill-january")
+    rules = replace(RULES, policy=lane, lane=lane.lane, scratch=True)
+    found = topic_refusal(rules, FACTS, topic("x" * MAX_TOPIC_NAME, part()))
+    assert found is not None
+    assert found.kind is RefusalKind.NAME_TOO_LONG
+    golden(found.message)
+
+
+@pytest.mark.parametrize(("copied", "remedy"), [(False, "delete the target topic"), (True, "another alias")])
+def test_a_target_with_more_partitions_is_refused_and_deleting_it_advised_only_while_it_is_empty(
+    copied: bool, remedy: str
+) -> None:
+    facts = replace(
+        FACTS, targets={"a.orders": target("a.orders", 0, 0)}, receipts={RECEIPT.target: RECEIPT} if copied else {}
+    )
+    found = topic_refusal(RULES, facts, topic("orders", part()))
+    assert found is not None
+    assert found.kind is RefusalKind.PARTITION_COUNT
+    for words in ("a.orders has 2 partitions", "orders has 1,", "give the source as many, or", remedy):
+        assert words in found.message
+
+
+def test_nothing_is_created_for_a_topic_that_is_refused() -> None:
+    long = "x" * MAX_TOPIC_NAME
+    plan = decide_plan(RULES, replace(FACTS, sources={long: topic(long, part())}), "run", 1)
+    assert (plan.changes, plan.slices) == ((), ())

@@ -1,0 +1,174 @@
+"""Receipts of units in the ledger: read as written, beside the others, and by no Ferry that does not know them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from ferry.decide.ledger import codec
+from ferry.decide.ledger.codec import decode_key, decode_value
+from ferry.decide.ledger.ledger import LedgerView, fold
+from ferry.decide.ledger.plan_codec import parse_plan, plan_records
+from ferry.decide.ledger.receipt_codec import receipt_records
+from ferry.decide.ledger.receipts import heard_receipts, last_receipts, receipts
+from ferry.decide.ledger.run_codec import run_record
+from ferry.decide.ledger.runs import outlived
+from ferry.decide.ledger.summary import parse_summary, rolled_up, seal_record, seals, summary_parts
+from ferry.decide.ledger.unit_codec import (
+    era_record,
+    eras,
+    last_units,
+    parse_unit_receipt,
+    undecided_unit,
+    unit_intruder,
+    unit_receipt_json,
+    unit_receipts,
+    unit_records,
+)
+from ferry.errors import BadInput
+from ferry.model import Era, Fate, LedgerRecord, Record, RunRecord, TopicPartition, Unit, UnitReceipt
+from ferry.model.run import LOCAL
+from tests.golden import Golden
+from tests.pure.decide.values import FLOW, LANE, PLAN, RECEIPT
+
+ERA = Era(
+    source_topic="t",
+    target_topic="a.t",
+    since=4,
+    begins=(3, 0),
+    digest="d",
+    partitions=2,
+    source_topic_id="s",
+    target_topic_id="i",
+    spec='{"sql":"SELECT"}',
+)
+UNIT = Unit(
+    source_topic="t",
+    target=TopicPartition("a.t", 1),
+    starts=(3, 0),
+    ends=(9, 4),
+    slot=2,
+    era=4,
+    partitions=2,
+    digest="d",
+    target_next=7,
+    target_end=8,
+    source_epochs=(0, 3),
+)
+ONE = UnitReceipt(
+    flow=FLOW,
+    lane=LANE,
+    run="r1",
+    generation=4,
+    slot=2,
+    source_topic="t",
+    target=TopicPartition("a.t", 1),
+    era=4,
+    begins=(3, 0),
+    reached=(9, 1),
+    target_start=7,
+    target_next=10,
+    records=3,
+    bytes=300,
+    batches=1,
+    digest="00000000",
+    transform="d",
+    at_ms=5,
+    target_epoch=2,
+    source_epochs=(1, -1),
+)
+
+
+def committed(*records: Record) -> LedgerView:
+    return fold(lying(records), len(records))
+
+
+def lying(records: tuple[Record, ...], fate: Fate = Fate.COMMITTED) -> list[LedgerRecord]:
+    return [
+        LedgerRecord(offset=at, key=one.key, value=one.value, fate=fate, producer_id=1)
+        for at, one in enumerate(records)
+    ]
+
+
+def test_a_receipt_is_read_as_it_was_written_and_is_the_position() -> None:
+    later = replace(ONE, begins=(9, 1), reached=(9, 4), target_start=10, target_next=11, records=1)
+    view = committed(*unit_records(ONE), *unit_records(later), era_record(LANE, ERA))
+    assert parse_unit_receipt(unit_receipt_json(ONE)) == ONE
+    assert unit_receipts(view, LANE, "r1", 4) == [ONE, later]
+    assert unit_receipts(view, LANE, "r1", 5) == []
+    assert last_units(view, LANE) == {ONE.target: later}
+    assert last_units(view, "other") == {}
+    assert eras(view, LANE) == {"a.t": ERA}
+
+
+def test_readers_of_the_other_receipts_pass_units_over() -> None:
+    records = (*receipt_records(RECEIPT), *unit_records(ONE))
+    view = committed(*records)
+    assert last_receipts(view, LANE) == {RECEIPT.target: RECEIPT}
+    assert list(receipts(view)) == [RECEIPT]
+    assert heard_receipts(lying(records), "last", LANE, RECEIPT.generation) == ([RECEIPT], None)
+
+
+def test_a_ferry_that_reads_format_1_alone_stops(monkeypatch: pytest.MonkeyPatch, golden: Golden) -> None:
+    monkeypatch.setattr(codec, "UNIT_VERSION", 1)
+    for record in (*unit_records(ONE), era_record(LANE, ERA)):
+        with pytest.raises(BadInput) as caught:
+            decode_value(record.value or b"", "it")
+        golden(caught.value)
+
+
+def test_a_plan_keeps_its_units_and_says_that_it_has_some() -> None:
+    units = (UNIT, replace(UNIT, target=TopicPartition("a.t", 2)), replace(UNIT, starts=(4, 4), slot=3))
+    for plan, version in ((PLAN, 1), (replace(PLAN, units=units), 2)):
+        *parts, seal = plan_records(plan, part_bytes=100)
+        values = {decode_key(one.key)[4]: one.value or b"" for one in parts}
+        assert parse_plan(values, seal.value or b"", "plan") == plan
+        assert json.loads(seal.value or b"")["head"]["v"] == version
+    assert replace(PLAN, units=units).unit_slots == (2, 3)
+
+
+def test_a_summary_keeps_positions_and_rules_and_leaves_the_receipts_where_they_lie() -> None:
+    records = (*unit_records(ONE), era_record(LANE, ERA))
+    view = rolled_up(committed(*records))
+    parts = summary_parts(view, 9)
+    seal = seal_record(parts, view, 9, 3, 0)
+    behind = [
+        LedgerRecord(offset=3 + at, key=one.key, value=one.value, fate=Fate.COMMITTED, producer_id=-1)
+        for at, one in enumerate([*parts, seal])
+    ]
+    found = parse_summary(seals(behind)[0], behind)
+    assert found is not None
+    assert last_units(found, LANE) == {ONE.target: ONE}
+    assert eras(found, LANE) == {"a.t": ERA}
+    assert unit_receipts(found, LANE, "r1", 4) == []
+    assert found.rolled.left == {unit_records(ONE)[0].key.decode(): 0}
+    altered = [replace(behind[0], value=(behind[0].value or b"") + b"\n"), *behind[1:]]
+    assert parse_summary(seals(altered)[0], altered) is None, "it is not what was sealed"
+    assert parse_summary(seals(behind)[0], behind[1:]) is None
+
+
+def test_receipts_go_with_their_run_and_positions_stay() -> None:
+    runs = [
+        run_record(RunRecord(flow=FLOW, lane=LANE, run=name, slots=1, config_digest="", started_ms=0, origin=LOCAL))
+        for name in ("r1", "r2", "r3")
+    ]
+    view = committed(runs[0], *unit_records(ONE), *runs[1:])
+    gone = {decode_key(one.key)[0] for one in outlived(view, LANE, keep=1)}
+    assert gone == {"run", "unit"}
+
+
+def test_what_stands_against_a_commit(golden: Golden) -> None:
+    own, other = unit_records(ONE), unit_records(replace(ONE, begins=(9, 1), reached=(9, 2)))
+    records = lying((*own, *other))
+
+    def why(found: list[LedgerRecord], start: int, own_offsets: tuple[int, ...] = (0, 1)) -> str | None:
+        return unit_intruder(found, lane=LANE, own_offsets=frozenset(own_offsets), starts={ONE.target: start})
+
+    golden(why(records, 3))
+    assert why(records, 11) is None  # it ends there: an earlier chunk that was read late
+    assert why(lying((*own, *other), Fate.ABORTED), 3, ()) is None
+    assert why(lying(own), 3) is None
+    assert undecided_unit(lying(own, Fate.OPEN), LANE, [ONE.target]) is not None
+    assert undecided_unit(lying(own, Fate.OPEN), LANE, [TopicPartition("a.t", 0)]) is None

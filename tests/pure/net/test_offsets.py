@@ -1,0 +1,173 @@
+"""Offsets of many partitions: what fails for one is said of it, and the others are listed."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from ferry.errors import Refused, Retryable, Unreachable
+from ferry.model import RefusalKind, TopicPartition
+from ferry.net.connect import codes
+from ferry.net.connect.cluster import Cluster, TopicInfo, event_loop
+from ferry.net.fetch.offsets import EARLIEST, LATEST, ListedOffsets, group_offsets, list_offsets, listed_offsets
+from ferry.net.fetch.requests import READ_UNCOMMITTED
+from tests.pure.net.answers import lead
+
+GOOD, BAD = TopicPartition(topic="orders", partition=0), TopicPartition(topic="orders", partition=1)
+
+Answer = Callable[[TopicPartition], tuple[int, int]]
+"""What a broker says of a partition: error code and offset."""
+
+
+class Scripted(Cluster):
+    """Orders-0 is led by broker 1, orders-1 by broker 2; nothing is connected, `brokers_say` is what they answer."""
+
+    def __init__(self) -> None:
+        self.brokers_say: dict[int, Answer] = {1: well, 2: well}
+        self.leaders = {GOOD: 1, BAD: 2}
+        self.asked: Counter[int] = Counter()
+        super().__init__(event_loop(), "primary", {"bootstrap_servers": "127.0.0.1:1"}, patience_s=0.3)
+
+    async def refresh(self, topics: Iterable[str] | None) -> dict[str, TopicInfo]:
+        lead(self, self.leaders)
+        return self.topics
+
+    async def ask(self, request: Any, node: int | None = None, *, timeout_ms: float | None = None) -> Any:
+        assert node is not None
+        self.asked[node] += 1
+        topics = []
+        for topic in request.topics:
+            parts = []
+            for part in topic.partitions:
+                code, offset = self.brokers_say[node](TopicPartition(topic.name, part.partition_index))
+                parts.append(SimpleNamespace(partition_index=part.partition_index, error_code=code, offset=offset))
+            topics.append(SimpleNamespace(name=topic.name, partitions=parts))
+        return SimpleNamespace(topics=topics)
+
+    def list(self, *places: TopicPartition) -> ListedOffsets:
+        """All at once, as a plan asks."""
+        wanted = dict.fromkeys(places, LATEST)
+        found: ListedOffsets = self.loop.run(partial(listed_offsets, self, wanted, isolation=READ_UNCOMMITTED))
+        return found
+
+
+def well(place: TopicPartition) -> tuple[int, int]:
+    return codes.NONE, 100 + place.partition
+
+
+def always(code: int) -> Answer:
+    return lambda place: (code, -1)
+
+
+def never(place: TopicPartition) -> tuple[int, int]:
+    raise Retryable("cluster primary, broker 2: connection refused")
+
+
+@pytest.fixture
+def cluster() -> Iterator[Scripted]:
+    scripted = Scripted()
+    yield scripted
+    scripted.close()
+    scripted.loop.close()
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "said"),
+    [
+        (always(codes.KAFKA_STORAGE_ERROR), RefusalKind.STORAGE, r"broker 2 of .* \(56\): .* log directories$"),
+        (always(codes.OFFSET_NOT_AVAILABLE), RefusalKind.NO_LEADER, r"broker 2 of .* \(78\): look at .* log"),
+        (always(-1), RefusalKind.NO_LEADER, r"broker 2 of cluster primary answers for it .* \(-1\)"),
+        (always(codes.TOPIC_AUTHORIZATION_FAILED), RefusalKind.NOT_AUTHORIZED, "cluster primary: grant DESCRIBE"),
+        (never, RefusalKind.NO_LEADER, "its leader, broker 2 .*, does not answer .*connection refused.*: look at"),
+    ],
+    ids=["storage", "offset not available", "unknown error", "no permission", "no connection"],
+)
+def test_what_lasts_is_said_of_its_partition_and_the_others_are_listed(
+    cluster: Scripted, answer: Answer, kind: RefusalKind, said: str
+) -> None:
+    cluster.brokers_say[2] = answer
+    listed = cluster.list(GOOD, BAD)
+    assert listed.found == {GOOD: 100}
+    (unserved,) = listed.failed.values()
+    assert (set(listed.failed), unserved.kind) == ({BAD}, kind)
+    assert re.search(said, unserved.why), unserved.why
+    assert cluster.asked[1] == 1, "who has answered is not asked again"
+    assert (cluster.asked[2] > 1) is (kind is not RefusalKind.NOT_AUTHORIZED), "a permission is not waited for"
+
+
+def test_what_passes_is_waited_for(cluster: Scripted) -> None:
+    answers = iter([codes.OFFSET_NOT_AVAILABLE, codes.NOT_LEADER_OR_FOLLOWER])
+
+    def settles(place: TopicPartition) -> tuple[int, int]:
+        code = next(answers, codes.NONE)
+        if code == codes.NOT_LEADER_OR_FOLLOWER:
+            cluster.leaders[BAD] = 1
+        return code, -1
+
+    cluster.brokers_say[2] = settles
+    assert cluster.list(GOOD, BAD) == ListedOffsets(found={GOOD: 100, BAD: 101}, failed={})
+    assert cluster.asked == {1: 2, 2: 2}
+
+
+def test_partitions_without_leader_or_that_vanish_are_neither_found_nor_failed(cluster: Scripted) -> None:
+    cluster.leaders[BAD] = -1
+    gone = TopicPartition(topic="orders", partition=9)
+    assert cluster.list(GOOD, BAD, gone) == ListedOffsets(found={GOOD: 100}, failed={})
+
+
+def test_a_cluster_none_of_whose_leaders_answers_is_unreachable(cluster: Scripted) -> None:
+    cluster.brokers_say = {1: never, 2: never}
+    with pytest.raises(Unreachable, match="connection refused"):
+        cluster.list(GOOD, BAD)
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"), [(codes.KAFKA_STORAGE_ERROR, Unreachable), (codes.TOPIC_AUTHORIZATION_FAILED, Refused)]
+)
+def test_who_needs_each_partition_hears_of_the_one_that_failed(
+    cluster: Scripted, code: int, kind: type[Exception]
+) -> None:
+    cluster.brokers_say[2] = always(code)
+    wanted = {GOOD: EARLIEST, BAD: EARLIEST}
+    with pytest.raises(kind, match="offsets of orders-1: "):
+        cluster.loop.run(partial(list_offsets, cluster, wanted, isolation=READ_UNCOMMITTED))
+
+
+class Coordinator(Scripted):
+    """Where a group's offsets are asked: the first of orders-1 is in a transaction that is not decided."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.requests: list[Any] = []
+
+    async def coordinator(self, kind: int, key: str) -> int:
+        return 1
+
+    async def ask(self, request: Any, node: int | None = None, *, timeout_ms: float | None = None) -> Any:
+        self.requests.append(request)
+        undecided = len(self.requests) == 1
+        told = [(0, 0, 0), (1, -1 if undecided else 7, codes.UNSTABLE_OFFSET_COMMIT if undecided else 0), (2, -1, 0)]
+        parts = [
+            SimpleNamespace(partition_index=number, committed_offset=offset, metadata=None, error_code=code)
+            for number, offset, code in told
+        ]
+        return SimpleNamespace(error_code=0, topics=[SimpleNamespace(name="orders", partitions=parts)])
+
+
+@pytest.mark.parametrize("wait", [True, False])
+def test_where_a_group_stands_is_what_is_decided_and_nowhere_is_not_the_first_offset(wait: bool) -> None:
+    nowhere = TopicPartition(topic="orders", partition=2)
+    cluster = Coordinator()
+    try:
+        found = cluster.loop.run(lambda: group_offsets(cluster, "g", [GOOD, BAD, nowhere], wait=wait))
+    finally:
+        cluster.close()
+        cluster.loop.close()
+    assert found == {GOOD: (0, ""), nowhere: None} | ({BAD: (7, "")} if wait else {})
+    assert all(one.require_stable for one in cluster.requests)

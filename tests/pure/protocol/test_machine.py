@@ -1,0 +1,74 @@
+"""Random interleavings of the protocol on the modelled cluster; without a clause they find a counterexample."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+import pytest
+from hypothesis import HealthCheck, Phase, seed, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from tests.pure.protocol import clauses
+from tests.pure.protocol.machine import ProtocolMachine
+
+STEPS = 30
+
+
+@seed(4)
+class SeededMachine(ProtocolMachine):
+    """Takes the same way every time, so that the searches for counterexamples stay short."""
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Iterator[None]:
+    """The protocol says when a slot takes over again, here thousands of times."""
+    log = logging.getLogger("ferry.run.copy.slot")
+    before = log.level
+    log.setLevel(logging.ERROR)
+    yield
+    log.setLevel(before)
+
+
+def test_no_interleaving_breaks_the_protocol() -> None:
+    run_state_machine_as_test(ProtocolMachine, settings=settings(stateful_step_count=STEPS))
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(6 * 3600)
+def test_no_long_interleaving_breaks_the_protocol() -> None:
+    run_state_machine_as_test(
+        ProtocolMachine, settings=settings(max_examples=20_000, stateful_step_count=80, database=None)
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "clause",
+    [
+        clauses.no_look,
+        clauses.generation_counted,
+        clauses.own_slots_fenced,
+        clauses.slots_dealt_by_attempt,
+        clauses.position_trusted,
+        clauses.undecided_ignored,
+        clauses.read_up_to_stable,
+        clauses.fenced_late,
+        clauses.driver_writes_plainly,
+        clauses.driver_unguarded,
+        clauses.no_look_of_the_driver,
+    ],
+)
+def test_without_a_clause_random_search_finds_a_counterexample(clause: Callable[[], ExitStack]) -> None:
+    search = settings(
+        max_examples=4000,
+        stateful_step_count=STEPS,
+        database=None,
+        print_blob=False,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+        report_multiple_bugs=False,
+    )
+    with clause(), pytest.raises(AssertionError):
+        run_state_machine_as_test(SeededMachine, settings=search)

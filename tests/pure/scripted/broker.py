@@ -1,0 +1,640 @@
+"""Brokers that answer Kafka's protocol, frame by frame, out of the modelled cluster of the protocol's random machine.
+
+Clients are Ferry's own: `tests.pure.scripted.wire` puts them on these brokers below the socket, so versions, encoding,
+retries and timeouts are the real ones. `tests.pure.scripted.faults` says what becomes of a request. `Brokers.asked`
+lists every request that came.
+"""
+
+from __future__ import annotations
+
+import copy
+import struct
+import uuid
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Protocol
+
+from kafka.protocol import admin, consumer, metadata, producer
+from kafka.protocol.api_message import ApiMessage
+from kafka.protocol.data_container import DataContainer
+
+from ferry.model import TopicPartition
+from ferry.net.connect import codes
+from tests.pure.protocol.broker import LEDGER, POSITIONS, Busy, Fenced, Log, Rejected, Target
+from tests.pure.scripted.faults import Asked, Fault
+from tests.pure.wire.logs import marker
+
+HOST = "scripted"
+_HEAD = struct.Struct(">hhi")
+_COUNTED, _IDENTITY = struct.Struct(">i"), struct.Struct(">qhi")
+_CONTROLLER = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One of the records of a batch that was produced."""
+
+    batch: bytes
+    index: int
+
+
+class Connection(Protocol):
+    """Where a request came from, and its answer goes."""
+
+    node: int
+
+    def deliver(self, asked: Asked, frame: bytearray, late_s: float) -> None:
+        """An answer goes back, after those before it, so many seconds late."""
+
+    def cut(self) -> None:
+        """The connection is lost."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Pending:
+    """A request that waits to be served."""
+
+    wire: Connection
+    asked: Asked
+    version: int
+
+
+@dataclass(kw_only=True)
+class Brokers:
+    """A cluster. Its topics are partitions' logs in `target`; `settings` are of all topics."""
+
+    alias: str
+    nodes: tuple[int, ...] = (1,)
+    version: int = 2
+    """Of transactions."""
+    port: int = 0
+    settings: dict[str, str] = field(default_factory=dict)
+    faults: list[Fault] = field(default_factory=list)
+    asked: list[Asked] = field(default_factory=list)
+    leaders: dict[TopicPartition, int] = field(default_factory=dict)
+    epochs: dict[TopicPartition, int] = field(default_factory=dict)
+    ended: dict[tuple[TopicPartition, int], int] = field(default_factory=dict)
+    """Where leader epochs of before ended."""
+    coordinators: dict[str, int] = field(default_factory=dict)
+    unaware: set[int] = field(default_factory=set)
+    """Brokers that have not learned of any topic yet."""
+    tarry: bool = False
+    """Markers wait for `deliver_markers`."""
+    gate: Callable[[Asked], bool] | None = None
+    """Requests for which this holds wait in `pending`, and what comes after them on their connections."""
+
+    def __post_init__(self) -> None:
+        self.target = Target((), self.version)
+        self.ids: dict[str, uuid.UUID] = {}
+        self.ledger = ""
+        self._plain: dict[tuple[str, int, int], int] = {}
+        self._producers = 5000
+        self._held: list[Callable[[], None]] = []
+        self.pending: list[Pending] = []
+        self.under_way: Counter[int] = Counter()
+        """Produce requests that are not answered yet, by broker."""
+        self.most_under_way = 0
+        self.broken: list[BaseException] = []
+        """What went wrong in the brokers themselves: a mistake of the test, or of this module."""
+
+    # ---- what a test sets up and looks at
+
+    def topic(self, name: str, partitions: int = 1, *, ledger: bool = False) -> None:
+        """Create a topic."""
+        self.ids[name] = uuid.uuid4()
+        if ledger:
+            self.ledger = name
+        for number in range(partitions):
+            place = TopicPartition(topic=name, partition=number)
+            self.leaders[place] = self.nodes[0]
+            self.epochs[place] = 0
+            self.target.logs.setdefault(self.name(place), Log(self.name(place)))
+
+    def name(self, place: TopicPartition) -> str:
+        """A partition's name in `target`."""
+        return LEDGER if place.topic == self.ledger else str(place)
+
+    def log(self, topic: str, partition: int = 0) -> Log:
+        """A partition's log."""
+        return self.target.logs[self.name(TopicPartition(topic=topic, partition=partition))]
+
+    def append(self, topic: str, batch: bytes, partition: int = 0) -> int:
+        """Write a batch, outside any transaction; the offset of its first record."""
+        log = self.log(topic, partition)
+        base = log.end
+        log.append(_parts(batch))
+        return base
+
+    def write_in(self, transactional_id: str, place: TopicPartition, batch: bytes) -> None:
+        """Write a batch in a transaction of `target`."""
+        self.target.add(transactional_id, _identity(batch)[1], self.name(place))
+        self.target.write(transactional_id, _identity(batch)[1], self.name(place), _identity(batch)[2], _parts(batch))
+
+    def count(self, api: str) -> int:
+        """How many requests of a kind have come."""
+        return sum(one.api == api for one in self.asked)
+
+    @property
+    def counts(self) -> Counter[str]:
+        """Requests by kind."""
+        return Counter(one.api for one in self.asked)
+
+    def deliver_markers(self) -> None:
+        """All markers on their way arrive."""
+        while self.target.markers():
+            self.target.deliver_marker(*self.target.markers()[0])
+
+    def move_leader(self, place: TopicPartition, node: int) -> None:
+        """Another broker leads a partition from now on, in a new leader epoch."""
+        self.ended[place, self.epochs[place]] = self.target.logs[self.name(place)].end
+        self.leaders[place], self.epochs[place] = node, self.epochs[place] + 1
+
+    def lose(self, place: TopicPartition, end: int, node: int) -> None:
+        """A broker that lacks what lies from `end` on leads a partition from now on."""
+        del self.target.logs[self.name(place)].entries[end:]
+        self.move_leader(place, node)
+
+    # ---- requests
+
+    def take(self, wire: Connection, frame: bytes) -> None:
+        """A frame has come; the answer goes back now, later or never."""
+        key, version, _ = _HEAD.unpack_from(frame)
+        kind = _REQUESTS[key]
+        request = kind.decode(frame, version=version, header=True)
+        asked = Asked(
+            node=wire.node, api=kind.name.removesuffix("Request"), request=request, topics=self._topics(request)
+        )
+        self.asked.append(asked)
+        if self.gate is not None and (self.gate(asked) or any(one.wire is wire for one in self.pending)):
+            self.pending.append(Pending(wire=wire, asked=asked, version=version))
+            return
+        fault = next((one for one in self.faults if one.meets(asked)), None)
+        if fault is not None and fault.held:
+            self._held.append(partial(self._serve, wire, asked, version, None))
+            if fault.then is not None:
+                fault.then()
+            return
+        self._serve(wire, asked, version, fault)
+
+    def _topics(self, request: Any) -> frozenset[str]:
+        by_id = {value: name for name, value in self.ids.items()}
+        topics = [
+            topic
+            for name in ("topics", "topic_data", "v3_and_below_topics")
+            for topic in getattr(request, name, None) or ()
+        ]
+        names = {getattr(topic, field, None) for topic in topics for field in ("name", "topic")}
+        names |= {by_id[topic.topic_id] for topic in topics if getattr(topic, "topic_id", None) in by_id}
+        return frozenset(name for name in names if name)
+
+    def serve(self, one: Pending, *, answered: bool = True) -> None:
+        """Carry out a request that waits; without `answered` its connection is lost."""
+        self.pending = [other for other in self.pending if other is not one]
+        self._serve(one.wire, one.asked, one.version, None if answered else Fault(api="", lost=True, applied=True))
+
+    def release(self) -> None:
+        """Requests that were held arrive, whether or not their senders still wait."""
+        held, self._held = self._held, []
+        for serve in held:
+            serve()
+
+    def answered(self, asked: Asked) -> None:
+        """An answer has arrived, or its connection is gone."""
+        if asked.api == "Produce":
+            self.under_way[asked.node] -= 1
+
+    def _serve(self, wire: Connection, asked: Asked, version: int, fault: Fault | None) -> None:
+        if asked.api == "Produce":
+            self.under_way[asked.node] += 1
+            self.most_under_way = max(self.most_under_way, self.under_way[asked.node])
+        answer = self._answer(asked, fault)
+        if not self.tarry:
+            self.deliver_markers()
+        if fault is not None and fault.then is not None:
+            fault.then()
+        if fault is not None and fault.lost:
+            self.answered(asked)
+            wire.cut()
+            return
+        answer.API_VERSION = version
+        answer.with_header(correlation_id=asked.request.header.correlation_id)
+        wire.deliver(asked, bytearray(answer.encode(header=True)), 0.0 if fault is None else fault.late_s)
+
+    def _answer(self, asked: Asked, fault: Fault | None) -> Any:
+        handle = getattr(self, f"_{asked.api}", None)
+        assert handle is not None, f"the scripted brokers know no {asked.api}"
+        if fault is None or (fault.code is None and not fault.lost) or fault.applied:
+            answer = handle(asked)
+        else:  # its shape only: nothing of it happens
+            kept = copy.deepcopy((self.target, self._plain, self._producers))
+            answer = handle(asked)
+            self.target, self._plain, self._producers = kept
+        if fault is not None and fault.code is not None:
+            assert _spoil(answer, fault.code), f"{asked.api} has no error code"
+        return answer
+
+    def _ApiVersions(self, asked: Asked) -> Any:  # noqa: N802 - the request's name
+        kind = metadata.ApiVersionsResponse
+        keys = [
+            kind.ApiVersion(api_key=key, min_version=_MIN.get(one.name, 0), max_version=one.max_version)
+            for key, one in _REQUESTS.items()
+            if hasattr(self, f"_{one.name.removesuffix('Request')}")
+        ]
+        feature = kind.FinalizedFeatureKey(
+            name="transaction.version", max_version_level=self.version, min_version_level=0
+        )
+        return kind(
+            error_code=0, api_keys=keys, supported_features=[], finalized_features=[feature], finalized_features_epoch=1
+        )
+
+    def _Metadata(self, asked: Asked) -> Any:  # noqa: N802
+        kind = metadata.MetadataResponse
+        wanted = asked.request.topics
+        by_id = {value: name for name, value in self.ids.items()}
+        known = {} if asked.node in self.unaware else self.ids
+        names = list(known) if wanted is None else [one.name or by_id.get(one.topic_id) for one in wanted]
+        topics = []
+        for name in names:
+            if name not in known:
+                topics.append(
+                    kind.MetadataResponseTopic(
+                        name=name, topic_id=uuid.UUID(int=0), error_code=codes.UNKNOWN_TOPIC_OR_PARTITION, partitions=[]
+                    )
+                )
+                continue
+            parts = [
+                kind.MetadataResponseTopic.MetadataResponsePartition(
+                    partition_index=place.partition,
+                    leader_id=leader,
+                    leader_epoch=self.epochs[place],
+                    replica_nodes=list(self.nodes),
+                    isr_nodes=list(self.nodes),
+                )
+                for place, leader in self.leaders.items()
+                if place.topic == name
+            ]
+            topics.append(kind.MetadataResponseTopic(name=name, topic_id=self.ids[name], partitions=parts))
+        brokers = [kind.MetadataResponseBroker(node_id=node, host=HOST, port=self.port + node) for node in self.nodes]
+        return kind(brokers=brokers, cluster_id=self.alias, controller_id=_CONTROLLER, topics=topics)
+
+    def _FindCoordinator(self, asked: Asked) -> Any:  # noqa: N802
+        kind = metadata.FindCoordinatorResponse
+        keys = asked.request.coordinator_keys or [asked.request.key]
+        found = [
+            kind.Coordinator(
+                key=key, node_id=(node := self.coordinators.get(key, self.nodes[0])), host=HOST, port=self.port + node
+            )
+            for key in keys
+        ]
+        first = found[0]
+        return kind(coordinators=found, node_id=first.node_id, host=HOST, port=first.port)
+
+    def _InitProducerId(self, asked: Asked) -> Any:  # noqa: N802
+        request = asked.request
+        kind = producer.InitProducerIdResponse
+        name = request.transactional_id
+        if name is None:
+            self._producers += 1
+            return kind(producer_id=self._producers, producer_epoch=0)
+        if self._not_here(asked, name):
+            return kind(error_code=codes.NOT_COORDINATOR, producer_id=-1, producer_epoch=-1)
+        try:
+            if request.producer_id >= 0:
+                self.target.leave(name, request.producer_epoch)
+                txn = self.target.txns[name]
+                return kind(producer_id=txn.producer, producer_epoch=txn.epoch)
+            number, epoch = self.target.init_producer(name)
+        except (Fenced, Busy, Rejected) as error:
+            return kind(error_code=_code(error), producer_id=-1, producer_epoch=-1)
+        return kind(producer_id=number, producer_epoch=epoch)
+
+    def _AddPartitionsToTxn(self, asked: Asked) -> Any:  # noqa: N802
+        request = asked.request
+        kind = producer.AddPartitionsToTxnResponse
+        name, epoch = request.v3_and_below_transactional_id, request.v3_and_below_producer_epoch
+
+        def code(topic: str, partition: int) -> int:
+            place = TopicPartition(topic=topic, partition=partition)
+            if self._not_here(asked, name):
+                return codes.NOT_COORDINATOR
+            if place not in self.leaders:
+                return codes.UNKNOWN_TOPIC_OR_PARTITION
+            return _outcome(lambda: self.target.add(name, epoch, self.name(place)))
+
+        part = kind.AddPartitionsToTxnTopicResult.AddPartitionsToTxnPartitionResult
+        return kind(
+            results_by_topic_v3_and_below=[
+                kind.AddPartitionsToTxnTopicResult(
+                    name=topic.name,
+                    results_by_partition=[
+                        part(partition_index=number, partition_error_code=code(topic.name, number))
+                        for number in topic.partitions
+                    ],
+                )
+                for topic in request.v3_and_below_topics
+            ]
+        )
+
+    def _AddOffsetsToTxn(self, asked: Asked) -> Any:  # noqa: N802
+        request = asked.request
+        name, epoch = request.transactional_id, request.producer_epoch
+        code = codes.NOT_COORDINATOR if self._not_here(asked, name) else 0
+        return producer.AddOffsetsToTxnResponse(
+            error_code=code or _outcome(lambda: self.target.add(name, epoch, POSITIONS))
+        )
+
+    def _TxnOffsetCommit(self, asked: Asked) -> Any:  # noqa: N802
+        request = asked.request
+        kind = producer.TxnOffsetCommitResponse
+        moved = [
+            (
+                TopicPartition(topic=topic.name, partition=part.partition_index),
+                (part.committed_offset, part.committed_metadata),
+            )
+            for topic in request.topics
+            for part in topic.partitions
+        ]
+        code = codes.NOT_COORDINATOR if self._not_here(asked, request.group_id) else 0
+        code = code or _outcome(
+            lambda: self.target.write(request.transactional_id, request.producer_epoch, POSITIONS, None, moved)
+        )
+        topics = kind.TxnOffsetCommitResponseTopic
+        return kind(
+            topics=[
+                topics(
+                    name=topic.name,
+                    partitions=[
+                        topics.TxnOffsetCommitResponsePartition(partition_index=part.partition_index, error_code=code)
+                        for part in topic.partitions
+                    ],
+                )
+                for topic in request.topics
+            ]
+        )
+
+    def _EndTxn(self, asked: Asked) -> Any:  # noqa: N802
+        request = asked.request
+        kind = producer.EndTxnResponse
+        name = request.transactional_id
+        if self._not_here(asked, name):
+            return kind(error_code=codes.NOT_COORDINATOR)
+        try:
+            epoch = self.target.end_txn(name, request.producer_epoch, committed=request.committed)
+        except (Fenced, Busy, Rejected) as error:
+            return kind(error_code=_code(error))
+        return kind(producer_id=self.target.txns[name].producer, producer_epoch=epoch)
+
+    def _DescribeTransactions(self, asked: Asked) -> Any:  # noqa: N802
+        kind = admin.DescribeTransactionsResponse
+        found = []
+        for name in asked.request.transactional_ids:
+            txn = self.target.txns.get(name)
+            open_ = txn is not None and bool(txn.members) and txn.closing is None
+            found.append(
+                kind.TransactionState(
+                    transactional_id=name,
+                    error_code=codes.NOT_COORDINATOR if self._not_here(asked, name) else 0,
+                    transaction_state="Ongoing" if open_ else "Empty",
+                    producer_id=-1 if txn is None else txn.producer,
+                    producer_epoch=-1 if txn is None else txn.epoch,
+                    topics=[],
+                )
+            )
+        return kind(transaction_states=found)
+
+    def _Produce(self, asked: Asked) -> Any:  # noqa: N802
+        request = asked.request
+        kind = producer.ProduceResponse
+        by_id = {value: name for name, value in self.ids.items()}
+        topics = []
+        for topic in request.topic_data:
+            name = topic.name or by_id.get(topic.topic_id, "")
+            parts = []
+            for part in topic.partition_data:
+                code, base = self._write(
+                    asked.node,
+                    request.transactional_id,
+                    TopicPartition(topic=name, partition=part.index),
+                    bytes(part.records),
+                )
+                parts.append(
+                    kind.TopicProduceResponse.PartitionProduceResponse(
+                        index=part.index, error_code=code, base_offset=base
+                    )
+                )
+            topics.append(
+                kind.TopicProduceResponse(name=topic.name, topic_id=topic.topic_id, partition_responses=parts)
+            )
+        return kind(responses=topics)
+
+    def _write(self, node: int, transactional_id: str | None, place: TopicPartition, batch: bytes) -> tuple[int, int]:
+        if place not in self.leaders:
+            return codes.UNKNOWN_TOPIC_OR_PARTITION, -1
+        if self.leaders[place] != node:
+            return codes.NOT_LEADER_OR_FOLLOWER, -1
+        name = self.name(place)
+        number, epoch, sequence = _identity(batch)
+        if transactional_id is None:
+            known = self._plain.get((name, number, sequence)) if number >= 0 else None
+            if known is None:
+                known = self._plain[name, number, sequence] = self.target.logs[name].end
+                self.target.logs[name].append(_parts(batch))
+            return 0, known
+        try:
+            txn = self.target.txns.get(transactional_id)
+            if txn is None or txn.producer != number:
+                return codes.INVALID_PRODUCER_ID_MAPPING, -1
+            return 0, self.target.write(transactional_id, epoch, name, sequence, _parts(batch))
+        except (Fenced, Busy, Rejected) as error:
+            return _code(error), -1
+
+    def _Fetch(self, asked: Asked) -> Any:  # noqa: N802
+        request = asked.request
+        kind = consumer.FetchResponse
+        by_id = {value: name for name, value in self.ids.items()}
+        topics = []
+        for topic in request.topics:
+            name = topic.topic or by_id.get(topic.topic_id, "")
+            parts = [self._fetched(asked.node, request, name, part) for part in topic.partitions]
+            topics.append(kind.FetchableTopicResponse(topic=topic.topic, topic_id=topic.topic_id, partitions=parts))
+        return kind(responses=topics)
+
+    def _fetched(self, node: int, request: Any, topic: str, part: Any) -> Any:
+        kind = consumer.FetchResponse.FetchableTopicResponse.PartitionData
+        place = TopicPartition(topic=topic, partition=part.partition)
+        if place not in self.leaders:
+            code = codes.UNKNOWN_TOPIC_OR_PARTITION if topic else codes.UNKNOWN_TOPIC_ID
+            return kind(partition_index=part.partition, error_code=code, high_watermark=-1, records=None)
+        log = self.log(topic, part.partition)
+        stable = log.stable_end()
+        code = 0
+        if self.leaders[place] != node:
+            code = codes.NOT_LEADER_OR_FOLLOWER
+        elif part.fetch_offset > log.end:
+            code = codes.OFFSET_OUT_OF_RANGE
+        end = stable if request.isolation_level else log.end
+        records = b"" if code else _records(log, part.fetch_offset, end, part.partition_max_bytes)
+        return kind(
+            partition_index=part.partition,
+            error_code=code,
+            high_watermark=-1 if code else log.end,
+            last_stable_offset=-1 if code else stable,
+            log_start_offset=-1 if code else 0,
+            aborted_transactions=_aborted(log, part.fetch_offset, end) if request.isolation_level else None,
+            records=records,
+        )
+
+    def _ListOffsets(self, asked: Asked) -> Any:  # noqa: N802
+        request = asked.request
+        kind = consumer.ListOffsetsResponse
+        topics = []
+        for topic in request.topics:
+            parts = []
+            for part in topic.partitions:
+                log = self.log(topic.name, part.partition_index)
+                end = log.stable_end() if request.isolation_level else log.end
+                assert part.timestamp < 0, "the scripted brokers know no times"
+                parts.append(
+                    kind.ListOffsetsTopicResponse.ListOffsetsPartitionResponse(
+                        partition_index=part.partition_index, offset=end if part.timestamp == -1 else 0
+                    )
+                )
+            topics.append(kind.ListOffsetsTopicResponse(name=topic.name, partitions=parts))
+        return kind(topics=topics)
+
+    def _OffsetForLeaderEpoch(self, asked: Asked) -> Any:  # noqa: N802
+        kind = consumer.OffsetForLeaderEpochResponse
+        part = kind.OffsetForLeaderTopicResult.EpochEndOffset
+        return kind(
+            topics=[
+                kind.OffsetForLeaderTopicResult(
+                    topic=topic.topic,
+                    partitions=[
+                        part(
+                            partition=one.partition,
+                            leader_epoch=one.leader_epoch,
+                            end_offset=self.ended.get(
+                                (TopicPartition(topic=topic.topic, partition=one.partition), one.leader_epoch),
+                                self.log(topic.topic, one.partition).end,
+                            ),
+                        )
+                        for one in topic.partitions
+                    ],
+                )
+                for topic in asked.request.topics
+            ]
+        )
+
+    def _DescribeConfigs(self, asked: Asked) -> Any:  # noqa: N802
+        kind = admin.DescribeConfigsResponse
+        entry = kind.DescribeConfigsResult.DescribeConfigsResourceResult
+        return kind(
+            results=[
+                kind.DescribeConfigsResult(
+                    resource_type=one.resource_type,
+                    resource_name=one.resource_name,
+                    configs=[
+                        entry(name=name, value=value, read_only=False, config_source=1, is_sensitive=False)
+                        for name, value in self.settings.items()
+                        if not one.configuration_keys or name in one.configuration_keys
+                    ],
+                )
+                for one in asked.request.resources
+            ]
+        )
+
+    def _not_here(self, asked: Asked, key: str) -> bool:
+        return self.coordinators.get(key, self.nodes[0]) != asked.node
+
+
+def _code(error: Exception) -> int:
+    """What the brokers answer."""
+    if isinstance(error, Fenced):
+        return codes.INVALID_PRODUCER_EPOCH
+    if isinstance(error, Busy):
+        return codes.CONCURRENT_TRANSACTIONS
+    return codes.OUT_OF_ORDER_SEQUENCE_NUMBER if "sequence" in str(error) else codes.INVALID_TXN_STATE
+
+
+def _outcome(act: Callable[[], object]) -> int:
+    try:
+        act()
+    except (Fenced, Busy, Rejected) as error:
+        return _code(error)
+    return 0
+
+
+def _identity(batch: bytes) -> tuple[int, int, int]:
+    number, epoch, sequence = _IDENTITY.unpack_from(batch, 43)
+    return number, epoch, sequence
+
+
+def _parts(batch: bytes) -> list[Part]:
+    count = _COUNTED.unpack_from(batch, 23)[0] + 1
+    return [Part(batch, index) for index in range(count)]
+
+
+def _records(log: Log, start: int, end: int, most: int) -> bytes:
+    """Whole batches from the one that holds `start` up to before `end`: at least one, then up to `most` bytes."""
+    found: list[bytes] = []
+    size, at = 0, start
+    while at < end and (not found or size < most):
+        entry = log.entries[at]
+        if isinstance(entry.payload, Part):
+            base = at - entry.payload.index
+            found.append(struct.pack(">q", base) + entry.payload.batch[8:])
+            at = base + _COUNTED.unpack_from(entry.payload.batch, 23)[0] + 1
+        else:
+            assert entry.committed is not None, "only markers have no batch"
+            found.append(bytes(marker(at, entry.producer, commits=entry.committed).data))
+            at += 1
+        size += len(found[-1])
+    return b"".join(found)
+
+
+def _aborted(log: Log, start: int, end: int) -> list[Any]:
+    kind = consumer.FetchResponse.FetchableTopicResponse.PartitionData.AbortedTransaction
+    found: list[Any] = []
+    first: dict[int, int] = {}
+    for offset, entry in enumerate(log.entries[:end]):
+        if entry.committed is None and entry.producer >= 0:
+            first.setdefault(entry.producer, offset)
+        elif entry.committed is not None and entry.producer in first:
+            begun = first.pop(entry.producer)
+            if not entry.committed and offset >= start:
+                found.append(kind(producer_id=entry.producer, first_offset=begun))
+    return found
+
+
+_CODES = {"error_code", "partition_error_code"}
+_NO_ANSWER = {"base_offset", "producer_id", "producer_epoch", "offset", "end_offset", "node_id"}
+"""Fields that brokers answer with -1 beside an error."""
+
+
+def _spoil(answer: Any, code: int) -> bool:
+    """Put an error code at the innermost places that have one; whether there is one."""
+    fields = answer._struct.fields
+    lists = [value for name in fields if isinstance(value := getattr(answer, name), list)]
+    inner = [_spoil(one, code) for value in lists for one in value if isinstance(one, DataContainer)]
+    if any(inner):
+        return True
+    for name in _CODES & fields.keys():
+        setattr(answer, name, code)
+        for other in _NO_ANSWER & fields.keys():
+            setattr(answer, other, -1)
+        if "records" in fields:
+            answer.records = b""
+        return True
+    return False
+
+
+_MESSAGES: list[Any] = [
+    one
+    for module in (producer, consumer, metadata, admin)
+    for one in vars(module).values()
+    if isinstance(one, type) and issubclass(one, ApiMessage) and one is not ApiMessage
+]
+_REQUESTS: Mapping[int, Any] = {one.API_KEY: one for one in _MESSAGES if one.type == "request"}
+_MIN = {"ProduceRequest": 3, "FetchRequest": 4, "ListOffsetsRequest": 1, "OffsetForLeaderEpochRequest": 2}

@@ -1,0 +1,245 @@
+"""One lane between two scripted clusters: the real driver opens its runs, the real slot copies them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+from kafka.future import Future
+
+from ferry.decide.ledger.ledger import UNREAD, LedgerView, fold
+from ferry.decide.ledger.receipts import last_receipts
+from ferry.decide.plan.facts import Facts, SourcePartition, SourceTopic, TargetTopic
+from ferry.decide.plan.planning import decide_plan
+from ferry.decide.plan.topic_settings import TopicSettings
+from ferry.model import Attempt, LedgerRecord, Origin, Plan, Receipt, Record, RunRecord, TopicPartition, topic_id_text
+from ferry.net.connect.cluster import Cluster
+from ferry.net.fetch.requests import READ_COMMITTED
+from ferry.net.write.ledger import LedgerTopic, ledger_topic
+from ferry.run.copy.kafka_port import CopyLimits, KafkaLane, KafkaSlot, SlotWiring
+from ferry.run.copy.slot import SlotRef, SlotResult, copy_slot
+from ferry.run.plan.driver import Driver
+from ferry.run.plan.opening import begin_attempt, open_run
+from ferry.wire.batch import batches
+from ferry.wire.records import ProducerIdentity, build_batch, open_batch
+from tests.pure.protocol.world import FLOW, LANE, TOPIC, rules
+from tests.pure.scripted.broker import Brokers, Part
+from tests.pure.scripted.wire import scripted
+
+TIMEOUT_MS = 60_000
+
+
+class Lane:
+    """Topic `orders` at the source, its copy of the same name at the target, and a ledger."""
+
+    def __init__(self, partitions: Sequence[Sequence[int]], *, version: int = 2, nodes: tuple[int, ...] = (1,)) -> None:
+        """`partitions`: batch sizes in records for each partition; `version`: of transactions at the target."""
+        self.source = Brokers(alias=FLOW.source)
+        self.target = Brokers(alias=FLOW.target, version=version, nodes=nodes)
+        for brokers in (self.source, self.target):
+            brokers.settings = {"max.message.bytes": "1048588"}
+            brokers.topic(TOPIC, len(partitions))
+        self.target.topic(ledger_topic(FLOW.source), ledger=True)
+        self.sizes = partitions
+        self.most_records: int | None = None
+        """How many a run may copy."""
+        for number, sizes in enumerate(partitions):
+            for size in sizes:
+                self.produce(number, size)
+
+    def produce(self, partition: int, records: int) -> None:
+        """A batch at the source; keys are partitions, values offsets."""
+        base = self.source.log(TOPIC, partition).end
+        rows = [Record(key=b"%d" % partition, value=b"%d" % (base + at)) for at in range(records)]
+        self.source.append(TOPIC, build_batch(rows, 0, ProducerIdentity()), partition)
+
+    def produce_aborted(self, partition: int, records: int) -> None:
+        """A batch of a transaction that is aborted, and its marker, at the source."""
+        base, txns = self.source.log(TOPIC, partition).end, self.source.target
+        producer, epoch = txns.init_producer("producer")
+        rows = [Record(key=b"%d" % partition, value=b"%d" % (base + at)) for at in range(records)]
+        identity = ProducerIdentity(producer_id=producer, producer_epoch=epoch, sequence=0, transactional=True)
+        self.source.write_in("producer", place(partition), build_batch(rows, 0, identity))
+        txns.end_txn("producer", epoch, committed=False)
+        self.source.deliver_markers()
+
+    def connect(self, clusters: Sequence[Cluster]) -> None:
+        """Work over these connections, to source and target."""
+        self.clusters = tuple(clusters)
+        self._source, self._target = clusters
+        self._ledger = LedgerTopic(self._target, FLOW.source)
+        for one in clusters:
+            one.loop.run(one.refresh, None)
+
+    def view(self) -> LedgerView:
+        """The ledger as it is now, read from its log."""
+        log = self.target.log(ledger_topic(FLOW.source))
+        records = []
+        for offset, fate in log.fates(0, log.end).items():
+            _, key, value = _row(log.entries[offset].payload)
+            records.append(
+                LedgerRecord(offset=offset, key=key, value=value, fate=fate, producer_id=log.entries[offset].producer)
+            )
+        return fold(records, log.end)
+
+    def open(self, run: str, slots: int = 1) -> Plan:
+        """Open a run of the lane."""
+        return self._target.loop.run(self.opening(run, slots, self._target))  # type: ignore[no-any-return]
+
+    def opening(
+        self, run: str, slots: int, target: Cluster, known: LedgerView = UNREAD
+    ) -> Callable[[], Awaitable[Plan]]:
+        """What opens a run over a connection to the target; it has all topics' metadata. `known` as of `open_run`."""
+        record = RunRecord(flow=FLOW, lane=LANE, run=run, slots=slots, config_digest="", started_ms=0, origin=Origin())
+
+        async def decide(driver: Driver) -> Plan:
+            return decide_plan(rules(slots, self.most_records), self._facts(driver.view), run, driver.opened.generation)
+
+        async def work() -> Plan:
+            port = KafkaLane(LedgerTopic(target, FLOW.source), FLOW, LANE, TIMEOUT_MS)
+            return await open_run(port, record, decide, known)
+
+        return work
+
+    def begin(self, plan: Plan) -> Attempt:
+        """A copy step of a run begins."""
+        return self._target.loop.run(begin_attempt, self._ledger, plan, Origin())  # type: ignore[no-any-return]
+
+    def copy(self, attempt: Attempt, slot: int = 0, **options: Any) -> SlotResult:
+        """Copy a slot of the plan; `options` as of `start`. Raises as copy_slot."""
+        return self._target.loop.run(self.copying(attempt, slot, **options))  # type: ignore[no-any-return]
+
+    def start(self, attempt: Attempt, slot: int = 0, **options: Any) -> Future:
+        """Begin to copy a slot, beside what else the loop does; the future result of copy_slot."""
+        return self._target.loop.call_soon_with_future(self.copying(attempt, slot, **options))
+
+    def run_until(self, condition: Callable[[], bool]) -> None:
+        """Let what was started go on until a condition holds."""
+
+        async def wait() -> None:
+            while not condition():
+                await self._target.loop.sleep(0.001)
+
+        self._target.loop.run(wait)
+
+    def copying(
+        self,
+        attempt: Attempt,
+        slot: int,
+        *,
+        chunk_bytes: int = 1 << 20,
+        request_bytes: int | None = None,
+        result: SlotResult | None = None,
+        committed: Callable[[list[Receipt]], None] = lambda _: None,
+        source: Cluster | None = None,
+        target: Cluster | None = None,
+    ) -> Callable[[], Awaitable[SlotResult]]:
+        """What copies a slot of the plan; by default over the lane's own connections."""
+        ref = SlotRef(
+            flow=FLOW, lane=LANE, run=attempt.run, generation=attempt.generation, attempt=attempt.number, slot=slot
+        )
+        limits = CopyLimits(
+            memory_bytes=1 << 20,
+            chunk_bytes=chunk_bytes,
+            chunk_seconds=30,
+            transaction_timeout_ms=TIMEOUT_MS,
+            isolation=READ_COMMITTED,
+            request_bytes=request_bytes,
+        )
+        port = KafkaSlot(
+            SlotWiring(
+                source=source or self._source,
+                target=target or self._target,
+                ledger=LedgerTopic(target, FLOW.source) if target else self._ledger,
+                ref=ref,
+                limits=limits,
+                origin=Origin(),
+                began_ms=attempt.started_ms,
+                stop=lambda: False,
+            )
+        )
+
+        async def work() -> SlotResult:
+            try:
+                return await copy_slot(port, ref, lambda: False, committed, result)
+            finally:
+                await port.end()
+
+        return work
+
+    def copied(self, partition: int) -> list[int]:
+        """The source offsets of what a read_committed consumer gets of the copy, in its order."""
+        return [int(_row(payload)[2] or b"") for _, payload in self.target.log(TOPIC, partition).committed()]
+
+    def ends(self) -> dict[TopicPartition, int]:
+        """Up to which source offset the receipts of the lane say that each partition is copied."""
+        return {one.source: one.end for one in last_receipts(self.view(), LANE).values()}
+
+    def is_whole(self) -> bool:
+        """Whether each record is in the copy once, in order."""
+        return all(self.copied(number) == list(range(sum(sizes))) for number, sizes in enumerate(self.sizes))
+
+    def _facts(self, view: LedgerView) -> Facts:
+        def ends(brokers: Brokers) -> dict[int, int]:
+            return {number: brokers.log(TOPIC, number).end for number in range(len(self.sizes))}
+
+        receipts = last_receipts(view, LANE)
+        return Facts(
+            now_ms=0,
+            source_cluster_id="",
+            target_cluster_id="",
+            target_brokers=1,
+            sources={
+                TOPIC: SourceTopic(
+                    name=TOPIC,
+                    topic_id=topic_id_text(self.source.ids[TOPIC]),
+                    partitions={
+                        number: SourcePartition(log_start=0, end=end, size_bytes=-1, start=0)
+                        for number, end in ends(self.source).items()
+                    },
+                    leaderless=(),
+                    replication_factor=1,
+                    settings=TopicSettings(),
+                )
+            },
+            targets={
+                TOPIC: TargetTopic(
+                    name=TOPIC,
+                    topic_id=topic_id_text(self.target.ids[TOPIC]),
+                    partitions=len(self.sizes),
+                    ends=ends(self.target),
+                )
+            },
+            receipts=receipts,
+            positions=dict.fromkeys(receipts),
+            starts={},
+            first_run=True,
+            claims={},
+            pauses={},
+            skips={},
+        )
+
+
+@contextmanager
+def at_work(lane: Lane) -> Iterator[Lane]:
+    """The lane with connections."""
+    with scripted(lane.source, lane.target) as (_, clusters):
+        lane.connect(clusters)
+        yield lane
+
+
+def place(partition: int = 0) -> TopicPartition:
+    """A partition of the topic."""
+    return TopicPartition(topic=TOPIC, partition=partition)
+
+
+def _row(payload: object) -> tuple[int, bytes, bytes | None]:
+    assert isinstance(payload, Part)
+    return _rows(payload.batch)[payload.index]
+
+
+@cache
+def _rows(batch: bytes) -> list[tuple[int, bytes, bytes | None]]:
+    return list(open_batch(next(batches(batch))))

@@ -1,0 +1,281 @@
+"""Each clause of the writer by itself, with the last look switched off where that would hide that the clause is gone.
+
+What a clause costs is asserted, too: a chunk that had to be written again is a retry.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from unittest.mock import patch
+
+import pytest
+
+from ferry.errors import Fenced, OutcomeUnknown, Retryable
+from ferry.model import Record, RefusalKind
+from ferry.net.connect import codes
+from ferry.net.connect.cluster import Cluster
+from ferry.net.write.ledger import LedgerTopic, ledger_topic
+from ferry.net.write.transaction import Transaction
+from ferry.run.copy import kafka_port, slot
+from ferry.run.copy.outbox import IN_FLIGHT
+from ferry.run.copy.slot import SlotResult
+from ferry.wire.records import ProducerIdentity, build_batch
+from tests.pure.protocol.world import FLOW, LANE, TOPIC
+from tests.pure.scripted.broker import Brokers
+from tests.pure.scripted.faults import Fault
+from tests.pure.scripted.lane import TIMEOUT_MS, Lane, at_work, place
+from tests.pure.scripted.wire import scripted
+
+LEDGER = ledger_topic(FLOW.source)
+SLOT = kafka_port.transactional_id(FLOW, LANE, 0)
+both_versions = pytest.mark.parametrize("version", [1, 2])
+
+
+@contextmanager
+def no_look() -> Iterator[None]:
+    """The last look of step 6 finds nothing."""
+    with (
+        patch.object(slot, "intruder", lambda *_, **__: None),
+        patch.object(slot, "unit_intruder", lambda *_, **__: None),
+    ):
+        yield
+
+
+def writer(brokers: Brokers, cluster: Cluster) -> Transaction:
+    """A writer of the cluster with a transaction of its own, and a record in it."""
+    found = Transaction(cluster, "somebody", TIMEOUT_MS)
+    cluster.loop.run(found.initialise)
+    return found
+
+
+@both_versions
+@pytest.mark.parametrize("code", [codes.COORDINATOR_NOT_AVAILABLE, codes.NOT_COORDINATOR, codes.REQUEST_TIMED_OUT])
+def test_a_commit_that_is_answered_with_an_error_is_not_taken_for_one(version: int, code: int) -> None:
+    lane = Lane([[3, 2]], version=version)
+    with at_work(lane), no_look():
+        attempt = lane.begin(lane.open("r"))
+        lane.target.faults.append(Fault(api="EndTxn", key=SLOT, code=code))
+        result = lane.copy(attempt)
+        assert (result.retries, lane.is_whole()) == (1, True)
+        assert sum(one.records for one in result.receipts) == 5
+
+
+@both_versions
+def test_an_abort_over_its_author_s_head_fences(version: int) -> None:
+    lane = Lane([[3]], version=version)
+    with at_work(lane):
+        attempt = lane.begin(lane.open("r"))
+        lane.target.faults.append(Fault(api="EndTxn", key=SLOT, code=codes.INVALID_TXN_STATE))
+        before = lane.target.count("InitProducerId")
+        with pytest.raises(Retryable, match="was fenced"):
+            lane.copy(attempt)
+        assert lane.target.count("InitProducerId") == before + 1, "a writer that was fenced does not fence another one"
+
+
+@both_versions
+@pytest.mark.parametrize("topic", [TOPIC, LEDGER])
+def test_a_writer_that_was_fenced_writes_nothing_again(version: int, topic: str) -> None:
+    lane = Lane([[3]], version=version)
+    with at_work(lane):
+        attempt = lane.begin(lane.open("r"))
+        fault = Fault(api="Produce", topic=topic, code=codes.INVALID_PRODUCER_EPOCH, times=9)
+        lane.target.faults.append(fault)
+        before = lane.target.count("InitProducerId")
+        with pytest.raises(Retryable, match="was fenced"):
+            lane.copy(attempt)
+        assert (fault.happened, lane.target.count("InitProducerId")) == (1, before + 1)
+
+
+@both_versions
+def test_a_receipt_of_another_writer_that_is_undecided_is_waited_for(version: int) -> None:
+    """A zombie of this run under another name: its receipts are written, its commit is on the way."""
+    lane = Lane([[3, 2]], version=version)
+    with scripted(lane.source, lane.target, lane.target) as (_, (source, target, elsewhere)), no_look():
+        lane.connect([source, target])
+        attempt = lane.begin(lane.open("r"))
+        held = Fault(api="EndTxn", held=True)
+        lane.target.faults.append(held)
+        target.loop.run(elsewhere.refresh, None)
+        with patch.object(kafka_port, "transactional_id", lambda *_: "ferry.earlier-name.live.0"):
+            lane.start(attempt, target=elsewhere)
+        lane.run_until(lambda: held.happened > 0)
+        looks = Fault(api="Fetch", topic=LEDGER, skip=8, then=lane.target.release)
+        lane.target.faults.append(looks)
+        result = lane.copy(attempt)
+        assert looks.happened, "it did not wait"
+        assert result.retries > 0
+        assert (result.receipts, lane.is_whole()) == ([], True)
+
+
+def test_the_ledger_is_read_past_an_open_transaction() -> None:
+    lane = Lane([[1]])
+    with at_work(lane):
+        cluster = lane.clusters[1]
+        ledger = LedgerTopic(cluster, FLOW.source)
+        other = writer(lane.target, cluster)
+        cluster.loop.run(ledger.append_in, other, [Record(key=b'["run","x","y"]', value=b"{}")])
+        last = cluster.loop.run(ledger.append, [Record(key=b'["later"]', value=b"{}")])
+        records, end = cluster.loop.run(ledger.read)
+        assert (end, records[-1].offset) == (last + 1, last)
+        assert lane.target.log(LEDGER).stable_end() < end
+
+
+@both_versions
+def test_further_chunks_cost_no_retry_and_no_new_epoch(version: int) -> None:
+    lane = Lane([[3, 2, 4, 1], [2, 2]], version=version)
+    with at_work(lane):
+        attempt = lane.begin(lane.open("r"))
+        lane.target.asked.clear()
+        result = lane.copy(attempt, chunk_bytes=1)
+        chunks = lane.target.count("EndTxn")
+        assert chunks > 2
+        assert (result.retries, lane.is_whole()) == (0, True)
+        assert lane.target.counts["InitProducerId"] == 1
+        assert lane.target.counts["TxnOffsetCommit"] == chunks
+        assert lane.target.counts["AddOffsetsToTxn"] == (chunks if version == 1 else 0)
+
+
+def test_what_is_not_stable_at_the_source_is_waited_for() -> None:
+    """A leader whose last stable offset is below the plan's end: the records come later, they are not missing."""
+    lane = Lane([[3]])
+    lane.source.target.init_producer("producer")
+    txn = lane.source.target.txns["producer"]
+    batch = build_batch(
+        [Record(key=b"0", value=b"%d" % at) for at in (3, 4)],
+        0,
+        ProducerIdentity(producer_id=txn.producer, producer_epoch=txn.epoch, sequence=0, transactional=True),
+    )
+    lane.source.write_in("producer", place(), batch)
+    with at_work(lane):
+        attempt = lane.begin(lane.open("r"))
+
+        def commit() -> None:
+            lane.source.target.end_txn("producer", txn.epoch, committed=True)
+            lane.source.deliver_markers()
+
+        lane.source.faults.append(Fault(api="Fetch", skip=3, then=commit))
+        result = lane.copy(attempt)
+        assert (result.refusals, lane.copied(0)) == ({}, [0, 1, 2, 3, 4])
+
+
+def test_five_requests_are_under_way_to_a_broker_at_most() -> None:
+    lane = Lane([[1] * 40])
+    with at_work(lane):
+        attempt = lane.begin(lane.open("r"))
+        lane.target.faults.append(Fault(api="Produce", topic=TOPIC, late_s=0.05, times=100))
+        result = lane.copy(attempt, request_bytes=1)
+        assert (result.retries, lane.is_whole()) == (0, True)
+        assert lane.target.most_under_way == IN_FLIGHT == 5
+
+
+@both_versions
+def test_a_chunk_is_reported_when_it_is_committed_and_not_before(version: int) -> None:
+    lane = Lane([[2, 2, 2]], version=version)
+    with at_work(lane):
+        attempt = lane.begin(lane.open("r"))
+        begun = lane.target.count("EndTxn")
+        seen: list[tuple[int, int]] = []
+        lane.target.faults.append(Fault(api="EndTxn", key=SLOT, code=codes.NOT_COORDINATOR, skip=1))
+        lane.copy(
+            attempt,
+            chunk_bytes=1,
+            committed=lambda receipts: seen.append((receipts[0].end, lane.target.count("EndTxn") - begun)),
+        )
+        assert [end for end, _ in seen] == [2, 4, 6]
+        assert [commits for _, commits in seen] == [1, 3, 4], "the second commit did not happen"
+
+
+def test_a_stranger_before_the_first_batch_refuses_the_partition() -> None:
+    lane = Lane([[3], [2]])
+    with at_work(lane):
+        attempt = lane.begin(lane.open("r"))
+        stranger = build_batch([Record(key=b"0", value=b"77")], 0, ProducerIdentity())
+        lane.target.faults.append(Fault(api="DescribeConfigs", then=lambda: lane.target.append(TOPIC, stranger)))
+        result = lane.copy(attempt)
+        assert {one: refusal.kind for one, refusal in result.refusals.items()} == {place(): RefusalKind.FOREIGN_WRITER}
+        assert (lane.copied(0), lane.copied(1)) == ([77], [0, 1])
+
+
+def test_a_target_topic_that_was_created_again_is_not_written() -> None:
+    lane = Lane([[3]])
+    with at_work(lane):
+        attempt = lane.begin(lane.open("r"))
+        lane.target.ids[TOPIC] = uuid.uuid4()
+        result = lane.copy(attempt)
+        assert {one: refusal.kind for one, refusal in result.refusals.items()} == {place(): RefusalKind.TARGET_CHANGED}
+        assert lane.target.log(TOPIC).end == 0
+
+
+def test_a_run_fences_every_slot_that_a_run_of_the_lane_had() -> None:
+    lane = Lane([[1], [1], [1]])
+    with at_work(lane):
+        lane.open("wide", 3)
+        lane.target.asked.clear()
+        lane.open("narrow", 1)
+        fenced = {one.request.transactional_id for one in lane.target.asked if one.api == "InitProducerId"}
+        wanted = {kafka_port.transactional_id(FLOW, LANE, name) for name in (0, 1, 2, kafka_port.DRIVER)}
+        assert fenced - {None} == wanted
+
+
+@both_versions
+def test_a_commit_of_a_moved_coordinator_is_looked_for_where_it_is_now(version: int) -> None:
+    lane = Lane([[2, 2]], version=version, nodes=(1, 2))
+    with at_work(lane):
+        attempt = lane.begin(lane.open("r"))
+
+        def move() -> None:
+            lane.target.coordinators[SLOT] = 2
+
+        lane.target.faults.append(Fault(api="Produce", topic=LEDGER, then=move))
+        result = lane.copy(attempt)
+        assert (result.retries, lane.is_whole()) == (1, True)
+        assert [one.node for one in lane.target.asked if one.api == "EndTxn" and SLOT in one.keys] == [1, 2]
+
+
+@both_versions
+def test_a_leader_that_moves_costs_one_retry(version: int) -> None:
+    lane = Lane([[2, 2, 2]], version=version, nodes=(1, 2))
+    with at_work(lane):
+        attempt = lane.begin(lane.open("r"))
+        lane.target.faults.append(
+            Fault(api="Produce", topic=TOPIC, skip=1, then=lambda: lane.target.move_leader(place(), 2))
+        )
+        result = lane.copy(attempt, chunk_bytes=1)
+        assert (result.retries, lane.is_whole()) == (1, True)
+
+
+def test_a_writer_says_what_it_knows_of_a_commit() -> None:
+    """Without the slot around it: success, fenced and unknown are three things."""
+    lane = Lane([[1]])
+    with at_work(lane):
+        cluster = lane.clusters[1]
+        ledger = LedgerTopic(cluster, FLOW.source)
+
+        def outcome(fault: Fault | None) -> Callable[[], None]:
+            one = writer(lane.target, cluster)
+            cluster.loop.run(ledger.append_in, one, [Record(key=b'["x"]', value=b"{}")])
+            lane.target.faults[:] = [] if fault is None else [fault]
+            return lambda: cluster.loop.run(one.commit)
+
+        outcome(None)()
+        for fault in (Fault(api="EndTxn", lost=True, applied=True), Fault(api="EndTxn", lost=True)):
+            with pytest.raises(OutcomeUnknown):
+                outcome(fault)()
+        with pytest.raises(Fenced):
+            outcome(Fault(api="EndTxn", code=codes.PRODUCER_FENCED))()
+
+
+def test_results_of_a_slot_that_raises_are_what_was_committed() -> None:
+    lane = Lane([[2, 2, 2]])
+    with at_work(lane):
+        attempt = lane.begin(lane.open("r"))
+        result = SlotResult()
+        lane.target.faults.append(
+            Fault(api="EndTxn", key=SLOT, skip=1, code=codes.COORDINATOR_NOT_AVAILABLE, times=1000)
+        )
+        with pytest.raises(Retryable, match="gave up"):
+            lane.copy(attempt, chunk_bytes=1, result=result)
+        assert [one.end for one in result.receipts] == [2]
+        assert lane.copied(0) == [0, 1]

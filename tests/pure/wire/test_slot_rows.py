@@ -1,0 +1,87 @@
+"""What slots answer in rows, through Spark, is what became of them; and what several tries of a slot come to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import cast
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ferry.errors import FerryError, OutcomeUnknown, Refused, Retryable, Superseded, Unreachable
+from ferry.model import RefusalKind
+from ferry.run.copy.ends import SlotEnd, joined, refusals_of
+from ferry.run.copy.slot import SlotResult
+from ferry.run.copy.task import TaskSpec
+from ferry.spark import stage
+from ferry.spark.columns import nullable_binaries
+from tests.pure.decide.test_unit_codec import ONE
+from tests.pure.decide.values import PLAN, RECEIPT, piece, refusal
+
+SPEC = cast("TaskSpec", SimpleNamespace(ref=SimpleNamespace(slot=3)))
+FAILURES = [
+    None,
+    Refused("no"),
+    Retryable("later"),
+    Superseded("by another"),
+    Unreachable("no answer"),
+    OutcomeUnknown("?"),
+]
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_the_end_of_a_slot_comes_back_as_it_was_told(failure: FerryError | None) -> None:
+    end = SlotEnd(
+        slot=3,
+        receipts=(RECEIPT, replace(RECEIPT, start=50, end=60)),
+        units=(ONE,),
+        refusals=(refusal("orders", 1),),
+        retries=2,
+        time_over=True,
+        failure=failure,
+    )
+    other = SlotEnd(slot=1)
+    (first, second) = stage.parse_rows([*stage.rows(end), *stage.rows(other)])
+    assert (first, second) == (other, end)
+    assert first.failure is None
+    assert (type(second.failure), str(second.failure)) == (type(failure), str(failure))
+
+
+def test_a_slot_that_was_stopped_is_not_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(_: TaskSpec, __: object, ___: object, result: SlotResult, ____: object) -> None:
+        result.stopped = True
+
+    monkeypatch.setattr(stage, "run_slot", stopped)
+    assert isinstance(stage.attempted(SPEC).failure, Retryable)
+    monkeypatch.setattr(stage, "run_slot", lambda *_: None)
+    assert stage.attempted(SPEC).failure is None
+
+
+def test_what_a_try_refused_stays_when_the_next_one_does_not_come_that_far() -> None:
+    refused = (replace(refusal("orders", 0), kind=RefusalKind.TOO_LARGE),)
+    before = SlotEnd(slot=0, receipts=(RECEIPT,), refusals=refused, retries=1, failure=Retryable("later"))
+    for after, left in [
+        (SlotEnd(slot=0, failure=Retryable("again")), refused),
+        (SlotEnd(slot=0, time_over=True), refused),
+        (SlotEnd(slot=0, stopped=True), refused),
+        (SlotEnd(slot=0), ()),
+    ]:
+        found = joined(before, after)
+        assert (found.receipts, found.refusals, found.retries) == ((RECEIPT,), left, 1)
+
+
+def test_slices_that_a_slot_gave_up_are_named_but_for_what_was_copied() -> None:
+    plan = replace(PLAN, slices=(piece("orders", 0), piece("orders", 1)))
+    done = replace(RECEIPT, source=plan.slices[0].source, end=plan.slices[0].end)
+    almost = replace(done, end=done.end - 1)
+    for receipt, named in [(done, [1]), (almost, [0, 1])]:
+        found = refusals_of(plan, [SlotEnd(slot=0, receipts=(receipt,), failure=Retryable("later"))])
+        assert [(one.partition, one.kind) for one in found] == [(at, RefusalKind.SLOT_FAILED) for at in named]
+
+
+@given(st.lists(st.none() | st.binary(max_size=3), max_size=20))
+def test_a_null_in_a_column_for_spark_stays_one(values: list[bytes | None]) -> None:
+    assert nullable_binaries(values, pa.binary()).to_pylist() == values

@@ -1,0 +1,214 @@
+"""What the command line says before any cluster is asked."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from ferry.cli.desk import DEFAULT_PATIENCE
+from ferry.dev import ClusterSpec
+from ferry.dev.cluster import STATE_FILE
+from ferry.dev.properties import Node
+from tests.golden import Golden, brief
+from tests.program import ferry as cold_ferry
+from tests.program import warm_ferry as ferry
+
+FILE = """
+clusters = a, b
+a.bootstrap.servers = 127.0.0.1:{port}
+b.bootstrap.servers = 127.0.0.1:{other}
+a->b.enabled = true
+a->b.topics = orders.*
+"""
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    """A file whose clusters do not answer."""
+    path = tmp_path / "mm2.properties"
+    path.write_text(FILE.format(port=_closed_port(), other=_closed_port()))
+    return path
+
+
+def _closed_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def test_help_brings_no_client_along() -> None:
+    """Light start, told by what is imported, not by the clock."""
+    script = "import sys, ferry.cli; print([name for name in ('kafka', 'confluent_kafka') if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("command", ["", "config new", "dev", "dev up", "airflow", "airflow setup", "hand-back mm2"])
+def test_help_is_shown_wherever_a_command_comes_from(command: str) -> None:
+    answer = ferry(*command.split(), "--help")
+    assert answer.code == 0
+    assert "Usage" in answer.out
+
+
+def test_version() -> None:
+    assert cold_ferry("version", "--json").json("version")["version"]
+    assert ferry("--json", "version").json("version")["version"]
+    assert ferry("version").out.startswith("ferry ")
+
+
+@pytest.fixture
+def stopped(tmp_path: Path) -> Path:
+    """A home of local clusters that knows one, which does not run."""
+    node = Node(node_id=1, ports={"PLAINTEXT": 9092, "CONTROLLER": 9093})
+    known = {"spec": asdict(ClusterSpec(name="here")), "cluster_id": "x", "nodes": [asdict(node)]}
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / STATE_FILE).write_text(json.dumps(known))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--json", "dev", "status"], ["dev", "--json", "status"], ["dev", "status", "--json"]],
+    ids=["before", "between", "behind"],
+)
+def test_local_clusters_are_shown_as_json(stopped: Path, arguments: list[str]) -> None:
+    (cluster,) = ferry(*arguments, "--home", stopped).json("dev")["clusters"]
+    assert (cluster["name"], cluster["state"]) == ("here", "stopped")
+    assert [(broker["node_id"], broker["pid"]) for broker in cluster["brokers"]] == [(1, None)]
+
+
+def test_local_clusters_are_stopped_as_json(stopped: Path) -> None:
+    answer = ferry("--json", "dev", "down", "--home", stopped)
+    assert (answer.code, answer.json("dev-down")) == (0, {"stopped": ["here"], "deleted": False, "dry_run": False})
+
+
+def test_flows_are_listed_without_a_network(config: Path) -> None:
+    body = ferry("flows", "--config", config, "--json").json("flows")
+    assert [row["flow"] for row in body["flows"]] == ["a->b"]
+    assert "a->b" in ferry("--config", config, "flows").out
+
+
+@pytest.mark.parametrize("arguments", [["flows"], ["run", "a->c"], ["run", "--patience", "0.4"]])
+def test_the_installed_program_says_the_same_as_its_quick_twin_of_these_tests(
+    config: Path, arguments: list[str]
+) -> None:
+    assert cold_ferry(*arguments, config=config) == ferry(*arguments, config=config)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["bogus"],
+        ["run", "a->b", "--bogus"],
+        ["dev", "bogus"],
+        ["dev", "status", "--bogus"],
+        ["dev", "down", "--clusters", "a,a"],
+        ["airflow", "bogus"],
+        ["airflow", "setup", "--bogus"],
+        ["run", "a->c"],
+        ["run", "a"],
+        ["run", "a-"],
+        ["run", "--max-bytes", "0"],
+        ["run", "--max-bytes", "many"],
+        ["run", "--max-seconds", "0"],
+        ["run", "--resume", "r1", "--max-seconds", "5"],
+        ["run", "--resume", "r1", "--topic", "orders"],
+        ["plan", "--topic", "payments"],
+        ["ledger", "--offset", "5"],
+        ["ledger", "--runs", "--topic", "orders"],
+        ["pause", "a->b"],
+        ["pause", "--why", " "],
+        ["pause", "--why", "x", "--until", "tomorrow"],
+        ["pause", "--why", "x", "--until", "2999-01-01T00:00:00"],
+        ["pause", "--why", "x", "--until", "2001-01-01T00:00:00Z"],
+        ["pause", "--why", "x", "--topic", "payments"],
+    ],
+    ids=brief,
+)
+def test_bad_input_is_one_sentence_and_exit_code_2(config: Path, arguments: list[str], golden: Golden) -> None:
+    answer = ferry(*arguments, config=config)
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.startswith("ferry: ")
+    assert answer.err.count("\n") == 1
+    told = ferry(*arguments, "--json", config=config)
+    assert told.code == 2
+    assert told.json("error")["error"] == {"kind": "bad-input", "message": answer.err[len("ferry: ") : -1]}
+    golden(answer.err.removeprefix("ferry: "))
+
+
+def test_without_a_configuration_the_remedy_is_named() -> None:
+    answer = ferry("flows")
+    assert answer.code == 2
+    assert "FERRY_CONFIG" in answer.err
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    answer = ferry("flows", "--config", tmp_path / "none.properties")
+    assert answer.code == 2
+    assert "none.properties: cannot be read" in answer.err
+
+
+def test_a_mistake_in_the_file_is_told_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "mm2.properties"
+    path.write_text(FILE.format(port=9092, other=9093) + "a->b.ferry.shedule = @daily\n")
+    answer = ferry("run", config=path)
+    assert answer.code == 2
+    assert f"{path}:7: " in answer.err
+
+
+def test_warnings_are_told_unless_quiet(tmp_path: Path) -> None:
+    path = tmp_path / "mm2.properties"
+    path.write_text(FILE.format(port=9092, other=9093) + "topics.exclude = x # note\n")
+    assert "ferry: warning: " in ferry("flows", config=path).err
+    assert ferry("flows", "--quiet", config=path).err == ""
+
+
+def test_several_flows_must_be_told_apart(tmp_path: Path) -> None:
+    path = tmp_path / "mm2.properties"
+    path.write_text(FILE.format(port=9092, other=9093) + "b->a.enabled = true\n")
+    answer = ferry("run", config=path)
+    assert answer.code == 2
+    assert "'a->b', 'b->a'" in answer.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["run"],
+        ["plan"],
+        ["lag"],
+        ["ledger"],
+        ["pause", "--why", "x"],
+        ["resume"],
+        ["skip", "a->b", "orders", "0", "--to", "7", "--reason", "x"],
+        ["adopt", "mm1", "--group", "mirror"],
+        ["adopt", "mm2"],
+        ["hand-back", "mm2"],
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_a_closed_port_is_exit_code_3_within_the_patience(config: Path, arguments: list[str]) -> None:
+    begun = time.monotonic()
+    answer = ferry(*arguments, "--patience", "0.4", config=config)
+    assert time.monotonic() - begun < DEFAULT_PATIENCE / 4
+    assert answer.code == 3
+    assert (answer.err.count("\n"), "does not answer within 0.4 s" in answer.err) == (1, True)
+
+
+def test_a_port_that_never_answers_is_exit_code_3_within_the_patience(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        path = tmp_path / "mm2.properties"
+        path.write_text(FILE.format(port=mute.getsockname()[1], other=_closed_port()))
+        begun = time.monotonic()
+        answer = ferry("run", "--patience", "2", "--json", config=path)
+    assert time.monotonic() - begun < DEFAULT_PATIENCE / 4
+    assert answer.code == 3
+    assert answer.json("error")["error"]["kind"] == "unreachable"

@@ -1,0 +1,26 @@
+"""Documents name what is there: tests that prove, schemas that bind."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tests.program import SCHEMAS
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def test_the_tests_that_the_readme_names_exist() -> None:
+    text = (ROOT / "README.md").read_text()
+    table = text[text.index("| what holds | shown by |") : text.index("Exactly once is what")]
+    paths = re.findall(r"`(tests/[\w/.]+)`", table)
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+    source = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
+    names = re.findall(r"`(test_\w+)`", table)
+    assert names
+    assert [name for name in names if f"def {name}(" not in source] == []
+
+
+def test_every_json_answer_has_a_documented_schema() -> None:
+    table = (SCHEMAS.parent / "json.md").read_text()
+    assert set(re.findall(r"\(schemas/([a-z0-9-]+\.json)\)", table)) == {path.name for path in SCHEMAS.iterdir()}

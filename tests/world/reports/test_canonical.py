@@ -1,0 +1,86 @@
+"""The bytes that are signed: one value, one text; and a report comes back from them as it was."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from ferry.decide.evidence.canonical import canonical
+from ferry.decide.evidence.codec import SealedReport, decode_report, encode_report
+from ferry.errors import Corrupt
+from ferry.model.evidence import EvidenceReport, Link, Signer
+from tests.program import SCHEMAS, closed
+from tests.pure.reports.values import EVIDENCE, loss
+
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53) + 1, 2**53 - 1)
+    | st.text(st.characters(exclude_categories=["Cs"])),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), inner),
+    max_leaves=20,
+)
+
+
+@given(VALUES)
+def test_a_value_has_one_text_whatever_the_order_of_its_keys(value: object) -> None:
+    again = json.loads(canonical(value))
+    assert again == value
+    turned = dict(reversed(again.items())) if isinstance(again, dict) else again
+    assert canonical(turned) == canonical(value)
+
+
+def test_the_text_is_that_of_rfc_8785() -> None:
+    # Its section 3.2.3: keys in the order of UTF-16 code units, where an emoji is before U+FB33.
+    keys = ("\u20ac", "\r", "\ufb33", "1", "\U0001f600", "\x80", "\xf6")
+    told = json.loads(canonical(dict.fromkeys(keys, 0)), object_pairs_hook=list)
+    assert [key for key, _ in told] == ["\r", "1", "\x80", "\xf6", "\u20ac", "\U0001f600", "\ufb33"]
+    assert canonical({"b": 1.0, "a": [0.1, 12.3456, 1e6, True, None, "é\n"]}) == (
+        '{"a":[0.1,12.346,1000000,true,null,"é\\n"],"b":1}'.encode()
+    )
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), 2**53, b"bytes", {1, 2}])
+def test_what_is_no_value_of_json_is_not_written(value: object) -> None:
+    with pytest.raises(ValueError, match=r"JSON"):
+        canonical({"x": value})
+
+
+@pytest.mark.parametrize(
+    "evidence",
+    [EVIDENCE, replace(EVIDENCE, losses=(loss(0, None, None),), verification=None, rto_s=None, steps=(), groups=())],
+)
+def test_a_report_comes_back_as_it_was_and_is_what_the_schema_says(evidence: EvidenceReport) -> None:
+    report = SealedReport(
+        number=7,
+        evidence=evidence,
+        previous=Link(name="report-000006.json", sha256="ab", page_sha256=None),
+        signer=Signer(algorithm="Ed25519", key_sha256="cd"),
+    )
+    content = encode_report(report)
+    assert decode_report(content, "report-000007.json") == report
+    schema = closed(json.loads((SCHEMAS / "report.json").read_text()))
+    Draft202012Validator(schema).validate(json.loads(content))
+
+
+def test_what_is_no_report_is_named() -> None:
+    for content in (b"", b"[]", b"{}", b'{"report": 1}', b"\xff"):
+        with pytest.raises(Corrupt, match=r"^report-000001\.json is no report of Ferry"):
+            decode_report(content, "report-000001.json")
+    with pytest.raises(Corrupt, match="version 9: read it with the Ferry that wrote it"):
+        decode_report(b'{"report": 9}', "report-000001.json")
+
+
+def test_figures_are_not_better_than_what_is_known() -> None:
+    assert (EVIDENCE.lost_records, EVIDENCE.lost_seconds, EVIDENCE.reread) == (94, 12.345, 0)
+    unknown = replace(EVIDENCE, losses=(*EVIDENCE.losses, loss(3, None, None)))
+    assert (unknown.lost_records, unknown.lost_seconds) == (None, None)
+    assert replace(EVIDENCE, losses=(loss(3, None, None),)).lost_records is None
+    (group,) = EVIDENCE.groups
+    assert replace(EVIDENCE, groups=(group, replace(group, reread=None))).reread is None
+    assert [goal.is_met for goal in EVIDENCE.goals] == [False, None]

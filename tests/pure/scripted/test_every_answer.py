@@ -1,8 +1,8 @@
 """Whatever one request is answered: nothing is lost, doubled or claimed, and the next attempt copies the rest.
 
 Each kind of request of the copy path meets each of Kafka's error codes, before and after it was carried out, a lost
-answer, and one that comes late, in transactions of version 1 and 2. In the quick tier each code is met in one of a
-request's cases, and one of three where a request has a single case.
+answer, and one that comes late, in transactions of version 1 and 2. Where tables run in part, each code is met in one
+of a request's cases, and one of three where a request has a single case.
 """
 
 from __future__ import annotations

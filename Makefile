@@ -129,7 +129,7 @@ test: setup $(KERBEROS) ## Run all tests; ARGS="tests/kafka/dev -k kill" runs so
 	@$(need_java)
 	@tools/system_packages.sh $(PYTHON)
 	@FERRY_SEED=$${FERRY_SEED:-1} HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
-	@$(if $(ARGS),:,$(BIN)/python tools/durations.py)
+	@$(if $(ARGS),:,$(BIN)/python -m tests.durations)
 
 .PHONY: test-all
 test-all: setup $(KERBEROS) ## Run the tests that make test leaves out, too (tests/tiers.py), with a seed of their own

@@ -1,11 +1,16 @@
 """How long each test file takes: kept in durations.json, used for dealing, measured in each session.
 
 A session writes what it measured to build/durations.json: seconds per file, set-up and clean-up included.
-`tools/durations.py` compares the two.
+`python -m tests.durations` compares the two. Its exit code is 1 when a file takes more than twice its time, or is long
+and not listed. The speed of the machine does not count: times are compared after the median of all ratios. `--write`
+lists the last session's times.
 """
 
 import json
+import statistics
+import sys
 from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -14,9 +19,15 @@ TESTS = Path(__file__).parent
 KEPT = TESTS / "durations.json"
 MEASURED = TESTS.parent / "build" / "durations.json"
 
+LISTED_SECONDS = 5.0
+"""Shorter files are not listed."""
+
+SLACK_SECONDS = 30.0
+"""A file may take so much more than twice its time, because the first user of a broker waits for its start."""
+
 
 def read(path: Path) -> dict[str, float]:
-    """Seconds per file, its path below tests/pure/."""
+    """Seconds per file, its path below tests/."""
     seconds: dict[str, float] = json.loads(path.read_text())
     return seconds
 
@@ -40,5 +51,42 @@ class Durations:
         """Write the file; a session of no tests leaves that of the last one."""
         if self._seconds:
             MEASURED.parent.mkdir(exist_ok=True)
-            measured = {name: round(seconds, 1) for name, seconds in sorted(self._seconds.items())}
-            MEASURED.write_text(json.dumps(measured, indent=0) + "\n")
+            write(MEASURED, self._seconds)
+
+
+def write(path: Path, seconds: Mapping[str, float]) -> None:
+    """Write seconds per file, a line each."""
+    path.write_text(json.dumps({name: round(took, 1) for name, took in sorted(seconds.items())}, indent=0) + "\n")
+
+
+def grown(measured: Mapping[str, float], kept: Mapping[str, float]) -> tuple[dict[str, tuple[float, float]], float]:
+    """Files that took more than twice their time: seconds now and as listed (0: not); and the median of all ratios."""
+    ratios = [measured[name] / seconds for name, seconds in kept.items() if name in measured]
+    scale = max(1.0, statistics.median(ratios)) if ratios else 1.0
+    slower = {}
+    for name, seconds in measured.items():
+        if seconds > scale * (2 * kept.get(name, LISTED_SECONDS) + SLACK_SECONDS):
+            slower[name] = (seconds, kept.get(name, 0.0))
+    return slower, scale
+
+
+def main(*arguments: str) -> int:
+    """Compare or list; the exit code."""
+    measured = read(MEASURED)
+    if "--write" in arguments:
+        listed = read(KEPT) | measured
+        write(KEPT, {name: took for name, took in listed.items() if took >= LISTED_SECONDS and (TESTS / name).exists()})
+        return 0
+    slower, scale = grown(measured, read(KEPT))
+    print(f"{sum(measured.values()):.0f} s of tests; this machine takes {scale:.2f} times as long as the list says")
+    for name, (seconds, usual) in slower.items():
+        print(
+            f"tests/{name} took {seconds:.0f} s; the list says {usual:.0f} s: make it faster, or run "
+            "python -m tests.durations --write and say in the commit why it takes longer",
+            file=sys.stderr,
+        )
+    return 1 if slower else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

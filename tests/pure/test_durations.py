@@ -1,0 +1,81 @@
+"""A file of tests that takes more than twice its time is named, whatever the speed of the machine."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests import durations
+
+KEPT = {"kafka/test_a.py": 40.0, "kafka/test_b.py": 60.0, "spark/test_c.py": 100.0}
+
+
+def times(**changes: float) -> dict[str, float]:
+    return {name: changes.get(name.rpartition("_")[2][0], seconds) for name, seconds in KEPT.items()}
+
+
+@pytest.mark.parametrize(
+    ("measured", "named"),
+    [
+        (times(), []),
+        (times(a=105.0), []),
+        (times(a=115.0), ["kafka/test_a.py"]),
+        ({name: 4 * seconds for name, seconds in KEPT.items()}, []),
+        ({**{name: 4 * seconds for name, seconds in KEPT.items()}, "kafka/test_a.py": 500.0}, ["kafka/test_a.py"]),
+        ({name: seconds / 4 for name, seconds in KEPT.items()}, []),
+        ({**times(), "kafka/test_new.py": 30.0}, []),
+        ({**times(), "kafka/test_new.py": 50.0}, ["kafka/test_new.py"]),
+        ({}, []),
+    ],
+    ids=[
+        "as listed",
+        "twice and some seconds",
+        "more than twice",
+        "a slow machine",
+        "a slow machine, and one file more than twice",
+        "a fast machine",
+        "a short one that is not listed",
+        "a long one that is not listed",
+        "nothing was measured",
+    ],
+)
+def test_what_takes_more_than_twice_its_time_is_named(measured: Mapping[str, float], named: list[str]) -> None:
+    assert list(durations.grown(measured, KEPT)[0]) == named
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    """The list and the last session's times, in another folder, with the test files that both name."""
+    for name in KEPT:
+        path = tmp_path / "tests" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    kept, measured = tmp_path / "kept.json", tmp_path / "measured.json"
+    kept.write_text(json.dumps(KEPT))
+    for name, value in (("TESTS", tmp_path / "tests"), ("KEPT", kept), ("MEASURED", measured)):
+        monkeypatch.setattr(durations, name, value)
+    return kept, measured
+
+
+def test_the_command_fails_and_names_file_and_times(
+    files: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, measured = files
+    measured.write_text(json.dumps(times(b=200.0)))
+    assert durations.main() == 1
+    said = capsys.readouterr().err
+    assert "tests/kafka/test_b.py" in said
+    assert "200 s" in said
+    measured.write_text(json.dumps(times()))
+    assert durations.main() == 0
+
+
+def test_what_is_listed_is_long_and_there(files: tuple[Path, Path]) -> None:
+    kept, measured = files
+    (files[0].parent / "tests" / "kafka" / "test_b.py").unlink()
+    measured.write_text(json.dumps({"kafka/test_a.py": 2.0, "spark/test_c.py": 90.0}))
+    assert durations.main("--write") == 0
+    assert json.loads(kept.read_text()) == {"spark/test_c.py": 90.0}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 import resource
 import time
@@ -64,14 +65,15 @@ class Account:
             self.wrong.append(f"{name}: {spent:.1f} s for {shown[:200].hex()}")
 
 
-def fuzzed(seed: int, seconds: float) -> Account:
-    """Feed all readers for so long."""
+def fuzzed(seed: int, *, rounds: float = math.inf, seconds: float = math.inf) -> Account:
+    """Feed all readers for so many rounds, or so long."""
     rng, account = random.Random(seed), Account()
     golden = [batch for topic in TOPICS for batch in captured(topic).batches]
     golden += [batch for old in old_sets() for batch in batches(old.data)]
     until = time.monotonic() + seconds
     with TemporaryDirectory() as folder:
-        while time.monotonic() < until:
+        while rounds > 0 and time.monotonic() < until:
+            rounds -= 1
             for _ in range(40):
                 for batch in batches(_batch(rng, golden)):
                     _read_batch(account, batch, rng)

@@ -84,6 +84,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         file = file_of(item.nodeid)
         if is_extra(file, item.name):
             item.add_marker("extra")
+        if tier_of(item) == "soak":
+            item.add_marker("soak")
         limit = item.get_closest_marker("timeout")
         seconds = SECONDS[tier_of(item)] if limit is None else limit.args[0]
         item.add_marker(pytest.mark.timeout(seconds * PATIENCE, func_only=True), append=False)

@@ -21,13 +21,13 @@ def times(**changes: float) -> dict[str, float]:
     ("measured", "named"),
     [
         (times(), []),
-        (times(a=105.0), []),
-        (times(a=115.0), ["kafka/test_a.py"]),
+        (times(a=135.0), []),
+        (times(a=145.0), ["kafka/test_a.py"]),
         ({name: 4 * seconds for name, seconds in KEPT.items()}, []),
-        ({**{name: 4 * seconds for name, seconds in KEPT.items()}, "kafka/test_a.py": 500.0}, ["kafka/test_a.py"]),
+        ({**{name: 4 * seconds for name, seconds in KEPT.items()}, "kafka/test_a.py": 600.0}, ["kafka/test_a.py"]),
         ({name: seconds / 4 for name, seconds in KEPT.items()}, []),
-        ({**times(), "kafka/test_new.py": 30.0}, []),
-        ({**times(), "kafka/test_new.py": 50.0}, ["kafka/test_new.py"]),
+        ({**times(), "kafka/test_new.py": 60.0}, []),
+        ({**times(), "kafka/test_new.py": 80.0}, ["kafka/test_new.py"]),
         ({}, []),
     ],
     ids=[

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from ferry.config.flow.topic_sql import topic_by_sql
 from ferry.decide.records.json_cast import cast
 from ferry.decide.records.json_edit import NotJson, edited, tree_of
-from tests.pure.decide.test_json_edit import kafkas
+from tests.kafka.decide.test_json_edit import kafkas
 from tests.spark.notebook import ROOT, Failed, Notebook
 
 BASE = "clusters = a, b\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:2\na->b.enabled = true\n"

@@ -65,9 +65,9 @@ def run_job(
     which a task hands the connection data over; without it the file's is resolved here. `end` is the file that an
     error is left in for the task.
     """
-    signal.signal(signal.SIGTERM, _terminate)
-    lifeline.watch(os.environ)
     try:
+        signal.signal(signal.SIGTERM, _terminate)
+        lifeline.watch(os.environ)  # it sends SIGTERM, perhaps at once
         found = load(config, from_environment).flow(flow)
         return work(found if clients is None else taken(found, clients), _say)
     except Terminated:

@@ -4,7 +4,9 @@ from pathlib import Path
 
 from ferry.config.reading.examine import examine
 from tests.kafka.config.java_oracle import as_mapping, ask, encoded
-from tests.pure.config.test_providers import BASE
+from tests.pure.config.test_providers import BASE, folder
+
+__all__ = ["folder"]  # a fixture
 
 
 def test_kafka_looks_up_the_same(folder: Path) -> None:

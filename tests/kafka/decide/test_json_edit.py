@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 from datetime import UTC, datetime, timedelta
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,31 @@ from ferry.config.flow.routes import routed, target_by_steps
 from ferry.config.flow.steps import CAST_TYPES, Route, TopicMatches, When
 from ferry.decide.records.json_cast import cast
 from ferry.decide.records.json_edit import NotJson, is_object, only_fields, redacted, removed
-from tests.pure.decide.test_json_edit import edited, kafkas
+from ferry.dev.jars import jars, java
+from tests.oracle import Oracle
+from tests.pure.decide.test_json_edit import edited
+
+SOURCE = Path(__file__).with_name("TransformsOracle.java")
+
+
+@cache
+def oracle() -> Oracle:
+    return Oracle([java(), "-XX:TieredStopAtLevel=1", "-cp", f"{jars('4.3.0')}/*", str(SOURCE)])
+
+
+def hexed(text: str) -> str:
+    return text.encode().hex() or "-"
+
+
+def kafkas(kind: str, value: bytes, topic: str = "t", timestamp: int = 0, **parameters: str) -> tuple[str, Any] | None:
+    """Topic and parsed value as Kafka's class makes them; None where it refuses."""
+    named = " ".join(f"{name.replace('_', '.')}={hexed(text)}" for name, text in parameters.items())
+    (answer,) = oracle().ask([f"{kind} {hexed(topic)} {timestamp} {value.hex() or '-'} {named}"])
+    if answer.startswith("error"):
+        return None
+    _, name, found = answer.split(" ")
+    return bytes.fromhex(name.strip("-")).decode(), json.loads(bytes.fromhex(found)) if found != "-" else None
+
 
 LONGS = st.integers(-(2**63), 2**63 - 1)
 """Connect's JSON has no larger whole numbers."""

@@ -106,7 +106,7 @@ def test_a_checkpoint_that_a_run_commits_late_does_not_put_a_moved_group_back(
     clients.consume(pair.here, [clients.topic], 1)
 
     def meanwhile() -> None:
-        clients.consume(pair.here, [clients.topic], 5)  # of the same partition, too
+        clients.consume(pair.here, [clients.topic], 11)  # all but one, so of the same partition, too
         up_to(pair, Step.PROMOTE)
 
     with MicroRuns(pair.settings.flow(pair.flow), patience_s=30) as runs:

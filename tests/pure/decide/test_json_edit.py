@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,8 +16,6 @@ from ferry.config.text.json_path import parse_path
 from ferry.decide.records import json_edit
 from ferry.decide.records.json_cast import TYPES, cast
 from ferry.decide.records.json_edit import NotJson, hash_of, hashed, only_fields, redacted, removed
-from ferry.dev.jars import jars, java
-from tests.oracle import Oracle
 
 SALT = b"0123456789abcdef"
 NAMES = ["a", "b", "c", 'q"q', "ü", "a b"]
@@ -111,28 +107,6 @@ def test_what_is_no_json_is_told_and_never_taken(value: bytes) -> None:
 def test_what_cannot_be_read_ends_in_a_sentence(value: bytes) -> None:
     with pytest.raises(NotJson, match=r"^it (is|holds)|^something stands"):
         edited(value, [parse_path("$.a")], removed)
-
-
-SOURCE = Path(__file__).with_name("TransformsOracle.java")
-
-
-@cache
-def oracle() -> Oracle:
-    return Oracle([java(), "-XX:TieredStopAtLevel=1", "-cp", f"{jars('4.3.0')}/*", str(SOURCE)])
-
-
-def hexed(text: str) -> str:
-    return text.encode().hex() or "-"
-
-
-def kafkas(kind: str, value: bytes, topic: str = "t", timestamp: int = 0, **parameters: str) -> tuple[str, Any] | None:
-    """Topic and parsed value as Kafka's class makes them; None where it refuses."""
-    named = " ".join(f"{name.replace('_', '.')}={hexed(text)}" for name, text in parameters.items())
-    (answer,) = oracle().ask([f"{kind} {hexed(topic)} {timestamp} {value.hex() or '-'} {named}"])
-    if answer.startswith("error"):
-        return None
-    _, name, found = answer.split(" ")
-    return bytes.fromhex(name.strip("-")).decode(), json.loads(bytes.fromhex(found)) if found != "-" else None
 
 
 def test_all_of_a_value_is_cast_too() -> None:

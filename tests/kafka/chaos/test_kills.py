@@ -112,9 +112,10 @@ def ledger_end(lab: Lab) -> Iterator[LedgerEnd]:
 
 def kill(driver: subprocess.Popen[str], *, alone: bool) -> bool:
     """SIGKILL to `ferry run`, alone, so that its workers outlive it, or with them; False when it had ended before."""
-    if driver.poll() is None:  # until it is waited for, its number is its own
-        (os.kill if alone else os.killpg)(driver.pid, signal.SIGKILL)
-    return driver.wait(30) == -signal.SIGKILL
+    with driver:  # which closes its pipes
+        if driver.poll() is None:  # until it is waited for, its number is its own
+            (os.kill if alone else os.killpg)(driver.pid, signal.SIGKILL)
+        return driver.wait(30) == -signal.SIGKILL
 
 
 def test_ferry_run_killed_at_random_points_loses_and_doubles_nothing(
@@ -169,12 +170,12 @@ def test_brokers_killed_at_random_points_lose_and_double_nothing(
     for _ in range(BROKERS):
         send(writer, topic, numbered(6_000, partitions=6, size=300, start=sent))
         sent += 6_000
-        driver = start_driver(lab, tmp_path)
-        assert wait_for_line(driver, "opening")
-        pause(rng.uniform(0.05, 0.4))
-        broker = rng.choice(three_brokers.brokers)
-        broker.kill(signal.SIGKILL)
-        driver.wait(120)
+        with start_driver(lab, tmp_path) as driver:
+            assert wait_for_line(driver, "opening")
+            pause(rng.uniform(0.05, 0.4))
+            broker = rng.choice(three_brokers.brokers)
+            broker.kill(signal.SIGKILL)
+            driver.wait(120)
         broker.start()
     three_brokers.wait_ready()
     assert finished(lab).state is RunState.SUCCESS

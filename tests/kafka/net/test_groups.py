@@ -9,13 +9,15 @@ from functools import partial
 from typing import Concatenate, ParamSpec, TypeVar
 
 import pytest
+from confluent_kafka import Consumer
+from confluent_kafka import TopicPartition as Place
 
 from ferry.dev import RunningCluster
-from ferry.model import CommittedOffset, TopicPartition
+from ferry.model import CommittedOffset, GroupKind, TopicPartition
 from ferry.net.connect.cluster import Cluster, event_loop
-from ferry.net.groups.listing import list_groups
-from ferry.net.groups.offsets import commit_offsets, fetch_offsets
-from tests.harness import create_topic
+from ferry.net.groups.listing import describe_groups, list_groups
+from ferry.net.groups.offsets import GroupActive, commit_offsets, fetch_offsets
+from tests.harness import create_topic, numbered, producer, send
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -45,6 +47,77 @@ def brokers(request: pytest.FixtureRequest) -> RunningCluster:
     """Brokers of both ages; those of 3.9 do not offer KIP-848's protocol unless told to."""
     found: RunningCluster = request.getfixturevalue("source_cluster" if request.param == "4.3.0" else "old_cluster")
     return found
+
+
+@contextmanager
+def consuming(brokers: RunningCluster, group: str, topic: str, protocol: str) -> Iterator[Consumer]:
+    """A consumer that has its partitions, reads one record of each and keeps its membership alive."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": brokers.bootstrap,
+            "group.id": group,
+            "group.protocol": protocol,
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+            "client.id": "reader",
+        }
+    )
+    try:
+        consumer.subscribe([topic])
+        while not consumer.assignment():
+            consumer.poll(0.1)
+        yield consumer
+    finally:
+        consumer.close()
+
+
+@pytest.mark.timeout(120)
+def test_groups_are_listed_described_read_and_written(brokers: RunningCluster, topic: str) -> None:
+    create_topic(brokers, topic, 2)
+    send(producer(brokers), topic, numbered(10, partitions=2))
+    suffix = secrets.token_hex(4)
+    resting, foreign = f"resting-{suffix}", f"nobody-{suffix}"
+    protocols = ["classic"] + (["consumer"] if brokers.spec.version.startswith("4") else [])
+    places = [TopicPartition(topic=topic, partition=number) for number in (0, 1)]
+    with connected(brokers) as cluster:
+        for protocol in protocols:
+            group = f"{protocol}-{suffix}"
+            with consuming(brokers, group, topic, protocol) as consumer:
+                consumer.commit(offsets=[Place(topic, 0, 3, metadata="as far as three")], asynchronous=False)
+                listed = ask(list_groups, cluster)
+                assert listed.silent == {}
+                found = listed.groups[group]
+                assert (found.kind, found.state, found.is_active) == (GroupKind(protocol), "Stable", True)
+                described = ask(describe_groups, cluster, [found])
+                assert described.failed == {}
+                owners = described.groups[group].owners
+                assert set(owners) == set(places)
+                assert owners[places[0]].client_id == "reader"
+                wanted = {
+                    group: {places[0]: CommittedOffset(offset=1)},
+                    resting: {places[1]: CommittedOffset(offset=4, metadata="é", leader_epoch=0)},
+                }
+                written = ask(commit_offsets, cluster, wanted)
+                assert {name: type(error) for name, error in written.failed.items()} == {group: GroupActive}
+                assert written.refused == {}
+            named = dict.fromkeys([group, resting, foreign], tuple(places))
+            read = ask(fetch_offsets, cluster, named, stable=True)
+            assert (read.failed, read.pending, read.denied) == ({}, {}, {})
+            assert {place: (at.offset, at.metadata.rstrip("\0")) for place, at in read.found[group].items()} == {
+                places[0]: (3, "as far as three")
+            }
+            assert read.found[resting] == {places[1]: CommittedOffset(offset=4, metadata="é", leader_epoch=0)}
+            assert read.found[foreign] == {}
+            everything = ask(fetch_offsets, cluster, {resting: None}, stable=False)
+            assert everything.found == {resting: read.found[resting]}
+        again = ask(list_groups, cluster).groups[resting]
+        assert (again.state, again.is_active) == ("Empty", False)
+        gone = TopicPartition(topic=f"{topic}-gone", partition=0)
+        partly = {resting: {gone: CommittedOffset(offset=1), places[0]: CommittedOffset(offset=2)}}
+        written = ask(commit_offsets, cluster, partly)
+        assert written.failed == {}
+        assert list(written.refused[resting]) == [gone]
+        assert "has no" in written.refused[resting][gone]
 
 
 @pytest.mark.timeout(120)

@@ -8,7 +8,9 @@ from kafka.net.manager import KafkaConnectionManager
 from ferry.config.flow.clients import kafka_python_options
 from ferry.config.login.security import OAuthLogin
 from ferry.run.flow.connections import manager_options
-from tests.pure.config.test_clients import ENDPOINT, OAUTH, kerberos
+from tests.pure.config.test_clients import ENDPOINT, OAUTH, kerberos, keytab
+
+__all__ = ["keytab"]  # a fixture
 
 
 def test_logins_travel_to_machines_without_their_files(keytab: Path, tmp_path: Path) -> None:

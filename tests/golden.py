@@ -1,4 +1,4 @@
-"""Sentences that tests read stand in text files, one for each file of tests, which `make sentences` writes.
+"""Sentences that tests read are in text files, one for each file of tests, which `make sentences` writes.
 
 A test asserts the kind and the fields of what it provokes, and gives the prose to `golden`:
 
@@ -147,7 +147,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Begin with no books, and name the mark that tests with sentences have."""
     config.stash[BOOKS] = {}
-    config.addinivalue_line("markers", f"{FIXTURE}: gives sentences that stand in {FOLDER} (`make sentences`)")
+    config.addinivalue_line("markers", f"{FIXTURE}: gives sentences that are in {FOLDER} (`make sentences`)")
 
 
 def book_of(item: pytest.Item) -> Book:

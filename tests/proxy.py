@@ -211,9 +211,9 @@ def proxied(clusters: Sequence[RunningCluster]) -> Iterator[list[Proxied]]:
         cluster.stop()
         ports.append({})
         for broker in cluster.brokers:
-            told, own = next(free), next(free)
-            _add_entry(broker, told, own)
-            ports[-1][told] = own
+            advertised, own = next(free), next(free)
+            _add_entry(broker, advertised, own)
+            ports[-1][advertised] = own
         cluster.launch()
     for cluster in clusters:
         cluster.wait_ready()
@@ -225,11 +225,11 @@ def proxied(clusters: Sequence[RunningCluster]) -> Iterator[list[Proxied]]:
             one.proxies.close()
 
 
-def _add_entry(broker: Broker, told: int, own: int) -> None:
-    """Write a listener ENTRY into the broker's file: the port that it tells clients, and the one that it listens at."""
+def _add_entry(broker: Broker, advertised: int, own: int) -> None:
+    """Write a listener ENTRY into the broker's file: the port it advertises, and the one it listens at."""
     more = {
         "listeners": f"ENTRY://{LOOPBACK}:{own}",
-        "advertised.listeners": f"ENTRY://{LOOPBACK}:{told}",
+        "advertised.listeners": f"ENTRY://{LOOPBACK}:{advertised}",
         "listener.security.protocol.map": "ENTRY:PLAINTEXT",
     }
     lines = []

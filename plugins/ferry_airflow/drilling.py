@@ -24,7 +24,7 @@ from ferry.run.drill.tabletop import tabletop
 from ferry.run.ledger.pausing import refuse_foreign_topic
 from ferry.run.local import copy_plan
 from ferry.run.reports.folder import ReportFolder, Written
-from ferry.run.reports.store import reason, remedy
+from ferry.run.reports.store import why_unwritten
 from ferry.run.switch.drain import Copy
 from ferry_airflow.drill_fields import foreign_field, nowhere
 from ferry_airflow.report_link import place_on_page
@@ -187,8 +187,8 @@ def written(folder: ReportFolder, evidence: EvidenceReport) -> Written:
         return folder.write(evidence)
     except OSError as error:
         raise OutcomeUnknown(
-            f"the report could not be written to {folder.where} ({reason(error)}; {remedy(error)}, or name another "
-            "folder): keep this log, what it tells of is over"
+            f"the report could not be written to {folder.where} ({why_unwritten(error)}): keep this log, "
+            "what it tells of is over"
         ) from error
 
 

@@ -30,14 +30,14 @@ from tests.program import Answer
 
 RECORDS = 400
 GROUP_AT: Mapping[int, int] = {0: 37, 1: 150}
-"""Where the group stands on the source, by partition."""
+"""The group's offsets on the source, by partition."""
 
 PASSING = ("unreachable", "retryable", "outcome-unknown")
 """Kinds of errors that say: a later run may succeed."""
 
 
 def grouped_lab(source: RunningCluster, target: RunningCluster, topic: str) -> Lab:
-    """A flow of one slot, which copies in this process, with several chunks and a group that stands in their midst."""
+    """A flow of one slot, which copies in this process, with several chunks and a group in their midst."""
     create_topic(source, topic, 2, replicas=min(3, len(source.brokers)))
     send(producer(source, batch_num_messages=20), topic, numbered(RECORDS, partitions=2, size=300))
     alias = new_alias()
@@ -126,20 +126,20 @@ def assert_honest(lab: Lab, answer: Answer, alias: str) -> None:
 
 
 def assert_whole(lab: Lab) -> None:
-    """Source and target are equal, and the group stands at the same records."""
+    """Source and target are equal, and the group is at the same records."""
     assert lab.assert_equal() == RECORDS
     assert exact_groups(lab) == sorted(GROUP_AT)
 
 
 def exact_groups(lab: Lab) -> list[int]:
-    """The partitions where the group stands on the target: at the very record that it stands at on the source."""
+    """The partitions where the group has an offset on the target: that of the same record as on the source."""
     (topic,) = lab.topics
     copy = lab.target_topic(topic)
     here, there = rows_of(lab.source, topic), rows_of(lab.target, copy)
-    stands = committed_offsets(lab.target, group_of(lab.alias), copy, 2)
-    for number, at in stands.items():
+    offsets = committed_offsets(lab.target, group_of(lab.alias), copy, 2)
+    for number, at in offsets.items():
         assert there[number][at] == here[number][GROUP_AT[number]]
-    return sorted(stands)
+    return sorted(offsets)
 
 
 def rows_of(cluster: RunningCluster, topic: str) -> dict[int, dict[int, tuple[object, ...]]]:

@@ -168,6 +168,6 @@ def test_a_full_disk_under_the_report_of_a_switch_fails_no_switch_and_the_report
     disk.free()
     written = ferry(*command, config=config)
     assert (written.code, written.json("switch")["report"]["number"]) == (0, 1)
-    told = json.loads((disk.folder / "report-000001.json").read_text())
-    assert (told["id"], told["outcome"]) == ("s-1", "success")
+    report = json.loads((disk.folder / "report-000001.json").read_text())
+    assert (report["id"], report["outcome"]) == ("s-1", "success")
     assert ferry("reports", "verify", disk.folder, "--chain-only").code == 0

@@ -94,7 +94,7 @@ class Past:
 
     each: int
     summary: Sequence[LedgerRecord] = ()
-    """Behind them."""
+    """After them."""
     texts: list[tuple[bytes, bytes, bytes]] = field(default_factory=list)
     """For each partition both keys, and the value; what differs from receipt to receipt is left open."""
 
@@ -176,7 +176,7 @@ def summarised(each: int, behind: int) -> Past:
 
 
 def opened(past: Past) -> None:
-    """Open the ledger, and look up where each partition stands."""
+    """Open the ledger, and look up the last receipt of each partition."""
     view = now(open_ledger(past, past.end))
     found = last_receipts(view, LANE)
     assert {one.start // (RECORDS + 1) for one in found.values()} == {past.each - 1}

@@ -43,7 +43,6 @@ def test_no_long_interleaving_breaks_the_protocol() -> None:
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "clause",
     [

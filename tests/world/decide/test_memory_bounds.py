@@ -9,7 +9,7 @@ from pathlib import Path
 CHECKOUT = Path(__file__).parents[3]
 
 
-def told(program: str, *arguments: str) -> str:
+def printed(program: str, *arguments: str) -> str:
     """What a program of the tests prints, in a process of its own."""
     done = subprocess.run(
         [sys.executable, "-m", program, *arguments], cwd=CHECKOUT, capture_output=True, text=True, check=False
@@ -20,7 +20,7 @@ def told(program: str, *arguments: str) -> str:
 
 def taken_mb(*arguments: str) -> float:
     """The most that one thing took, on top of what the program has before it."""
-    return float(told("tests.pure.decide.many", *arguments))
+    return float(printed("tests.pure.decide.many", *arguments))
 
 
 def test_a_plan_of_ten_thousand_partitions_with_its_facts_is_bounded() -> None:
@@ -29,7 +29,7 @@ def test_a_plan_of_ten_thousand_partitions_with_its_facts_is_bounded() -> None:
 
 def test_a_ledger_of_a_million_receipts_is_opened_from_its_summary_in_bounded_memory(tmp_path: Path) -> None:
     file = tmp_path / "summary"
-    told("tests.pure.decide.many", "write", "100", "1", str(file))
+    printed("tests.pure.decide.many", "write", "100", "1", str(file))
     assert taken_mb("open", "100", str(file)) < 70  # measured: 44, of 990,000 receipts in short and 10,000 behind them
 
 

@@ -31,7 +31,7 @@ def ended(desk: Desk, evidence: EvidenceReport, folder: ReportFolder | None, fai
     # Imported here: the command line starts light.
     from ferry.decide.evidence.codec import evidence_json
     from ferry.model.evidence import EvidenceOutcome
-    from ferry.run.reports.store import reason, remedy
+    from ferry.run.reports.store import why_unwritten
 
     written, unwritten = None, False
     try:
@@ -39,7 +39,7 @@ def ended(desk: Desk, evidence: EvidenceReport, folder: ReportFolder | None, fai
     except (OSError, OutcomeUnknown) as error:
         unwritten = True
         where = "" if folder is None else folder.where
-        why = f"{reason(error)}; {remedy(error)}, or name another folder" if isinstance(error, OSError) else f"{error}"
+        why = why_unwritten(error) if isinstance(error, OSError) else f"{error}"
         sentence = f"the report could not be written to {where} ({why}): keep this answer, what it tells of is over"
         print_error("OutcomeUnknown", sentence, as_json=False)
     if desk.as_json:

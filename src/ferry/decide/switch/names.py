@@ -41,7 +41,7 @@ class Names:
 
 
 def names_of(via: FlowConfig, topic: str, clusters: Collection[str]) -> Names | None:
-    """The names of a topic that `via` copies; None of one that was copied to the old cluster, where nobody produces.
+    """The names of a topic that `via` copies; None of one that was copied to the old cluster.
 
     `clusters` are the aliases of the file: the `shop` of `shop.orders` is none of them, but a part of the topic's name.
     """

@@ -80,6 +80,11 @@ def remedy(error: OSError) -> str:
     return "make room there" if is_full(error) else "make it writable"
 
 
+def why_unwritten(error: OSError) -> str:
+    """Why a report is not there, and what helps."""
+    return f"{reason(error)}; {remedy(error)}, or name another folder"
+
+
 class LocalStore:
     """A folder, made when it is written to. Its files are readable by its group, not by everybody."""
 

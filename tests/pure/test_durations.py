@@ -60,16 +60,25 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
     return kept, measured
 
 
-def test_the_command_fails_and_names_file_and_times(
-    files: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(("alone", "code"), [(200.0, 1), (190.0, 1), (70.0, 0)])
+def test_a_slow_file_is_named_when_it_is_slow_alone_too(
+    files: tuple[Path, Path],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    alone: float,
+    code: int,
 ) -> None:
     _, measured = files
     measured.write_text(json.dumps(times(b=200.0)))
-    assert durations.main() == 1
-    said = capsys.readouterr().err
-    assert "tests/kafka/test_b.py" in said
-    assert "200 s" in said
-    measured.write_text(json.dumps(times()))
+    monkeypatch.setattr(durations, "run_alone", lambda slow: dict.fromkeys(slow, alone))
+    assert durations.main() == code
+    assert json.loads(measured.read_text()) == times(b=alone)
+    assert (f"tests/kafka/test_b.py took {alone:.0f} s" in capsys.readouterr().err) is bool(code)
+
+
+def test_as_long_as_listed_nothing_runs_again(files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    files[1].write_text(json.dumps(times()))
+    monkeypatch.setattr(durations, "run_alone", lambda slow: pytest.fail(f"{slow} ran again"))
     assert durations.main() == 0
 
 

@@ -45,6 +45,20 @@ def test_a_dead_writers_open_transaction_delays_neither_plan_nor_lag(
     assert lab.assert_equal() == 4_400
 
 
+def test_positions_that_are_gone_are_rebuilt_from_the_ledger(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
+) -> None:
+    lab = small_lab(source_cluster, target_cluster, topic)
+    assert lab.micro_run().records == 4_000
+    admin = AdminClient({"bootstrap.servers": target_cluster.bootstrap})
+    admin.delete_consumer_groups([group := position_group(lab.flow.flow, "live")])[group].result(30)
+    send(producer(source_cluster), topic, numbered(100, partitions=4, start=4_000))
+    report = lab.micro_run()
+    assert report.records == 100
+    assert any("was missing" in note for note in report.plan.notes)
+    assert lab.assert_equal() == 4_100
+
+
 @pytest.mark.timeout(180)
 def test_positions_that_expired_are_rebuilt_from_the_ledger(
     source_cluster: RunningCluster, forgetful: RunningCluster, resting: Lab

@@ -8,17 +8,21 @@ Rules of the brokers (KIP-98, KIP-360, KIP-890), transactions of version 1 and 2
 * InitProducerId raises the epoch. An open transaction is aborted first, with markers of the raised epoch, even when
   the request names an older epoch; a closing one is completed first. Until then it answers "busy".
 * EndTxn of version 1 leaves the epoch as it is, its markers carry it; version 2 raises it.
+* A writer whose epochs are used up gets another producer id, with epoch 0.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 
 from ferry.model import Fate
 
 LEDGER = "ledger"
 POSITIONS = "positions"
+LAST_EPOCH = 32_766
+"""Of a producer id; markers may have one more."""
 
 
 class BrokerError(Exception):
@@ -151,6 +155,7 @@ class Txn:
     epoch: int = -1
     members: set[str] = field(default_factory=set)
     closing: bool | None = None
+    marker_producer: int = -1
     marker_epoch: int = -1
     waiting: set[str] = field(default_factory=set)
 
@@ -162,15 +167,19 @@ class Target:
         self.version = version
         self.logs = {name: Log(name) for name in (*places, LEDGER, POSITIONS)}
         self.txns: dict[str, Txn] = {}
+        self._producers = count(1_000)
 
     def init_producer(self, name: str) -> tuple[int, int]:
         """InitProducerId: producer id and epoch, or Busy."""
-        txn = self.txns.setdefault(name, Txn(producer=1000 + len(self.txns)))
+        if name not in self.txns:
+            self.txns[name] = Txn(producer=next(self._producers))
+        txn = self.txns[name]
         if txn.closing is None and txn.members:
             self._abort(txn)
         if txn.closing is not None:
             raise Busy(name)
         txn.epoch += 1
+        self._renew(txn)
         return txn.producer, txn.epoch
 
     def holds(self, name: str, epoch: int) -> bool:
@@ -200,7 +209,16 @@ class Target:
 
     @staticmethod
     def _close(txn: Txn, *, committed: bool, marker_epoch: int) -> None:
-        txn.closing, txn.marker_epoch, txn.waiting = committed, marker_epoch, set(txn.members)
+        txn.closing, txn.waiting = committed, set(txn.members)
+        txn.marker_producer, txn.marker_epoch = txn.producer, marker_epoch
+
+    def _renew(self, txn: Txn) -> None:
+        """Give a writer whose epochs are used up another producer id; markers under way keep the old one.
+
+        Kafka's TransactionMetadata.isProducerEpochExhausted.
+        """
+        if txn.epoch > LAST_EPOCH:
+            txn.producer, txn.epoch = next(self._producers), 0
 
     def add(self, name: str, epoch: int, member: str) -> None:
         """AddPartitionsToTxn, AddOffsetsToTxn; what version 2 does at the first batch."""
@@ -234,6 +252,7 @@ class Target:
         if self.version >= 2:
             txn.epoch += 1
         self._close(txn, committed=committed, marker_epoch=txn.epoch)
+        self._renew(txn)
         return txn.epoch
 
     def write(self, name: str, epoch: int, member: str, sequence: int | None, payloads: Sequence[object]) -> int:
@@ -249,7 +268,7 @@ class Target:
         """One marker arrives; the last one completes the transaction."""
         txn = self.txns[name]
         assert txn.closing is not None
-        self.logs[member].mark(txn.producer, txn.marker_epoch, txn.closing)
+        self.logs[member].mark(txn.marker_producer, txn.marker_epoch, txn.closing)
         txn.waiting.discard(member)
         if not txn.waiting:
             txn.closing = None

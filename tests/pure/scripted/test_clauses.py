@@ -22,6 +22,7 @@ from ferry.run.copy import kafka_port, slot
 from ferry.run.copy.outbox import IN_FLIGHT
 from ferry.run.copy.slot import SlotResult
 from ferry.wire.records import ProducerIdentity, build_batch
+from tests.pure.protocol.broker import LAST_EPOCH
 from tests.pure.protocol.world import FLOW, LANE, TOPIC
 from tests.pure.scripted.broker import Brokers
 from tests.pure.scripted.faults import Fault
@@ -135,6 +136,20 @@ def test_further_chunks_cost_no_retry_and_no_new_epoch(version: int) -> None:
         assert lane.target.counts["InitProducerId"] == 1
         assert lane.target.counts["TxnOffsetCommit"] == chunks
         assert lane.target.counts["AddOffsetsToTxn"] == (chunks if version == 1 else 0)
+
+
+def test_a_writer_whose_epochs_are_used_up_goes_on_with_the_producer_id_of_an_answer() -> None:
+    lane = Lane([[3, 2, 4, 1], [2, 2]])
+    with at_work(lane):
+        attempt = lane.begin(lane.open("r"))
+        coordinated = lane.target.target.txns[SLOT]
+        coordinated.epoch, worn = LAST_EPOCH - 2, coordinated.producer
+        lane.target.asked.clear()
+        result = lane.copy(attempt, chunk_bytes=1)
+        assert (result.retries, lane.is_whole()) == (0, True)
+        assert lane.target.counts["InitProducerId"] == 1
+        assert coordinated.producer != worn
+        assert 0 < coordinated.epoch < LAST_EPOCH
 
 
 def test_what_is_not_stable_at_the_source_is_waited_for() -> None:

@@ -77,7 +77,8 @@ def run_alone(files: Iterable[str]) -> dict[str, float]:
     Raises:
         subprocess.CalledProcessError: A test failed.
     """
-    subprocess.run([sys.executable, "-m", "pytest", "-q", "-n", "0", *(str(TESTS / name) for name in files)], check=True)
+    paths = (str(TESTS / name) for name in files)
+    subprocess.run([sys.executable, "-m", "pytest", "-q", "-n", "0", *paths], check=True)
     return read(MEASURED)
 
 

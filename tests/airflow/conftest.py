@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,10 +29,10 @@ from tests.spark.jobs import connect_server, until
 
 ROOT = Path(__file__).parents[2]
 
-MOVED = "swap"
-"""The flow whose clients are at work while they are switched; a hook sends them."""
+MOVED = ("swap", "shift")
+"""Flows whose clients are at work while they are switched; a hook sends them."""
 
-SWITCHED = (MOVED, "refrain", "rehearsed")
+SWITCHED = (*MOVED, "refrain", "rehearsed")
 """Flows that have a way back, along which clients may be switched."""
 
 FLOWS = (
@@ -70,8 +71,8 @@ class Flows:
     source: RunningCluster
     target: RunningCluster
     metrics: Listener
-    directory: HeldDirectory
-    """Where the clients of MOVED are to be."""
+    directories: Mapping[str, HeldDirectory]
+    """Where the clients of each of MOVED are to be."""
 
     def lab(self, alias: str) -> Lab:
         """The flow of one test."""
@@ -136,7 +137,7 @@ def lab(source: RunningCluster, target: RunningCluster, alias: str) -> Lab:
             "ferry.metrics.folder": "FOLDER/metrics",
         },
         "rehearsed": {"ferry.report.dir": "FOLDER/reports"},
-        MOVED: {"ferry.report.dir": "FOLDER/moves"},
+        **{moved: {"ferry.report.dir": f"FOLDER/moves-{moved}"} for moved in MOVED},
         "shipped": {"ferry.spark.conn.id": SPARK_CONNECT},
         "watched": {"ferry.rpo.seconds": "0", **told("hear", "watched"), "ferry.metrics.folder": "FOLDER/metrics"},
         # Its last time was New Year's Day, so it runs once, at once; and its times are a minute apart.
@@ -153,7 +154,7 @@ def lab(source: RunningCluster, target: RunningCluster, alias: str) -> Lab:
     back = f"t{alias}->{alias}"
     if alias in SWITCHED:
         own |= {f"{back}.enabled": "true", f"{back}.topics": f"{alias}-.*", f"{back}.ferry.schedule": "none"}
-    if alias == MOVED:
+    if alias in MOVED:
         own |= {f"{flow}.groups": f"{alias}-.*", f"{back}.groups": f"{alias}-.*"}
     return Lab(source=source, target=target, alias=alias, topics=(f"{alias}-.*",), settings=own)
 
@@ -195,11 +196,11 @@ def _metrics() -> Iterator[Listener]:
 
 
 @pytest.fixture(scope="package")
-def _directory(_pair: tuple[RunningCluster, ...]) -> Iterator[tuple[HeldDirectory, str]]:
-    """The directory of MOVED's clients, and the URL of its hook."""
-    directory = directory_of(MOVED, *_pair)
-    with directory.served() as url:
-        yield directory, url
+def _directories(_pair: tuple[RunningCluster, ...]) -> Iterator[dict[str, tuple[HeldDirectory, str]]]:
+    """The directory of the clients of each of MOVED, and the URL of its hook."""
+    found = {alias: directory_of(alias, *_pair) for alias in MOVED}
+    with ExitStack() as served:
+        yield {alias: (directory, served.enter_context(directory.served())) for alias, directory in found.items()}
 
 
 @pytest.fixture(scope="package")
@@ -207,15 +208,16 @@ def _airflow(
     _pair: tuple[RunningCluster, ...],
     _connect_port: int,
     _metrics: Listener,
-    _directory: tuple[HeldDirectory, str],
+    _directories: dict[str, tuple[HeldDirectory, str]],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[LocalHome]:
     folder = tmp_path_factory.mktemp("airflow")
     config = folder / "flows.properties"
     text = merged([lab(_pair[0], _pair[1], alias) for alias in FLOWS])
-    for flow in (f"{MOVED}->t{MOVED}", f"t{MOVED}->{MOVED}"):
-        text += f"{flow}.ferry.switch.redirect.url = {_directory[1]}\n"
-        text += f"{flow}.ferry.switch.redirect.timeout.seconds = {HELD_SECONDS}\n"
+    for moved, (_, url) in _directories.items():
+        for flow in (f"{moved}->t{moved}", f"t{moved}->{moved}"):
+            text += f"{flow}.ferry.switch.redirect.url = {url}\n"
+            text += f"{flow}.ferry.switch.redirect.timeout.seconds = {HELD_SECONDS}\n"
     config.write_text(planted.with_secrets(text.replace("FOLDER", str(folder)), _pair[1], folder))
     (folder / "metrics").mkdir()
     os.environ["AIRFLOW_CONN_KAFKA_NOT_SPARK"] = "kafka://127.0.0.1:1"
@@ -271,7 +273,7 @@ def flows(
     _airflow: LocalHome,
     _rest: Rest,
     _metrics: Listener,
-    _directory: tuple[HeldDirectory, str],
+    _directories: dict[str, tuple[HeldDirectory, str]],
     source_cluster: RunningCluster,
     target_cluster: RunningCluster,
 ) -> Flows:
@@ -282,5 +284,5 @@ def flows(
         source=source_cluster,
         target=target_cluster,
         metrics=_metrics,
-        directory=_directory[0],
+        directories={alias: directory for alias, (directory, _) in _directories.items()},
     )

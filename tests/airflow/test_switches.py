@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from ferry.dev import RunningCluster
+from ferry.model.evidence import EvidenceReport
 from ferry.model.switch import Step, SwitchState, Verb
 from ferry.run.micro_run import MicroRuns, local_origin
 from ferry.run.reports.folder import read_folder
@@ -22,44 +24,75 @@ from tests.harness import committed_offsets, create_topic, numbered, producer, s
 from tests.kafka.run.movers import Movers
 from tests.kafka.run.switching import PARTITIONS, begin_group
 
-TOPIC, GROUP = orders(MOVED), f"{MOVED}-billing"
+THERE_AND_BACK, ONCE = MOVED
 PLANNED = {"quiet_seconds": 3, "reason": "the data centre is moved"}
+
+
+@pytest.mark.timeout(1_800)
+def test_clients_at_work_are_switched_over_while_a_task_is_killed(flows: Flows) -> None:
+    switched, movers = begun(flows, ONCE)
+    with movers.at_work():
+        read_on(movers)
+        switch_over(switched, movers)
+        end(movers)
+    assert not movers.failures, movers.failures[:3]
+    assert not movers.doubled
+    assert [one.switch.verb for one in switched.known()] == [Verb.SWITCHOVER]
+    assert len(reports(flows, ONCE)) == 1
 
 
 @pytest.mark.timeout(1_800)
 def test_clients_at_work_fail_over_and_back_and_there_again_while_each_switch_is_killed(flows: Flows) -> None:
     """Every acknowledged record is read once, or named: in the file of stranded ones, or behind the last checkpoint."""
-    switched = Switched(flows=flows, alias=MOVED)
-    movers = Movers(directory=flows.directory, topic=TOPIC, group=GROUP, partitions=PARTITIONS)
-    create_topic(flows.source, TOPIC, PARTITIONS)
-    begin_group(flows.source, GROUP, TOPIC)
-    flows.directory.move(MOVED)
+    switched, movers = begun(flows, THERE_AND_BACK)
     with movers.at_work():
         read_on(movers)
         switched.copy()
         read_on(movers)
         lost = fail_over(switched, movers)
-        named, stood = fail_back(switched, movers, flows.home.path.parent / "moves" / "stranded.jsonl")
+        named, stood = fail_back(switched, movers, moves(flows, THERE_AND_BACK) / "stranded.jsonl")
         assert len(named) >= lost.fact(Step.LOSS, "records"), "what the failover counted is in the file"
         switch_over(switched, movers)
-        movers.over.set()
-        wait_until(lambda: bool(movers.failures) or movers.unread <= named, WAIT_SECONDS)
-    assert not movers.failures, movers.failures[:3]
-    assert movers.unread <= named, "each record that was acknowledged is read, or named in the file"
-    there, back, again = (
-        one.report.evidence for one in read_folder(LocalStore(flows.home.path.parent / "moves")) if one.report
-    )
+        end(movers, named)
+    there, back, again = reports(flows, THERE_AND_BACK)
     assert [(one.kind.value, one.id) for one in (there, back, again)] == [
         (state.switch.verb.value, state.switch.id) for state in switched.known()
     ], "each switch has left its report, once, however often its tasks died"
     assert (there.samples, back.samples[-1].lag_records) == ((), 0), "a failover copies nothing, and Spark drained"
     for value in movers.doubled:
-        here = [one for one in movers.readings(value) if (one.cluster, one.topic) == (flows.source.name, TOPIC)]
+        here = [one for one in movers.readings(value) if (one.cluster, one.topic) == (flows.source.name, movers.topic)]
         assert here, f"planned ways double nothing: {movers.readings(value)}"
-        assert here[0].offset in behind_checkpoint(lost, here[0].partition) or (
+        assert here[0].offset in behind_checkpoint(lost, movers, here[0].partition) or (
             # Read while the broker died, which could not take the offset any more.
             value in named and here[0].offset >= stood[here[0].partition]
         ), movers.readings(value)
+
+
+def begun(flows: Flows, alias: str) -> tuple[Switched, Movers]:
+    """The switches of a flow, and its clients, which are to be at its source."""
+    directory = flows.directories[alias]
+    movers = Movers(directory=directory, topic=orders(alias), group=f"{alias}-billing", partitions=PARTITIONS)
+    create_topic(flows.source, movers.topic, PARTITIONS)
+    begin_group(flows.source, movers.group, movers.topic)
+    directory.move(alias)
+    return Switched(flows=flows, alias=alias), movers
+
+
+def end(movers: Movers, named: Collection[bytes] = frozenset()) -> None:
+    """The producer stops; each record that was acknowledged is read, or named in the file."""
+    movers.over.set()
+    wait_until(lambda: bool(movers.failures) or movers.unread <= set(named), WAIT_SECONDS)
+    assert not movers.failures, movers.failures[:3]
+
+
+def moves(flows: Flows, alias: str) -> Path:
+    """The folder of the reports of a flow's switches."""
+    return flows.home.path.parent / f"moves-{alias}"
+
+
+def reports(flows: Flows, alias: str) -> list[EvidenceReport]:
+    """What the switches of a flow have left there."""
+    return [one.report.evidence for one in read_folder(LocalStore(moves(flows, alias))) if one.report]
 
 
 def fail_over(switched: Switched, movers: Movers) -> SwitchState:
@@ -75,13 +108,13 @@ def fail_over(switched: Switched, movers: Movers) -> SwitchState:
     body = switched.body(Verb.FAILOVER, run)
     for words in (
         "the data centre burns",
-        f"clients go from {MOVED} to t{MOVED}",
-        f"{MOVED} does not answer",
-        f"count what {MOVED} had and t{MOVED} has not",
+        f"clients go from {switched.alias} to t{switched.alias}",
+        f"{switched.alias} does not answer",
+        f"count what {switched.alias} had and t{switched.alias} has not",
     ):
         assert words in body
     before_ms = time.time_ns() // 1_000_000
-    with flows.directory.held():
+    with flows.directories[switched.alias].held():
         switched.answer(Verb.FAILOVER, run, "Approve")
         switched.kill(Verb.FAILOVER, run, Step.REDIRECT, lambda _: bool(directory.calls))
     switched.clear(Verb.FAILOVER, run, Step.REDIRECT)
@@ -105,8 +138,8 @@ def fail_back(switched: Switched, movers: Movers, file: Path) -> tuple[set[bytes
     """
     flows = switched.flows
     flows.source.start()
-    wait_until(lambda: not has_members(flows.source, GROUP), WAIT_SECONDS)
-    stood = committed_offsets(flows.source, GROUP, TOPIC, PARTITIONS)
+    wait_until(lambda: not has_members(flows.source, movers.group), WAIT_SECONDS)
+    stood = committed_offsets(flows.source, movers.group, movers.topic, PARTITIONS)
     run = switched.asked(Verb.FAILBACK, {**PLANNED, "export": str(file)})
     switched.answer(Verb.FAILBACK, run, "Approve")
     switched.at_work(Verb.FAILBACK, run, Step.QUIET)
@@ -115,7 +148,7 @@ def fail_back(switched: Switched, movers: Movers, file: Path) -> tuple[set[bytes
     switched.clear(Verb.FAILBACK, run, Step.DRAIN)
     back = switched.finished(Verb.FAILBACK, run)
     assert back.fact(Step.DRAIN, "records") > 0
-    assert movers.directory.calls[-1]["to"] == MOVED
+    assert movers.directory.calls[-1]["to"] == switched.alias
     named = [str(json.loads(line)["value"]).encode() for line in file.read_text().splitlines()]
     assert back.fact(Step.STRANDED, "records") == len(named)
     read_on(movers)
@@ -146,10 +179,10 @@ def read_on(movers: Movers) -> None:
     assert not movers.failures, movers.failures[:3]
 
 
-def behind_checkpoint(lost: SwitchState, partition: int) -> range:
+def behind_checkpoint(lost: SwitchState, movers: Movers, partition: int) -> range:
     """Source offsets that the group may have read behind its last checkpoint, by the evidence, and has in the copy."""
-    stood = next(row for row in lost.rows(Step.FREEZE) if row.get("group") == GROUP)["offsets"]
-    begin = next(offset for topic, number, offset, _ in stood if (topic, number) == (TOPIC, partition))
+    stood = next(row for row in lost.rows(Step.FREEZE) if row.get("group") == movers.group)["offsets"]
+    begin = next(offset for topic, number, offset, _ in stood if (topic, number) == (movers.topic, partition))
     end = next(row["copied_end"] for row in lost.rows(Step.STOP) if row["partition"] == partition)
     return range(begin, end)
 

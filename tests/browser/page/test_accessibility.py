@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -15,6 +15,7 @@ from tests.airflow.page.conftest import HERE, Desk
 from tests.airflow.page.everything import RUN, filled
 from tests.airflow.page.served import served, shown
 from tests.chromium import chromium
+from tests.tiers import share
 
 RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"], "resultTypes": ["violations"]}
 PAGES = (
@@ -68,11 +69,13 @@ def violations(page: Page) -> list[tuple[str, str, list[str]]]:
     ]
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_no_page_and_no_dialog_breaks_a_rule(desk: Desk, address: str, theme: Literal["light", "dark"]) -> None:
+@pytest.mark.parametrize(("theme", "pages"), [("light", PAGES), ("dark", share(PAGES, 1, 3))], ids=["light", "dark"])
+def test_no_page_and_no_dialog_breaks_a_rule(
+    desk: Desk, address: str, theme: Literal["light", "dark"], pages: Sequence[str]
+) -> None:
     wrong: dict[str, Any] = {}
     with chromium(color_scheme=theme) as page:
-        for path in PAGES:
+        for path in pages:
             shown(page, address, path)
             assert page.locator("html").get_attribute("data-theme") == theme
             for summary in page.locator("summary").all():

@@ -119,7 +119,7 @@ def judge(version: int, side: str, fault: Fault) -> None:
 def test_an_error_code(name: str, version: int, applied: bool) -> None:
     one = REQUESTS[name]
     known = cases(one)
-    for code in share(sorted(one.codes), known.index((version, applied)), len(known) if len(known) > 1 else 3):
+    for code in share(sorted(one.codes), known.index((version, applied)), max(2 * len(known), 3)):
         judge(version, one.side, replace(one.fault, code=code, applied=applied))
 
 

@@ -48,7 +48,7 @@ RUN = "manual__2026-11-20"
 STRANGE: tuple[Any, ...] = (None, -1, 2**64, 1.5, "x", "\ud800", [], [[]], {}, {"v": 1}, True)
 
 SHARES = 8
-"""One in so many wrong values of the fields, where tables run in part: of each field two or three, of a record all."""
+"""One in so many wrong values of the fields, where tables run in part: of each field one or two, of a record all."""
 
 READERS: Mapping[str, Read] = {
     "accounted": lambda view: accounted(view, LANE),

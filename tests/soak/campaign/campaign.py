@@ -12,6 +12,7 @@ from pathlib import Path
 
 from confluent_kafka import KafkaException
 
+from ferry.dev import RunningCluster
 from tests.harness import Message, producer, send, wait_until
 from tests.soak.campaign.faults import Faults
 from tests.soak.campaign.field import Field, field
@@ -72,14 +73,15 @@ class Progress:
 class Writer:
     """The process that writes at the source."""
 
-    def __init__(self, place: Field, seed: int, rate: int, folder: Path) -> None:
+    def __init__(self, cluster: RunningCluster, seed: int, rate: int, folder: Path) -> None:
+        """`folder` has what it complains of."""
         with (folder / "writer.err").open("wb") as complaints:
             self._process = subprocess.Popen(
                 [
                     sys.executable,
                     "-m",
                     "tests.soak.campaign.writer",
-                    place.source.cluster.bootstrap,
+                    cluster.bootstrap,
                     str(seed),
                     str(rate),
                 ],
@@ -122,10 +124,10 @@ def campaign(folder: Path, *, seed: int, faults: int, per_round: int, spark: boo
     record = Record(folder=folder, seed=seed)
     rng = random.Random(seed)
     with field(folder / "clusters") as place:
-        writer = Writer(place, seed, rate, folder)
+        writer = Writer(place.source.cluster, seed, rate, folder)
         runner = Runner(place, record, random.Random(rng.random()), folder / "runs", spark=spark)
         progress = Progress(place, record, runner)
-        judge = Judge(place, record, random.Random(rng.random()))
+        judge = Judge(place.source.cluster, place.target.cluster, place.config, record, random.Random(rng.random()))
         made = Faults(place, runner, record, rng, writer.tell, spark)
         try:
             for number in range(1, -(-faults // per_round) + 1):

@@ -21,7 +21,11 @@ from tests.soak.campaign.writer import COMPACTED, PARTITIONS
 ENTRY = Listener(name="ENTRY", protocol="PLAINTEXT")
 """The listener that only the proxies reach; what it tells clients to connect to are the proxies."""
 
+BROKER = {"log.retention.check.interval.ms": str(24 * 60 * 60 * 1000), "message.max.bytes": "4000000"}
+"""Of all brokers: records stay, and those of the writer fit."""
+
 FLOW = "s->t"
+REPLICAS = 3
 SLOTS = (1, 3, 4)
 CHUNKS = (30_000, 300_000, 256 << 20)
 SETTINGS = """\
@@ -33,7 +37,7 @@ topics = c-.*
 groups = g-.*
 sync.group.offsets.enabled = true
 heartbeats.replication.enabled = false
-replication.factor = 3
+replication.factor = {replicas}
 tasks.max = {slots}
 ferry.chunk.bytes = {chunk}
 ferry.transaction.timeout.ms = 12000
@@ -99,7 +103,7 @@ def field(folder: Path) -> Iterator[Field]:
             brokers=3,
             heap_mb=320,
             listeners=(PLAINTEXT, ENTRY),
-            properties={"log.retention.check.interval.ms": str(24 * 60 * 60 * 1000), "message.max.bytes": "4000000"},
+            properties=BROKER,
         )
         found.append(_create(spec, folder / name))
     sides = []
@@ -122,8 +126,7 @@ def field(folder: Path) -> Iterator[Field]:
     proxies = Proxies(ports)
     source, target = (replace(side, cluster=cluster) for side, cluster in zip(sides, clusters, strict=True))
     try:
-        for topic, partitions in PARTITIONS.items():
-            create_topic(source.cluster, topic, partitions, _settings(topic), replicas=3)
+        create_topics(source.cluster, replicas=REPLICAS)
         yield Field(source=source, target=target, proxies=proxies, configs=_files(folder, source, target))
     finally:
         proxies.close()
@@ -134,13 +137,17 @@ def field(folder: Path) -> Iterator[Field]:
             cluster.stop()
 
 
-def _settings(topic: str) -> dict[str, str]:
-    compacted = {
-        "cleanup.policy": "compact",
-        "segment.ms": "10000",
-        "min.cleanable.dirty.ratio": "0.01",
-    }
-    return {"max.message.bytes": "2000000", **(compacted if topic == COMPACTED else {})}
+def create_topics(cluster: RunningCluster, *, replicas: int) -> None:
+    """Create the topics that the writer writes to."""
+    compacted = {"cleanup.policy": "compact", "segment.ms": "10000", "min.cleanable.dirty.ratio": "0.01"}
+    for topic, partitions in PARTITIONS.items():
+        settings = {"max.message.bytes": "2000000", **(compacted if topic == COMPACTED else {})}
+        create_topic(cluster, topic, partitions, settings, replicas=replicas)
+
+
+def flow_text(source: str, target: str, *, slots: int, chunk: int, replicas: int) -> str:
+    """Ferry's file; the clusters are named by their bootstrap servers."""
+    return SETTINGS.format(source=source, target=target, slots=slots, chunk=chunk, replicas=replicas)
 
 
 def _files(folder: Path, source: Side, target: Side) -> dict[tuple[int, int], Path]:
@@ -148,6 +155,6 @@ def _files(folder: Path, source: Side, target: Side) -> dict[tuple[int, int], Pa
     for slots in SLOTS:
         for chunk in CHUNKS:
             path = folder / f"{slots}-{chunk}.properties"
-            path.write_text(SETTINGS.format(source=source.bootstrap, target=target.bootstrap, slots=slots, chunk=chunk))
+            path.write_text(flow_text(source.bootstrap, target.bootstrap, slots=slots, chunk=chunk, replicas=REPLICAS))
             found[slots, chunk] = path
     return found

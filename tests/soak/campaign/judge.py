@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from pathlib import Path
 from typing import Any
 
 from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, Message, TopicPartition
@@ -18,7 +19,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 from ferry.dev import RunningCluster
 from tests.harness import commit_offsets, committed_offsets
 from tests.program import warm_ferry as ferry
-from tests.soak.campaign.field import FLOW, Field
+from tests.soak.campaign.field import FLOW
 from tests.soak.campaign.record import Record
 from tests.soak.campaign.writer import COMPACTED, IDEMPOTENT, PLAIN, TRANSACTIONAL
 
@@ -154,12 +155,17 @@ class Reader:
 class Judge:
     """Compares both sides after each round."""
 
-    def __init__(self, place: Field, record: Record, rng: random.Random) -> None:
-        self._field = place
+    def __init__(
+        self, source: RunningCluster, target: RunningCluster, config: Path, record: Record, rng: random.Random
+    ) -> None:
+        """`config` is Ferry's file, for what is asked of Ferry."""
+        self._source = source
+        self._target = target
+        self._config = config
         self._record = record
         self._rng = rng
-        self.source = Reader(place.source.cluster, "c-")
-        self.target = Reader(place.target.cluster, "s.c-")
+        self.source = Reader(source, "c-")
+        self.target = Reader(target, "s.c-")
 
     def round(self, number: int) -> dict[tuple[str, int], int]:
         """Copy what is left, and compare; the source's ends. What differs is an anomaly. The source must be at rest."""
@@ -179,9 +185,20 @@ class Judge:
         self._record.say("round", **found)
         return {place: end for place, end in self.source.ends.items() if place in self.source.logs}
 
+    def standing(self, group: str) -> int:
+        """Compare where an application's group stands on both sides; the number of its offsets. As after `round`."""
+        wanted: dict[Place, int] = {}
+        for topic in sorted({topic for topic, _ in self.source.logs}):
+            partitions = 1 + max(number for name, number in self.source.logs if name == topic)
+            for number, offset in committed_offsets(self._source, group, topic, partitions).items():
+                wanted[topic, number] = bisect_left(self.source.logs[topic, number].offsets, offset)
+        if not wanted:
+            self._record.anomaly(f"group {group} stands nowhere at the source")
+        return self._groups(group, wanted)
+
     def read_again(self) -> None:
         """Read the whole target again, and of the source what it still has, and compare."""
-        target = Reader(self._field.target.cluster, "s.c-")
+        target = Reader(self._target, "s.c-")
         target.read()
         for place, log in self.target.logs.items():
             if (target.logs[place].offsets, target.logs[place].digests) != (log.offsets, log.digests):
@@ -202,7 +219,7 @@ class Judge:
 
     def find_planted(self) -> None:
         """A record that is at the target alone must be found by `ferry verify`."""
-        answer = ferry("verify", FLOW, "--json", config=self._field.config)
+        answer = ferry("verify", FLOW, "--json", config=self._config)
         kinds = {one["kind"] for one in json.loads(answer.out)["differences"]}
         if answer.code != 1 or kinds != {"extra"}:
             self._record.anomaly(f"ferry verify does not find a planted record: exit {answer.code}, {kinds}")
@@ -213,14 +230,14 @@ class Judge:
         for place, log in self.source.logs.items():
             left = [offset for offset in log.offsets if offset >= self.source.starts[place]]
             chosen[place] = self._rng.choice([*left[-2000:], self.source.ends[place]])
-        commit_offsets(self._field.source.cluster, group, chosen)
+        commit_offsets(self._source, group, chosen)
         return {place: bisect_left(self.source.logs[place].offsets, offset) for place, offset in chosen.items()}
 
     def _copy(self) -> bool:
         """Run until one of the runs ends well; whether one did."""
         said = ""
         for number in range(TRIES):
-            answer = ferry("run", FLOW, "--json", config=self._field.config)
+            answer = ferry("run", FLOW, "--json", config=self._config)
             if answer.code == 0:
                 return True
             said = f"{answer.err[-400:]} {answer.out[:400]}"
@@ -267,7 +284,7 @@ class Judge:
         """Each offset of the group has the same next record on both sides."""
         for topic in sorted({topic for topic, _ in wanted}):
             mine = [number for name, number in wanted if name == topic]
-            found = committed_offsets(self._field.target.cluster, group, f"s.{topic}", max(mine) + 1)
+            found = committed_offsets(self._target, group, f"s.{topic}", max(mine) + 1)
             for number in mine:
                 offset = found.get(number)
                 if offset is None:
@@ -330,7 +347,7 @@ class Judge:
         return body.get("equal") is True
 
     def _json(self, *arguments: str) -> dict[str, Any]:
-        answer = ferry(*arguments, config=self._field.config)
+        answer = ferry(*arguments, config=self._config)
         try:
             body: dict[str, Any] = json.loads(answer.out)
         except ValueError:

@@ -8,7 +8,7 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +35,13 @@ MOVED = ("swap", "shift")
 SWITCHED = (*MOVED, "refrain", "rehearsed")
 """Flows that have a way back, along which clients may be switched."""
 
+RESTARTED = "restarted"
+"""The flow that is at work while parts of Airflow are killed."""
+
 FLOWS = (
     *("plain", "narrow", "refused", "struck", "killed", "cleared", "unconnected", "wrongly", "connect", "severed"),
     *("continuous", "backfill", "verified", "watched", "late", "paged", "arrived", *SWITCHED, *planted.ALIASES),
+    RESTARTED,
 )
 """Aliases of the flows' sources; the target of each is `t` + alias."""
 
@@ -125,6 +129,7 @@ def lab(source: RunningCluster, target: RunningCluster, alias: str) -> Lab:
         },
         "struck": {"ferry.chunk.bytes": "1", "ferry.retries": "1"},
         "killed": {"ferry.chunk.bytes": "1"},
+        RESTARTED: {"ferry.chunk.bytes": "1", "ferry.retries": "1"},
         "unconnected": {"ferry.spark.conn.id": "no_such_connection"},
         "wrongly": {"ferry.spark.conn.id": "kafka_not_spark"},
         "connect": {"ferry.spark.conn.id": SPARK_CONNECT},
@@ -232,7 +237,9 @@ def _airflow(
                 "PYTHONPATH", os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
             )
             home = start(folder / "home", config=config, dags=dag_folder(folder)).home
-        yield home
+            # With all that its processes were given, for whoever starts one of them again.
+            whole = replace(home, environment={**os.environ, **home.environment})
+        yield whole
 
 
 def dag_folder(folder: Path) -> Path:

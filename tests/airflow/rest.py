@@ -34,6 +34,15 @@ class Rest(AirflowRest):
         """Mark a task, as a user does in the interface; a running one is killed."""
         self._ask("PATCH", f"/api/v2/dags/{dag_id}/dagRuns/{quote(run)}/taskInstances/{task}", {"new_state": state})
 
+    def tries(self, dag_id: str, run: str, task: str) -> dict[int, str | None]:
+        """The state of each try of a task, by its number."""
+        found = self._ask("GET", f"/api/v2/dags/{dag_id}/dagRuns/{quote(run)}/taskInstances/{task}/tries")
+        return {each["try_number"]: each["state"] for each in found["task_instances"]}
+
+    def fail(self, dag_id: str, run: str) -> None:
+        """Mark a run as failed, as a user does in the interface; its tasks are killed."""
+        self._ask("PATCH", f"/api/v2/dags/{dag_id}/dagRuns/{quote(run)}", {"state": "failed"})
+
     def clear(self, dag_id: str, run: str) -> None:
         """Clear a whole run, so that it runs again."""
         self._ask("POST", f"/api/v2/dags/{dag_id}/dagRuns/{quote(run)}/clear", {"dry_run": False})

@@ -13,8 +13,8 @@ KAFKA := 4.3.0
 OLD_KAFKA := 3.9.1
 PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3; do \
 	if $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then echo $$python; break; fi; done)
-# Processes that share the tests; each starts brokers of its own.
-WORKERS ?= 2
+# WORKERS=n: processes that share the tests, each with brokers of its own. Pure tests take a core each: two by default;
+# those with brokers also wait: three.
 DEBIAN_PACKAGES := tools/debian-packages.txt
 
 INSTALLED := .venv/.installed
@@ -114,12 +114,12 @@ docs: $(INSTALLED) ## Build the site of the documents into build/site; it needs 
 quick: $(INSTALLED) ## Run the tests that need no broker, Java, browser or process; FILE=src/ferry/... runs the nearest that import it
 	$(call say,Running the quick tests)
 	@tests=$$($(BIN)/python tools/tests_of.py $(FILE)) \
-		&& HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -m "not slow and not extra and not soak" -q $(if $(FILE),-n 0,-n $(WORKERS)) $$tests $(ARGS)
+		&& HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -m "not slow and not extra and not soak" -q -n $(if $(FILE),0,$(or $(WORKERS),2)) $$tests $(ARGS)
 
 .PHONY: sentences
 sentences: $(INSTALLED) ## Write the sentences that tests compare (tests/sentences): read the diff; ARGS="tests/pure/config" writes some
 	$(call say,Writing the sentences)
-	@$(BIN)/python -m pytest -q -n $(WORKERS) -m "golden and not soak" --write-sentences \
+	@$(BIN)/python -m pytest -q -n $(or $(WORKERS),2) -m "golden and not soak" --write-sentences \
 		$(or $(ARGS),$$(grep -rlw golden tests --include='test_*.py'))
 	@git status --short tests/sentences
 
@@ -128,7 +128,7 @@ test: setup $(KERBEROS) ## Run all tests; ARGS="tests/kafka/dev -k kill" runs so
 	$(call say,Running the tests)
 	@$(need_java)
 	@tools/system_packages.sh $(PYTHON)
-	@FERRY_SEED=$${FERRY_SEED:-1} HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
+	@FERRY_SEED=$${FERRY_SEED:-1} HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -n $(or $(WORKERS),3) $(ARGS)
 	@$(if $(ARGS),:,$(BIN)/python -m tests.durations)
 
 .PHONY: test-all
@@ -136,7 +136,7 @@ test-all: setup $(KERBEROS) ## Run the tests that make test leaves out, too (tes
 	$(call say,Running all tests but the soak)
 	@$(need_java)
 	@tools/system_packages.sh $(PYTHON)
-	@$(BIN)/python -m pytest -n $(WORKERS) -m "not soak" $(ARGS)
+	@$(BIN)/python -m pytest -n $(or $(WORKERS),3) -m "not soak" $(ARGS)
 
 .PHONY: demo
 demo: setup ## Copy about 1 GB between two clusters by Airflow and Spark; KEEP=1 leaves all running

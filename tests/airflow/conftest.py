@@ -56,7 +56,7 @@ LATE = "late"
 
 SPARK_CONNECT = "spark_connect_test"
 
-PARSED_SELDOM = {"AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "120"}
+PARSED_SELDOM = {"AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "3600"}
 """Two hundred DAGs that do not change; by Airflow's 30 s their files are read again and again beside all tests."""
 
 SHOWN_ASSET = "kafka://backup/primary.orders"

@@ -1,4 +1,4 @@
-"""Attempts that die at any step of a chunk, with transactions of version 1 on a broker of today."""
+"""Transactions of version 1 on a broker of today; deaths at each request are those of tests/pure/scripted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ferry.dev import RunningCluster
 from ferry.run.micro_run import local_origin
 from tests.harness import numbered, producer, send
 from tests.kafka.run.conftest import small_lab
-from tests.kafka.run.hooks import STEPS, Hooks, copy_held
+from tests.kafka.run.hooks import Hooks, copy_held
 
 
 @pytest.mark.usefixtures("resting")
@@ -36,15 +36,14 @@ def die() -> None:
     raise Killed
 
 
-@pytest.mark.parametrize("step", STEPS)
 def test_an_attempt_that_dies_in_a_transaction_of_version_1_is_repeated(
-    source_cluster: RunningCluster, forgetful: RunningCluster, topic: str, step: str
+    source_cluster: RunningCluster, forgetful: RunningCluster, topic: str
 ) -> None:
     lab = small_lab(source_cluster, forgetful, topic)
     with lab.runs() as runs:
         plan = runs.plan("one", local_origin())
         for slot in plan.used_slots:
             with pytest.raises(Killed):
-                copy_held(runs, plan, slot, Hooks(before={step: die}))
+                copy_held(runs, plan, slot, Hooks(before={"commit": die}))
         assert lab.copy(runs, plan).state is RunState.SUCCESS
     assert lab.assert_equal() == 4_000

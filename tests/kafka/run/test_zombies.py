@@ -48,7 +48,7 @@ def fewer_slots(lab: Lab) -> Lab:
     return replace(lab, settings={**lab.settings, "tasks.max": "1"})
 
 
-@pytest.mark.parametrize("step", ["initialise", "send_positions", "append_receipts", "commit"])
+@pytest.mark.parametrize("step", ["append_receipts", "commit"])
 def test_a_zombie_wakes_after_its_successor_finished_with_fewer_slots(lab: Lab, step: str) -> None:
     with lab.runs() as runs:
         plan = runs.plan("first", local_origin())

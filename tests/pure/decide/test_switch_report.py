@@ -225,6 +225,24 @@ def test_the_rto_of_a_failover_begins_with_the_loss() -> None:
     assert (late.rto_s, late.from_start_s, goal(late, RTO).is_met) == (None, None, False)
 
 
+def test_without_a_smoke_test_the_rto_ends_when_clients_were_sent_and_claims_no_more() -> None:
+    steps: dict[str, Any] = {"readiness": [], "quiet": [], "stop": [], "redirect": [], "smoke": []}
+    tried, untried = (reported(Verb.SWITCHOVER, facts={"smoke": {"smoke": made}}, **steps) for made in (True, False))
+    assert (tried.rto_s, tried.from_start_s) == (4.0, 15.0)
+    assert (untried.rto_s, untried.from_start_s) == (3.0, 14.0)
+    assert tried.rto_means != untried.rto_means
+    steps = {
+        "freeze": [stood(0, known="plan", seen_ms=AT - 40_000)],
+        "stop": [stood(0, known="receipt", seen_ms=AT - 50_000)],
+        "loss": [lost(0, 0, 40.0, certain=False)],
+        "redirect": [],
+        "smoke": [],
+    }
+    tried, untried = (reported(facts={"smoke": {"smoke": made}}, **steps) for made in (True, False))
+    assert (tried.rto_s, untried.rto_s) == (55.0, 54.0)
+    assert tried.rto_means != untried.rto_means
+
+
 def test_the_rto_of_a_planned_switch_begins_when_clients_are_to_stop() -> None:
     report = reported(Verb.SWITCHOVER, rto_seconds=30, readiness=[], quiet=[], stop=[], smoke=[])
     assert (report.rto_s, report.from_start_s) == (3.0, 14.0)

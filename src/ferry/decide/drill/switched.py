@@ -24,8 +24,6 @@ from ferry.model.evidence import (
 from ferry.model.switch import Json, Step, SwitchOutcome, SwitchState, Verb
 from ferry.words import count_of, to_the_second
 
-RTO_MEANS = "from when clients were to stop until the other cluster was tried out"
-
 _SAME = frozenset({"exact", "gap", "start"})
 """How an offset was found that leads to the very record that comes next; of a start nothing was read before."""
 
@@ -59,7 +57,7 @@ class OutOfService:
 
 
 def out_of_service(state: SwitchState) -> OutOfService:
-    """How long clients had no cluster, up to where the new one was tried out.
+    """How long clients had no cluster, up to where the new one was tried out, or clients were sent there without that.
 
     Of a failover from the loss: as somebody gave it, else from when the source was last seen to answer, which is no
     later. Of a planned switch from when clients were to stop.
@@ -67,13 +65,15 @@ def out_of_service(state: SwitchState) -> OutOfService:
     end = state.done.get(Step.SMOKE)
     if end is None:
         return OutOfService(seconds=None, means=f"not known: the {state.switch.verb} is not over", from_start=None)
+    tried = "until the other cluster was tried out"
+    if state.fact(Step.SMOKE, "smoke") is False:
+        end, tried = state.done[Step.REDIRECT], "until clients were sent to the other cluster, which was not tried out"
     from_start = (end.done_ms - state.switch.at_ms) / 1000
     if state.switch.verb is not Verb.FAILOVER:
         begun = state.done.get(Step.QUIET)
         seconds = None if begun is None else (end.done_ms - begun.begun_ms) / 1000
-        return OutOfService(seconds=seconds, means=RTO_MEANS, from_start=from_start)
+        return OutOfService(seconds=seconds, means=f"from when clients were to stop {tried}", from_start=from_start)
     given, seen = state.switch.options.lost_at_ms, last_seen(state)
-    tried = "until the other cluster was tried out"
     if given is not None:
         means, begin = f"from the loss, {to_the_second(given)} by --lost-at, {tried}", given
     elif seen is not None and seen <= state.switch.at_ms:

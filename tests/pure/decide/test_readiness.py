@@ -263,6 +263,15 @@ def test_what_a_switch_can_do_without_does_not_stand_against_it(why: Why) -> Non
     assert failed(replace(WELL, groups=left(why)), Rpo()) == []
 
 
+def test_groups_of_a_kind_that_is_never_moved_are_named(golden: Golden) -> None:
+    checks = {one.name: one for one in readiness_of(replace(WELL, groups=left(Why.KIND)), POLICY, "a", Rpo()).checks}
+    for name in ("groups", "checkpoints"):
+        assert checks[name].ok
+        golden(checks[name].message, name)
+    (group,) = {one.group for one in left(Why.KIND)}
+    assert group in checks["groups"].message
+
+
 LEDGER = "ferry-ledger.a.internal"
 WRITERS = LedgerWriters(topic=LEDGER, own="User:ferry", acls=())
 

@@ -318,11 +318,11 @@ def _groups(looked: Looked) -> Check:
             + (f"; {len(active)} have members on the target" if active else "")
             + f"): {first}",
         )
-    return Check(
-        name="groups",
-        ok=True,
-        message=f"every group can be moved; a run now would write offsets of {looked.behind_groups} of them",
-    )
+    behind = f"can be moved; a run now would write offsets of {looked.behind_groups} of them"
+    message = f"every group {behind}"
+    if aside := {one.group for one in looked.groups if one.why is Why.KIND}:
+        message = f"every other group {behind}; never moved, because of their kind: {_named(aside)}"
+    return Check(name="groups", ok=True, message=message)
 
 
 def _checkpoints(looked: Looked) -> Check:
@@ -332,7 +332,7 @@ def _checkpoints(looked: Looked) -> Check:
         message = "sync.group.offsets.enabled is false: no run writes offsets, so a failover moves no group"
         return Check(name="checkpoints", ok=True, message=message)
     if not lacking:
-        message = "every group has a checkpoint by which it can go on without the source"
+        message = "every group that can be moved has a checkpoint by which it can go on without the source"
         return Check(name="checkpoints", ok=True, message=message)
     named = f"{len(lacking)} groups have no checkpoint to go by without {source} ({_named(lacking)})"
     if looked.planned:

@@ -5,28 +5,54 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-PATIENCE_MS = 60_000
+from tests.tiers import PATIENCE
+
+PATIENCE_MS = 60_000 * PATIENCE
+
+_kept: list[Browser] = []
+"""The browser of the block of `kept_open`."""
 
 
 @contextmanager
-def chromium(**context: Any) -> Iterator[Page]:
-    """A window; `context` is for Playwright's `new_context`: color_scheme, viewport."""
+def _launched() -> Iterator[Browser]:
     program = shutil.which("chromium")
     if program is None:
         pytest.fail("chromium is missing: install the Debian package chromium, or run `make prerequisites`")
     with sync_playwright() as playwright:
         arguments = ["--no-sandbox"] if os.geteuid() == 0 else []  # Chromium's does not start as root
         browser = playwright.chromium.launch(executable_path=program, args=arguments)
-        page = browser.new_context(**{"viewport": {"width": 1400, "height": 900}, **context}).new_page()
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+@contextmanager
+def kept_open() -> Iterator[None]:
+    """Windows of the block are of one browser, each with cookies and a cache of its own."""
+    with _launched() as browser:
+        _kept.append(browser)
+        try:
+            yield
+        finally:
+            _kept.remove(browser)
+
+
+@contextmanager
+def chromium(**context: Any) -> Iterator[Page]:
+    """A window; `context` is for Playwright's `new_context`: color_scheme, viewport."""
+    with nullcontext(_kept[-1]) if _kept else _launched() as browser:
+        window = browser.new_context(**{"viewport": {"width": 1400, "height": 900}, **context})
+        page = window.new_page()
         page.set_default_timeout(PATIENCE_MS)
         expect.set_options(timeout=PATIENCE_MS)
         try:
             yield page
         finally:
-            browser.close()
+            window.close()

@@ -25,7 +25,7 @@ from ferry.net.write.transaction import Transaction
 from ferry.run.delivery.driver import delivering
 from ferry.run.delivery.ids import DeliverySpec, delivery_ledger
 from ferry.run.delivery.slot import write_slot
-from tests.harness import create_topic, delete_topic, new_alias, read_topic, watermark
+from tests.harness import create_topic, delete_topic, new_alias, producer, read_topic, watermark
 from tests.kafka.run.deliverer import PARTITIONS, RECORDS, TIME, Given, deliver, due, frame, slots_of, spec_of
 from tests.kafka.run.test_faults import on_cluster
 from tests.tiers import IN_PART
@@ -393,6 +393,25 @@ def test_a_batch_reads_what_came_since_the_last_one_and_not_the_whole_ledger(
     assert max(read[number] for number in (501, 502, 503)) < 600, read
     batch = 500
     assert deliver(spec_of(target_cluster.bootstrap, application, batch), topic, frame(2, "b500")).already
+
+
+def test_a_transaction_that_hangs_on_the_ledger_is_named(target_cluster: RunningCluster, topic: str) -> None:
+    kept(target_cluster, topic)
+    application = new_alias()
+    deliver(spec_of(target_cluster.bootstrap, application), topic, frame())
+    ledger = delivery_ledger(application)
+    hanging = producer(target_cluster, transactional_id=f"hangs-{topic}")
+    hanging.init_transactions(30)
+    hanging.begin_transaction()
+    hanging.produce(ledger, b"{}", key=b"[]", partition=0)
+    assert hanging.flush(30) == 0
+    with pytest.raises(Retryable) as caught:
+        deliver(spec_of(target_cluster.bootstrap, application, 2), topic, frame(5, "w"))
+    for word in (f"transactional id hangs-{topic}", f"abort --topic {ledger} --partition 0 --start-offset"):
+        assert word in str(caught.value)
+    hanging.abort_transaction(30)
+    told = deliver(spec_of(target_cluster.bootstrap, application, 2), topic, frame(5, "w"))
+    assert [part.records for part in told.parts] == [5] * PARTITIONS
 
 
 def test_others_may_write_beside_it(target_cluster: RunningCluster, topic: str) -> None:

@@ -9,6 +9,8 @@ from airflow.sdk import Param
 from ferry.model.switch import SwitchOptions
 
 APPROVAL_SECONDS = 3600
+MOST_APPROVAL_SECONDS = 7 * 24 * 3600
+"""The person who asks sets how long an approval may be used: not for ever."""
 TO_COPY = "Source topics to copy, one per line; empty: all that the flow selects."
 LONGEST_TOPIC, LONGEST_GROUP = 249, 255
 """Kafka's own limit of a topic's name, and more than anybody calls a group."""
@@ -71,8 +73,9 @@ def approval_params(what: str) -> dict[str, Any]:
             APPROVAL_SECONDS,
             type="integer",
             minimum=1,
+            maximum=MOST_APPROVAL_SECONDS,
             title="Approval within",
-            description="Seconds; after them nothing is done.",
+            description="Seconds, a week at most; after them nothing is done.",
         ),
     }
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from airflow.sdk.exceptions import AirflowSkipException
+from airflow.sdk.exceptions import AirflowSkipException, ParamValidationError
 
 from ferry.cli.drill import app as command_line
 from ferry.config.settings import parse_settings
@@ -20,6 +20,7 @@ from ferry.model.switch import SwitchOptions
 from ferry_airflow.assets import flow_alias
 from ferry_airflow.drill_dag import drill_dag
 from ferry_airflow.drilling import Asked, drill_of, reports_of
+from ferry_airflow.form import MOST_APPROVAL_SECONDS
 from ferry_airflow.switching import options_of
 
 FILE = (
@@ -108,6 +109,14 @@ def test_the_form_has_each_option_of_the_command_line() -> None:
     assert set(DAG.params) == options | {"kind", "reason", "approval_timeout_seconds"}
     assert options_of(DAG.params.dump()) == SwitchOptions()
     assert DAG.params.get_param("kind").schema["enum"] == KINDS
+
+
+@pytest.mark.parametrize("seconds", [0, MOST_APPROVAL_SECONDS + 1])
+def test_an_approval_expires_whatever_is_asked_for(seconds: int) -> None:
+    field = DAG.params.get_param("approval_timeout_seconds")
+    assert field.resolve(MOST_APPROVAL_SECONDS) == MOST_APPROVAL_SECONDS
+    with pytest.raises(ParamValidationError):
+        field.resolve(seconds)
 
 
 @pytest.mark.parametrize(

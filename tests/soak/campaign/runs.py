@@ -202,10 +202,11 @@ class Runner:
             self._record.anomaly(f"run {run.number} ({run.kind}) ended with exit code {code}")
         if not run.is_spark and "Traceback" in err:
             self._record.anomaly(f"run {run.number} ({run.kind}) has a traceback")
+        said = err + (out if run.kind == "job" else "")  # a job says all in Spark's output
         if code == 2 and not any(
-            word in err for word in ("superseded", "exists already", "has no plan", "no record of run")
+            word in said for word in ("superseded", "exists already", "has no plan", "no record of run")
         ):
-            self._record.anomaly(f"run {run.number} ({run.kind}) was refused: {err.strip()[-300:]}")
+            self._record.anomaly(f"run {run.number} ({run.kind}) was refused: {said.strip()[-300:]}")
         if kinds - EXPECTED:
             self._record.anomaly(f"run {run.number} ({run.kind}) refused {sorted(kinds - EXPECTED)}")
         if run.kind != "job" and code in (0, 1) and not body:

@@ -102,7 +102,6 @@ class _Examination:
         unneeded_by_line = {one.line: one for one in (*others, *unneeded)}
         flows = [self._flow(flow, providers) for flow in enabled]
         look_at_unlisted(aliases, flows, self.entries, self.findings)
-        look_at_unlisted(aliases, flows, self.entries, self.findings)
         if aliases and not flows and not self.findings.has_errors:
             example = Flow(source=aliases[0], target=aliases[1] if len(aliases) > 1 else "other")
             self.findings.warn(None, "enabled", f"no flow is enabled; add {example}.enabled = true")

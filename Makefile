@@ -114,7 +114,7 @@ docs: $(INSTALLED) ## Build the site of the documents into build/site; it needs 
 quick: $(INSTALLED) ## Run the tests that need no broker, Java, browser or process; FILE=src/ferry/... runs the nearest that import it
 	$(call say,Running the quick tests)
 	@tests=$$($(BIN)/python tools/tests_of.py $(FILE)) \
-		&& HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -m "not slow and not extra and not soak" -q -n $(if $(FILE),0,$(or $(WORKERS),2)) $$tests $(ARGS)
+		&& FERRY_SEED=$${FERRY_SEED:-1} HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -m "not slow and not extra and not soak" -q -n $(if $(FILE),0,$(or $(WORKERS),2)) $$tests $(ARGS)
 
 .PHONY: sentences
 sentences: $(INSTALLED) ## Write the sentences that tests compare (tests/sentences): read the diff; ARGS="tests/pure/config" writes some

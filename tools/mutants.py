@@ -1,9 +1,13 @@
 """Put plausible faults into the code, one at a time, and see whether the named tests notice: `make mutants`.
 
 The table is tests/mutants.toml. Each entry replaces one piece of text, which must be there exactly once, in a copy of
-the sources, and runs its tests against that copy, as `make quick` does. A fault that no test notices is printed as
-survived, and the exit code is 1 unless the table gives the reason (`survives`). `NAME ...` runs some of them, by their
-beginnings.
+the sources, and runs its tests against that copy, as `make quick` does. The same tests run first without a fault: when
+they fail then, nothing is tried out. A test that fails has noticed the fault, and so has one that takes longer than its
+time, which is printed apart ("timed out"). A fault that no test notices is printed as survived, with the reason that
+the table gives (`survives`), if it does. The last lines say how many each area noticed.
+
+The exit code is 1 when a fault survived without a reason, and when fewer than 90 % of all faults, or 95 % of those of
+`copy` and `write` together, are noticed. `NAME ...` runs some of the table, by the beginnings of their names.
 """
 
 from __future__ import annotations
@@ -15,6 +19,8 @@ import sys
 import tempfile
 import time
 import tomllib
+from collections.abc import Mapping
+from enum import StrEnum
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -23,54 +29,129 @@ SOURCES = ("src", "plugins")
 SECONDS = 300
 QUICK = "not slow and not extra and not soak"
 ALONE = ("-n", "0", "-p", "no:cacheprovider")
+AREAS = ("write", "copy", "fetch", "plan", "ledger", "groups", "verify", "switch", "spark")
+WRITERS = ("copy", "write")
+"""What they do wrong loses or doubles records: fewer of their faults may survive."""
+LEAST = 90
+LEAST_OF_WRITERS = 95
+FAILED = 1
+"""Pytest's exit code when tests ran and some failed."""
+ONE_TIMED_OUT = "from pytest-timeout"
+"""What pytest prints when one test took longer than its own time."""
+
+
+class Outcome(StrEnum):
+    """What the tests make of a copy of the sources."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    TIMED_OUT = "timed out"
 
 
 def main(names: list[str]) -> int:
     """Run the table, or the entries whose names begin so; the exit code."""
     table = tomllib.loads(TABLE.read_text())
     chosen = {name: one for name, one in table.items() if not names or name.startswith(tuple(names))}
-    survived = []
+    if not chosen:
+        raise SystemExit(f"no fault of {TABLE.relative_to(ROOT)} has a name that begins with {' or '.join(names)}")
+    outcomes = {}
     with tempfile.TemporaryDirectory(prefix="ferry-mutants-") as folder:
         copy = Path(folder)
         for source in SOURCES:
             shutil.copytree(ROOT / source, copy / source, ignore=shutil.ignore_patterns("__pycache__"))
+        for tests in dict.fromkeys(one["tests"] for one in chosen.values()):
+            _try_without_a_fault(copy, tests)
         for name, one in chosen.items():
             began = time.monotonic()
-            killed = _is_killed(copy, one)
-            why = one.get("survives", "")
-            outcome = "killed" if killed else f"SURVIVED{f' ({why})' if why else ''}"
-            print(f"{name:<40} {outcome} in {time.monotonic() - began:.0f} s: {one['what']}", flush=True)
-            if not killed and not why:
-                survived.append(name)
-    print(f"{len(chosen) - len(survived)} of {len(chosen)} faults are noticed, or named with the reason")
-    return 1 if survived else 0
+            outcomes[name] = _with_fault(copy, one)
+            said = _said(outcomes[name], one.get("survives", ""))
+            print(f"{name:<40} {said} in {time.monotonic() - began:.0f} s: {one['what']}", flush=True)
+    for line in summary(outcomes):
+        print(line)
+    found = shortcomings(outcomes, {name for name, one in chosen.items() if one.get("survives")})
+    for line in found:
+        print(line)
+    return 1 if found else 0
 
 
-def _is_killed(copy: Path, one: dict[str, str]) -> bool:
+def summary(outcomes: Mapping[str, Outcome]) -> list[str]:
+    """A line for each area that was run, and one for all: how many faults are noticed, of how many."""
+    by_area = {area: _of(outcomes, (area,)) for area in AREAS}
+    return [f"{area:<8} {_share(some)}" for area, some in {**by_area, "all": outcomes}.items() if some]
+
+
+def shortcomings(outcomes: Mapping[str, Outcome], reasoned: set[str]) -> list[str]:
+    """Why the exit code is 1, a sentence each; `reasoned` are the faults for whose survival the table has a reason."""
+    survived = [name for name, outcome in outcomes.items() if outcome is Outcome.PASSED and name not in reasoned]
+    found = [f"no test notices, and no reason is given: {', '.join(survived)}"] if survived else []
+    writers = _of(outcomes, WRITERS)
+    for what, some, least in (("all", outcomes, LEAST), ("copy and write", writers, LEAST_OF_WRITERS)):
+        if 100 * _noticed(some) < least * len(some):
+            found.append(f"of {what} {_share(some)} are noticed, and {least} % are the least")
+    return found
+
+
+def _of(outcomes: Mapping[str, Outcome], areas: tuple[str, ...]) -> dict[str, Outcome]:
+    return {name: outcome for name, outcome in outcomes.items() if name.partition("-")[0] in areas}
+
+
+def _noticed(outcomes: Mapping[str, Outcome]) -> int:
+    return sum(outcome is not Outcome.PASSED for outcome in outcomes.values())
+
+
+def _share(outcomes: Mapping[str, Outcome]) -> str:
+    noticed = _noticed(outcomes)
+    return f"{noticed} of {len(outcomes)}, {100 * noticed / len(outcomes):.1f} %"
+
+
+def _said(outcome: Outcome, why: str) -> str:
+    if outcome is Outcome.PASSED:
+        return f"SURVIVED{f' ({why})' if why else ''}"
+    return "killed" if outcome is Outcome.FAILED else "timed out"
+
+
+def _try_without_a_fault(copy: Path, tests: str) -> None:
+    began = time.monotonic()
+    outcome = _outcome(copy, tests)
+    if outcome is not Outcome.PASSED:
+        how = "fail" if outcome is Outcome.FAILED else "take longer than their time"
+        raise SystemExit(f"{tests}: these tests {how} without any fault, so they show nothing; mend them first")
+    print(f"{tests} passes without a fault in {time.monotonic() - began:.0f} s", flush=True)
+
+
+def _with_fault(copy: Path, one: dict[str, str]) -> Outcome:
     path = copy / one["file"]
     text = path.read_text()
     if text.count(one["old"]) != 1:
         raise SystemExit(f"{one['file']} has {text.count(one['old'])} times, not once: {one['old']!r}")
     path.write_text(text.replace(one["old"], one["new"]))
     try:
-        # The copies come before the checkout, which the environment has installed.
-        found = os.pathsep.join([*(str(copy / source) for source in SOURCES), str(ROOT)])
+        return _outcome(copy, one["tests"])
+    finally:
+        path.write_text(text)
+
+
+def _outcome(copy: Path, tests: str) -> Outcome:
+    # The copies come before the checkout, which the environment has installed.
+    found = os.pathsep.join([*(str(copy / source) for source in SOURCES), str(ROOT)])
+    fixed = {"FERRY_SEED": "1", "HYPOTHESIS_PROFILE": "quick"}  # as `make quick` has them
+    try:
         done = subprocess.run(
-            [sys.executable, "-m", "pytest", "-m", QUICK, "-q", "-x", *ALONE, *one["tests"].split()],
+            [sys.executable, "-m", "pytest", "-m", QUICK, "-q", "-x", *ALONE, *tests.split()],
             cwd=ROOT,
-            env={"HYPOTHESIS_PROFILE": "quick", **os.environ, "PYTHONPATH": found, "PYTHONDONTWRITEBYTECODE": "1"},
+            env={**fixed, **os.environ, "PYTHONPATH": found, "PYTHONDONTWRITEBYTECODE": "1"},
             capture_output=True,
             text=True,
             timeout=SECONDS,
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return True
-    finally:
-        path.write_text(text)
-    if done.returncode not in (0, 1):
-        raise SystemExit(f"the tests of {one['file']} did not run:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
-    return done.returncode == 1
+        return Outcome.TIMED_OUT
+    if done.returncode not in (0, FAILED):
+        raise SystemExit(f"{tests} did not run:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+    if done.returncode == 0:
+        return Outcome.PASSED
+    return Outcome.TIMED_OUT if ONE_TIMED_OUT in done.stdout else Outcome.FAILED
 
 
 if __name__ == "__main__":

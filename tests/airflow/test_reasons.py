@@ -13,7 +13,7 @@ from ferry.errors import BadInput, FerryError, Refused, Unreachable
 from ferry_airflow import steps
 from ferry_airflow.base import LONGEST_REASON, airflow_errors, final_failure
 from ferry_airflow.naming import REASON
-from ferry_airflow.operators import FerryReportOperator
+from ferry_airflow.operators import FerryCopyOperator, FerryReportOperator
 
 
 class Task:
@@ -71,3 +71,18 @@ def test_a_report_of_a_run_that_was_not_planned_says_what_the_plan_said(monkeypa
     context["ti"] = task
     with set_current_context(context), pytest.raises(BadInput, match="no plan of run r"):
         operator._reported(None, context)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("conn_id", "named"),
+    [("no_such_connection", "does not exist"), ("kafka_not_spark", "is of type 'kafka'")],
+)
+def test_a_spark_connection_that_is_missing_or_of_another_type_is_named(
+    conn_id: str, named: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_KAFKA_NOT_SPARK", "kafka://127.0.0.1:1")
+    operator = FerryCopyOperator(task_id="copy", config="flows.properties", flow="a->b", conn_id=conn_id)
+    task: Any = Task()
+    with set_current_context({"ti": task}), pytest.raises(AirflowFailException, match=f"{conn_id}' {named}"):
+        operator.spark_connection()
+    assert conn_id in task.kept[REASON]

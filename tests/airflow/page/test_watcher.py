@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -22,7 +21,7 @@ from ferry.decide.ledger.ledger import UNREAD
 from ferry.errors import BadInput, FilterInVain, Refused, Unreachable
 from ferry.model import OpenedRun
 from ferry.run.watch import FlowWatch, Sight
-from ferry_airflow.page.answers import KEPT_SECONDS, WAIT_SECONDS
+from ferry_airflow.page.answers import KEPT_SECONDS
 from ferry_airflow.page.courtesy import HAND_OVER_SECONDS, behind_requests
 from ferry_airflow.page.watcher import LOOKING, MOST_ASIDE, Watcher, Watchers, rest_after
 from ferry_airflow.rest import until
@@ -88,10 +87,8 @@ def test_a_request_waits_a_moment_and_then_shows_what_is_there() -> None:
         hold.wait(20)
         return "there"
 
-    began = time.monotonic()
     answer = watcher.answer(("slow",), slow, fresh_seconds=60)
-    assert time.monotonic() - began < WAIT_SECONDS + 2
-    assert answer.waiting
+    assert answer.waiting, "it came back before there was anything"
     assert watcher.answer(("slow",), slow, fresh_seconds=60) is answer, "it is asked for once"
     hold.set()
     (job,) = watcher._jobs.values()

@@ -73,6 +73,12 @@ def drilled(lab: Lab, folder: Path, *arguments: str, code: int = 0) -> dict[str,
     return body
 
 
+def whole_seconds(body: dict[str, Any]) -> float:
+    """From the begin of a drill's first step to the end of its last one."""
+    ended, began = ([step[name] for step in body["steps"]] for name in ("ended_ms", "began_ms"))
+    return float(max(ended) - min(began)) / 1000
+
+
 def left_on(cluster: RunningCluster, lab: Lab) -> tuple[set[str], set[str]]:
     """Topics and groups of the lab on a cluster."""
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
@@ -110,7 +116,7 @@ def test_a_shadow_drill_copies_compares_and_leaves_nothing(lab: Lab, tmp_path: P
     assert (checked["equal"], checked["records"], checked["partitions"]) == (True, RECORDS + LATER, PARTITIONS)
     (group,) = body["groups"]
     assert (group["committed"], group["exact"], group["reread"], group["skipped"], group["beyond"]) == (2, 2, 0, 0, 0)
-    assert 0 < body["rto"]["seconds"] < 300
+    assert 0 < body["rto"]["seconds"] <= whole_seconds(body)
     assert body["samples"][0]["lag_records"] >= RECORDS + LATER
     assert body["samples"][-1]["lag_records"] == 0
     assert {step["name"]: step["approved_by"].partition(" (")[0] for step in body["steps"] if step["approved_by"]} == {
@@ -231,7 +237,7 @@ def test_a_full_drill_moves_the_groups_there_and_back_and_loses_nothing(lab: Lab
     names = [step["name"] for step in body["steps"]]
     assert names.index("switchover-smoke") < names.index("failback-drain") < names.index("failback-smoke")
     assert {step["approved_by"].partition(" (")[0] for step in body["steps"]} == {"anna"}
-    assert 0 < body["rto"]["seconds"] < 120
+    assert 0 < body["rto"]["seconds"] <= whole_seconds(body)
     checked = body["verification"]
     assert (checked["equal"], checked["complete"], checked["differences"]) == (True, True, 0)
     assert (

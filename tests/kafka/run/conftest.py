@@ -6,7 +6,6 @@ By a policy (`TopicPolicy.java`) it refuses topics with `forbidden` in their nam
 from __future__ import annotations
 
 import secrets
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,8 +13,9 @@ import pytest
 
 from ferry.decide.ledger.report import RunState
 from ferry.dev import ClusterSpec, RunningCluster, up
-from ferry.dev.jars import jars, java
+from ferry.dev.jars import jars
 from ferry.run.flow import connections
+from tests.commands import compile_java
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 from tests.kafka.run.switching import Clients
 
@@ -37,13 +37,7 @@ def forgetful(cluster_home: Path) -> RunningCluster:
     """One broker 4.3.0 whose finalized transaction.version is 1."""
     classes = cluster_home / "policy"
     classes.mkdir()
-    javac = Path(java()).with_name("javac")
-    subprocess.run(
-        [javac, "-cp", f"{jars(FORGETFUL.version)}/*", "-d", classes, POLICY],
-        check=True,
-        capture_output=True,
-        timeout=60,
-    )
+    compile_java(POLICY, class_path=":".join(map(str, jars(FORGETFUL.version).glob("*.jar"))), into=classes)
     return up(replace(FORGETFUL, class_path=(str(classes),)), home=cluster_home)
 
 

@@ -14,6 +14,7 @@ from ferry.dev.jars import jars, java
 from ferry.model.switch import Switch, SwitchOptions, SwitchState, Verb
 from ferry.run.switch.groups import plan_groups
 from ferry.run.switch.sides import Sides
+from tests.commands import compile_java
 from tests.harness import Lab, commit_offsets, committed_offsets, create_topic, new_alias, numbered, producer, send
 from tests.program import warm_ferry as ferry
 
@@ -25,8 +26,7 @@ def classes(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The class path of `GroupKinds`."""
     folder = tmp_path_factory.mktemp("kinds")
     kafka = ":".join(map(str, sorted(jars("4.3.0").glob("*.jar"))))
-    compiler = [java(), "-m", "jdk.compiler/com.sun.tools.javac.Main", "-proc:none"]
-    subprocess.run([*compiler, "-cp", kafka, "-d", str(folder), str(SOURCE)], check=True)
+    compile_java(SOURCE, class_path=kafka, into=folder)
     return f"{folder}:{kafka}"
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import yaml
 
+from tests.commands import promtool
 from tests.pure.alerts.test_dashboard import ROOT, expressions
 
 
@@ -24,5 +25,5 @@ def test_queries_are_prometheuss(tmp_path: Path) -> None:
     ]
     file = tmp_path / "queries.yml"
     file.write_text(yaml.safe_dump({"groups": [{"name": "dashboard", "rules": rules}]}))
-    done = subprocess.run(["promtool", "check", "rules", str(file)], capture_output=True, text=True, check=False)
+    done = promtool("check", "rules", str(file))
     assert done.returncode == 0, done.stdout + done.stderr

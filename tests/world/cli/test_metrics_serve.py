@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
 import urllib.request
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from ferry.decide.metrics import samples as m
 from ferry.decide.metrics.of_run import after_run
 from ferry.run.metrics.endpoint import ERROR
 from ferry.run.metrics.textfile import parse, update
+from tests.commands import promtool
 from tests.program import ferry, finished, start
 from tests.pure.decide.test_metrics import flow, report
 
@@ -42,7 +42,7 @@ def test_a_scrape_has_what_all_files_tell_now(tmp_path: Path) -> None:
         assert values[m.RECORD_COUNT.name, tuple(sorted(labels.items()))] == 2
         assert "not_ours" not in text
         assert values[ERROR, ()] == 0
-        done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True, check=False)
+        done = promtool("check", "metrics", text=text)
         assert done.returncode in (0, 3), done.stderr  # 3: it has advice
         assert "error" not in done.stderr.replace(ERROR, "")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import subprocess
 from functools import partial
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 from ferry.decide.metrics import samples as m
 from ferry.decide.metrics.of_run import after_run
 from ferry.run.metrics.textfile import exposition, metrics_file, parse, update
+from tests.commands import promtool
 from tests.disks import small_disk
 from tests.pure.decide.test_metrics import flow, report
 
@@ -20,9 +20,7 @@ def test_the_text_is_prometheuss_and_is_read_back(tmp_path: Path) -> None:
     found = flow(f"ferry.metrics.folder = {tmp_path}", "ferry.schedule = @daily")
     values = after_run({}, report(3, 2, refused=1), found)
     assert parse(exposition(values)) == values
-    done = subprocess.run(
-        ["promtool", "check", "metrics"], input=exposition(values), capture_output=True, text=True, check=False
-    )
+    done = promtool("check", "metrics", text=exposition(values))
     assert done.returncode in (0, 3), done.stderr  # 3: it has advice
     assert "error" not in done.stderr
 

@@ -1,0 +1,37 @@
+"""Programs that tests need beside Python: a missing one is named, with the remedy."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ferry.dev.jars import java
+from ferry.errors import BadInput
+
+JAVAC = "jdk.compiler/com.sun.tools.javac.Main"
+"""The compiler as a module, because Debian's headless Java has no command `javac`."""
+
+
+def promtool(*arguments: str, folder: Path | None = None, text: str | None = None) -> subprocess.CompletedProcess[str]:
+    """Run Prometheus's own tool in a folder, with a text as its standard input."""
+    program = shutil.which("promtool")
+    if program is None:
+        pytest.fail("promtool is missing: install the Debian package prometheus, or run `make prerequisites`")
+    return subprocess.run([program, *arguments], cwd=folder, input=text, capture_output=True, text=True, check=False)
+
+
+def compile_java(source: Path, *, class_path: str, into: Path) -> None:
+    """Compile one Java file against a class path."""
+    try:
+        program = java()
+    except BadInput as error:
+        pytest.fail(f"{error} On Debian, run `make prerequisites`.")
+    command = [program, "-m", JAVAC, "-proc:none", "-cp", class_path, "-d", str(into), str(source)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    said = done.stdout + done.stderr
+    if "Module jdk.compiler not found" in said:
+        pytest.fail(f"{program} has no compiler: install a JDK, on Debian the package default-jdk-headless")
+    assert done.returncode == 0, said

@@ -159,44 +159,6 @@ def called_off(lab: Lab, plan: Plan, attempt: Attempt) -> None:
         assert runs.end(plan, attempt)
 
 
-def test_a_retry_after_a_lost_answer_copies_nothing_twice(lab: Lab) -> None:
-    class Killed(Exception):
-        pass
-
-    def die() -> None:
-        raise Killed
-
-    with lab.runs() as runs:
-        plan = runs.plan("one", local_origin())
-        for slot in plan.used_slots:
-            with pytest.raises(Killed):
-                copy_held(runs, plan, slot, Hooks(after={"commit": die}))
-        assert lab.copy(runs, plan).state is RunState.SUCCESS
-    assert lab.assert_equal() == 4_000
-
-
-def test_a_neighbours_open_transaction_does_not_hide_our_receipts(lab: Lab) -> None:
-    class Killed(Exception):
-        pass
-
-    def die() -> None:
-        raise Killed
-
-    with lab.runs() as runs:
-        plan = runs.plan("one", local_origin())
-        first, second = plan.used_slots
-        with pytest.raises(
-            Killed
-        ):  # receipts written, neither committed nor aborted: the last stable offset stays here
-            copy_held(runs, plan, first, Hooks(before={"commit": die}))
-        done = lab.copy_slot(runs, plan, second)
-        again = lab.copy_slot(runs, plan, second)
-        assert sum(receipt.records for receipt in done.receipts) == 2_000
-        assert again.receipts == []
-        assert lab.copy(runs, plan).state is RunState.SUCCESS
-    assert lab.assert_equal() == 4_000
-
-
 def test_two_runs_of_one_lane_started_at_the_same_time(lab: Lab, tmp_path: Path) -> None:
     small_chunks = replace(lab, settings={**lab.settings, "ferry.chunk.bytes": "30000"})
     config = small_chunks.write(tmp_path)

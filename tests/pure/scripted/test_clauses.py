@@ -110,6 +110,50 @@ def test_a_receipt_of_another_writer_that_is_undecided_is_waited_for(version: in
         assert (result.receipts, lane.is_whole()) == ([], True)
 
 
+@both_versions
+def test_an_attempt_after_one_that_died_behind_its_commit_copies_nothing_twice(version: int) -> None:
+    class Killed(Exception):
+        pass
+
+    def die(_: object) -> None:
+        raise Killed
+
+    lane = Lane([[3], [2, 2]], version=version)
+    with at_work(lane):
+        plan = lane.open("r", 2)
+        for slot_number in plan.used_slots:
+            with pytest.raises(Killed):
+                lane.copy(lane.begin(plan), slot_number, committed=die)
+        assert lane.is_whole()
+        attempt = lane.begin(plan)
+        for slot_number in plan.used_slots:
+            result = lane.copy(attempt, slot_number)
+            assert (result.receipts, result.refusals, result.retries) == ([], {}, 0)
+        assert lane.is_whole()
+
+
+@both_versions
+def test_a_neighbours_open_transaction_does_not_hide_our_receipts(version: int) -> None:
+    """The neighbour's receipts are written and not decided: the ledger's last stable offset stays before ours."""
+    lane = Lane([[3], [2]], version=version)
+    with scripted(lane.source, lane.target, lane.target) as (_, (source, target, elsewhere)):
+        lane.connect([source, target])
+        target.loop.run(elsewhere.refresh, None)
+        plan = lane.open("r", 2)
+        held = Fault(api="EndTxn", key=SLOT, held=True)
+        lane.target.faults.append(held)
+        lane.start(lane.begin(plan), 0, target=elsewhere)
+        lane.run_until(lambda: held.happened > 0)
+        undecided = lane.target.log(LEDGER).stable_end()
+        done = lane.copy(lane.begin(plan), 1)
+        again = lane.copy(lane.begin(plan), 1)
+        assert lane.target.log(LEDGER).stable_end() == undecided, "it was decided too early"
+        assert [one.records for one in done.receipts] == [2]
+        assert (again.receipts, again.refusals, again.retries) == ([], {}, 0)
+        assert lane.copy(lane.begin(plan), 0).refusals == {}
+        assert lane.is_whole()
+
+
 def test_the_ledger_is_read_past_an_open_transaction() -> None:
     lane = Lane([[1]])
     with at_work(lane):

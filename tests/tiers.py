@@ -20,7 +20,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 PATIENCE = float(os.environ.get("FERRY_PATIENCE", "1"))
-"""What every limit of time is multiplied with: more than 1 on a machine that has other work."""
+"""What the limits of tests, and their longer waits, are multiplied with: more than 1 on a machine with other work."""
 
 PURE = "pure"
 

@@ -263,7 +263,7 @@ CHOSEN_WALKS = [
     Walk(verb=Verb.FAILOVER, side="new", which="only", moment="change", steps=frozenset({Step.GROUPS})),
     Walk(verb=Verb.FAILBACK, side="old", which="only", moment="begun", steps=frozenset({Step.GROUPS})),
 ]
-"""What `make test` has of the table of switches."""
+"""What `make test` has of the table of switches, but for those that tests/extra.toml lists."""
 
 ALL_WALKS = [
     Walk(verb=verb, side=side, which=which, moment=moment)

@@ -31,7 +31,7 @@ LONG_SECONDS = 30
 """Files that take longer begin first, so that the processes of `pytest -n` end together."""
 
 settings.register_profile("default", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("quick", parent=settings.get_profile("default"), max_examples=25, derandomize=True)
+settings.register_profile("quick", parent=settings.get_profile("default"), max_examples=15, derandomize=True)
 settings.register_profile("ci", parent=settings.get_profile("default"), max_examples=200)
 settings.register_profile("soak", parent=settings.get_profile("default"), max_examples=20_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))

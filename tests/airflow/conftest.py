@@ -237,7 +237,7 @@ def _airflow(
                 "PYTHONPATH", os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
             )
             home = start(folder / "home", config=config, dags=dag_folder(folder)).home
-            # With all that its processes were given, for whoever starts one of them again.
+            # With all that its processes were given, so that one of them can be started again.
             whole = replace(home, environment={**os.environ, **home.environment})
         yield whole
 

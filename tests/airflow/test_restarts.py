@@ -300,7 +300,7 @@ def test_a_copy_that_is_done_while_no_api_server_hears_of_it_is_done_once(parts:
     worker = at_work.task.parent()
     assert worker is not None
     at_work.release()
-    until(lambda: "<idle>" in " ".join(worker.cmdline()), "a worker that has told nobody of the end")
+    until(lambda: "<idle>" in " ".join(worker.cmdline()), "a worker that has not reported the end")
     wrote = at_work.receipts()
     parts.start("api-server")
     at_work.assert_done(kept=False)

@@ -217,7 +217,7 @@ def test_a_full_drill_moves_the_groups_there_and_back_and_loses_nothing(lab: Lab
     reports = tmp_path / "reports"
     for missing in ([], ["--approve-by", " "]):
         assert ferry("drill", "full", flow, "--report", reports, *missing, config=config).code == 2
-    dry = ferry("drill", "full", flow, "--dry-run", config=config)
+    dry = ferry("drill", "full", flow, "--dry-run", "--report", reports, config=config)
     assert (dry.code, "failback" in dry.out.splitlines()[-1]) == (0, True), dry
     before = committed_offsets(lab.source, f"billing-{lab.alias}", topic, PARTITIONS)
     given: tuple[str, ...] = ("--approve-by", "anna", "--quiet-seconds", "0.5", "--id", f"full-{lab.alias}")
@@ -228,7 +228,7 @@ def test_a_full_drill_moves_the_groups_there_and_back_and_loses_nothing(lab: Lab
     unhooked = ferry("drill", "full", flow, *given, "--report", reports, config=config)
     assert (unhooked.code, "was begun with --redirect-command" in unhooked.out) == (2, True), unhooked
     given = (*given, "--redirect-command", "true")
-    left = ferry("drill", "full", flow, *given, "--dry-run", config=config)
+    left = ferry("drill", "full", flow, *given, "--dry-run", "--report", reports, config=config)
     assert (left.code, left.out.splitlines()[0]) == (0, "1. call the hook that sends clients to the new cluster"), left
     answer = ferry("drill", "full", flow, *given, "--report", reports, "--json", config=config, seconds=200)
     assert answer.code == 0, answer

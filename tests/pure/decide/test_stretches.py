@@ -49,6 +49,21 @@ SKIPPED = (Kind.SKIPPED, 50, 60, False)
 WHOLE: Ranges = [((10, 50), (0, 41)), ((60, 100), (41, 81))]
 
 
+@pytest.mark.parametrize(
+    ("ranges", "together"),
+    [
+        ([(3, 5), (5, 8)], [(3, 8)]),
+        ([(6, 8), (3, 7)], [(3, 8)]),
+        ([(3, 5), (6, 8)], [(3, 5), (6, 8)]),
+    ],
+    ids=["side by side", "over each other", "an offset between them"],
+)
+def test_ranges_are_one_where_no_offset_lies_between_them(
+    ranges: list[tuple[int, int]], together: list[tuple[int, int]]
+) -> None:
+    assert list(united(ranges)) == together
+
+
 def test_all_that_was_copied_is_compared_up_to_what_readers_see() -> None:
     assert decided() == (WHOLE, [SKIPPED])
     behind = replace(ENDS, target_end=95, stable=95)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
-import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+from tests.commands import installed
 from tests.tiers import PATIENCE
 
 PATIENCE_MS = 60_000 * PATIENCE
@@ -21,9 +20,7 @@ _kept: list[Browser] = []
 
 @contextmanager
 def _launched() -> Iterator[Browser]:
-    program = shutil.which("chromium")
-    if program is None:
-        pytest.fail("chromium is missing: install the Debian package chromium, or run `make prerequisites`")
+    program = installed("chromium", "chromium")
     with sync_playwright() as playwright:
         arguments = ["--no-sandbox"] if os.geteuid() == 0 else []  # Chromium's does not start as root
         browser = playwright.chromium.launch(executable_path=program, args=arguments)

@@ -15,12 +15,18 @@ JAVAC = "jdk.compiler/com.sun.tools.javac.Main"
 """The compiler as a module, because Debian's headless Java has no command `javac`."""
 
 
+def installed(name: str, package: str, *, path: str | None = None) -> str:
+    """The path of a program of a Debian package, in PATH or in `path`."""
+    found = shutil.which(name, path=path)
+    if found is None:
+        pytest.fail(f"{name} is missing: install the Debian package {package}, or run `make prerequisites`")
+    return found
+
+
 def promtool(*arguments: str, folder: Path | None = None, text: str | None = None) -> subprocess.CompletedProcess[str]:
     """Run Prometheus's own tool in a folder, with a text as its standard input."""
-    program = shutil.which("promtool")
-    if program is None:
-        pytest.fail("promtool is missing: install the Debian package prometheus, or run `make prerequisites`")
-    return subprocess.run([program, *arguments], cwd=folder, input=text, capture_output=True, text=True, check=False)
+    command = [installed("promtool", "prometheus"), *arguments]
+    return subprocess.run(command, cwd=folder, input=text, capture_output=True, text=True, check=False)
 
 
 def compile_java(source: Path, *, class_path: str, into: Path) -> None:

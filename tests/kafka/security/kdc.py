@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
-import shutil
 import socket
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
-
 from ferry.dev.ports import LOOPBACK, free_ports
 from ferry.dev.process import wait_for
+from tests.commands import installed
 
 COMMANDS = {"krb5kdc": "krb5-kdc", "kdb5_util": "krb5-kdc", "kadmin.local": "krb5-admin-server", "kinit": "krb5-user"}
 SEARCHED = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
@@ -28,10 +26,7 @@ def listens(port: int) -> bool:
 
 def command(name: str) -> str:
     """The path of a Kerberos command. Its absence fails the test, and says how to get it."""
-    found = shutil.which(name, path=SEARCHED)
-    if found is None:
-        pytest.fail(f"{name} is missing: install the Debian package {COMMANDS[name]}, or run `make prerequisites`")
-    return found
+    return installed(name, COMMANDS[name], path=SEARCHED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,8 +69,7 @@ class Realm:
 
     def start(self) -> subprocess.Popen[bytes]:
         """Start the KDC; it ends with this process."""
-        setpriv = shutil.which("setpriv")
-        assert setpriv is not None, "setpriv is missing: install the Debian package util-linux"
+        setpriv = installed("setpriv", "util-linux")
         process = subprocess.Popen(
             [setpriv, "--pdeathsig", "KILL", command("krb5kdc"), "-n", "-r", self.name],
             env=self.environment,

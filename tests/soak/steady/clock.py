@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import pytest
+from tests.commands import installed
 
 SOURCE = Path(__file__).with_name("clock.c")
 
@@ -25,13 +24,14 @@ class SteppedClock:
 
     def __post_init__(self) -> None:
         """Build what is preloaded; the test fails where no C compiler is, or where it does not set a clock."""
-        if shutil.which("cc") is None:
-            pytest.fail("the steady soak steps a clock by a library that cc builds: install gcc")
-        subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-Wall", "-o", self._library, SOURCE, "-ldl"], check=True)
+        subprocess.run(
+            [installed("cc", "gcc"), "-shared", "-fPIC", "-O2", "-Wall", "-o", self._library, SOURCE, "-ldl"],
+            check=True,
+        )
         self._file.write_bytes(bytes(8))
         for seconds in (7200, -7200, 0):
             self.step(seconds)
-            told = subprocess.run(
+            printed = subprocess.run(
                 [
                     sys.executable,
                     "-c",
@@ -42,8 +42,8 @@ class SteppedClock:
                 text=True,
                 check=True,
             )
-            off = [float(word) - time.time() - seconds for word in told.stdout.split()]
-            assert len(off) == 2, told
+            off = [float(word) - time.time() - seconds for word in printed.stdout.split()]
+            assert len(off) == 2, printed
             assert all(abs(one) < 60 for one in off), f"the library does not set a process's clock: {off}"
         del self.steps[1:]
 

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,8 +66,8 @@ def start(path: Path, *, config: Path, dags: Path | None = None) -> LocalAirflow
     if setup.returncode:
         raise Refused(f"Airflow home {path} cannot be set up: {(setup.stdout + setup.stderr)[-LOG_TAIL:].strip()}")
     pids: dict[str, list[float]] = {}
-    for name, command in COMPONENTS.items():
-        pids[name] = _spawn(home, name, command, environment)
+    for name in COMPONENTS:
+        pids[name] = spawn(home, name, environment)
         (home.path / PIDS_FILE).write_text(json.dumps(pids))
     try:
         _wait_healthy(home)
@@ -89,7 +89,7 @@ def stop(path: Path, *, grace_seconds: float = GRACE_SECONDS) -> None:
                 os.kill(pid, signal.SIGTERM)
     sessions = set(leaders)
     _wait_gone(sessions, grace_seconds)
-    for process in _members(sessions):
+    for process in members(sessions):
         with suppress(psutil.NoSuchProcess):
             process.kill()
     _wait_gone(sessions, grace_seconds)
@@ -110,15 +110,16 @@ def guarded(path: Path) -> Iterator[None]:
         watcher.communicate()
 
 
-def _spawn(home: LocalHome, name: str, command: tuple[str, ...], environment: dict[str, str]) -> list[float]:
+def spawn(home: LocalHome, name: str, environment: Mapping[str, str]) -> list[float]:
+    """Start one of COMPONENTS in a session of its own; its process id, and when it began (psutil's create_time)."""
     with (home.log_folder / f"{name}.log").open("ab") as log:
         child = subprocess.Popen(
-            [str(Path(sys.executable).parent / "airflow"), *command],
+            [str(Path(sys.executable).parent / "airflow"), *COMPONENTS[name]],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            env=environment,
+            env=dict(environment),
             cwd=home.path,
         )
     started = psutil.Process(child.pid).create_time()
@@ -158,7 +159,7 @@ def _is(pid: int, started: float) -> bool:
         return False
 
 
-def _members(sessions: set[int]) -> list[psutil.Process]:
+def members(sessions: set[int]) -> list[psutil.Process]:
     """Living processes of these sessions: Airflow's forks, their tasks, and Spark below them."""
     found = []
     for process in psutil.process_iter():
@@ -171,7 +172,7 @@ def _members(sessions: set[int]) -> list[psutil.Process]:
 def _wait_gone(sessions: set[int], seconds: float) -> None:
     deadline = time.monotonic() + seconds
     pause = threading.Event()
-    while _members(sessions) and time.monotonic() < deadline:
+    while members(sessions) and time.monotonic() < deadline:
         pause.wait(POLL_SECONDS)
 
 

@@ -7,20 +7,15 @@ again as systemd or Compose would do it.
 from __future__ import annotations
 
 import json
-import os
 import random
 import signal
 import sqlite3
-import subprocess
-import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -32,7 +27,7 @@ from ferry.decide.ledger.report import RunState
 from ferry.model import Receipt
 from ferry.net.connect.cluster import Cluster
 from ferry_airflow.home import LocalHome
-from ferry_airflow.local import COMPONENTS, HEALTHY, PIDS_FILE
+from ferry_airflow.local import COMPONENTS, HEALTHY, PIDS_FILE, members, spawn
 from ferry_airflow.rest import ENDED
 from tests.airflow.conftest import RESTARTED, Flows
 from tests.airflow.rest import Rest
@@ -78,7 +73,7 @@ class Parts:
         """Kill a part; `whole`: with all that it started, as when a container ends."""
         first = self.process(name)
         assert first is not None
-        every = [first, *(_members(first.pid) if whole else ())]
+        every = [first, *(members({first.pid}) if whole else ())]
         for process in every:
             with suppress(psutil.NoSuchProcess):
                 process.send_signal(signal.SIGKILL)
@@ -87,22 +82,12 @@ class Parts:
 
     def start(self, name: str) -> None:
         """Start a part again."""
-        with (self.home.log_folder / f"{name}.log").open("ab") as log:
-            child = subprocess.Popen(
-                [str(Path(sys.executable).parent / "airflow"), *COMPONENTS[name]],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                env=dict(self.home.environment),
-                cwd=self.home.path,
-            )
+        started = spawn(self.home, name, self.home.environment)
         pids = self._pids()
-        # Whoever stops Airflow looks for what both have started.
-        pids[f"{name} before {child.pid}"] = pids[name]
-        pids[name] = [child.pid, psutil.Process(child.pid).create_time()]
+        # What stops Airflow looks for what both have started.
+        pids[f"{name} before {started[0]}"] = pids[name]
+        pids[name] = started
         (self.home.path / PIDS_FILE).write_text(json.dumps(pids))
-        threading.Thread(target=child.wait, name=f"reap-{child.pid}", daemon=True).start()
 
     def start_missing(self) -> None:
         """Start each part that is gone."""
@@ -137,7 +122,7 @@ class Parts:
     def restore(self) -> None:
         """Make Airflow whole again, whatever a test did with it."""
         self.wait_at_work()
-        for process in (process for leader in self._left for process in _members(leader)):
+        for process in members(set(self._left)):
             with suppress(psutil.NoSuchProcess):
                 process.kill()
 
@@ -371,13 +356,3 @@ def _limit(lab: Lab, *, remove: bool) -> None:
 
 def _first(lab: Lab, run: str) -> Receipt | None:
     return next((receipt for receipt in lab.receipts() if receipt.origin.dag_run_id == run), None)
-
-
-def _members(session: int) -> list[psutil.Process]:
-    """Living processes of a session."""
-    found = []
-    for process in psutil.process_iter():
-        with suppress(psutil.NoSuchProcess, ProcessLookupError, PermissionError):
-            if os.getsid(process.pid) == session and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process)
-    return found

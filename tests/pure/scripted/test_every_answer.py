@@ -1,29 +1,33 @@
 """Whatever one request is answered: nothing is lost, doubled or claimed, and the next attempt copies the rest.
 
-Each kind of request of the copy path meets each of Kafka's error codes, before and after it was carried out, a lost
-answer, and one that comes late, in transactions of version 1 and 2. Where tables run in part, each code is met in one
-of a request's cases, and one of three where a request has a single case.
+Each kind of request of a driver that opens a run, and of a slot that copies, meets each of Kafka's error codes, before
+and after it was carried out, a lost answer, and one that comes late, in transactions of version 1 and 2. Where tables
+run in part, most requests meet some of `FEW` codes, and half of the lost and late answers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from itertools import product
 
 import pytest
 
+from ferry.decide.ledger.runs import sealed_plan
 from ferry.errors import FerryError
+from ferry.model import Plan
 from ferry.net.connect import codes
 from ferry.net.write.ledger import ledger_topic
+from ferry.run.copy.kafka_port import DRIVER, transactional_id
 from ferry.run.copy.slot import SlotResult
-from tests.pure.protocol.world import FLOW, TOPIC
+from tests.pure.protocol.world import FLOW, LANE, TOPIC
 from tests.pure.scripted.faults import Fault
 from tests.pure.scripted.lane import Lane
 from tests.pure.scripted.wire import scripted
-from tests.tiers import share
+from tests.tiers import IN_PART, share
 
 LEDGER = ledger_topic(FLOW.source)
+SLOT, OWN = transactional_id(FLOW, LANE, 0), transactional_id(FLOW, LANE, DRIVER)
 CODES = {value for name, value in vars(codes).items() if name.isupper() and isinstance(value, int)} - {codes.NONE}
 FEW = {
     codes.UNKNOWN_TOPIC_OR_PARTITION,
@@ -44,47 +48,7 @@ FEW = {
 SIZES = ((3, 2), (1, 2))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """A kind of request. `writes`: it changes something, so it matters whether it was carried out."""
-
-    fault: Fault
-    side: str = "target"
-    writes: bool = False
-    codes: Collection[int] = frozenset(FEW)
-    versions: tuple[int, ...] = (1, 2)
-
-
-REQUESTS = {
-    "commit": Request(fault=Fault(api="EndTxn"), writes=True, codes=CODES),
-    "data": Request(fault=Fault(api="Produce", topic=TOPIC), writes=True),
-    "later data": Request(fault=Fault(api="Produce", topic=TOPIC, skip=1), writes=True),
-    "receipts": Request(fault=Fault(api="Produce", topic=LEDGER), writes=True),
-    "positions": Request(fault=Fault(api="TxnOffsetCommit"), writes=True),
-    "partitions": Request(fault=Fault(api="AddPartitionsToTxn"), writes=True, versions=(1,)),
-    "group": Request(fault=Fault(api="AddOffsetsToTxn"), writes=True, versions=(1,)),
-    "fencing": Request(fault=Fault(api="InitProducerId"), writes=True),
-    "all data": Request(fault=Fault(api="Produce", topic=TOPIC), codes=CODES, versions=(2,)),
-    "all receipts": Request(fault=Fault(api="Produce", topic=LEDGER), codes=CODES, versions=(2,)),
-    "coordinator": Request(fault=Fault(api="FindCoordinator"), versions=(2,)),
-    "ledger": Request(fault=Fault(api="Fetch", topic=LEDGER), versions=(2,)),
-    "look": Request(fault=Fault(api="Fetch", topic=LEDGER, skip=2), versions=(2,)),
-    "ends": Request(fault=Fault(api="ListOffsets"), versions=(2,)),
-    "epochs": Request(fault=Fault(api="OffsetForLeaderEpoch"), versions=(2,)),
-    "settings": Request(fault=Fault(api="DescribeConfigs"), versions=(2,)),
-    "source": Request(fault=Fault(api="Fetch"), side="source", versions=(2,)),
-}
-
-
-def cases(one: Request) -> list[tuple[int, bool]]:
-    """Versions, and whether the request is carried out."""
-    return list(product(one.versions, (False, True) if one.writes else (False,)))
-
-
-CASES = [(name, *case) for name, one in REQUESTS.items() for case in cases(one)]
-
-
-def judge(version: int, side: str, fault: Fault) -> None:
+def judge_copy(version: int, side: str, fault: Fault) -> None:
     """One copy with this fault, and another run without it where something is missing; what each says is true."""
     print(f"transactions of version {version}, {side}: {fault}")
     lane = Lane(SIZES, version=version)
@@ -115,25 +79,125 @@ def judge(version: int, side: str, fault: Fault) -> None:
         assert lane.is_whole()
 
 
+def judge_opening(version: int, side: str, fault: Fault) -> None:
+    """A run is opened with this fault: what it says to be sealed is sealed, it copies nothing, and the next one can."""
+    print(f"transactions of version {version}, {side}: {fault}")
+    lane = Lane(SIZES, version=version)
+    with scripted(lane.source, lane.target, lane.source, lane.target) as (_, clusters):
+        lane.connect(clusters[:2])
+        lane.most_records = 4
+        before = copy_of(lane, lane.open("before", 2))
+        lane.connect(clusters[2:])
+        getattr(lane, side).faults.append(fault)
+        plan = None
+        try:
+            plan = lane.open("r", 2)
+        except FerryError as raised:
+            print(raised)
+        assert fault.happened, "the opening made no such request"
+        getattr(lane, side).faults.clear()
+        lane.target.deliver_markers()
+        assert [lane.copied(number) for number in range(len(SIZES))] == before, "an opening copies nothing"
+        if plan is not None:
+            sealed = sealed_plan(lane.view(), LANE, "r", plan.generation)
+            assert sealed is not None, "the plan is said to be sealed"
+            assert sealed[0] == plan
+        lane.most_records = None
+        copy_of(lane, lane.open("after"))
+        assert lane.is_whole()
+
+
+def copy_of(lane: Lane, plan: Plan) -> list[list[int]]:
+    """Copy all slots of a plan; what the copy then has of each partition."""
+    attempt = lane.begin(plan)
+    for slot in plan.used_slots:
+        lane.copy(attempt, slot)
+    lane.target.deliver_markers()
+    return [lane.copied(number) for number in range(len(SIZES))]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """A kind of request. `writes`: it changes something, so it matters whether it was carried out."""
+
+    judge: Callable[[int, str, Fault], None] = judge_copy
+    fault: Fault
+    side: str = "target"
+    writes: bool = False
+    codes: Collection[int] = frozenset(FEW if IN_PART else CODES)
+    versions: tuple[int, ...] = (1, 2)
+
+
+REQUESTS = {
+    "commit": Request(fault=Fault(api="EndTxn"), writes=True, codes=CODES),
+    "data": Request(fault=Fault(api="Produce", topic=TOPIC), writes=True),
+    "later data": Request(fault=Fault(api="Produce", topic=TOPIC, skip=1), writes=True),
+    "receipts": Request(fault=Fault(api="Produce", topic=LEDGER), writes=True),
+    "positions": Request(fault=Fault(api="TxnOffsetCommit"), writes=True),
+    "partitions": Request(fault=Fault(api="AddPartitionsToTxn"), writes=True, versions=(1,)),
+    "group": Request(fault=Fault(api="AddOffsetsToTxn"), writes=True, versions=(1,)),
+    "fencing": Request(fault=Fault(api="InitProducerId"), writes=True),
+    "all data": Request(fault=Fault(api="Produce", topic=TOPIC), codes=CODES, versions=(2,)),
+    "all receipts": Request(fault=Fault(api="Produce", topic=LEDGER), codes=CODES, versions=(2,)),
+    "coordinator": Request(fault=Fault(api="FindCoordinator"), versions=(2,)),
+    "ledger": Request(fault=Fault(api="Fetch", topic=LEDGER), versions=(2,)),
+    "look": Request(fault=Fault(api="Fetch", topic=LEDGER, skip=2), versions=(2,)),
+    "ends": Request(fault=Fault(api="ListOffsets"), versions=(2,)),
+    "epochs": Request(fault=Fault(api="OffsetForLeaderEpoch"), versions=(2,)),
+    "settings": Request(fault=Fault(api="DescribeConfigs"), versions=(2,)),
+    "source": Request(fault=Fault(api="Fetch"), side="source", versions=(2,)),
+    "run record": Request(judge=judge_opening, fault=Fault(api="Produce", topic=LEDGER), writes=True, versions=(2,)),
+    "slot's fence": Request(judge=judge_opening, fault=Fault(api="InitProducerId", key=SLOT), writes=True),
+    "driver's fence": Request(judge=judge_opening, fault=Fault(api="InitProducerId", key=OWN), writes=True),
+    "barrier": Request(judge=judge_opening, fault=Fault(api="Produce", topic=LEDGER, key=OWN), writes=True),
+    "barrier's partitions": Request(
+        judge=judge_opening, fault=Fault(api="AddPartitionsToTxn", key=OWN), writes=True, versions=(1,)
+    ),
+    "barrier's commit": Request(judge=judge_opening, fault=Fault(api="EndTxn", key=OWN), writes=True),
+    "plan": Request(judge=judge_opening, fault=Fault(api="Produce", topic=LEDGER, key=OWN, skip=1), writes=True),
+    "plan's partitions": Request(
+        judge=judge_opening, fault=Fault(api="AddPartitionsToTxn", key=OWN, skip=1), writes=True, versions=(1,)
+    ),
+    "seal": Request(judge=judge_opening, fault=Fault(api="EndTxn", key=OWN, skip=1), writes=True, codes=CODES),
+    "coordinators": Request(judge=judge_opening, fault=Fault(api="FindCoordinator"), versions=(2,)),
+    "opening's ledger": Request(judge=judge_opening, fault=Fault(api="Fetch", topic=LEDGER), versions=(2,)),
+    "driver's look": Request(judge=judge_opening, fault=Fault(api="Fetch", topic=LEDGER, skip=2), versions=(2,)),
+}
+
+
+def cases(one: Request) -> list[tuple[int, bool]]:
+    """Versions, and whether the request is carried out."""
+    return list(product(one.versions, (False, True) if one.writes else (False,)))
+
+
+def turn(name: str) -> int:
+    """Where a request begins in a table that runs in part, so that all of a table is met by some request."""
+    return list(REQUESTS).index(name)
+
+
+CASES = [(name, *case) for name, one in REQUESTS.items() for case in cases(one)]
+
+
 @pytest.mark.parametrize(("name", "version", "applied"), CASES)
 def test_an_error_code(name: str, version: int, applied: bool) -> None:
     one = REQUESTS[name]
     known = cases(one)
-    for code in share(sorted(one.codes), known.index((version, applied)), max(2 * len(known), 3)):
-        judge(version, one.side, replace(one.fault, code=code, applied=applied))
+    parts = max(2 * len(known), 3) * (1 if one.judge is judge_copy else 2)
+    for code in share(sorted(one.codes), turn(name) + known.index((version, applied)), parts):
+        one.judge(version, one.side, replace(one.fault, code=code, applied=applied))
 
 
 @pytest.mark.parametrize(("name", "version", "applied"), CASES)
 def test_no_answer(name: str, version: int, applied: bool) -> None:
     one = REQUESTS[name]
     known = cases(one)
-    for times in share((1, 3), known.index((version, applied)), min(2, len(known))):
-        judge(version, one.side, replace(one.fault, lost=True, applied=applied, times=times))
+    for times in share((1, 3), turn(name) + known.index((version, applied)), 2):
+        one.judge(version, one.side, replace(one.fault, lost=True, applied=applied, times=times))
 
 
 @pytest.mark.parametrize(("name", "version"), [(name, version) for name, version, applied in CASES if not applied])
 def test_a_late_answer(name: str, version: int) -> None:
     one = REQUESTS[name]
     # The second comes after the sender has given it up.
-    for late_s in share((0.2, 45.0), version, len(one.versions)):
-        judge(version, one.side, replace(one.fault, late_s=late_s))
+    for late_s in share((0.2, 45.0), turn(name) + version, 2):
+        one.judge(version, one.side, replace(one.fault, late_s=late_s))

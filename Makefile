@@ -16,6 +16,8 @@ PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3; do \
 # WORKERS=n: processes that share the tests, each with brokers of its own. Pure tests take a core each: two by default;
 # those with brokers also wait: three.
 DEBIAN_PACKAGES := tools/debian-packages.txt
+# What a second seed changes: Hypothesis, and the moments of kills.
+RANDOM_TESTS := tests/pure tests/kafka/chaos
 
 INSTALLED := .venv/.installed
 KERBEROS := .venv/.kerberos
@@ -132,11 +134,13 @@ test: setup $(KERBEROS) ## Run all tests; ARGS="tests/kafka/dev -k kill" runs so
 	@$(if $(ARGS),:,$(BIN)/python -m tests.durations)
 
 .PHONY: test-all
-test-all: setup $(KERBEROS) ## Run the tests that make test leaves out, too (tests/tiers.py), with a seed of their own
-	$(call say,Running all tests but the soak)
+test-all: setup $(KERBEROS) ## Run every test there is, what is random with two seeds, then the soak (hours); ARGS="tests/spark" runs some, once
+	$(call say,Running all tests but the soak: Kafka $(KAFKA)$(,) and $(OLD_KAFKA) where a test asks for it)
 	@$(need_java)
 	@tools/system_packages.sh $(PYTHON)
 	@$(BIN)/python -m pytest -n $(or $(WORKERS),3) -m "not soak" $(ARGS)
+	@$(if $(ARGS),:,FERRY_SEED=$(if $(FERRY_SEED),$$(($(FERRY_SEED) + 1))) $(BIN)/python -m pytest -n $(or $(WORKERS),2) $(RANDOM_TESTS))
+	@$(if $(ARGS),:,$(MAKE) soak)
 
 .PHONY: demo
 demo: setup ## Copy about 1 GB between two clusters by Airflow and Spark; KEEP=1 leaves all running

@@ -6,6 +6,7 @@ and not listed, and again so when it is run alone. The speed of the machine does
 median of all ratios. `--write` lists the last session's times.
 """
 
+import itertools
 import json
 import statistics
 import subprocess
@@ -43,10 +44,19 @@ class Durations:
 
     def __init__(self) -> None:
         self._seconds: defaultdict[str, float] = defaultdict(float)
+        self._tests: defaultdict[str, set[str]] = defaultdict(set)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Count a set-up, a call or a clean-up."""
         self._seconds[file_of(report.nodeid)] += report.duration
+        self._tests[file_of(report.nodeid)].add(report.nodeid)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Say what ran: tests of each folder, and their seconds in all processes."""
+        folders = itertools.groupby(sorted(self._tests), key=lambda file: file.partition("/")[0])
+        for folder, files in ((folder, [*files]) for folder, files in folders):
+            tests, seconds = sum(len(self._tests[file]) for file in files), sum(self._seconds[file] for file in files)
+            terminalreporter.write_line(f"{folder}: {tests} tests of {len(files)} files, {seconds:.0f} s")
 
     def pytest_sessionfinish(self) -> None:
         """Write the file; a session of no tests leaves that of the last one."""

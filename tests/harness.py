@@ -9,12 +9,13 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka import Message as KafkaMessage
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic, OffsetSpec
 
+from ferry.config.flow.clients import kafka_python_options
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.settings import parse_settings
 from ferry.decide.groups.offset_map import Exact, OffsetMap
@@ -23,9 +24,11 @@ from ferry.decide.ledger.receipts import receipts
 from ferry.decide.ledger.report import Report
 from ferry.dev import RunningCluster
 from ferry.model import Attempt, Plan, Receipt
+from ferry.net.connect.cluster import Cluster, event_loop
 from ferry.run.copy.ends import end_of
 from ferry.run.copy.slot import SlotResult
 from ferry.run.copy.task import run_slot
+from ferry.run.flow.connections import manager_options
 from ferry.run.micro_run import MicroRuns, local_origin
 from ferry.run.plan.options import RunOptions
 from tests.tiers import PATIENCE
@@ -160,6 +163,23 @@ def settled(runs: MicroRuns) -> LedgerView:
     while (view := runs.ledger()).open and time.monotonic() < until:
         time.sleep(0.02)
     return view
+
+
+def on_cluster(cluster: RunningCluster, work: Callable[[Cluster], Any]) -> Any:
+    """Run a coroutine function on a connection of its own."""
+    loop = event_loop()
+    options = manager_options(kafka_python_options({"bootstrap.servers": cluster.bootstrap}))
+    client = Cluster(loop, cluster.name, options, patience_s=30)
+
+    async def act() -> Any:
+        await client.open()
+        return await work(client)
+
+    try:
+        return loop.run(act)
+    finally:
+        client.close()
+        loop.close()
 
 
 def new_alias() -> str:

@@ -22,12 +22,12 @@ from tests.harness import (
     committed_offsets,
     create_topic,
     numbered,
+    on_cluster,
     producer,
     read_topic,
     send,
     watermark,
 )
-from tests.kafka.run.test_faults import on_cluster
 from tests.spark.jobs import all_gone, until
 
 

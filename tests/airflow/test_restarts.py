@@ -16,16 +16,13 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
 
 import httpx
 import psutil
 import pytest
-from kafka.protocol.admin import AlterClientQuotasRequest
 
 from ferry.decide.ledger.report import RunState
 from ferry.model import Receipt
-from ferry.net.connect.cluster import Cluster
 from ferry_airflow.home import LocalHome
 from ferry_airflow.local import COMPONENTS, HEALTHY, PIDS_FILE, members, spawn
 from ferry_airflow.rest import ENDED
@@ -33,14 +30,11 @@ from tests.airflow.conftest import RESTARTED, Flows
 from tests.airflow.rest import Rest
 from tests.airflow.test_flows import job_processes
 from tests.harness import Lab, create_topic, numbered, producer, send
-from tests.kafka.run.test_faults import on_cluster
+from tests.quotas import held
 from tests.spark.jobs import all_gone, until
 
 RECORDS = 6_000
 """Of 300 bytes each, in batches of twenty, each a chunk of its own."""
-
-HELD_RATE = 5_000
-"""Bytes a second: six minutes for all of a copy. A broker gives the first eleven seconds' at once."""
 
 BUSY_SECONDS = 5
 """How long Airflow waits for SQLite's lock before it gives up (the default of Python's sqlite3)."""
@@ -324,34 +318,6 @@ def locked(home: LocalHome) -> Iterator[None]:
             yield
         finally:
             database.execute("ROLLBACK")
-
-
-@contextmanager
-def held(lab: Lab) -> Iterator[Callable[[], None]]:
-    """What the flow reads is held to HELD_RATE until the block ends, or what it gives is called."""
-    _limit(lab, remove=False)
-    try:
-        yield partial(_limit, lab, remove=True)
-    finally:
-        _limit(lab, remove=True)
-
-
-def _limit(lab: Lab, *, remove: bool) -> None:
-    entry = AlterClientQuotasRequest.EntryData
-    request = AlterClientQuotasRequest(
-        entries=[
-            entry(
-                entity=[entry.EntityData(entity_type="client-id", entity_name=f"ferry.{lab.flow.flow}")],
-                ops=[entry.OpData(key="consumer_byte_rate", value=float(HELD_RATE), remove=remove)],
-            )
-        ],
-        validate_only=False,
-    )
-
-    async def ask(client: Cluster) -> Any:
-        return await client.ask(request)
-
-    assert [result.error_code for result in on_cluster(lab.source, ask).entries] == [0]
 
 
 def _first(lab: Lab, run: str) -> Receipt | None:

@@ -146,7 +146,7 @@ def copying(lab: Lab, job: Job, receipts: int = 1) -> None:
         return len(lab.receipts()) >= receipts
 
     until(begun, f"receipt {receipts}")
-    assert job.process.poll() is None
+    assert job.process.poll() is None, f"ended before it was hit:\n{job.text()}"
 
 
 def random_point(rng: random.Random) -> int:

@@ -15,8 +15,11 @@ import pytest
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
 
 from ferry.decide.ledger.report import RunState
+from ferry.decide.ledger.runs import newer_attempt
 from ferry.dev import RunningCluster
+from ferry.model import Attempt
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
+from tests.quotas import held
 from tests.spark.jobs import JOB, Job, all_gone, copying, job_arguments, plan, random_point, slow_lab, submit, until
 
 MOST_WORKER_BYTES = 300 * 1024 * 1024
@@ -127,13 +130,14 @@ def test_sigterm_ends_the_open_chunk_at_once_and_keeps_the_receipts(
 ) -> None:
     lab = slow_lab(source_cluster, target_cluster, topic)
     plan(lab, "killed")
-    job = submit(lab, "killed", tmp_path)
-    copying(lab, job)
-    tree = job.tree()
-    (job.driver() if hit == "driver" else psutil.Process(job.process.pid)).send_signal(signal.SIGTERM)
-    assert job.wait(30) == 143, job.text()
-    all_gone(tree)
-    until(lambda: open_records(lab) == 0, "the end of the open chunks", 10)
+    with held(lab):
+        job = submit(lab, "killed", tmp_path)
+        copying(lab, job)
+        tree = job.tree()
+        (job.driver() if hit == "driver" else psutil.Process(job.process.pid)).send_signal(signal.SIGTERM)
+        assert job.wait(30) == 143, job.text()
+        all_gone(tree)
+        until(lambda: open_records(lab) == 0, "the end of the open chunks", 10)
     kept = len(lab.receipts())
     assert kept > 0
     assert report_state(lab, "killed") is RunState.PARTIAL
@@ -175,15 +179,24 @@ def test_a_second_job_of_the_same_run_takes_over(
     source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path
 ) -> None:
     lab = slow_lab(source_cluster, target_cluster, topic)
-    plan(lab, "twice")
+    made = plan(lab, "twice")
     (tmp_path / "other").mkdir()
-    first = submit(lab, "twice", tmp_path)
-    copying(lab, first)
-    second = submit(lab, "twice", tmp_path / "other")
-    assert second.wait() == 0, "the first one disturbed it:\n" + first.text() + second.text()
-    code = first.wait()
-    assert code in (0, 2), first.text()  # 0: it was through before the second began
-    assert code == 0 or "is superseded by attempt" in first.text()
+
+    def attempt_after(number: int) -> Attempt | None:
+        with lab.runs() as runs:
+            return newer_attempt(runs.ledger(), made.lane, made.run, made.generation, number)
+
+    with held(lab) as go_on:
+        first = submit(lab, "twice", tmp_path)
+        copying(lab, first)
+        began = attempt_after(-1)
+        assert began is not None
+        second = submit(lab, "twice", tmp_path / "other")
+        until(lambda: attempt_after(began.number) is not None, "the second attempt")
+        go_on()
+        assert second.wait() == 0, "the first one disturbed it:\n" + first.text() + second.text()
+    assert first.wait() == 2, first.text()
+    assert "is superseded by attempt" in first.text()
     assert report_state(lab, "twice") is RunState.SUCCESS
     assert lab.assert_equal() == 24_000
 

@@ -8,9 +8,9 @@ import secrets
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import psutil
 import pytest
@@ -22,6 +22,7 @@ from ferry.run.micro_run import local_origin
 from tests.harness import Lab, Message, create_topic, new_alias, numbered, producer, read_topic, send, wait_until
 from tests.program import finished, start
 from tests.program import warm_ferry as ferry
+from tests.quotas import held
 
 
 class Begin(Protocol):
@@ -341,24 +342,38 @@ def test_both_ends_the_same_cluster_is_refused_before_the_start(lab: Lab, config
     assert re.search(rf"correct one of the bootstrap servers \({place}, {place}\)$", answer.err.strip())
 
 
+class Slow(NamedTuple):
+    """A flow of two tasks whose copy is held; `go_on` lets it continue."""
+
+    lab: Lab
+    config: Path
+    go_on: Callable[[], None]
+
+
+SLOW = 3_000
+"""Records of 10 kB: over a minute and a half for all of them at the rate of `slow`."""
+
+
 @pytest.fixture
-def slow(lab: Lab, topic: str, tmp_path: Path) -> tuple[Lab, Path]:
-    """A flow of two tasks with much to do in small chunks, so that signals meet it in the middle."""
+def slow(lab: Lab, topic: str, tmp_path: Path) -> Iterator[Slow]:
+    """What happens to a run of it meets it while it copies, in small chunks."""
     create_topic(lab.source, topic, 2)
     payload = os.urandom(10_000)
     send(
         producer(lab.source, batch_size=100_000),
         topic,
-        (Message(value=b"%d:" % number + payload, partition=number % 2) for number in range(6_000)),
+        (Message(value=b"%d:" % number + payload, partition=number % 2) for number in range(SLOW)),
     )
     busy = Lab(
         source=lab.source,
         target=lab.target,
         alias=lab.alias,
         topics=lab.topics,
-        settings={"ferry.chunk.bytes": "100000"},
+        # Two tasks share the rate: a big answer to one would let the other one wait.
+        settings={"ferry.chunk.bytes": "100000", f"{lab.alias}.consumer.fetch.max.bytes": "100000"},
     )
-    return busy, busy.write(tmp_path)
+    with held(busy, 300_000) as go_on:
+        yield Slow(busy, busy.write(tmp_path), go_on)
 
 
 @pytest.fixture
@@ -398,9 +413,9 @@ def wait_until_copying(process: subprocess.Popen[str], lab: Lab, topic: str) -> 
     ("number", "whole_group"), [(signal.SIGTERM, False), (signal.SIGINT, True)], ids=["SIGTERM", "Ctrl-C"]
 )
 def test_a_signal_ends_a_run_long_before_all_is_copied(
-    slow: tuple[Lab, Path], begin: Begin, topic: str, number: signal.Signals, whole_group: bool
+    slow: Slow, begin: Begin, topic: str, number: signal.Signals, whole_group: bool
 ) -> None:
-    lab, config = slow
+    lab, config, go_on = slow
     process = begin("run", "--run", "r1", "--json", config=config)
     wait_until_copying(process, lab, topic)
     workers = children(process)
@@ -416,23 +431,23 @@ def test_a_signal_ends_a_run_long_before_all_is_copied(
     body = answer.json("run")
     assert body["state"] == "partial"
     assert {row["kind"] for row in body["refusals"]} == {"unfinished"}
-    assert 0 < body["records"] < 6_000
+    assert 0 < body["records"] < SLOW
     assert lab.assert_equal() == body["records"]
 
+    go_on()
     resumed = ferry("run", "--resume", "r1", "--json", "--quiet", config=config)
     assert (resumed.code, resumed.err) == (0, "")
-    assert resumed.json("run")["records"] == 6_000
-    assert lab.assert_equal() == 6_000
+    assert resumed.json("run")["records"] == SLOW
+    assert lab.assert_equal() == SLOW
 
 
-def test_a_run_that_is_superseded_while_it_copies_names_the_newer_one(
-    slow: tuple[Lab, Path], begin: Begin, topic: str
-) -> None:
-    lab, config = slow
+def test_a_run_that_is_superseded_while_it_copies_names_the_newer_one(slow: Slow, begin: Begin, topic: str) -> None:
+    lab, config, go_on = slow
     process = begin("run", "--run", "older", "--json", config=config)
     wait_until_copying(process, lab, topic)
     with lab.runs() as runs:
         runs.plan("newer", local_origin())
+    go_on()
     answer = finished(process)
     assert answer.code == 1, answer.err
     body = answer.json("run")
@@ -446,15 +461,13 @@ def test_a_run_that_is_superseded_while_it_copies_names_the_newer_one(
     assert ", superseded by run newer;" in ferry("ledger", "--run", "older", config=config).out
 
     assert ferry("run", "--resume", "newer", config=config).code == 0
-    assert lab.assert_equal() == 6_000
+    assert lab.assert_equal() == SLOW
     after = ferry("ledger", "--run", "older", "--json", config=config).json("ledger")["run"]
     assert after["report"]["superseded_by"] is None, "all that it planned is copied"
 
 
-def test_workers_end_with_a_killed_run_and_the_next_one_completes(
-    slow: tuple[Lab, Path], begin: Begin, topic: str
-) -> None:
-    lab, config = slow
+def test_workers_end_with_a_killed_run_and_the_next_one_completes(slow: Slow, begin: Begin, topic: str) -> None:
+    lab, config, go_on = slow
     process = begin("run", "--run", "r1", config=config)
     wait_until_copying(process, lab, topic)
     workers = children(process)
@@ -462,20 +475,22 @@ def test_workers_end_with_a_killed_run_and_the_next_one_completes(
     finished(process)
     _, alive = psutil.wait_procs(workers, timeout=10)
     assert not alive
+    go_on()
     runs = ferry("ledger", "--runs", "--json", config=config).json("ledger-runs")["runs"]
     assert [(run["run"], run["state"]) for run in runs] == [("r1", "open")]
     assert ferry("run", config=config).code == 0
-    assert lab.assert_equal() == 6_000
+    assert lab.assert_equal() == SLOW
     superseded = ferry("run", "--resume", "r1", "--json", config=config)
     assert superseded.code == 0, superseded.err
     assert superseded.json("run")["state"] == "success"
 
 
-def test_a_killed_worker_fails_its_own_slot_only(slow: tuple[Lab, Path], begin: Begin, topic: str) -> None:
-    lab, config = slow
+def test_a_killed_worker_fails_its_own_slot_only(slow: Slow, begin: Begin, topic: str) -> None:
+    lab, config, go_on = slow
     process = begin("run", "--json", config=config)
     wait_until_copying(process, lab, topic)
     children(process)[0].kill()
+    go_on()
     answer = finished(process, seconds=120)
     assert answer.code == 1, answer.err
     body = answer.json("run")
@@ -484,19 +499,18 @@ def test_a_killed_worker_fails_its_own_slot_only(slow: tuple[Lab, Path], begin: 
     assert refusal["kind"] == "slot-failed"
     assert "was killed by SIGKILL" in refusal["message"]
     ends = {row["partition"]: row["end"] for row in body["receipts"]}
-    assert ends[1 - refusal["partition"]] == 3_000
-    assert ends[refusal["partition"]] < 3_000
+    assert ends[1 - refusal["partition"]] == SLOW // 2
+    assert ends[refusal["partition"]] < SLOW // 2
     assert ferry("run", config=config).code == 0
-    assert lab.assert_equal() == 6_000
+    assert lab.assert_equal() == SLOW
 
 
-def test_a_target_that_dies_after_something_was_copied_leaves_a_report(
-    slow: tuple[Lab, Path], begin: Begin, topic: str
-) -> None:
-    lab, config = slow
+def test_a_target_that_dies_after_something_was_copied_leaves_a_report(slow: Slow, begin: Begin, topic: str) -> None:
+    lab, config, go_on = slow
     process = begin("run", "--run", "r1", "--patience", "2", "--json", config=config)
     wait_until_copying(process, lab, topic)
     lab.target.brokers[0].kill()
+    go_on()
     answer = finished(process)
     assert answer.code == 1, answer.err
     assert "the report says what the tasks know, without the ledger" in answer.err.splitlines()[-1]

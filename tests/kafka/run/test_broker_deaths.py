@@ -30,10 +30,9 @@ from ferry.net.write import transaction
 from ferry.net.write.ledger import ledger_topic
 from ferry.run.copy.kafka_port import transactional_id
 from ferry.run.switch.journal import Journal
-from tests.harness import Lab, create_topic, wait_until
+from tests.harness import Lab, create_topic, on_cluster, wait_until
 from tests.kafka.run.faulted import assert_honest, assert_whole, begins, ferry_here, group_of, grouped_lab
 from tests.kafka.run.switching import CHANGES, OPTIONS, PARTITIONS, Clients, Pair, begin_group
-from tests.kafka.run.test_faults import on_cluster
 from tests.tiers import PATIENCE
 
 PATIENCE_S = 2 * PATIENCE

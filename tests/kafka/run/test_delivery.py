@@ -25,9 +25,8 @@ from ferry.net.write.transaction import Transaction
 from ferry.run.delivery.driver import delivering
 from ferry.run.delivery.ids import DeliverySpec, delivery_ledger
 from ferry.run.delivery.slot import write_slot
-from tests.harness import create_topic, delete_topic, new_alias, producer, read_topic, watermark
+from tests.harness import create_topic, delete_topic, new_alias, on_cluster, producer, read_topic, watermark
 from tests.kafka.run.deliverer import PARTITIONS, RECORDS, TIME, Given, deliver, due, frame, slots_of, spec_of
-from tests.kafka.run.test_faults import on_cluster
 from tests.tiers import IN_PART
 
 ROOT = Path(__file__).parents[3]

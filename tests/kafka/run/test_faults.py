@@ -9,19 +9,15 @@ import signal
 import string
 import threading
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import psutil
 import pytest
 from confluent_kafka import Consumer, TopicPartition
-from kafka.protocol.admin import AlterClientQuotasRequest
 from kafka.protocol.producer import InitProducerIdRequest
 
-from ferry.config.flow.clients import kafka_python_options
 from ferry.decide.ledger.plan_codec import plan_records
 from ferry.decide.ledger.report import RunState
 from ferry.dev import RunningCluster
@@ -29,13 +25,24 @@ from ferry.errors import BadInput, FerryError, Refused, Retryable, Unreachable
 from ferry.model import Flow, Plan, Slice
 from ferry.model import TopicPartition as Place
 from ferry.net.admin.topics import transaction_state
-from ferry.net.connect.cluster import GROUP, TRANSACTION, Cluster, event_loop
+from ferry.net.connect.cluster import GROUP, TRANSACTION, Cluster
 from ferry.net.write.ledger import LedgerTopic, ledger_topic
 from ferry.run.copy.kafka_port import position_group, transactional_id
-from ferry.run.flow.connections import manager_options
 from ferry.run.micro_run import local_origin
-from tests.harness import Lab, Message, create_topic, delete_topic, new_alias, numbered, producer, send, wait_until
+from tests.harness import (
+    Lab,
+    Message,
+    create_topic,
+    delete_topic,
+    new_alias,
+    numbered,
+    on_cluster,
+    producer,
+    send,
+    wait_until,
+)
 from tests.kafka.run.hooks import Hooks, copy_held
+from tests.quotas import quota
 
 
 def new_lab(source: RunningCluster, target: RunningCluster, topic: str, **settings: str) -> Lab:
@@ -52,23 +59,6 @@ def new_lab(source: RunningCluster, target: RunningCluster, topic: str, **settin
         topics=(topic,),
         settings={"ferry.chunk.bytes": "200000", **given},
     )
-
-
-def on_cluster(cluster: RunningCluster, work: Callable[[Cluster], Any]) -> Any:
-    """Run a coroutine function on a connection of its own."""
-    loop = event_loop()
-    options = manager_options(kafka_python_options({"bootstrap.servers": cluster.bootstrap}))
-    client = Cluster(loop, cluster.name, options, patience_s=30)
-
-    async def act() -> Any:
-        await client.open()
-        return await work(client)
-
-    try:
-        return loop.run(act)
-    finally:
-        client.close()
-        loop.close()
 
 
 def eventually(lab: Lab) -> None:
@@ -243,26 +233,10 @@ def test_throttling_slows_down_and_breaks_nothing(
     source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, side: str, key: str
 ) -> None:
     lab = new_lab(source_cluster, target_cluster, topic)
-    entry = AlterClientQuotasRequest.EntryData
-
-    async def limit(key: str, rate: float, client: Cluster) -> Any:
-        return await client.ask(
-            AlterClientQuotasRequest(
-                entries=[
-                    entry(
-                        entity=[entry.EntityData(entity_type="client-id", entity_name=f"ferry.{lab.flow.flow}")],
-                        ops=[entry.OpData(key=key, value=rate, remove=False)],
-                    )
-                ],
-                validate_only=False,
-            )
-        )
-
-    # A broker allows eleven seconds of the rate at once; the run reads and writes half as much again.
-    answer = on_cluster(source_cluster if side == "source" else target_cluster, partial(limit, key, 80_000.0))
-    assert [result.error_code for result in answer.entries] == [0]
-    began = time.monotonic()
-    report = lab.micro_run()
+    # The run reads and writes half as much again as a broker gives at once.
+    with quota(source_cluster if side == "source" else target_cluster, f"ferry.{lab.flow.flow}", key, 80_000):
+        began = time.monotonic()
+        report = lab.micro_run()
     assert report.state is RunState.SUCCESS
     assert time.monotonic() - began > 0.5, "the quota did not bite"
     assert (report.throttled.source > 0, report.throttled.target > 0) == (side == "source", side == "target")

@@ -14,8 +14,7 @@ from ferry.net.write.ledger import LedgerTopic
 from ferry.net.write.transaction import Transaction
 from ferry.run.flow import known_ledger
 from ferry.run.flow.known_ledger import KnownLedger
-from tests.harness import delete_topic, new_alias
-from tests.kafka.run.test_faults import on_cluster
+from tests.harness import delete_topic, new_alias, on_cluster
 from tests.pure.decide.values import RECEIPT
 
 

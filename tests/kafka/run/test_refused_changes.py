@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 
 from confluent_kafka.admin import AdminClient
-from kafka.protocol.admin import AlterClientQuotasRequest
 
 from ferry.decide.ledger.ledger import claims
 from ferry.decide.ledger.report import Report, RunState
 from ferry.dev import RunningCluster
 from ferry.model import RefusalKind
-from ferry.run.flow.connections import FlowConnections
 from ferry.run.micro_run import local_origin
 from ferry.run.plan.options import RunOptions
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 from tests.kafka.run.test_topic_changes import configure, settings_of
+from tests.quotas import quota
 
 PATIENCE_S = 3.0
 
@@ -73,39 +70,13 @@ def test_a_topic_that_a_policy_of_the_target_forbids_is_refused_alone(
     assert settings_of(forgetful, lab.target_topic(f"{topic}-fine")) == {}, "all of its changes or none"
 
 
-@contextmanager
-def mutation_quota(lab: Lab, per_second: float) -> Iterator[None]:
-    """Bound what the flow's client may create, grow and delete at the target (KIP-599)."""
-
-    def alter(*, remove: bool) -> None:
-        entry = AlterClientQuotasRequest.EntryData
-        request = AlterClientQuotasRequest(
-            entries=[
-                entry(
-                    entity=[entry.EntityData(entity_type="client-id", entity_name=f"ferry.{lab.flow.flow}")],
-                    ops=[entry.OpData(key="controller_mutation_rate", value=per_second, remove=remove)],
-                )
-            ],
-            validate_only=False,
-        )
-        with FlowConnections.of(lab.flow) as connections:
-            answer = connections.run(lambda: connections.target.ask(request))
-        assert [each.error_code for each in answer.entries] == [0]
-
-    alter(remove=False)
-    try:
-        yield
-    finally:
-        alter(remove=True)
-
-
 def test_topics_for_which_the_quota_on_changes_leaves_no_room_are_refused_and_made_when_it_does(
     source_cluster: RunningCluster, forgetful: RunningCluster, topic: str
 ) -> None:
     lab = lab_of(source_cluster, forgetful, topic, "a", "b", "c")
     with lab.runs() as runs:  # the ledger is no part of what the quota is to bound here
         runs.plan("first", local_origin(), RunOptions(only=frozenset({f"{topic}-a"})))
-    with mutation_quota(lab, 0.01):
+    with quota(lab.target, f"ferry.{lab.flow.flow}", "controller_mutation_rate", 0.01):
         report = impatient_run(lab, "bounded")
     made = copies(lab)
     assert report.state is RunState.PARTIAL

@@ -14,8 +14,7 @@ from ferry.net.fetch.committed import ReadRecord, UnopenedBatch, read_committed
 from ferry.net.fetch.whole_topic import read_topic
 from ferry.wire.batch import HEADER_BYTES
 from ferry.wire.content import MOST_DECOMPRESSED
-from tests.harness import create_topic, producer
-from tests.kafka.run.test_faults import on_cluster
+from tests.harness import create_topic, on_cluster, producer
 from tests.pure.wire.hostile import packed, record
 
 COMMITTED, ABORTED, LATER = range(4), range(5, 8), range(9, 12)

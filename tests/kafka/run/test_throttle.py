@@ -17,8 +17,7 @@ from ferry.net.fetch.offsets import LATEST, list_offsets
 from ferry.net.fetch.requests import READ_UNCOMMITTED
 from ferry.run.local import copy_all
 from ferry.run.micro_run import local_origin
-from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
-from tests.kafka.run.test_faults import on_cluster
+from tests.harness import Lab, create_topic, new_alias, numbered, on_cluster, producer, send
 
 RATE = 1_200_000
 RECORDS = 9_600

@@ -6,7 +6,6 @@ import time
 from dataclasses import replace
 
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
-from kafka.protocol.admin import AlterClientQuotasRequest
 
 from ferry.decide.ledger.report import RunState
 from ferry.dev import RunningCluster
@@ -14,6 +13,7 @@ from ferry.model import ChangeKind, Plan, RefusalKind, TopicChange
 from ferry.run.flow.connections import FlowConnections
 from ferry.run.plan.change_topics import Changed, change_topics
 from tests.harness import Lab, Message, create_topic, delete_topic, grow_topic, new_alias, numbered, producer, send
+from tests.quotas import quota
 
 
 def lab_of(source: RunningCluster, target: RunningCluster, topics: str, **settings: str) -> Lab:
@@ -199,23 +199,6 @@ def test_quotas_of_the_source_are_counted_as_not_copied(
     def counted() -> int:
         return next((left.count or 0 for left in preview(lab).not_copied if left.what == "client-quotas"), 0)
 
-    def quota(*, remove: bool) -> None:
-        entry = AlterClientQuotasRequest.EntryData
-        request = AlterClientQuotasRequest(
-            entries=[
-                entry(
-                    entity=[entry.EntityData(entity_type="client-id", entity_name=topic)],
-                    ops=[entry.OpData(key="consumer_byte_rate", value=1e6, remove=remove)],
-                )
-            ],
-            validate_only=False,
-        )
-        with FlowConnections.of(lab.flow) as connections:
-            connections.run(lambda: connections.source.ask(request))
-
     before = counted()
-    quota(remove=False)
-    try:
+    with quota(source_cluster, topic, "consumer_byte_rate", 1e6):
         assert counted() == before + 1
-    finally:
-        quota(remove=True)

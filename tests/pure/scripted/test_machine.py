@@ -10,17 +10,20 @@ from collections.abc import Awaitable, Callable, Iterable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import Any
+from unittest.mock import patch
 
-from hypothesis import settings
+import pytest
+from hypothesis import Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 from kafka.net.selector import NetworkSelector
 
 from ferry.decide.ledger.receipts import receipts
-from ferry.errors import FerryError
+from ferry.errors import FerryError, OutcomeUnknown
 from ferry.model import Attempt, Origin, Plan, Receipt
 from ferry.net.connect.cluster import Cluster
 from ferry.net.write.ledger import LedgerTopic, ledger_topic
+from ferry.net.write.transaction import Transaction
 from ferry.run.copy.slot import SlotResult
 from ferry.run.plan.opening import begin_attempt
 from tests.pure.protocol.world import FLOW, LANE
@@ -298,5 +301,22 @@ class Machine(RuleBasedStateMachine):
             assert self.lane.is_whole(), [self.lane.copied(number) for number in range(len(self.lane.sizes))]
 
 
-Machine.TestCase.settings = settings(max_examples=15, stateful_step_count=20, deadline=None)
-TestMachine = Machine.TestCase
+@pytest.mark.timeout(120)
+def test_no_interleaving_breaks_what_the_real_writer_promises() -> None:
+    run_state_machine_as_test(Machine, settings=settings(stateful_step_count=20))
+
+
+@pytest.mark.timeout(120)
+def test_a_commit_that_is_taken_for_granted_is_found() -> None:
+    """The machine can fail: a writer that takes an unknown outcome for a commit reports what is not in the ledger."""
+    commit = Transaction.commit
+
+    async def take_for_granted(self: Transaction) -> None:
+        with suppress(OutcomeUnknown):
+            await commit(self)
+
+    search = settings(
+        max_examples=1000, stateful_step_count=20, derandomize=True, database=None, phases=[Phase.generate]
+    )
+    with patch.object(Transaction, "commit", take_for_granted), pytest.raises(AssertionError, match="was reported"):
+        run_state_machine_as_test(Machine, settings=search)

@@ -7,6 +7,7 @@ import re
 import secrets
 import socket
 import subprocess
+from collections.abc import Generator
 from dataclasses import dataclass, field
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -127,21 +128,23 @@ class Scope:
         return not self.pure, group, sorted(map(RARE.index, self.rare)), -self.seconds, self.number
 
 
-@pytest.fixture(autouse=True)
-def alone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Refuse processes and connections to pure tests."""
-    if tier_of(request.node) != PURE:
-        return
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Refuse processes and connections to pure tests, and to what fixtures of any scope do for them."""
+    if tier_of(item) != PURE:
+        return (yield)
 
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("a pure test starts no process and opens no connection: move it to the tier that it needs")
 
-    monkeypatch.setattr(socket.socket, "connect", refuse)
-    monkeypatch.setattr(socket.socket, "connect_ex", refuse)
-    monkeypatch.setattr(subprocess, "Popen", refuse)
-    monkeypatch.setattr(BaseProcess, "start", refuse)
-    for name in ("fork", "forkpty", "posix_spawn", "posix_spawnp", "system"):
-        monkeypatch.setattr(os, name, refuse)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(socket.socket, "connect", refuse)
+        patch.setattr(socket.socket, "connect_ex", refuse)
+        patch.setattr(subprocess, "Popen", refuse)
+        patch.setattr(BaseProcess, "start", refuse)
+        for name in ("fork", "forkpty", "posix_spawn", "posix_spawnp", "system"):
+            patch.setattr(os, name, refuse)
+        return (yield)
 
 
 @pytest.fixture

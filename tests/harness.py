@@ -31,7 +31,7 @@ from ferry.run.copy.task import run_slot
 from ferry.run.flow.connections import manager_options
 from ferry.run.micro_run import MicroRuns, local_origin
 from ferry.run.plan.options import RunOptions
-from tests.tiers import PATIENCE
+from tests.tiers import ANSWER_S, PATIENCE
 
 Row = tuple[int, bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...], int]
 """Offset, key, value, headers and timestamp (ms)."""
@@ -74,7 +74,7 @@ class Lab:
         """The flow's configuration."""
         return parse_settings(self.text, "lab.properties").flow(f"{self.alias}->t{self.alias}")
 
-    def runs(self, patience_s: float = 30.0) -> MicroRuns:
+    def runs(self, patience_s: float = ANSWER_S) -> MicroRuns:
         """Connections for micro-runs; a context manager."""
         return MicroRuns(self.flow, patience_s=patience_s)
 
@@ -169,7 +169,7 @@ def on_cluster(cluster: RunningCluster, work: Callable[[Cluster], Any]) -> Any:
     """Run a coroutine function on a connection of its own."""
     loop = event_loop()
     options = manager_options(kafka_python_options({"bootstrap.servers": cluster.bootstrap}))
-    client = Cluster(loop, cluster.name, options, patience_s=30)
+    client = Cluster(loop, cluster.name, options, patience_s=ANSWER_S)
 
     async def act() -> Any:
         await client.open()
@@ -196,7 +196,7 @@ def create_topic(
     """
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
     new = NewTopic(topic, num_partitions=partitions, replication_factor=replicas, config=dict(config or {}))
-    admin.create_topics([new])[topic].result(30)
+    admin.create_topics([new])[topic].result(ANSWER_S)
     _wait_served(cluster, topic, partitions)
 
 
@@ -208,7 +208,7 @@ def _wait_served(cluster: RunningCluster, topic: str, partitions: int) -> None:
         # A client for each try: one keeps for minutes what a broker said that did not know all partitions yet.
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
         try:
-            return all(answer.result(30) for answer in admin.list_offsets(wanted).values())
+            return all(answer.result(ANSWER_S) for answer in admin.list_offsets(wanted).values())
         except KafkaException:
             return False
 
@@ -218,14 +218,14 @@ def _wait_served(cluster: RunningCluster, topic: str, partitions: int) -> None:
 def grow_topic(cluster: RunningCluster, topic: str, partitions: int) -> None:
     """Raise a topic's number of partitions."""
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
-    admin.create_partitions([NewPartitions(topic, partitions)])[topic].result(30)
+    admin.create_partitions([NewPartitions(topic, partitions)])[topic].result(ANSWER_S)
     _wait_served(cluster, topic, partitions)
 
 
 def delete_topic(cluster: RunningCluster, topic: str) -> None:
     """Delete a topic."""
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})  # held: its answers die with it
-    admin.delete_topics([topic])[topic].result(30)
+    admin.delete_topics([topic])[topic].result(ANSWER_S)
 
 
 def producer(cluster: RunningCluster, **settings: str | int | bool) -> Producer:
@@ -254,7 +254,7 @@ def send(client: Producer, topic: str, messages: Iterable[Message]) -> None:
     """Produce and wait for all acknowledgements."""
     failures: list[KafkaError] = []
     # Messages of a topic not heard of wait elsewhere, and a flush sends the first of them before the rest has moved.
-    client.list_topics(topic, timeout=60)
+    client.list_topics(topic, timeout=ANSWER_S)
 
     def delivered(error: KafkaError | None, _: object) -> None:
         if error is not None:
@@ -305,7 +305,7 @@ def read_topics(
     try:
         rows: dict[str, dict[int, list[Row]]] = {}
         for topic in topics:
-            metadata = consumer.list_topics(topic, timeout=30).topics[topic]
+            metadata = consumer.list_topics(topic, timeout=ANSWER_S).topics[topic]
             assert metadata.error is None, metadata.error
             rows[topic] = {number: [] for number in metadata.partitions}
         places = [(topic, number) for topic in topics for number in rows[topic]]
@@ -344,7 +344,7 @@ def committed_offsets(cluster: RunningCluster, group: str, topic: str, partition
     """Where a group stands, by partition; without those where it has no offset."""
     consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": group})
     try:
-        found = consumer.committed([TopicPartition(topic, number) for number in range(partitions)], timeout=30)
+        found = consumer.committed([TopicPartition(topic, number) for number in range(partitions)], timeout=ANSWER_S)
     finally:
         consumer.close()
     return {place.partition: place.offset for place in found if place.offset >= 0}
@@ -354,7 +354,7 @@ def watermark(cluster: RunningCluster, topic: str, partition: int) -> int:
     """Where a partition ends now."""
     consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "nobody"})
     try:
-        return int(consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=30)[1])
+        return int(consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=ANSWER_S)[1])
     finally:
         consumer.close()
 
@@ -391,7 +391,7 @@ def _time(message: KafkaMessage) -> int:
 
 
 def _begin(consumer: Consumer, topic: str, partition: int) -> int:
-    low: int = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=30)[0]
+    low: int = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=ANSWER_S)[0]
     return low
 
 

@@ -17,6 +17,7 @@ from kafka.record.legacy_records import LegacyRecordBatchBuilder
 from ferry.dev import RunningCluster
 from ferry.wire.batch import Batch, batches, obstacle
 from tests.harness import Message, Row, producer, read_topics, send, wait_until
+from tests.tiers import ANSWER_S
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 SEGMENT_MS = 60_000
@@ -202,7 +203,7 @@ def create(cluster: RunningCluster, wanted: Mapping[str, tuple[int, Mapping[str,
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
     news = [NewTopic(name, count, 1, config=dict(configs)) for name, (count, configs) in wanted.items()]
     for future in admin.create_topics(news).values():
-        future.result(30)
+        future.result(ANSWER_S)
 
 
 def write_old_formats(cluster: RunningCluster, rng: random.Random, found: Sequence[Topic]) -> None:
@@ -260,7 +261,7 @@ def delete_records(cluster: RunningCluster, rng: random.Random, found: Sequence[
     places = [TopicPartition(name, number, rng.randint(0, end)) for (name, number), end in ends.items()]
     if places:
         for future in admin.delete_records(places).values():
-            future.result(30)
+            future.result(ANSWER_S)
 
 
 def compact(cluster: RunningCluster, found: Sequence[Topic]) -> None:
@@ -337,4 +338,4 @@ def alter(cluster: RunningCluster, kind: ResourceType, names: Sequence[str], set
     resources = [ConfigResource(kind, name, incremental_configs=[entry]) for name in names]
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})  # held: its answers die with it
     for future in admin.incremental_alter_configs(resources).values():
-        future.result(30)
+        future.result(ANSWER_S)

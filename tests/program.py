@@ -19,6 +19,7 @@ from typing import Any
 from jsonschema import Draft202012Validator
 
 from tests import warm
+from tests.tiers import PATIENCE
 
 PROGRAM = Path(sys.executable).with_name("ferry")
 SCHEMAS = Path(__file__).resolve().parents[1] / "docs" / "schemas"
@@ -44,7 +45,12 @@ class Answer:
 def ferry(*arguments: str | Path, config: Path | None = None, seconds: float = 300) -> Answer:
     """Run the installed program, in a new interpreter."""
     done = subprocess.run(
-        [PROGRAM, *arguments], capture_output=True, text=True, timeout=seconds, env=environment(config), check=False
+        [PROGRAM, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=seconds * PATIENCE,
+        env=environment(config),
+        check=False,
     )
     return Answer(code=done.returncode, out=done.stdout, err=done.stderr)
 
@@ -61,7 +67,7 @@ def warm_ferry(*arguments: str | Path, config: Path | None = None, seconds: floa
         with theirs:
             files = [out.fileno(), err.fileno(), theirs.fileno()]
             socket.send_fds(requests, [json.dumps(request).encode()], files)
-        ours.settimeout(seconds)
+        ours.settimeout(seconds * PATIENCE)
         with ours.makefile() as answers:
             process = int(answers.readline())
             try:
@@ -114,7 +120,7 @@ def start(*arguments: str | Path, config: Path) -> subprocess.Popen[str]:
 
 def finished(process: subprocess.Popen[str], seconds: float = 60) -> Answer:
     """Wait for a begun command."""
-    out, err = process.communicate(timeout=seconds)
+    out, err = process.communicate(timeout=seconds * PATIENCE)
     return Answer(code=process.returncode, out=out, err=err)
 
 

@@ -20,7 +20,10 @@ from typing import TypeVar
 T = TypeVar("T")
 
 PATIENCE = float(os.environ.get("FERRY_PATIENCE", "1"))
-"""What the limits of tests, and their longer waits, are multiplied with: more than 1 on a machine with other work."""
+"""What the limits of tests, and their waits, are multiplied with: more than 1 on a machine with other work."""
+
+ANSWER_S = 30 * PATIENCE
+"""How long a test waits for one answer of a broker or a server, and Ferry in a test for one of a cluster."""
 
 PURE = "pure"
 

@@ -27,6 +27,7 @@ import psutil
 from ferry.dev import RunningCluster
 from ferry.spark.lifeline import SUPERVISOR_VARIABLE
 from tests.clusters import PASSWORDS, USER
+from tests.tiers import ANSWER_S
 
 ALIASES = ("linked", "planted", "shipped")
 CONNECTIONS = {"linked": "kafka_linked", "planted": "kafka_planted", "shipped": "kafka_planted"}
@@ -144,7 +145,7 @@ def pages(*urls: str) -> Iterator[tuple[str, bytes]]:
     while waiting:
         url = waiting.pop()
         try:
-            with urlopen(url, timeout=30) as answer:
+            with urlopen(url, timeout=ANSWER_S) as answer:
                 content, url = answer.read(), answer.geturl()
         except HTTPError as error:
             content = error.read()
@@ -161,7 +162,7 @@ def pages(*urls: str) -> Iterator[tuple[str, bytes]]:
 def shows(url: str, text: bytes) -> bool:
     """Whether the page is there by now, with this text in it."""
     try:
-        with urlopen(url, timeout=30) as answer:
+        with urlopen(url, timeout=ANSWER_S) as answer:
             return text in answer.read()
     except OSError:  # nobody listens yet, or the page is not ready
         return False

@@ -9,11 +9,20 @@ from urllib.parse import quote
 import httpx
 
 from ferry.errors import Unreachable
-from ferry_airflow.rest import AirflowRest, Json, until
+from ferry_airflow.rest import ENDED, AirflowRest, Json, until
+from tests.tiers import PATIENCE
 
 
 class Rest(AirflowRest):
     """A logged-in client; use as a context manager."""
+
+    def wait_dag(self, dag_id: str, *, seconds: float = 60.0) -> None:
+        """As Ferry's own, with the patience of tests."""
+        super().wait_dag(dag_id, seconds=seconds * PATIENCE)
+
+    def wait_run(self, dag_id: str, run: str, *, seconds: float = 180.0, states: Collection[str] = ENDED) -> str:
+        """As Ferry's own, with the patience of tests."""
+        return super().wait_run(dag_id, run, seconds=seconds * PATIENCE, states=states)
 
     def backfill(self, dag_id: str, start: str, end: str, conf: Mapping[str, Any], reprocess: str = "none") -> None:
         """Have Airflow run the DAG for dates; `reprocess` is none, failed or completed."""
@@ -27,6 +36,7 @@ class Rest(AirflowRest):
 
     def wait_task(self, dag_id: str, run: str, task: str, states: Collection[str], *, seconds: float = 300.0) -> None:
         """Wait until a task has one of the states."""
+        seconds *= PATIENCE
         if not until(lambda: self.states(dag_id, run).get(task) in states, seconds):
             raise Unreachable(f"task {task} of {run} is not {states} after {seconds:.0f} s: {self.states(dag_id, run)}")
 

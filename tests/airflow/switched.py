@@ -22,6 +22,7 @@ from ferry_airflow.local import PIDS_FILE
 from ferry_airflow.rest import ENDED, until
 from tests.airflow.conftest import Flows
 from tests.spark.jobs import all_gone
+from tests.tiers import ANSWER_S
 
 WAIT_SECONDS = 400
 """A dozen tasks, each of which reads the DAG file; a wait for a condition, however busy the machine."""
@@ -50,7 +51,7 @@ class Switched:
 
     def copy(self) -> None:
         """A run of the flow, with its checkpoint."""
-        with MicroRuns(self.settings.flow(self.flow), patience_s=30) as runs:
+        with MicroRuns(self.settings.flow(self.flow), patience_s=ANSWER_S) as runs:
             plan = runs.open_new(f"run-{secrets.token_hex(4)}", local_origin())
             assert plan.refusals == ()
             attempt = runs.begin(plan, local_origin())
@@ -60,7 +61,7 @@ class Switched:
     def known(self) -> list[SwitchState]:
         """The switches of both directions; both clusters answer."""
         settings = self.settings
-        found, unread = all_switches(settings, settings.flow(self.flow), patience_s=20)
+        found, unread = all_switches(settings, settings.flow(self.flow), patience_s=ANSWER_S)
         assert not unread
         return found
 
@@ -148,7 +149,7 @@ class Switched:
     def _switcher(self, verb: Verb) -> Switcher:
         """For its ledger, which lies on the cluster that is switched to: the other one may be gone."""
         settings = self.settings
-        return Switcher(settings, settings.flow(self.flow), verb, who="somebody@desk", patience_s=30)
+        return Switcher(settings, settings.flow(self.flow), verb, who="somebody@desk", patience_s=ANSWER_S)
 
 
 def _newest(ledger: Switcher, verb: Verb) -> SwitchState | None:

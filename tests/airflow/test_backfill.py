@@ -31,7 +31,6 @@ def airflow(flows: Flows, *arguments: str) -> str:
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
         env={**os.environ, **flows.home.environment},
     )
     assert done.returncode == 0, done.stdout + done.stderr

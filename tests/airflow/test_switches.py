@@ -23,6 +23,7 @@ from tests.airflow.switched import WAIT_SECONDS, Switched
 from tests.harness import committed_offsets, create_topic, numbered, producer, send, wait_until
 from tests.kafka.run.movers import Movers
 from tests.kafka.run.switching import PARTITIONS, begin_group
+from tests.tiers import ANSWER_S
 
 THERE_AND_BACK, ONCE = MOVED
 PLANNED = {"quiet_seconds": 3, "reason": "the data centre is moved"}
@@ -98,7 +99,7 @@ def reports(flows: Flows, alias: str) -> list[EvidenceReport]:
 def fail_over(switched: Switched, movers: Movers) -> SwitchState:
     """The source dies, and with it a run; so does the task while it sends the clients."""
     flows, directory = switched.flows, movers.directory
-    with MicroRuns(switched.settings.flow(switched.flow), patience_s=30) as runs:
+    with MicroRuns(switched.settings.flow(switched.flow), patience_s=ANSWER_S) as runs:
         plan = runs.open_new("died-with-the-source", local_origin())
     planned = {piece.source.partition: piece.end - piece.start for piece in plan.slices}
     assert len(planned) == PARTITIONS
@@ -191,7 +192,7 @@ def has_members(cluster: RunningCluster, group: str) -> bool:
     """Whether the coordinator counts members, dead ones included, or does not tell yet."""
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
     try:
-        return bool(admin.describe_consumer_groups([group])[group].result(30).members)
+        return bool(admin.describe_consumer_groups([group])[group].result(ANSWER_S).members)
     except (KafkaException, TimeoutError):
         return True
 

@@ -25,6 +25,7 @@ from ferry.model import Plan
 from ferry.run.micro_run import local_origin
 from ferry.spark.submit import submit_conf
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
+from tests.tiers import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 JOB = ROOT / "jobs" / "copy_job.py"
@@ -50,12 +51,12 @@ class Job:
     def wait(self, seconds: float = 300) -> int:
         """Its exit code; the output is in the assertion when it does not end, and has to be killed."""
         try:
-            return self.process.wait(seconds)
+            return self.process.wait(seconds * PATIENCE)
         except subprocess.TimeoutExpired:
             for one in self.tree():
                 with suppress(psutil.NoSuchProcess):
                     one.kill()
-            raise AssertionError(f"the job did not end in {seconds} s:\n{self.text()}") from None
+            raise AssertionError(f"the job did not end in {seconds * PATIENCE:g} s:\n{self.text()}") from None
 
     def tree(self) -> list[psutil.Process]:
         """Its living processes: the JVM, the driver, Spark's daemon and workers."""
@@ -131,10 +132,10 @@ def slow_lab(source: RunningCluster, target: RunningCluster, topic: str, records
 
 
 def until(condition: Callable[[], bool], what: str, seconds: float = 300) -> None:
-    """Wait for a condition."""
-    deadline = time.monotonic() + seconds
+    """Wait for a condition, `seconds` times FERRY_PATIENCE at most."""
+    deadline = time.monotonic() + seconds * PATIENCE
     while not condition():
-        assert time.monotonic() < deadline, f"{what}: not within {seconds} s"
+        assert time.monotonic() < deadline, f"{what}: not within {seconds * PATIENCE:g} s"
         time.sleep(POLL_SECONDS)
 
 

@@ -14,6 +14,7 @@ from ferry.dev import RunningCluster
 from ferry.model import RefusalKind, Sifted
 from tests.harness import Lab, Message, create_topic, new_alias, producer, read_topic, send
 from tests.spark.jobs import ROOT, plan, submit
+from tests.tiers import ANSWER_S
 
 NUMBER = "CAST(CAST(value AS STRING) AS INT)"
 SQL = f"SELECT * EXCEPT (value), CAST(CAST({NUMBER} AS STRING) AS BINARY) AS value FROM records"
@@ -56,7 +57,7 @@ def test_what_breaks_off_or_is_gone_is_refused_from_there_on_and_all_else_is_wri
     admin = AdminClient({"bootstrap.servers": source_cluster.bootstrap})
     gone = [Place(f"{topic}-{name}", 0, GONE) for name in ("fine", "alone")]
     for result in admin.delete_records(gone).values():
-        result.result(30)
+        result.result(ANSWER_S)
     where = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     job = submit(lab, "r-1", tmp_path, master="local[2]", environment={"PYTHONPATH": where})
     assert job.wait(500) == 0, job.text()

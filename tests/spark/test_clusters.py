@@ -118,7 +118,6 @@ def test_a_job_runs_over_spark_connect(
         env={**os.environ, "SPARK_REMOTE": server},
         capture_output=True,
         text=True,
-        timeout=120,
         check=False,
     )
     assert (verified.returncode, "in 2 tasks" in verified.stdout) == (0, True), verified.stdout + verified.stderr

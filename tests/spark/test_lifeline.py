@@ -46,7 +46,6 @@ def test_a_job_whose_jvm_was_gone_before_it_looked_ends(tmp_path: Path, silent: 
         env={**os.environ, GATEWAY_VARIABLE: str(closed)},
         capture_output=True,
         text=True,
-        timeout=300,
         check=False,
     )
     assert done.returncode == 128 + signal.SIGTERM, done.stdout + done.stderr
@@ -70,8 +69,6 @@ def test_a_spark_that_does_not_start_says_what_happened(
     environment = {**os.environ, "SPARK_HOME": str(tmp_path)}
     if java_home is not None:
         environment["JAVA_HOME"] = java_home
-    done = subprocess.run(
-        [sys.executable, "-c", START], env=environment, capture_output=True, text=True, timeout=300, check=False
-    )
+    done = subprocess.run([sys.executable, "-c", START], env=environment, capture_output=True, text=True, check=False)
     assert done.stdout.startswith(error), done.stdout + done.stderr
     assert said in done.stdout

@@ -21,6 +21,7 @@ from ferry.model import Attempt
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 from tests.quotas import held
 from tests.spark.jobs import JOB, Job, all_gone, copying, job_arguments, plan, random_point, slow_lab, submit, until
+from tests.tiers import ANSWER_S
 
 MOST_WORKER_BYTES = 300 * 1024 * 1024
 
@@ -49,7 +50,7 @@ def limit_message_size(cluster: RunningCluster, topic: str, size: int) -> None:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
     entry = ConfigEntry("max.message.bytes", str(size), incremental_operation=AlterConfigOpType.SET)
     resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=[entry])
-    admin.incremental_alter_configs([resource])[resource].result(30)
+    admin.incremental_alter_configs([resource])[resource].result(ANSWER_S)
 
 
 def open_records(lab: Lab) -> int:

@@ -15,6 +15,7 @@ from ferry.dev import RunningCluster
 from ferry.model import RefusalKind
 from tests.harness import Message, create_topic, delete_topic, new_alias, producer, read_topic, send
 from tests.program import ferry
+from tests.tiers import ANSWER_S
 
 NAMES = ("masked", "dealt", "fine", "bytes")
 GOOD = {"masked": "where = TRUE", "dealt": "where = TRUE", "fine": "sql = SELECT * FROM records"}
@@ -98,7 +99,7 @@ def files(
     for name in NAMES:  # tests of all topics of these clusters would copy them, and their copies
         for cluster in (source_cluster, target_cluster):
             admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
-            for there in [one for one in admin.list_topics(timeout=30).topics if one.endswith(found.named(name))]:
+            for there in [one for one in admin.list_topics(timeout=ANSWER_S).topics if one.endswith(found.named(name))]:
                 delete_topic(cluster, there)
 
 

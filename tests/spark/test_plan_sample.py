@@ -10,6 +10,7 @@ from confluent_kafka.admin import AdminClient
 from ferry.dev import RunningCluster
 from tests.harness import Message, create_topic, producer, send
 from tests.program import ferry
+from tests.tiers import ANSWER_S
 
 SECRET = b"4111-1111"
 
@@ -62,7 +63,7 @@ def test_records_are_shown_before_and_after_and_nothing_is_written(
     assert refused.code == 2
     assert "has transforms (masked), which take Spark: ferry run --spark copies" in refused.err
     admin = AdminClient({"bootstrap.servers": target_cluster.bootstrap})
-    assert not [name for name in admin.list_topics(timeout=30).topics if topic in name]
+    assert not [name for name in admin.list_topics(timeout=ANSWER_S).topics if topic in name]
 
 
 def test_sql_that_is_not_understood_ends_it_with_its_place(
@@ -80,7 +81,7 @@ def test_sql_that_is_not_understood_ends_it_with_its_place(
     run = ferry("run", "--spark", config=file)
     assert (run.code, run.out, run.err.splitlines()[-1]) == (2, "", sentence)
     admin = AdminClient({"bootstrap.servers": target_cluster.bootstrap})
-    assert not [name for name in admin.list_topics(timeout=30).topics if topic in name], "the run was opened"
+    assert not [name for name in admin.list_topics(timeout=ANSWER_S).topics if topic in name], "the run was opened"
 
 
 @pytest.mark.parametrize(

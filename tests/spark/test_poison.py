@@ -23,6 +23,7 @@ from ferry.wire.headers import Header, parse_headers
 from tests.harness import Lab, Message, create_topic, new_alias, producer, send
 from tests.spark.jobs import plan, submit
 from tests.spark.test_header_names import RawName
+from tests.tiers import ANSWER_S
 
 Raw = tuple[bytes | None, bytes | None, tuple[Header, ...], int]
 """Key, value, headers and time."""
@@ -126,4 +127,4 @@ def test_each_policy_does_what_it_says_and_stops_nothing_else(
     assert told["ferry.errors.cluster"] == lab.alias
     admin = AdminClient({"bootstrap.servers": target_cluster.bootstrap})
     (config,) = admin.describe_configs([ConfigResource(ResourceType.TOPIC, letters)]).values()
-    assert config.result(30)["retention.ms"].value == "-1"
+    assert config.result(ANSWER_S)["retention.ms"].value == "-1"

@@ -19,6 +19,7 @@ from tests.harness import Lab, create_topic, new_alias, producer, read_topic, re
 from tests.program import ferry
 from tests.pure.run.unit_flows import messages
 from tests.spark.jobs import copying, plan, submit
+from tests.tiers import ANSWER_S
 
 PARTITIONS = 5
 SQL = (
@@ -173,7 +174,7 @@ def assert_written(lab: Lab, changed_at: Mapping[int, int] | None = None) -> Non
 
 
 def there(lab: Lab) -> set[str]:
-    return set(AdminClient({"bootstrap.servers": lab.target.bootstrap}).list_topics(timeout=30).topics)
+    return set(AdminClient({"bootstrap.servers": lab.target.bootstrap}).list_topics(timeout=ANSWER_S).topics)
 
 
 def masked_value(value: bytes | None) -> bytes | None:

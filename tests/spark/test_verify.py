@@ -30,7 +30,7 @@ def submitted(
     return subprocess.run(
         [BIN / "spark-submit", "--master", "local[2]", *conf, JOB, "--config", lab.write(folder),
          "--flow", str(lab.flow.flow), *arguments],
-        env={**os.environ, **LOCAL, "PYSPARK_PYTHON": sys.executable}, capture_output=True, text=True, timeout=300,
+        env={**os.environ, **LOCAL, "PYSPARK_PYTHON": sys.executable}, capture_output=True, text=True,
         check=False,
     )  # fmt: skip
 

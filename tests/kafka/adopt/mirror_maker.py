@@ -13,6 +13,7 @@ from typing import Any, Self
 
 from ferry.dev.jars import jars, java
 from ferry.dev.ports import free_ports
+from tests.tiers import ANSWER_S
 
 VERSION = "4.3.0"
 SECONDS = 90
@@ -127,7 +128,7 @@ class ConnectWorker(JavaProcess):
         headers = {"Content-Type": "application/json"}
         request = urllib.request.Request(f"{self._url}{path}", method=method, data=data, headers=headers)
         try:
-            with urllib.request.urlopen(request, timeout=10) as answer:
+            with urllib.request.urlopen(request, timeout=ANSWER_S) as answer:
                 return json.loads(answer.read() or b"null")
         except OSError:  # also what is not there yet, and a rebalance
             return None

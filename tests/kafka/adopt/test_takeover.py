@@ -22,6 +22,7 @@ from tests.kafka.cli.test_groups import commit
 from tests.program import Answer
 from tests.program import warm_ferry as ferry
 from tests.pure.decide.values import place
+from tests.tiers import ANSWER_S
 
 PARTITIONS = 2
 
@@ -38,7 +39,7 @@ def count(cluster: RunningCluster, topic: str) -> int:
     """Records of a topic that need not be there yet."""
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
     try:
-        admin.describe_topics(TopicCollection([topic]))[topic].result(30)
+        admin.describe_topics(TopicCollection([topic]))[topic].result(ANSWER_S)
     except KafkaException:
         return 0
     return sum(len(part) for part in values(cluster, topic).values())
@@ -225,7 +226,7 @@ def test_a_flow_that_ferry_began_is_handed_to_a_mirrormaker_2_that_never_ran(
     would = scene.ferry("hand-back", "mm2", scene.flow, "--create", "--dry-run")
     assert (would.code, "it is created, with 25 partitions" in would.out + would.err) == (0, True)
     admin = AdminClient({"bootstrap.servers": target_cluster.bootstrap})
-    assert name not in admin.list_topics(timeout=30).topics
+    assert name not in admin.list_topics(timeout=ANSWER_S).topics
     handed = scene.asked("hand-back", "hand-back", "mm2", scene.flow, "--create")
     assert [(part["outcome"], part["position"]) for part in handed["partitions"]] == [("write", 50)] * PARTITIONS
     scene.produce(60)

@@ -26,7 +26,7 @@ from ferry.errors import FerryError
 from ferry.net.write.ledger import ledger_topic
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 from tests.program import start
-from tests.tiers import IN_PART
+from tests.tiers import ANSWER_S, IN_PART
 
 DRIVERS, BROKERS = (3, 2) if IN_PART else (9, 4)
 """How many are killed."""
@@ -80,7 +80,7 @@ class LedgerEnd:
         until = time.monotonic() + 60
         while True:
             try:
-                end: int = self._consumer.get_watermark_offsets(self._place, timeout=30)[1]
+                end: int = self._consumer.get_watermark_offsets(self._place, timeout=ANSWER_S)[1]
             except KafkaException:
                 assert time.monotonic() < until, "the ledger has no leader"
                 pause(0.1)

@@ -23,6 +23,7 @@ from tests.harness import Lab, Message, create_topic, new_alias, numbered, produ
 from tests.program import finished, start
 from tests.program import warm_ferry as ferry
 from tests.quotas import held
+from tests.tiers import ANSWER_S
 
 
 class Begin(Protocol):
@@ -50,14 +51,14 @@ def fill(lab: Lab, topic: str, count: int, *, partitions: int = 1, start: int = 
 
 def topics_of(cluster: RunningCluster) -> set[str]:
     """All topics of a cluster."""
-    return set(AdminClient({"bootstrap.servers": cluster.bootstrap}).list_topics(timeout=30).topics)
+    return set(AdminClient({"bootstrap.servers": cluster.bootstrap}).list_topics(timeout=ANSWER_S).topics)
 
 
 def end_of(cluster: RunningCluster, topic: str) -> int:
     """The high watermark of partition 0."""
     consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "ends"})
     try:
-        high: int = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=30)[1]
+        high: int = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=ANSWER_S)[1]
         return high
     finally:
         consumer.close()

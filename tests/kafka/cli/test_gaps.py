@@ -14,6 +14,7 @@ from ferry.dev import RunningCluster
 from ferry.model import RefusalKind
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, read_topic, send
 from tests.program import warm_ferry as ferry
+from tests.tiers import ANSWER_S
 
 
 def test_a_partition_goes_on_behind_what_retention_took(
@@ -28,7 +29,7 @@ def test_a_partition_goes_on_behind_what_retention_took(
         send(client, topic, numbered(50, start=start))
     admin = AdminClient({"bootstrap.servers": source_cluster.bootstrap})
     place = TopicPartition(topic, 0, 150)
-    assert admin.delete_records([place])[place].result(30).low_watermark == 150
+    assert admin.delete_records([place])[place].result(ANSWER_S).low_watermark == 150
 
     report = lab.micro_run()
     assert (report.state, report.records) == (RunState.FAILED, 0)

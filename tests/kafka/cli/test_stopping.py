@@ -50,7 +50,6 @@ def signalled(place: str, *arguments: str, config: Path) -> Answer:
         [sys.executable, "-c", SIGNALLED, place, *arguments],
         capture_output=True,
         text=True,
-        timeout=300,
         env=environment(config),
         check=False,
     )

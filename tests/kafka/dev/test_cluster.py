@@ -19,6 +19,7 @@ from ferry.dev.cluster import _create
 from ferry.dev.jars import ARCHIVE, jars
 from ferry.dev.process import ProcessRecord, wait_for, wait_gone
 from ferry.errors import BadInput, Refused, Unreachable
+from tests.tiers import ANSWER_S
 
 
 @pytest.fixture
@@ -30,14 +31,14 @@ def dev_home(tmp_path: Path) -> Iterator[Path]:
 
 def said(*command: str) -> dict[str, Any]:
     """What a command answers in JSON, with nothing beside it."""
-    done = subprocess.run([*command, "--json"], check=True, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([*command, "--json"], check=True, capture_output=True, text=True)
     assert done.stderr == ""
     return dict(json.loads(done.stdout))
 
 
 def create(cluster: RunningCluster, topic: str, *, replicas: int = 1) -> None:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
-    admin.create_topics([NewTopic(topic, 1, replicas)])[topic].result(30)
+    admin.create_topics([NewTopic(topic, 1, replicas)])[topic].result(ANSWER_S)
 
 
 def produce(cluster: RunningCluster, topic: str, values: list[bytes], **settings: str) -> None:
@@ -126,7 +127,7 @@ def test_the_older_kafka_serves_transactions_and_groups(old_cluster: RunningClus
 def test_three_brokers_outlive_the_loss_of_one(three_brokers: RunningCluster, topic: str) -> None:
     create(three_brokers, topic, replicas=3)
     produce(three_brokers, topic, [b"before"])
-    leader = AdminClient({"bootstrap.servers": three_brokers.bootstrap}).list_topics(topic, timeout=30)
+    leader = AdminClient({"bootstrap.servers": three_brokers.bootstrap}).list_topics(topic, timeout=ANSWER_S)
     victim = three_brokers.broker(leader.topics[topic].partitions[0].leader)
 
     victim.kill()
@@ -142,12 +143,12 @@ def test_another_process_finds_and_stops_exactly_what_was_started(dev_home: Path
         home = ["--home", str(dev_home)]
         assert said(*command, "up", "--clusters", "alone", "--dry-run", *home)["clusters"][0]["would"] == "make"
         assert not list(dev_home.iterdir()), "a dry run leaves nothing behind"
-        subprocess.run([*command, "up", "--clusters", "alone", *home], check=True, timeout=120)
+        subprocess.run([*command, "up", "--clusters", "alone", *home], check=True)
         (alone,) = status(dev_home)
         assert alone.state == "running"
         pid = alone.brokers[0].pid
         assert pid is not None
-        again = subprocess.run([*command, "up", "--clusters", "alone", *home], check=True, timeout=120)
+        again = subprocess.run([*command, "up", "--clusters", "alone", *home], check=True)
         assert again.returncode == 0
         would = said(*command, "up", "--clusters", "alone,other", "--dry-run", *home)["clusters"]
         assert [(one["name"], one["would"]) for one in would] == [("alone", "leave"), ("other", "make")]
@@ -158,7 +159,7 @@ def test_another_process_finds_and_stops_exactly_what_was_started(dev_home: Path
         }
         assert status(dev_home) == (alone,)
 
-        subprocess.run([*command, "down", *home], check=True, timeout=120)
+        subprocess.run([*command, "down", *home], check=True)
 
         assert has_ended(pid)
         assert said(*command, "up", "--clusters", "alone", "--dry-run", *home)["clusters"][0]["would"] == "start"

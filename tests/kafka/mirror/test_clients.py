@@ -21,6 +21,7 @@ from ferry.wire.mirror_records import parse_heartbeat, parse_offset_sync
 from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, read_topic, send, wait_until
 from tests.kafka.mirror.mirror_oracle import ask_words, encoded, translated
 from tests.kafka.topologies.atlas import Atlas
+from tests.tiers import ANSWER_S
 from tests.world.documents.commands import placed, told
 
 POLICIES = ("DefaultReplicationPolicy", "IdentityReplicationPolicy")
@@ -60,7 +61,7 @@ def client(cluster: RunningCluster, policy: str, alias: str, *question: str) -> 
 def settings_of(cluster: RunningCluster, topic: str) -> dict[str, str]:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
     [found] = admin.describe_configs([ConfigResource(ResourceType.TOPIC, topic)]).values()
-    return {name: entry.value for name, entry in found.result(30).items() if entry.source == 1}
+    return {name: entry.value for name, entry in found.result(ANSWER_S).items() if entry.source == 1}
 
 
 def formatted(cluster: RunningCluster, topic: str, formatter: str) -> list[str]:
@@ -79,7 +80,7 @@ def formatted(cluster: RunningCluster, topic: str, formatter: str) -> list[str]:
         f"{jars('4.3.0')}/*",
         "org.apache.kafka.tools.consumer.ConsoleConsumer",
     ]
-    done = subprocess.run([*command, *words], check=True, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([*command, *words], check=True, capture_output=True, text=True)
     return [line for line in done.stdout.splitlines() if line.startswith(("Checkpoint{", "Heartbeat{", "OffsetSync{"))]
 
 
@@ -149,7 +150,7 @@ def test_topics_are_created_as_mirror_maker_creates_them(
     create_topic(source_cluster, topic)
     run(lab)
     admin = AdminClient({"bootstrap.servers": three_brokers.bootstrap})
-    found = admin.list_topics(timeout=30).topics
+    found = admin.list_topics(timeout=ANSWER_S).topics
     for name, replicas in (
         (f"{lab.alias}_checkpoints_internal", 1),
         (f"mm2-offset-syncs_{lab.alias}_internal", 2),
@@ -328,4 +329,4 @@ def step(atlas: Atlas, flow: str) -> None:
 
 def topics(cluster: RunningCluster) -> set[str]:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
-    return set(admin.list_topics(timeout=30).topics)
+    return set(admin.list_topics(timeout=ANSWER_S).topics)

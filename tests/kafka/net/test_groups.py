@@ -18,6 +18,7 @@ from ferry.net.connect.cluster import Cluster, event_loop
 from ferry.net.groups.listing import describe_groups, list_groups
 from ferry.net.groups.offsets import GroupActive, commit_offsets, fetch_offsets
 from tests.harness import create_topic, numbered, producer, send
+from tests.tiers import ANSWER_S
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -125,7 +126,7 @@ def test_groups_whose_coordinator_moves_are_asked_at_the_next_one(three_brokers:
     create_topic(three_brokers, topic, 1, replicas=3)
     place = TopicPartition(topic=topic, partition=0)
     groups = [f"moving-{secrets.token_hex(4)}" for _ in range(12)]
-    with connected(three_brokers, patience_s=40.0) as cluster:
+    with connected(three_brokers, patience_s=ANSWER_S) as cluster:
         wanted = {group: {place: CommittedOffset(offset=number)} for number, group in enumerate(groups)}
         assert ask(commit_offsets, cluster, wanted).failed == {}
         three_brokers.brokers[1].kill()

@@ -25,6 +25,7 @@ from ferry.net.connect.cluster import Cluster
 from ferry.run.delivery.driver import delivering
 from ferry.run.delivery.ids import DeliverySpec, SlotSpec
 from ferry.run.delivery.slot import write_slot
+from tests.tiers import ANSWER_S
 
 WRITES = (InitProducerIdRequest, ProduceRequest, AddPartitionsToTxnRequest, EndTxnRequest)
 PARTITIONS = 4
@@ -101,7 +102,7 @@ def spec_of(bootstrap: str, application: str, batch: int = 1) -> DeliverySpec:
     """A batch for a cluster."""
     target = record_target({"kafka.bootstrap.servers": bootstrap})
     return DeliverySpec(
-        alias=target.alias, connection=target.connection, application=application, batch=batch, patience_s=20
+        alias=target.alias, connection=target.connection, application=application, batch=batch, patience_s=ANSWER_S
     )
 
 

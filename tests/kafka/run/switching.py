@@ -25,6 +25,7 @@ from ferry.run.local import copy_all
 from ferry.run.micro_run import MicroRuns, local_origin
 from ferry.run.switch.switcher import Switcher
 from tests.harness import Message, create_topic, new_alias, producer, send, wait_until
+from tests.tiers import ANSWER_S
 
 PARTITIONS = 2
 OPTIONS = SwitchOptions(quiet_seconds=0.6, quiet_timeout_seconds=20, drain_timeout_seconds=60)
@@ -94,14 +95,14 @@ class Pair:
 
     def run(self, flow: str) -> None:
         """One micro-run with its checkpoint."""
-        with MicroRuns(self.settings.flow(flow), patience_s=30) as runs:
+        with MicroRuns(self.settings.flow(flow), patience_s=ANSWER_S) as runs:
             plan = runs.open_new(f"run-{secrets.token_hex(4)}", local_origin())
             assert plan.refusals == ()
             attempt = runs.begin(plan, local_origin())
             runs.record_outcome(plan, attempt, copy_all(runs, plan, attempt))
             runs.checkpoint(plan.run)
 
-    def switcher(self, verb: Verb, patience_s: float = 30.0) -> Switcher:
+    def switcher(self, verb: Verb, patience_s: float = ANSWER_S) -> Switcher:
         """Of the flow there."""
         settings = self.settings
         return Switcher(settings, settings.flow(self.flow), verb, who="ann@desk-7", patience_s=patience_s)
@@ -257,7 +258,7 @@ def switch_killed_at_every_change(pair: Pair, verb: Verb, switch: str, options: 
 
 def rest(pair: Pair) -> None:
     """Let the flow back rest: of two flows that keep names one may copy."""
-    with LedgerAccess(pair.settings.flow(pair.back), patience_s=30) as ledger:
+    with LedgerAccess(pair.settings.flow(pair.back), patience_s=ANSWER_S) as ledger:
         write_pause(ledger, Pause(topic="", who="ann@desk-7", why="standby", since_ms=1))
 
 

@@ -20,10 +20,11 @@ from ferry.run.micro_run import MicroRuns, local_origin
 from ferry.run.plan.lag import measure_lag
 from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, send
 from tests.program import warm_ferry as ferry
+from tests.tiers import ANSWER_S
 
 
 def topics_of(cluster: RunningCluster) -> set[str]:
-    return set(AdminClient({"bootstrap.servers": cluster.bootstrap}).list_topics(timeout=30).topics)
+    return set(AdminClient({"bootstrap.servers": cluster.bootstrap}).list_topics(timeout=ANSWER_S).topics)
 
 
 def test_a_source_topic_that_was_deleted_makes_the_run_red_and_the_lag_unknown(
@@ -40,7 +41,7 @@ def test_a_source_topic_that_was_deleted_makes_the_run_red_and_the_lag_unknown(
 
     ids = {receipt.source_topic_id for receipt in lab.receipts() if receipt.source.topic == gone}
     admin = AdminClient({"bootstrap.servers": source_cluster.bootstrap})
-    shown = str(admin.describe_topics(TopicCollection([gone]))[gone].result(30).topic_id)
+    shown = str(admin.describe_topics(TopicCollection([gone]))[gone].result(ANSWER_S).topic_id)
     assert ids == {shown.replace("+", "-").replace("/", "_")}, "librdkafka prints it in base64's other alphabet"
 
     delete_topic(source_cluster, gone)
@@ -106,7 +107,7 @@ def test_a_filter_that_matches_nothing_makes_the_run_red_but_not_the_idle_one_of
     pair = replace(lab, topics=(topic,), settings={f"{back}.enabled": "true"})
     opposite = parse_settings(pair.text, "lab.properties").flow(back)
     for run, why in (("before", "the opposite flow"), ("after", "what came from")):
-        with MicroRuns(opposite, patience_s=30) as runs:
+        with MicroRuns(opposite, patience_s=ANSWER_S) as runs:
             idle = runs.report(runs.plan(run, local_origin()).run)
         assert idle.state is RunState.SUCCESS
         assert [why in note for note in idle.notes if "finds no topic to copy" in note] == [True]

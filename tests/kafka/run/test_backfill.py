@@ -25,6 +25,7 @@ from ferry.run.micro_run import MicroRuns, local_origin
 from ferry.run.plan.opening import open_run
 from ferry.run.plan.options import RunOptions
 from tests.harness import Lab, Message, create_topic, new_alias, producer, read_topic, send, wait_until
+from tests.tiers import ANSWER_S
 
 HOUR = 3_600_000
 LANE = "backfill-january"
@@ -55,7 +56,7 @@ class History:
         return TimeWindow(from_ms=self.begin + int(start * HOUR), to_ms=self.begin + int(end * HOUR))
 
     def runs(self, lane: str = LANE) -> MicroRuns:
-        return MicroRuns(self.lab.flow, lane=lane, patience_s=30.0)
+        return MicroRuns(self.lab.flow, lane=lane, patience_s=ANSWER_S)
 
     def copy(self, window: Window, lane: str = LANE, max_records: int | None = None) -> Report:
         """One micro-run of the window."""
@@ -116,7 +117,7 @@ def test_each_topic_may_have_times_of_its_own(history: History) -> None:
     window = TopicWindows(windows={names[hour]: history.hours(hour, hour + 1) for hour in (1, 2)})
 
     def copied(window: Window) -> int:
-        with MicroRuns(lab.flow, lane=LANE, patience_s=30.0) as runs:
+        with MicroRuns(lab.flow, lane=LANE, patience_s=ANSWER_S) as runs:
             plan = runs.plan(f"run-{secrets.token_hex(4)}", local_origin(), RunOptions(window=window))
             return lab.copy(runs, plan).records
 
@@ -152,8 +153,8 @@ def test_a_dropped_lane_leaves_nothing_and_live_goes_on(history: History) -> Non
         with LaneDrop(flow, LANE) as drop:
             drop.drop(f"{RUN_PREFIX}{secrets.token_hex(4)}", local_origin(), "ann@desk")
     admin = AdminClient({"bootstrap.servers": history.lab.target.bootstrap})
-    wait_until(lambda: scratch not in admin.list_topics(timeout=30).topics)
-    groups = {group.group_id for group in admin.list_consumer_groups().result(30).valid}
+    wait_until(lambda: scratch not in admin.list_topics(timeout=ANSWER_S).topics)
+    groups = {group.group_id for group in admin.list_consumer_groups().result(ANSWER_S).valid}
     assert (f"ferry.{flow.flow}.{LANE}" in groups, f"ferry.{flow.flow}.drill-other" in groups) == (False, True)
     with history.lab.runs() as runs:
         left = [key for key in runs.ledger().by_key if LANE in key]

@@ -33,7 +33,7 @@ from ferry.run.switch.journal import Journal
 from tests.harness import Lab, create_topic, on_cluster, wait_until
 from tests.kafka.run.faulted import assert_honest, assert_whole, begins, ferry_here, group_of, grouped_lab
 from tests.kafka.run.switching import CHANGES, OPTIONS, PARTITIONS, Clients, Pair, begin_group
-from tests.tiers import PATIENCE
+from tests.tiers import ANSWER_S, PATIENCE
 
 PATIENCE_S = 2 * PATIENCE
 """Of what cannot come to its end, because the only broker is dead."""
@@ -147,7 +147,7 @@ def coordinator(cluster: RunningCluster, kind: int, key: str) -> int:
 
 def leader(cluster: RunningCluster, topic: str) -> int:
     """The leader of a topic's first partition; of a topic that is not there, any broker."""
-    found = AdminClient({"bootstrap.servers": cluster.bootstrap}).list_topics(timeout=30).topics.get(topic)
+    found = AdminClient({"bootstrap.servers": cluster.bootstrap}).list_topics(timeout=ANSWER_S).topics.get(topic)
     return int(found.partitions[0].leader) if found is not None else cluster.brokers[0].node_id
 
 

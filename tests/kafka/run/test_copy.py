@@ -23,6 +23,7 @@ from tests.harness import (
     read_topic,
     send,
 )
+from tests.tiers import ANSWER_S
 
 Clusters = tuple[RunningCluster, RunningCluster]
 
@@ -190,7 +191,7 @@ def test_a_lost_or_moved_position_is_decided_by_the_ledger(clusters: Clusters, t
     flow.micro_run()
     group = f"ferry.{flow.flow.flow}.live"
     admin = AdminClient({"bootstrap.servers": clusters[1].bootstrap})
-    admin.delete_consumer_groups([group])[group].result(30)
+    admin.delete_consumer_groups([group])[group].result(ANSWER_S)
     send(producer(clusters[0]), topic, numbered(50, start=100))
     report = flow.micro_run()
     assert report.records == 50
@@ -232,6 +233,8 @@ def test_an_empty_run_starts_no_task_and_writes_nothing_but_its_records(clusters
     reader = Consumer({"bootstrap.servers": clusters[1].bootstrap, "group.id": topic})
     try:
         place = TopicPartition(flow.target_topic(topic), 0)
-        assert reader.get_watermark_offsets(place, timeout=30) == (0, 0), "not even a marker of an empty transaction"
+        assert reader.get_watermark_offsets(place, timeout=ANSWER_S) == (0, 0), (
+            "not even a marker of an empty transaction"
+        )
     finally:
         reader.close()

@@ -32,6 +32,7 @@ from tests.kafka.run.hooks import Hooks, copy_held
 from tests.kafka.security.tokens import TokenEndpoint
 from tests.program import ferry, finished, start
 from tests.spark.jobs import until
+from tests.tiers import ANSWER_S
 
 IDLE_MS = 1_500
 """After this the broker closes a connection that rests, so that a held run has to connect again."""
@@ -92,7 +93,7 @@ class Guarded:
         entry = ConfigEntry(name, str(certificate), incremental_operation=AlterConfigOpType.SET)
         resource = ConfigResource(ConfigResource.Type.BROKER, "1", incremental_configs=[entry])
         admin = AdminClient({"bootstrap.servers": self.cluster.bootstrap})  # held: its answers die with it
-        admin.incremental_alter_configs([resource])[resource].result(30)
+        admin.incremental_alter_configs([resource])[resource].result(ANSWER_S)
         host, port = self.cluster.bootstrap_of("SECURE").split(":")
         until = time.monotonic() + 30
         while ssl.get_server_certificate((host, int(port))) not in certificate.read_text():
@@ -110,7 +111,7 @@ class Guarded:
 
     def _alter(self, alteration: UserScramCredentialAlteration) -> None:
         admin = AdminClient({"bootstrap.servers": self.cluster.bootstrap})  # as above
-        admin.alter_user_scram_credentials([alteration])["ferry"].result(30)
+        admin.alter_user_scram_credentials([alteration])["ferry"].result(ANSWER_S)
 
 
 @pytest.fixture(scope="module")

@@ -23,6 +23,7 @@ from tests.harness import (
 )
 from tests.program import warm_ferry as ferry
 from tests.pure.run.unit_flows import SOURCES, TARGETS, Units, lab_of
+from tests.tiers import ANSWER_S
 
 
 def failed_over(lab: Lab) -> tuple[dict[int, int], tuple[str, ...]]:
@@ -33,9 +34,9 @@ def failed_over(lab: Lab) -> tuple[dict[int, int], tuple[str, ...]]:
     )
     sides = Sides(verb=Verb.FAILOVER, named=flow, via=lab.flow, back=None, clusters=frozenset())
     state = SwitchState(switch=switch, offset=0)
-    sentence = frozen(sides, state, patience_s=30).sentence
+    sentence = frozen(sides, state, patience_s=ANSWER_S).sentence
     assert sentence == f"{SOURCES} partitions, 0 records of them are not copied yet; 1 groups"
-    (moving,) = plan_groups(sides, state, settled=False, patience_s=30).moving
+    (moving,) = plan_groups(sides, state, settled=False, patience_s=ANSWER_S).moving
     assert moving.why is None
     return {place.partition: offset for place, offset in moving.offsets}, moving.notes
 

@@ -67,7 +67,6 @@ def killed(cluster: RunningCluster, topic: str, application: str, number: int) -
         env=os.environ,
         capture_output=True,
         text=True,
-        timeout=120,
         check=False,
     )
     assert done.returncode in (0, -signal.SIGKILL), done.stderr

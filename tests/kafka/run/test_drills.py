@@ -28,6 +28,7 @@ from tests.harness import (
 )
 from tests.program import finished, start
 from tests.program import warm_ferry as ferry
+from tests.tiers import ANSWER_S
 
 RECORDS = 4_000
 PARTITIONS = 2
@@ -82,8 +83,8 @@ def whole_seconds(body: dict[str, Any]) -> float:
 def left_on(cluster: RunningCluster, lab: Lab) -> tuple[set[str], set[str]]:
     """Topics and groups of the lab on a cluster."""
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
-    topics = set(admin.list_topics(timeout=30).topics)
-    groups = {group.group_id for group in admin.list_consumer_groups().result(30).valid}
+    topics = set(admin.list_topics(timeout=ANSWER_S).topics)
+    groups = {group.group_id for group in admin.list_consumer_groups().result(ANSWER_S).valid}
     return {name for name in topics if lab.alias in name}, {name for name in groups if lab.alias in name}
 
 

@@ -18,6 +18,7 @@ from ferry.run.micro_run import MicroRuns, local_origin
 from ferry.run.switch.readiness import check_readiness
 from tests.harness import Message, create_topic, producer, send
 from tests.kafka.run.switching import IDENTITY, OPTIONS, PARTITIONS, Clients, Pair, begin_group, rest
+from tests.tiers import ANSWER_S
 
 FORGOTTEN = [b"f-0", b"f-1", b"f-2"]
 
@@ -29,7 +30,7 @@ def forgotten(cluster: RunningCluster, topic: str) -> None:
 
 def run_back(pair: Pair, name: str) -> Plan:
     """A run of the flow back; what it refuses is in its plan."""
-    with MicroRuns(pair.settings.flow(pair.back), patience_s=30) as runs:
+    with MicroRuns(pair.settings.flow(pair.back), patience_s=ANSWER_S) as runs:
         plan = runs.open_new(name, local_origin())
         attempt = runs.begin(plan, local_origin())
         runs.record_outcome(plan, attempt, copy_all(runs, plan, attempt))
@@ -79,7 +80,7 @@ def test_with_names_that_are_kept_the_flow_back_refuses_what_somebody_else_wrote
 
     plan = run_back(pair, "second")
     assert [(one.partition, one.kind) for one in plan.refusals] == [(0, RefusalKind.FOREIGN_WRITER)]
-    ready = check_readiness(pair.settings.flow(pair.back), Rpo(), back=True, patience_s=30)
+    ready = check_readiness(pair.settings.flow(pair.back), Rpo(), back=True, patience_s=ANSWER_S)
     assert "refusals" in [check.name for check in ready.failed]
 
     file = tmp_path / "stranded.jsonl"

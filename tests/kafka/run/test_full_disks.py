@@ -26,6 +26,7 @@ from tests.kafka.run.conftest import small_lab
 from tests.kafka.run.switching import PARTITIONS, Clients, Pair, begin_group
 from tests.program import finished, start
 from tests.program import warm_ferry as ferry
+from tests.tiers import ANSWER_S
 
 RECORDS = 4_000
 
@@ -87,7 +88,7 @@ def test_a_full_disk_at_the_source_ends_the_run_which_says_what_it_copied_and_wh
 
 def lab_receipts(lab: Lab) -> list[Receipt]:
     """Read while the source is away."""
-    with LedgerAccess(lab.flow, patience_s=20) as ledger:
+    with LedgerAccess(lab.flow, patience_s=ANSWER_S) as ledger:
         return list(receipts(ledger.view()))
 
 

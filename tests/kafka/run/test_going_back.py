@@ -47,6 +47,7 @@ from tests.harness import (
 )
 from tests.program import warm_ferry as ferry
 from tests.pure.run.unit_flows import Units
+from tests.tiers import ANSWER_S
 
 RESTARTING = {
     "ferry.guard.topic.recreated": "restart",
@@ -332,7 +333,7 @@ def read_before(units: Units) -> ReadJob:
     with units.lab.runs() as runs:
         plan = units.plan(runs)
         options = runs.task_spec(plan, plan.row_slots[0], runs.begin(plan, local_origin())).source
-        seen = seen_before(units.lab.alias, options, read_ranges(plan.units), patience_s=30.0)
+        seen = seen_before(units.lab.alias, options, read_ranges(plan.units), patience_s=ANSWER_S)
     assert not seen.silent
     return ReadJob(plan, seen.marks, {slot: list(units.rows(plan, slot)) for slot in plan.row_slots})
 
@@ -516,7 +517,7 @@ def placed(cluster: RunningCluster, topic: str, config: dict[str, str], brokers:
     """A topic of one partition whose replicas are on these brokers, the first of them its leader."""
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
     new = NewTopic(topic, num_partitions=1, config=config, replica_assignment=[brokers])
-    admin.create_topics([new])[topic].result(30)
+    admin.create_topics([new])[topic].result(ANSWER_S)
 
 
 def node(cluster: RunningCluster, number: int) -> Broker:

@@ -17,6 +17,7 @@ from ferry.run.switch.sides import Sides
 from tests.commands import compile_java
 from tests.harness import Lab, commit_offsets, committed_offsets, create_topic, new_alias, numbered, producer, send
 from tests.program import warm_ferry as ferry
+from tests.tiers import ANSWER_S
 
 SOURCE = Path(__file__).with_name("GroupKinds.java")
 
@@ -90,7 +91,7 @@ def test_share_and_streams_groups_are_named_on_either_side_and_the_others_are_wr
             id="s-1", verb=Verb.FAILOVER, named=flow, via=flow, who="x", approved_by="x", approved_ms=1, at_ms=1
         )
         sides = Sides(verb=Verb.FAILOVER, named=flow, via=lab.flow, back=None, clusters=frozenset())
-        made = plan_groups(sides, SwitchState(switch=failover, offset=0), settled=False, patience_s=30)
+        made = plan_groups(sides, SwitchState(switch=failover, offset=0), settled=False, patience_s=ANSWER_S)
         assert {one.group: one.why for one in made.moving if one.aside} == {
             name: said[name] for name in (share, streams)
         }

@@ -38,6 +38,7 @@ from ferry.run.ledger.access import LedgerAccess
 from ferry.run.micro_run import local_origin
 from ferry.run.plan.options import RunOptions
 from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, read_topic, send, wait_until
+from tests.tiers import ANSWER_S
 
 PROVIDERS = "org.apache.kafka.common.config.provider"
 
@@ -99,7 +100,7 @@ class Groups:
         """By hand."""
         delete_topic(side, topic)
         admin = AdminClient({"bootstrap.servers": side.bootstrap})
-        wait_until(lambda: topic not in admin.list_topics(timeout=30).topics)
+        wait_until(lambda: topic not in admin.list_topics(timeout=ANSWER_S).topics)
         create_topic(side, topic, 2)
 
     def next_record(self, side: RunningCluster, topic: str, group: str) -> dict[int, bytes | None]:
@@ -150,7 +151,7 @@ def groups(source_cluster: RunningCluster, target_cluster: RunningCluster, topic
 def end(side: RunningCluster, topic: str, partition: int) -> int:
     """Where a read_committed reader ends now."""
     with consumer(side, "nobody") as client:
-        return int(client.get_watermark_offsets(Place(topic, partition), timeout=30)[1])
+        return int(client.get_watermark_offsets(Place(topic, partition), timeout=ANSWER_S)[1])
 
 
 @pytest.mark.timeout(180)
@@ -194,7 +195,7 @@ def test_groups_follow_the_source_and_what_others_did_on_the_target_stays(groups
     groups.commit(source, "half", {0: 4})
     groups.commit(target, "new", {0: 9})
     admin = AdminClient({"bootstrap.servers": source.bootstrap})  # held: its answers die with it
-    admin.delete_consumer_groups([groups.name("ahead")])[groups.name("ahead")].result(30)
+    admin.delete_consumer_groups([groups.name("ahead")])[groups.name("ahead")].result(ANSWER_S)
     done = groups.synced()
     assert groups.at("half") == {0: 4}, "a group that went back at the source goes back"
     found = groups.why(done)
@@ -221,7 +222,7 @@ def test_what_is_not_at_hand_now_is_not_gone(groups: Groups) -> None:
     groups.synced()
     with member(target, groups.name("used"), groups.copy):
         admin = AdminClient({"bootstrap.servers": source.bootstrap})  # held: its answers die with it
-        admin.delete_consumer_groups([groups.name("used")])[groups.name("used")].result(30)
+        admin.delete_consumer_groups([groups.name("used")])[groups.name("used")].result(ANSWER_S)
         assert groups.why(groups.synced()) == {}
     groups.commit(source, "used", {0: 15, 1: 15})
     done = groups.synced()
@@ -469,7 +470,7 @@ def test_a_group_waits_for_a_target_that_is_copied_again_and_goes_to_its_record_
     assert groups.next_record(target, groups.copy, "app") == groups.next_record(source, groups.topic, "app")
 
     admin = AdminClient({"bootstrap.servers": target.bootstrap})
-    admin.delete_records([Place(groups.copy, 0, 12)])[Place(groups.copy, 0, 12)].result(30)
+    admin.delete_records([Place(groups.copy, 0, 12)])[Place(groups.copy, 0, 12)].result(ANSWER_S)
     groups.commit(source, "slow", {0: 4, 1: 4})
     done = groups.ran()
     assert (done.left, done.inexact) == ((), {"log-start": 1})

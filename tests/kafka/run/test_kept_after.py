@@ -45,6 +45,7 @@ from tests.harness import (
 from tests.kafka.run.switching import IDENTITY, OPTIONS, Pair, rest
 from tests.kafka.run.test_kept_slot import Kept, keeps
 from tests.pure.run.unit_flows import LATELY
+from tests.tiers import ANSWER_S
 
 LANE = "backfill-week"
 
@@ -81,7 +82,7 @@ class InWindow(Kept):
 
     def copied(self, start: int, end: int) -> int:
         window = TimeWindow(from_ms=LATELY + start * 1_000, to_ms=LATELY + end * 1_000)
-        with MicroRuns(self.lab.flow, lane=LANE, patience_s=30) as runs:
+        with MicroRuns(self.lab.flow, lane=LANE, patience_s=ANSWER_S) as runs:
             plan = runs.plan(f"run-{secrets.token_hex(4)}", local_origin(), RunOptions(window=window))
             self.copy(runs, plan)
             done = [one for one in receipts(settled(runs), lane=LANE, run=plan.run) if one.transform == "some"]
@@ -176,9 +177,9 @@ def test_clients_move_to_a_transformed_copy_and_nothing_leads_back_from_it(
 
     def switcher(verb: Verb) -> Switcher:
         flow = pair.settings.flow(pair.flow)
-        return Switcher(pair.settings, flow, verb, who="ann@desk-7", copy=copy, patience_s=30)
+        return Switcher(pair.settings, flow, verb, who="ann@desk-7", copy=copy, patience_s=ANSWER_S)
 
-    with MicroRuns(pair.settings.flow(pair.flow), patience_s=30) as runs:
+    with MicroRuns(pair.settings.flow(pair.flow), patience_s=ANSWER_S) as runs:
         plan = runs.open_new("r-1", local_origin())
         assert (plan.refusals, len(plan.slices)) == ((), 2)
         assert copy(runs, plan) is None
@@ -237,12 +238,12 @@ def assert_drilled_only_when_left(pair: Pair, copy: Copy, masked: str) -> None:
     flow = pair.settings.flow(pair.flow)
     options = FullOptions(drill="d-1", who="ann", approved_by="bob", switch=OPTIONS)
     with pytest.raises(Refused, match=rf"clients are not moved to {pair.aliases[1]}, .* --leave-topic {masked}"):
-        FullDrill(pair.settings, flow, options, copy=copy, patience_s=30).preview()
-    _, failure = FullDrill(pair.settings, flow, options, copy=copy, patience_s=30).run(lambda _step, _done: None)
+        FullDrill(pair.settings, flow, options, copy=copy, patience_s=ANSWER_S).preview()
+    _, failure = FullDrill(pair.settings, flow, options, copy=copy, patience_s=ANSWER_S).run(lambda _step, _done: None)
     assert isinstance(failure, Refused)
     assert f"--leave-topic {masked}" in str(failure)
     left = replace(options, switch=replace(OPTIONS, leave_topics=(masked,)))
-    assert FullDrill(pair.settings, flow, left, copy=copy, patience_s=30).preview()
+    assert FullDrill(pair.settings, flow, left, copy=copy, patience_s=ANSWER_S).preview()
 
 
 def assert_moved_there(state: SwitchState, masked: str) -> None:

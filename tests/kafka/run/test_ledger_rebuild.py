@@ -38,6 +38,7 @@ from tests.harness import (
 from tests.program import PROGRAM
 from tests.program import warm_ferry as ferry
 from tests.terminal import ESCAPE, at_a_terminal
+from tests.tiers import ANSWER_S
 
 
 def lab_of(source: RunningCluster, target: RunningCluster, topic: str) -> Lab:
@@ -160,7 +161,7 @@ def test_what_was_copied_after_the_export_is_named_and_refused(
     admin = AdminClient({"bootstrap.servers": target_cluster.bootstrap})
     places = [TopicPartition(lab.target_topic(topic), number, -1) for number in range(2)]
     for future in admin.delete_records(places).values():
-        future.result(30)
+        future.result(ANSWER_S)
     for _ in range(2):  # what is refused stays so
         report = lab.micro_run()
         assert report.records == 0

@@ -14,6 +14,7 @@ from ferry.net.write.ledger import ledger_topic
 from ferry.run.plan.lag import measure_lag
 from ferry.run.switch.readiness import check_readiness
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
+from tests.tiers import ANSWER_S
 
 
 def test_a_hanging_transaction_is_noted_and_what_lies_before_it_is_copied(
@@ -66,7 +67,7 @@ def test_a_transaction_that_hangs_on_the_ledger_is_named_by_plans_and_by_readine
     (note,) = [note for note in report.plan.notes if ledger in note]
     assert f"transactional id hangs-{topic}" in note
     assert f"abort --topic {ledger} --partition 0 --start-offset" in note
-    ready = check_readiness(lab.flow, Rpo(), back=True, patience_s=30)
+    ready = check_readiness(lab.flow, Rpo(), back=True, patience_s=ANSWER_S)
     assert [check.name for check in ready.failed] == ["ledger"]
     (writers,) = [check for check in ready.checks if check.name == "writers"]
     assert f"whoever reaches the cluster may write to {ledger}" in writers.message

@@ -30,6 +30,7 @@ from tests.harness import (
     send,
 )
 from tests.kafka.run.hooks import Hooks, copy_held
+from tests.tiers import ANSWER_S
 
 
 def flow(source: RunningCluster, target: RunningCluster, *topics: str, **settings: str) -> Lab:
@@ -65,7 +66,7 @@ def test_records_deleted_out_of_a_batch_do_not_come_back(
     create_topic(source_cluster, topic, 2)
     send(producer(source_cluster, linger_ms=500), topic, numbered(40, partitions=2))
     admin, place = AdminClient({"bootstrap.servers": source_cluster.bootstrap}), TopicPartition(topic, 0, 15)
-    assert admin.delete_records([place])[place].result(30).low_watermark == 15
+    assert admin.delete_records([place])[place].result(ANSWER_S).low_watermark == 15
     lab = flow(source_cluster, target_cluster, topic)
     report = lab.micro_run()
     assert (report.state, report.records) == (RunState.SUCCESS, 25)
@@ -86,7 +87,7 @@ def test_what_is_deleted_between_plan_and_copy_is_told_with_its_offsets(
     with lab.runs() as runs:
         plan = runs.plan("one", local_origin())
         admin, place = AdminClient({"bootstrap.servers": source_cluster.bootstrap}), TopicPartition(topic, 0, 15)
-        assert admin.delete_records([place])[place].result(30).low_watermark == 15
+        assert admin.delete_records([place])[place].result(ANSWER_S).low_watermark == 15
         report = lab.copy(runs, plan)
     assert (report.state, report.records) == (RunState.PARTIAL, 20)
     (refusal,) = report.refusals

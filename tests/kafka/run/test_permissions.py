@@ -26,6 +26,7 @@ from ferry.run.micro_run import local_origin
 from ferry.run.plan.permissions import Acl, Resource, required_acls
 from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, send
 from tests.kafka.run.test_topic_changes import configure
+from tests.tiers import ANSWER_S
 
 LOGIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="ferry" password="{}";'
 GUARDED = ClusterSpec(
@@ -83,7 +84,7 @@ def permit(
     """One ACL for User:ferry, as the super user."""
     binding = AclBinding(kind, name, ResourcePatternType.LITERAL, "User:ferry", "*", operation, permission)
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
-    admin.create_acls([binding])[binding].result(30)
+    admin.create_acls([binding])[binding].result(ANSWER_S)
 
 
 def permit_all(cluster: RunningCluster) -> None:
@@ -271,7 +272,7 @@ def grant(cluster: RunningCluster, acls: list[Acl]) -> None:
     ]
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
     for done in admin.create_acls(bindings).values():
-        done.result(30)
+        done.result(ANSWER_S)
 
 
 OPERATIONS = {"DescribeConfigs": "DESCRIBE_CONFIGS"}

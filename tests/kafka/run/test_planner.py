@@ -23,6 +23,7 @@ from ferry.run.plan import transforms
 from ferry.run.plan.lag import measure_lag
 from tests.harness import Lab, new_alias, read_topic, wait_until
 from tests.kafka.run.conftest import small_lab
+from tests.tiers import ANSWER_S
 
 
 @pytest.fixture
@@ -142,7 +143,7 @@ def test_a_plan_says_that_a_run_would_refuse_the_ledgers_settings(lab: Lab) -> N
         incremental_configs=[ConfigEntry("cleanup.policy", "delete", incremental_operation=AlterConfigOpType.SET)],
     )
     admin = AdminClient({"bootstrap.servers": lab.target.bootstrap})
-    admin.incremental_alter_configs([resource])[resource].result(30)
+    admin.incremental_alter_configs([resource])[resource].result(ANSWER_S)
     with lab.runs() as runs:
         wait_until(lambda: any("a run would be refused: ledger" in note for note in runs.preview().notes))
         with pytest.raises(Refused, match=r"cleanup\.policy"):

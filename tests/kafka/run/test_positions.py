@@ -14,6 +14,7 @@ from ferry.run.plan.lag import measure_lag
 from tests.harness import Lab, numbered, producer, send
 from tests.kafka.run.conftest import small_lab
 from tests.kafka.run.hooks import Hooks, copy_held
+from tests.tiers import ANSWER_S
 
 
 class Died(Exception):
@@ -51,7 +52,7 @@ def test_positions_that_are_gone_are_rebuilt_from_the_ledger(
     lab = small_lab(source_cluster, target_cluster, topic)
     assert lab.micro_run().records == 4_000
     admin = AdminClient({"bootstrap.servers": target_cluster.bootstrap})
-    admin.delete_consumer_groups([group := position_group(lab.flow.flow, "live")])[group].result(30)
+    admin.delete_consumer_groups([group := position_group(lab.flow.flow, "live")])[group].result(ANSWER_S)
     send(producer(source_cluster), topic, numbered(100, partitions=4, start=4_000))
     report = lab.micro_run()
     assert report.records == 100
@@ -66,7 +67,7 @@ def test_positions_that_expired_are_rebuilt_from_the_ledger(
     group = position_group(resting.flow.flow, "live")
     admin = AdminClient({"bootstrap.servers": forgetful.bootstrap})
     until = time.monotonic() + 120  # a minute of rest, which has begun with the fixture, and checks every second
-    while group in {found.group_id for found in admin.list_consumer_groups().result(30).valid}:
+    while group in {found.group_id for found in admin.list_consumer_groups().result(ANSWER_S).valid}:
         assert time.monotonic() < until, "the group did not expire"
         time.sleep(0.2)
     send(producer(source_cluster), resting.topics[0], numbered(100, partitions=4, start=4_000))

@@ -26,6 +26,7 @@ from ferry.run.verify.verifier import Verifier
 from ferry.run.verify.wanted import Wanted
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 from tests.program import warm_ferry as ferry
+from tests.tiers import ANSWER_S
 
 RUNS = 8
 EACH = 10
@@ -80,7 +81,7 @@ def test_what_both_sides_have_deleted_goes_from_the_ledger_and_nothing_else(
         assert access.receipts_near(access.view(), lab.flow.lane, topic, 5) == []
         assert last_receipts(access.whole(), lab.flow.lane) == last_receipts(access.view(), lab.flow.lane)
         assert runs.ledger().end == access.whole().end
-    with Verifier(lab.flow, Wanted(), values=False, patience_s=20) as verifier:
+    with Verifier(lab.flow, Wanted(), values=False, patience_s=ANSWER_S) as verifier:
         survey = verifier.survey()
         found = verifier.sum_up(survey, verifier.compare(survey))
     assert found.is_equal
@@ -115,7 +116,7 @@ def _copied(lab: Lab, source: RunningCluster, topic: str, first: int, last: int)
 def _deleted(cluster: RunningCluster, place: TopicPartition, upto: int) -> None:
     at = Place(place.topic, place.partition, upto)
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
-    assert admin.delete_records([at])[at].result(30).low_watermark == upto
+    assert admin.delete_records([at])[at].result(ANSWER_S).low_watermark == upto
 
 
 def _receipts_of(lab: Lab) -> int:

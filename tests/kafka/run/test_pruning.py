@@ -14,6 +14,7 @@ from ferry.run.plan import opening
 from ferry.run.watch import FlowWatch, Sight
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 from tests.program import warm_ferry as ferry
+from tests.tiers import ANSWER_S
 
 
 def test_old_runs_leave_the_ledger_and_their_receipts_stay(
@@ -53,7 +54,7 @@ def test_what_is_left_of_a_run_that_was_let_go_is_shown_and_idle_runs_push_out_n
     create_topic(source_cluster, topic, 2)
     lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,))
     copying, named = [], list[Sight]()
-    with FlowWatch(lab.flow, patience_s=20) as watch:
+    with FlowWatch(lab.flow, patience_s=ANSWER_S) as watch:
         for number in range(4):
             send(producer(source_cluster), topic, numbered(10, start=number * 10, partitions=2))
             copying.append(lab.micro_run())
@@ -72,7 +73,7 @@ def test_what_is_left_of_a_run_that_was_let_go_is_shown_and_idle_runs_push_out_n
         for found in (watch.run(old), watch.past(view.runs[0])):
             assert isinstance(found, Forgotten)
             assert (found.run, found.records, len(found.receipts)) == (old, 10, 2)
-        with FlowWatch(lab.flow, patience_s=20) as fresh:  # it reads from the newest summary on
+        with FlowWatch(lab.flow, patience_s=ANSWER_S) as fresh:  # it reads from the newest summary on
             assert isinstance(fresh.past(view.runs[0]), Forgotten)
         assert isinstance(watch.run(copying[-1].plan.run), PastRun)
         assert watch.run(idle[0].plan.run) is None

@@ -18,6 +18,7 @@ from ferry.run.records.reading import ReadSpec, read_batches
 from ferry.run.records.survey import Surveyed, survey
 from ferry.wire.columns import columns
 from tests.harness import create_topic, delete_topic, numbered, producer, send, wait_until
+from tests.tiers import ANSWER_S
 
 
 def surveyed(cluster: RunningCluster, topics: str, **options: str) -> Surveyed:
@@ -62,7 +63,7 @@ def test_records_that_go_between_looking_and_reading_are_missed(source_cluster: 
     found = surveyed(source_cluster, topic)
     admin = AdminClient({"bootstrap.servers": source_cluster.bootstrap})
     place = Place(topic, 0, 60)
-    admin.delete_records([place])[place].result(30)
+    admin.delete_records([place])[place].result(ANSWER_S)
     with pytest.raises(Refused, match=f"{topic}-0 on cluster kafka cannot be read on from offset 0: its records were"):
         list(read_batches(spec(found)))
     with pytest.raises(Refused, match=f"offset 59 of {topic}-0 is gone, its log begins at 60"):
@@ -75,7 +76,7 @@ def test_a_topic_that_is_another_one_by_now_is_not_read(source_cluster: RunningC
     found = surveyed(source_cluster, topic)
     delete_topic(source_cluster, topic)
     admin = AdminClient({"bootstrap.servers": source_cluster.bootstrap})
-    wait_until(lambda: topic not in admin.list_topics(timeout=30).topics)
+    wait_until(lambda: topic not in admin.list_topics(timeout=ANSWER_S).topics)
     create_topic(source_cluster, topic)
     send(producer(source_cluster), topic, numbered(10))
     with pytest.raises(Refused, match="the topic was created again meanwhile"):

@@ -26,6 +26,7 @@ from tests.harness import (
     send,
     wait_until,
 )
+from tests.tiers import ANSWER_S
 
 PARTITIONS = 6
 OLD, NEW = 2_000, 1_500
@@ -46,7 +47,7 @@ def again(cluster: RunningCluster, topic: str) -> None:
     """Delete the topic, create it and fill it."""
     delete_topic(cluster, topic)
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
-    wait_until(lambda: topic not in admin.list_topics(timeout=30).topics)
+    wait_until(lambda: topic not in admin.list_topics(timeout=ANSWER_S).topics)
     create_topic(cluster, topic, PARTITIONS)
     fill(cluster, topic, "new", NEW)
 

@@ -15,6 +15,7 @@ from ferry.run.plan.options import RunOptions
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 from tests.kafka.run.test_topic_changes import configure, settings_of
 from tests.quotas import quota
+from tests.tiers import ANSWER_S
 
 PATIENCE_S = 3.0
 
@@ -36,7 +37,7 @@ def impatient_run(lab: Lab, run: str) -> Report:
 
 def copies(lab: Lab) -> set[str]:
     """The names of the copies on the target, without their alias."""
-    found = AdminClient({"bootstrap.servers": lab.target.bootstrap}).list_topics(timeout=30).topics
+    found = AdminClient({"bootstrap.servers": lab.target.bootstrap}).list_topics(timeout=ANSWER_S).topics
     return {name.removeprefix(f"{lab.alias}.") for name in found if name.startswith(f"{lab.alias}.")}
 
 

@@ -16,6 +16,7 @@ from ferry.wire.batch import HEADER_BYTES
 from ferry.wire.content import MOST_DECOMPRESSED
 from tests.harness import create_topic, on_cluster, producer
 from tests.pure.wire.hostile import packed, record
+from tests.tiers import ANSWER_S
 
 COMMITTED, ABORTED, LATER = range(4), range(5, 8), range(9, 12)
 """Offsets of three transactions; between them lie their markers."""
@@ -60,7 +61,7 @@ def test_what_retention_has_taken_is_passed(source_cluster: RunningCluster, fill
     """A broker that refuses the offset does not say where the log begins."""
     admin = AdminClient({"bootstrap.servers": source_cluster.bootstrap})
     cut = Place(filled, 0, LATER.start)
-    admin.delete_records([cut])[cut].result(30)
+    admin.delete_records([cut])[cut].result(ANSWER_S)
     assert committed(source_cluster, filled, 0, 13) == [*LATER]
     found = on_cluster(source_cluster, lambda client: read_topic(client, filled))
     assert [record.value for _, record in found] == [b"9", b"10", b"11"]

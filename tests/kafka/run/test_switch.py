@@ -43,6 +43,7 @@ from tests.kafka.run.switching import (
     rest,
     switch_killed_at_every_change,
 )
+from tests.tiers import ANSWER_S
 
 
 @pytest.mark.timeout(240)
@@ -99,7 +100,7 @@ def only_the_delta_came_back(pair: Pair, state: SwitchState, count: int, *, keep
         assert all(gap.end > gap.start for gap in passed)
         return
     here, there = pair.aliases
-    topics = AdminClient({"bootstrap.servers": pair.here.bootstrap}).list_topics(timeout=30).topics
+    topics = AdminClient({"bootstrap.servers": pair.here.bootstrap}).list_topics(timeout=ANSWER_S).topics
     assert f"{there}.{pair.topic}" in topics
     assert f"{there}.{here}.{pair.topic}" not in topics
     assert not passed
@@ -108,7 +109,7 @@ def only_the_delta_came_back(pair: Pair, state: SwitchState, count: int, *, keep
 def ledger_of(pair: Pair, flow: str) -> tuple[list[Receipt], list[Gap]]:
     """What a flow has copied, and what it has passed."""
     config = pair.settings.flow(flow)
-    with LedgerAccess(config, patience_s=30) as ledger:
+    with LedgerAccess(config, patience_s=ANSWER_S) as ledger:
         view = ledger.view()
     return list(receipts(view)), gaps(view, config.lane)
 
@@ -272,7 +273,7 @@ def test_what_stands_against_a_switch_is_named_and_nothing_is_half_switched(
         wait_until(lambda: reader.poll(0.1) is not None, 40)
         for verb in (Verb.SWITCHOVER, Verb.FAILOVER):
             refuses(pair, verb, f"{there} cannot take over: groups: .*{clients.group}")
-    with MicroRuns(pair.settings.flow(pair.flow), patience_s=30) as runs:
+    with MicroRuns(pair.settings.flow(pair.flow), patience_s=ANSWER_S) as runs:
         clients.produce(source_cluster, 2)
         plan = runs.open_new("killed", local_origin())
         runs.begin(plan, local_origin())
@@ -297,13 +298,13 @@ def test_what_stands_against_a_switch_is_named_and_nothing_is_half_switched(
     assert state.end is not None
     assert set(state.done) == {Step.READINESS, Step.FREEZE}
     pair.run(pair.flow)
-    topics = AdminClient({"bootstrap.servers": target_cluster.bootstrap}).list_topics(timeout=30).topics
+    topics = AdminClient({"bootstrap.servers": target_cluster.bootstrap}).list_topics(timeout=ANSWER_S).topics
     assert copy in topics
     assert clients.topic not in topics
 
     corrupt = Pause(topic="", who="eve@desk-9", why="the source is corrupt", since_ms=1)
     flow = pair.settings.flow(pair.flow)
-    with LedgerAccess(flow, patience_s=30) as ledger:
+    with LedgerAccess(flow, patience_s=ANSWER_S) as ledger:
         write_pause(ledger, corrupt)
     with pair.switcher(Verb.FAILOVER) as switcher:
         switcher.open("s-2", OPTIONS, "bob")
@@ -311,7 +312,7 @@ def test_what_stands_against_a_switch_is_named_and_nothing_is_half_switched(
             state = switcher.step("s-2", step)
         assert state.fact(Step.STOP, "was_paused") == "by eve@desk-9: the source is corrupt"
         switcher.abandon("s-2", "not today")
-    with LedgerAccess(flow, patience_s=30) as ledger:
+    with LedgerAccess(flow, patience_s=ANSWER_S) as ledger:
         assert pauses(ledger.view(), wall_ms()) == {"": corrupt}, "somebody else's pause is not the switch's to lift"
 
 
@@ -327,7 +328,7 @@ def test_a_group_that_had_read_ahead_of_the_copy_goes_on_where_it_stood(
     pair.run(pair.flow)
     clients.produce(source_cluster, 10)
     clients.consume(source_cluster, [clients.topic], 16)
-    with MicroRuns(pair.settings.flow(pair.flow), patience_s=30) as runs:
+    with MicroRuns(pair.settings.flow(pair.flow), patience_s=ANSWER_S) as runs:
         plan = runs.open_new("late", local_origin())
         runs.checkpoint(plan.run)
         attempt = runs.begin(plan, local_origin())
@@ -429,7 +430,7 @@ def test_a_switch_goes_on_as_it_was_asked_for_or_not_at_all(
 
     def with_hook() -> Switcher:
         return Switcher(
-            settings, settings.flow(pair.flow), Verb.SWITCHOVER, who="ann@desk-7", hook=given, patience_s=30
+            settings, settings.flow(pair.flow), Verb.SWITCHOVER, who="ann@desk-7", hook=given, patience_s=ANSWER_S
         )
 
     with with_hook() as switcher:
@@ -476,7 +477,7 @@ def test_a_source_that_is_half_gone_is_failed_over_and_each_partition_says_what_
     clients.produce(three_brokers, 10)
     pair.run(pair.flow)
     clients.produce(three_brokers, 6)
-    info = AdminClient({"bootstrap.servers": three_brokers.bootstrap}).list_topics(clients.topic, timeout=30)
+    info = AdminClient({"bootstrap.servers": three_brokers.bootstrap}).list_topics(clients.topic, timeout=ANSWER_S)
     leaders = {number: one.leader for number, one in info.topics[clients.topic].partitions.items()}
     assert leaders[0] != leaders[1], "one replica each, on brokers of their own"
 

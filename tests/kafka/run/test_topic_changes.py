@@ -14,6 +14,7 @@ from ferry.run.flow.connections import FlowConnections
 from ferry.run.plan.change_topics import Changed, change_topics
 from tests.harness import Lab, Message, create_topic, delete_topic, grow_topic, new_alias, numbered, producer, send
 from tests.quotas import quota
+from tests.tiers import ANSWER_S
 
 
 def lab_of(source: RunningCluster, target: RunningCluster, topics: str, **settings: str) -> Lab:
@@ -34,14 +35,14 @@ def configure(cluster: RunningCluster, topic: str, **settings: str | None) -> No
     ]
     resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
-    admin.incremental_alter_configs([resource])[resource].result(30)
+    admin.incremental_alter_configs([resource])[resource].result(ANSWER_S)
 
 
 def settings_of(cluster: RunningCluster, topic: str) -> dict[str, str]:
     """What is set on the topic itself."""
     resource = ConfigResource(ResourceType.TOPIC, topic)
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
-    found = admin.describe_configs([resource])[resource].result(30)
+    found = admin.describe_configs([resource])[resource].result(ANSWER_S)
     return {name: entry.value for name, entry in found.items() if entry.source == 1}
 
 
@@ -161,7 +162,7 @@ def test_a_deletion_at_the_source_is_followed_when_it_is_asked_for(
     report = lab.micro_run()
     assert (report.state, kinds(report.plan)) == (RunState.SUCCESS, {(ChangeKind.DELETE, gone)})
     assert any(f"source topic {gone} was deleted: so was its copy" in note for note in report.plan.notes)
-    topics = AdminClient({"bootstrap.servers": target_cluster.bootstrap}).list_topics(timeout=30).topics
+    topics = AdminClient({"bootstrap.servers": target_cluster.bootstrap}).list_topics(timeout=ANSWER_S).topics
     assert (lab.target_topic(gone) in topics, lab.target_topic(stays) in topics) == (False, True)
     assert lab.micro_run().plan.changes == ()
     with lab.runs() as runs:

@@ -24,12 +24,13 @@ from ferry.run.switch import groups, starting, stop, switcher
 from ferry.run.switch.switcher import Switcher
 from tests.harness import create_topic
 from tests.kafka.run.switching import IDENTITY, OPTIONS, PARTITIONS, Clients, Pair, begin_group, rest
+from tests.tiers import ANSWER_S
 
 
 def operator(pair: Pair, who: str, hook: SwitchHook | None = None) -> Switcher:
     """Somebody at the switchover."""
     settings = pair.settings
-    return Switcher(settings, settings.flow(pair.flow), Verb.SWITCHOVER, who=who, hook=hook, patience_s=30)
+    return Switcher(settings, settings.flow(pair.flow), Verb.SWITCHOVER, who=who, hook=hook, patience_s=ANSWER_S)
 
 
 def sleeping(patch: pytest.MonkeyPatch, module: Any, name: str, meanwhile: Callable[[], None]) -> None:
@@ -109,7 +110,7 @@ def test_a_checkpoint_that_a_run_commits_late_does_not_put_a_moved_group_back(
         clients.consume(pair.here, [clients.topic], 11)  # all but one, so of the same partition, too
         up_to(pair, Step.PROMOTE)
 
-    with MicroRuns(pair.settings.flow(pair.flow), patience_s=30) as runs:
+    with MicroRuns(pair.settings.flow(pair.flow), patience_s=ANSWER_S) as runs:
         plan = runs.open_new("late", local_origin())
         runs.record_outcome(plan, runs.begin(plan, local_origin()), [])
         sleeping(monkeypatch, checkpoint, "commit_offsets", meanwhile)
@@ -145,13 +146,13 @@ def test_a_flow_that_somebody_has_resumed_since_is_not_paused_again(
 
     def meanwhile() -> None:
         finished_by_bob(pair)
-        with LedgerAccess(flow, patience_s=30) as ledger:
+        with LedgerAccess(flow, patience_s=ANSWER_S) as ledger:
             lift_pause(ledger, "", "ann@desk-7", wall_ms())
 
     sleeping(monkeypatch, stop, "paused_before", meanwhile)
     with operator(pair, "ann@desk-7") as ann, pytest.raises(Superseded):
         ann.step("s-1", Step.STOP)
-    with LedgerAccess(flow, patience_s=30) as ledger:
+    with LedgerAccess(flow, patience_s=ANSWER_S) as ledger:
         assert pauses(ledger.view(), wall_ms()) == {}
 
 
@@ -162,11 +163,11 @@ def test_a_flow_back_that_somebody_has_paused_since_is_not_resumed(pair: Pair, m
 
     def meanwhile() -> None:
         finished_by_bob(pair)
-        with LedgerAccess(pair.settings.flow(pair.back), patience_s=30) as ledger:
+        with LedgerAccess(pair.settings.flow(pair.back), patience_s=ANSWER_S) as ledger:
             write_pause(ledger, corrupt)
 
     sleeping(monkeypatch, starting, "own_ends", meanwhile)
     with operator(pair, "ann@desk-7") as ann, pytest.raises(Superseded):
         ann.step("s-1", Step.REVERSE)
-    with LedgerAccess(pair.settings.flow(pair.back), patience_s=30) as ledger:
+    with LedgerAccess(pair.settings.flow(pair.back), patience_s=ANSWER_S) as ledger:
         assert pauses(ledger.view(), wall_ms()) == {"": corrupt}

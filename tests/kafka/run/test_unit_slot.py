@@ -29,6 +29,7 @@ from tests.kafka.run.hooks import STEPS, HeldSlot, Hooks, copy_held
 from tests.program import warm_ferry as ferry
 from tests.pure.decide.dealt_model import partition_of_record
 from tests.pure.run.unit_flows import SOURCES, TARGETS, Units, lab_of, messages
+from tests.tiers import ANSWER_S
 
 
 class Killed(BaseException):
@@ -176,7 +177,7 @@ def test_what_others_wrote_to_a_copy_stops_its_partition_alone(units: Units, tmp
     assert "3 of 3 target partitions have a chunk with it" in ferry("ledger", *place, "3", config=file).out
     ahead = ferry("ledger", *place, "999999", "--json", config=file)
     assert (ahead.code, {one["offset"] for one in ahead.json("ledger-offset")["dealt"]}) == (1, {"ahead"})
-    with FlowWatch(units.lab.flow, patience_s=20) as watch:
+    with FlowWatch(units.lab.flow, patience_s=ANSWER_S) as watch:
         dealt = watch.dealt(units.topic)
         assert dealt is not None
         assert sum(one.records for ones in dealt.receipts.values() for one in ones) == 1_500

@@ -38,6 +38,7 @@ from tests.harness import (
 from tests.program import warm_ferry as ferry
 from tests.pure.run import unit_flows
 from tests.pure.run.unit_flows import SOURCES, TARGETS, Units, lab_of
+from tests.tiers import ANSWER_S
 
 RECORDS = 120
 RECENT_MS = wall_ms() - 3_600_000
@@ -212,7 +213,7 @@ def test_what_cannot_be_compared_is_said_and_the_rest_is_compared(
     lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(f"{topic[-40:]}-.*",))
     run = lab.micro_run().plan.run
     admin = AdminClient({"bootstrap.servers": source_cluster.bootstrap})
-    admin.delete_records([Place(deleted, 0, 40)])[Place(deleted, 0, 40)].result(30)
+    admin.delete_records([Place(deleted, 0, 40)])[Place(deleted, 0, 40)].result(ANSWER_S)
     delete_topic(target_cluster, lab.target_topic(gone))
     send(producer(target_cluster), lab.target_topic(tail), [Message(value=b"somebody else's")])
     send(client, moving, messages(40))
@@ -399,11 +400,11 @@ def rewrite(cluster: RunningCluster, topics: dict[str, Rows]) -> None:
     """Put other records in the place of topics, all in one transaction, as Ferry does."""
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
     for done in admin.delete_topics(list(topics)).values():
-        done.result(30)
+        done.result(ANSWER_S)
     wait_until(lambda: not set(topics) & set(admin.list_topics().topics))
     made = admin.create_topics([NewTopic(name, len(rows), 1) for name, rows in topics.items()])
     for done in made.values():
-        done.result(30)
+        done.result(ANSWER_S)
     writer = producer(cluster, transactional_id=f"rewrite-{secrets.token_hex(4)}")
     writer.init_transactions(30)
     writer.begin_transaction()

@@ -13,6 +13,7 @@ from ferry.run.micro_run import MicroRuns, local_origin
 from ferry.run.plan.options import RunOptions
 from ferry.run.watch import FlowWatch
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
+from tests.tiers import ANSWER_S
 
 
 def test_each_look_has_what_came_since_and_receipts_come_in_pages(
@@ -22,7 +23,7 @@ def test_each_look_has_what_came_since_and_receipts_come_in_pages(
     create_topic(source_cluster, topic, 2)
     client = producer(source_cluster)
     place = TopicPartition(topic=topic, partition=1)
-    with FlowWatch(lab.flow, patience_s=20) as watch:
+    with FlowWatch(lab.flow, patience_s=ANSWER_S) as watch:
         first = watch.look()
         assert first.view is not None
         assert (first.view.runs, first.troubles) == ((), {})
@@ -71,7 +72,7 @@ def test_a_lane_is_looked_into_run_by_run_down_to_its_segments(
         for name, window in zip(names, ((1, 4), (4, 9)), strict=True):
             options = RunOptions(window=OffsetWindow(ranges={place: window}))
             lab.copy(runs, runs.plan(name, local_origin(), options))
-    with FlowWatch(lab.flow, patience_s=20) as watch:
+    with FlowWatch(lab.flow, patience_s=ANSWER_S) as watch:
         assert [one.name for one in watch.lanes()] == [lane]
         found = watch.lane(lane)
         assert found is not None

@@ -32,6 +32,7 @@ from tests.kafka.run.switching import (
     refuses,
     switch_killed_at_every_change,
 )
+from tests.tiers import ANSWER_S
 
 POLICIES = pytest.mark.parametrize("policy", ["Default", "Identity"])
 
@@ -57,13 +58,13 @@ def again(values: list[bytes]) -> int:
 
 def failed_checks(pair: Pair) -> dict[str, str]:
     """What readiness of the flow there has against it."""
-    found = check_readiness(pair.settings.flow(pair.flow), Rpo(), back=True, patience_s=30)
+    found = check_readiness(pair.settings.flow(pair.flow), Rpo(), back=True, patience_s=ANSWER_S)
     return {check.name: check.message for check in found.failed}
 
 
 def verified(pair: Pair, flow: str) -> list[Difference]:
     """What differs between the clusters of what the flow has copied."""
-    with Verifier(pair.settings.flow(flow), Wanted(), patience_s=30) as verifier:
+    with Verifier(pair.settings.flow(flow), Wanted(), patience_s=ANSWER_S) as verifier:
         survey = verifier.survey()
         found = verifier.sum_up(survey, verifier.compare(survey))
     assert found.records > 0
@@ -181,7 +182,7 @@ def test_a_failover_does_not_end_well_with_no_group_moved_where_no_run_has_told_
     pair = pair_of(source_cluster, target_cluster, clients, "Identity")
     clients.produce(source_cluster, 20)
     clients.consume(source_cluster, [clients.topic], 7)
-    with MicroRuns(pair.settings.flow(pair.flow), patience_s=30) as runs:  # it dies before it looks at the groups
+    with MicroRuns(pair.settings.flow(pair.flow), patience_s=ANSWER_S) as runs:  # it dies before it looks at the groups
         plan = runs.open_new("killed", local_origin())
         attempt = runs.begin(plan, local_origin())
         runs.record_outcome(plan, attempt, copy_all(runs, plan, attempt))
@@ -213,7 +214,7 @@ def test_a_group_that_somebody_moved_on_the_way_back_is_named_and_left_until_it_
     against = failed_checks(pair.turned)
     assert against.keys() == {"checkpoints"}
     assert f"ferry groups sync --force --group {group}" in against["checkpoints"]
-    check = check_readiness(pair.settings.flow(pair.back), Rpo(), back=True, planned=True, patience_s=30)
+    check = check_readiness(pair.settings.flow(pair.back), Rpo(), back=True, planned=True, patience_s=ANSWER_S)
     assert check.ready, "a planned switch asks the source where groups stand"
     lost = pair.turned.lost
     with lost.switcher(Verb.FAILOVER) as switcher:
@@ -224,7 +225,7 @@ def test_a_group_that_somebody_moved_on_the_way_back_is_named_and_left_until_it_
         assert preview.readiness.ready
 
     flow = pair.settings.flow(pair.back)
-    with MicroRuns(flow, patience_s=30) as runs:
+    with MicroRuns(flow, patience_s=ANSWER_S) as runs:
         runs.sync_groups("by-hand", only=frozenset({group}), force=True)
     assert failed_checks(pair.turned) == {}
     state = switched(lost, Verb.FAILOVER, "lost-1")
@@ -316,6 +317,6 @@ def test_a_group_that_no_run_looks_at_is_named_as_one_without_a_checkpoint(
     against = failed_checks(pair)
     assert against.keys() == {"checkpoints"}
     assert f"refresh.groups.enabled is false, so no run looks at group {late}" in against["checkpoints"]
-    with MicroRuns(pair.settings.flow(pair.flow), patience_s=30) as runs:
+    with MicroRuns(pair.settings.flow(pair.flow), patience_s=ANSWER_S) as runs:
         runs.sync_groups("by-hand", only=frozenset({late}))
     assert failed_checks(pair) == {}

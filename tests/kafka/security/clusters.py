@@ -27,6 +27,7 @@ from ferry.run.plan.permissions import Acl
 from tests.kafka.security.kdc import Realm
 from tests.kafka.security.pki import Authority, pem_store
 from tests.kafka.security.tokens import TokenEndpoint
+from tests.tiers import ANSWER_S
 
 PACKAGE = "org.apache.kafka.common.security"
 PLAIN = f"{PACKAGE}.plain.PlainLoginModule"
@@ -124,7 +125,7 @@ class Secured:
         info = ScramCredentialInfo(mechanism, 4096)
         change = UserScramCredentialUpsertion(user, info, self.password.encode(), secrets.token_bytes(16))
         admin = self.admin()
-        admin.alter_user_scram_credentials([change])[user].result(30)
+        admin.alter_user_scram_credentials([change])[user].result(ANSWER_S)
 
     def grant(
         self, principal: str, acls: Iterable[Acl], permission: AclPermissionType = AclPermissionType.ALLOW
@@ -135,7 +136,7 @@ class Secured:
         if not wanted:
             return
         for future in admin.create_acls(wanted).values():
-            future.result(30)
+            future.result(ANSWER_S)
         self._await(admin, lambda there: set(wanted) <= there)
 
     def _await(self, admin: AdminClient, holds: Callable[[set[AclBinding]], bool]) -> None:
@@ -150,7 +151,7 @@ class Secured:
         )
 
         def known() -> bool:
-            return holds(set(admin.describe_acls(everything).result(30)))
+            return holds(set(admin.describe_acls(everything).result(ANSWER_S)))
 
         assert wait_for(known, seconds=ACL_SECONDS), f"the broker of {self.name} does not take the ACLs over"
 

@@ -29,6 +29,7 @@ from tests.kafka.security.clusters import ACL_SECONDS, Secured
 from tests.kafka.security.conftest import Pair
 from tests.kafka.security.test_logins import RECORDS, fill, flow, permit, plain, scram512
 from tests.program import warm_ferry as ferry
+from tests.tiers import ANSWER_S
 
 TYPES = {
     "topic": ResourceType.TOPIC,
@@ -77,7 +78,7 @@ def acls_of(side: Secured, marked: str) -> set[str]:
         AclPermissionType.ANY,
     )
     admin = side.admin()  # held: its answers die with it
-    found = admin.describe_acls(everything).result(30)
+    found = admin.describe_acls(everything).result(ANSWER_S)
     return {text(binding) for binding in found if marked in binding.principal}
 
 
@@ -85,7 +86,7 @@ def add(side: Secured, marked: str, texts: Iterable[str]) -> None:
     """Create ACLs, and wait until the broker knows them."""
     wanted, admin = set(texts), side.admin()
     for future in admin.create_acls([acl(one) for one in wanted]).values():
-        future.result(30)
+        future.result(ANSWER_S)
     assert wait_for(lambda: wanted <= acls_of(side, marked), seconds=ACL_SECONDS)
 
 
@@ -102,7 +103,7 @@ def remove(side: Secured, marked: str, one: str) -> None:
         binding.permission_type,
     )
     for future in admin.delete_acls([exactly]).values():
-        assert len(future.result(30)) == 1
+        assert len(future.result(ANSWER_S)) == 1
     assert wait_for(lambda: one not in acls_of(side, marked), seconds=ACL_SECONDS)
 
 

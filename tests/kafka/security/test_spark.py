@@ -21,6 +21,7 @@ from tests.kafka.security.clusters import Secured
 from tests.kafka.security.conftest import Pair
 from tests.kafka.security.test_logins import Way, changed, flow, keytab, pem, permit, with_jaas
 from tests.spark.jobs import Standalone, plan, standalone, submit, ui_conf, until
+from tests.tiers import ANSWER_S
 
 RECORDS = 2_400
 VARIABLE = "FERRY_KEY_PASSWORD"
@@ -99,7 +100,7 @@ def test_executors_log_in_with_what_the_task_brings(
         # Asked of the open listener: logging in again and again would take the executors' cores.
         reader = Consumer({"bootstrap.servers": lab.target.bootstrap, "group.id": "nobody"})
         copy = TopicPartition(lab.target_topic(topic), 0)
-        until(lambda: reader.get_watermark_offsets(copy, timeout=30)[1] > 0, "the first records")
+        until(lambda: reader.get_watermark_offsets(copy, timeout=ANSWER_S)[1] > 0, "the first records")
         reader.close()
         # From here on nobody can read the files; fresh executors have to log in all the same.
         vault.rename(away)

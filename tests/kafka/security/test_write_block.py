@@ -9,6 +9,7 @@ from tests.harness import Lab, new_alias
 from tests.kafka.security.conftest import Pair
 from tests.kafka.security.test_acl_sync import acls_of, add
 from tests.kafka.security.test_logins import fill
+from tests.tiers import ANSWER_S
 
 
 def test_a_switch_deletes_just_the_denials_of_write_on_its_own_topics(secured: Pair, topic: str) -> None:
@@ -33,7 +34,7 @@ def test_a_switch_deletes_just_the_denials_of_write_on_its_own_topics(secured: P
     add(secured.target, topic, blocks | others)
 
     settings = parse_settings(lab.text, "lab.properties")
-    with Switcher(settings, lab.flow, Verb.FAILOVER, who="ann@desk-7", patience_s=30) as switcher:
+    with Switcher(settings, lab.flow, Verb.FAILOVER, who="ann@desk-7", patience_s=ANSWER_S) as switcher:
         switcher.open("s-1", SwitchOptions(remove_write_block=True), "bob")
         state = switcher.run("s-1")
     assert acls_of(secured.target, topic) == others

@@ -13,6 +13,7 @@ from ferry.dev import RunningCluster
 from ferry.model import Plan, Receipt, Refusal
 from ferry.run.micro_run import MicroRuns, local_origin
 from tests.harness import Lab, Row, new_alias, read_topic, settled
+from tests.tiers import ANSWER_S
 
 IDENTITY = "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
 
@@ -55,7 +56,7 @@ class Atlas:
 
     def runs(self, flow: str, lane: str | None = None) -> MicroRuns:
         """Connections for micro-runs of a flow; a context manager."""
-        return MicroRuns(self.config.flow(self.flow(flow)), lane=lane, patience_s=30.0)
+        return MicroRuns(self.config.flow(self.flow(flow)), lane=lane, patience_s=ANSWER_S)
 
     def run(self, flow: str, lane: str | None = None) -> Report:
         """One micro-run."""

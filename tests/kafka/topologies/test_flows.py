@@ -11,6 +11,7 @@ from ferry.errors import Refused
 from ferry.model import RefusalKind
 from tests.harness import create_topic, numbered, producer, send
 from tests.kafka.topologies.atlas import IDENTITY, Atlas
+from tests.tiers import ANSWER_S
 
 Three = dict[str, RunningCluster]
 
@@ -23,14 +24,14 @@ def three(source_cluster: RunningCluster, target_cluster: RunningCluster, third_
 
 def fill(cluster: RunningCluster, topic: str, count: int, *, start: int = 0, partitions: int = 2) -> None:
     """Records whose values no other cluster has; the topic is made when it is missing."""
-    if topic not in AdminClient({"bootstrap.servers": cluster.bootstrap}).list_topics(timeout=30).topics:
+    if topic not in AdminClient({"bootstrap.servers": cluster.bootstrap}).list_topics(timeout=ANSWER_S).topics:
         create_topic(cluster, topic, partitions)
     send(producer(cluster), topic, numbered(count, partitions=partitions, start=start))
 
 
 def topics_of(cluster: RunningCluster, part: str) -> set[str]:
     """The topics whose names hold `part`, without ledgers."""
-    listed = AdminClient({"bootstrap.servers": cluster.bootstrap}).list_topics(timeout=30).topics
+    listed = AdminClient({"bootstrap.servers": cluster.bootstrap}).list_topics(timeout=ANSWER_S).topics
     return {name for name in listed if part in name and not name.startswith("ferry-ledger")}
 
 
@@ -130,5 +131,5 @@ def test_two_aliases_of_one_cluster_are_no_flow(source_cluster: RunningCluster, 
     atlas = Atlas(clusters={"a": source_cluster, "b": source_cluster}, flows=("a->b",), topics=topic)
     with pytest.raises(Refused, match=r"are the same cluster .+: correct one of the bootstrap"):
         atlas.run("a->b")
-    listed = AdminClient({"bootstrap.servers": source_cluster.bootstrap}).list_topics(timeout=30).topics
+    listed = AdminClient({"bootstrap.servers": source_cluster.bootstrap}).list_topics(timeout=ANSWER_S).topics
     assert not [name for name in listed if atlas.mark in name], "nothing was written"

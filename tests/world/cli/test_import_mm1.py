@@ -127,7 +127,7 @@ def test_zookeeper_only_asks_a_person_for_the_servers(files: list[str], tmp_path
         os.write(keyboard, b"west-7:9092\n")
         asked = subprocess.run(
             [PROGRAM, "config", "import-mm1", *files],
-            stdin=terminal, capture_output=True, text=True, timeout=60, env=environment(), check=False,
+            stdin=terminal, capture_output=True, text=True, env=environment(), check=False,
         )  # fmt: skip
     finally:
         os.close(keyboard)

@@ -14,10 +14,11 @@ from ferry.run.metrics.textfile import parse, update
 from tests.commands import promtool
 from tests.program import ferry, finished, start
 from tests.pure.decide.test_metrics import flow, report
+from tests.tiers import ANSWER_S
 
 
 def scraped(url: str) -> str:
-    with urllib.request.urlopen(url, timeout=10) as answer:
+    with urllib.request.urlopen(url, timeout=ANSWER_S) as answer:
         text: str = answer.read().decode()
     return text
 

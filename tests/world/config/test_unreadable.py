@@ -96,7 +96,6 @@ def without_rights(folder: Path, commands: list[list[str]]) -> list[Said]:
         text=True,
         cwd=folder,
         env={**os.environ, "KAFKA_OPTS": "-Djava.security.auth.login.config=hidden"},
-        timeout=120,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -293,9 +293,7 @@ def test_kafkas_image_formats_a_brokers_storage_from_what_is_mounted(
         environment = {"PATH": os.environ["PATH"], **{key: str(one) for key, one in service["environment"].items()}}
         setup = [word for name in ("default", "mounted", "final") for word in (f"--{name}-configs-dir", folders[name])]
         command = ["java", "-cp", f"{kafka_jars}/*", "kafka.docker.KafkaDockerWrapper", "setup", *setup]
-        done = subprocess.run(
-            command, check=False, capture_output=True, text=True, env=environment, timeout=60, **as_(user)
-        )
+        done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment, **as_(user))
         assert done.returncode == 0, done.stdout + done.stderr
         final = properties((folders["final"] / "server.properties").read_text())
         assert final == properties(text), "the environment adds nothing to the file"

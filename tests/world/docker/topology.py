@@ -136,7 +136,7 @@ class Stack:
             test = [self.native(name, word) for word in test]
         environment = {**os.environ} if name.startswith(("kafka-", "postgres")) else self.environment(name)
         own = as_(self.user)
-        return subprocess.run(test, check=False, capture_output=True, text=True, timeout=60, env=environment, **own)
+        return subprocess.run(test, check=False, capture_output=True, text=True, env=environment, **own)
 
     def wait_healthy(self, *names: str) -> None:
         """Wait until each of these services' health check passes."""

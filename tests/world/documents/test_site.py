@@ -54,7 +54,7 @@ def read(page: Path) -> Read:
 @pytest.fixture(scope="module")
 def pages() -> list[Path]:
     """The built site's pages."""
-    done = subprocess.run([sys.executable, TOOL], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run([sys.executable, TOOL], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return [page for page in SITE.rglob("*.html") if page.name != "404.html"]
 

@@ -268,7 +268,7 @@ def _read_ledger(target: RunningCluster) -> None:
     """As the documents tell to read it with Kafka's own consumer, which else waits for more."""
     line = told("kafka-console-consumer.sh", "print.key=true")
     words = [*placed(line, {"TARGET": target.bootstrap}), "--max-messages", "5"]
-    done = subprocess.run(of_kafka(line.words[0], words), capture_output=True, text=True, check=False, timeout=90)
+    done = subprocess.run(of_kafka(line.words[0], words), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert f'["run","live","{RUN}"]' in done.stdout.replace(", ", ","), done.stdout
 
@@ -280,7 +280,7 @@ def test_kafkas_own_tools_take_the_lines_for_the_containers(source_cluster: Runn
         line = told(f"/opt/kafka/bin/{tool}")
         words = placed(line, at)
         assert words[:3] == ["compose", "exec", "kafka-primary"]
-        done = subprocess.run(of_kafka(tool, words[4:]), capture_output=True, text=True, check=False, timeout=90)
+        done = subprocess.run(of_kafka(tool, words[4:]), capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
     assert sum(watermark(source_cluster, topic, number) for number in range(4)) == 100_000
 

@@ -19,8 +19,8 @@ from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest
 from kafka.protocol.metadata import MetadataRequest
 from usage import Stopwatch
 
-from ferry.net.connect.cluster import event_loop
-from ferry.net.connect.transport import ConnectionManager, produce_request
+from ferry.kafka.connect.cluster import event_loop
+from ferry.kafka.connect.transport import ConnectionManager, produce_request
 
 FETCH_BYTES = 8 << 20
 QUEUE_BYTES = 8 << 20

@@ -21,12 +21,12 @@ from pathlib import Path
 from usage import Stopwatch, Usage, peak_mb
 
 from ferry.config.settings import load
-from ferry.decide.switch.readiness import Rpo
-from ferry.run.copy.task import TaskSpec, run_slot
+from ferry.copy.task import TaskSpec, run_slot
+from ferry.features.switch.acts.readiness import check_readiness
+from ferry.features.switch.rules.readiness import Rpo
+from ferry.features.verify.acts.verifier import Verifier
+from ferry.features.verify.acts.wanted import Wanted
 from ferry.run.micro_run import MicroRuns, local_origin
-from ferry.run.switch.readiness import check_readiness
-from ferry.run.verify.verifier import Verifier
-from ferry.run.verify.wanted import Wanted
 
 
 def plan(configuration: Path, run: str, specs: Path) -> dict[str, object]:

@@ -11,9 +11,9 @@ from contenders import SETTINGS
 from usage import Stopwatch, Usage
 
 from ferry.config.settings import load
+from ferry.kafka.connect.cluster import Cluster, event_loop
+from ferry.kafka.groups.offsets import commit_offsets, fetch_offsets
 from ferry.model import CommittedOffset, GroupOutcome, TopicPartition
-from ferry.net.connect.cluster import Cluster, event_loop
-from ferry.net.groups.offsets import commit_offsets, fetch_offsets
 from ferry.run.local import copy_all
 from ferry.run.micro_run import MicroRuns, local_origin
 

@@ -28,16 +28,16 @@ from usage import Stopwatch, Usage, peak_mb
 
 from ferry.clock import wall_ms
 from ferry.config.settings import parse_settings
-from ferry.decide.ledger.ledger import LedgerView, fold
-from ferry.decide.ledger.map_block import Chain, MapRow
-from ferry.decide.ledger.receipt_codec import receipt_records
-from ferry.decide.ledger.rolled import NO_LINKS, Links, Rolled, grown
 from ferry.dev import ClusterSpec, RunningCluster, guard, up_all
+from ferry.features.groups.acts.offset_maps import load_maps
+from ferry.kafka.produce.ledger import ledger_topic
+from ferry.lane.connections import TargetConnection
+from ferry.lane.summaries import write_summary
+from ferry.ledger.ledger import LedgerView, fold
+from ferry.ledger.map_block import Chain, MapRow
+from ferry.ledger.receipt_codec import receipt_records
+from ferry.ledger.rolled import NO_LINKS, Links, Rolled, grown
 from ferry.model import Fate, Flow, LedgerRecord, Origin, Receipt, Segment, TopicPartition
-from ferry.net.write.ledger import ledger_topic
-from ferry.run.flow.connections import TargetConnection
-from ferry.run.flow.summaries import write_summary
-from ferry.run.groups.offset_maps import load_maps
 from ferry.run.micro_run import MicroRuns
 
 PARTITIONS = 100

@@ -25,10 +25,10 @@ from page_routes import DEALT, FLOW_PAGE, Found, addresses
 from wide import PATTERN, create, write_round
 
 from ferry.config.settings import load
+from ferry.lane.connections import TargetConnection
 from ferry.model import Origin
-from ferry.run.flow.connections import TargetConnection
+from ferry.plan.options import RunOptions
 from ferry.run.micro_run import MicroRuns
-from ferry.run.plan.options import RunOptions
 from ferry_airflow.home import USER, LocalHome
 from ferry_airflow.local import guarded, start
 from ferry_airflow.naming import dag_id

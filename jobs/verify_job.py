@@ -5,9 +5,9 @@ import secrets
 import sys
 from pathlib import Path
 
-from ferry.run.verify.wanted import Wanted, bound
+from ferry.features.verify.acts.wanted import Wanted, bound
+from ferry.features.verify.spark.job import main
 from ferry.spark.job import job_parser
-from ferry.spark.verify_job import main
 
 SEED_BITS = 32
 

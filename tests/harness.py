@@ -18,19 +18,19 @@ from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic, OffsetSp
 from ferry.config.flow.clients import kafka_python_options
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.settings import parse_settings
-from ferry.decide.groups.offset_map import Exact, OffsetMap
-from ferry.decide.ledger.ledger import LedgerView
-from ferry.decide.ledger.receipts import receipts
-from ferry.decide.ledger.report import Report
+from ferry.copy.ends import end_of
+from ferry.copy.task import run_slot
 from ferry.dev import RunningCluster
+from ferry.features.groups.rules.offset_map import Exact, OffsetMap
+from ferry.kafka.connect.cluster import Cluster, event_loop
+from ferry.lane.connections import manager_options
+from ferry.ledger.ledger import LedgerView
+from ferry.ledger.receipts import receipts
+from ferry.ledger.report import Report
 from ferry.model import Attempt, Plan, Receipt
-from ferry.net.connect.cluster import Cluster, event_loop
-from ferry.run.copy.ends import end_of
-from ferry.run.copy.slot import SlotResult
-from ferry.run.copy.task import run_slot
-from ferry.run.flow.connections import manager_options
+from ferry.plan.options import RunOptions
+from ferry.protocol.slot import SlotResult
 from ferry.run.micro_run import MicroRuns, local_origin
-from ferry.run.plan.options import RunOptions
 from tests.tiers import ANSWER_S, PATIENCE
 
 Row = tuple[int, bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...], int]

@@ -20,7 +20,16 @@ from typing import Any
 import ferry.cli.app
 
 MESSAGE = 1 << 20
-APART = ("ferry.spark", "ferry.dev", "ferry.testing", "ferry.run.ledger.parquet", "ferry.run.reports.charts")
+APART = (
+    "ferry.spark",
+    "ferry.features.records.spark",
+    "ferry.features.sink.spark",
+    "ferry.features.verify.spark",
+    "ferry.dev",
+    "ferry.testing",
+    "ferry.features.archive.acts.parquet",
+    "ferry.features.evidence.acts.charts",
+)
 """What is not imported beforehand: few commands need it, and pyarrow and numpy start threads, which do not fork."""
 
 

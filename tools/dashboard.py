@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ferry.decide.metrics import samples as m
-from ferry.decide.metrics.samples import Metric
+from ferry.features.observe.rules import samples as m
+from ferry.features.observe.rules.samples import Metric
 
 ROOT = Path(__file__).resolve().parent.parent
 FILE = ROOT / "alerts" / "ferry-dashboard.json"

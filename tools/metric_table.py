@@ -1,4 +1,4 @@
-"""Write the tables of docs/metrics.md from the declarations in ferry.decide.metrics.
+"""Write the tables of docs/metrics.md from the declarations in ferry.features.observe.rules.
 
 Usage: python tools/metric_table.py [--check]. What stands between the marks is replaced; the rest is written by hand.
 """
@@ -7,8 +7,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from ferry.decide.metrics.mirror import MIRROR_GROUPS
-from ferry.decide.metrics.samples import COUNTERS, GAUGES, Metric
+from ferry.features.observe.rules.mirror import MIRROR_GROUPS
+from ferry.features.observe.rules.samples import COUNTERS, GAUGES, Metric
 
 ROOT = Path(__file__).resolve().parent.parent
 FILE = ROOT / "docs" / "metrics.md"

@@ -36,15 +36,15 @@ from tests.pure.run.unit_flows import Units, messages
 
 IDENTITY = "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
 SMALL = {
-    "ferry.run.flow.summaries.FIRST_WINDOW": 4,
-    "ferry.decide.ledger.rolled.BLOCK_ROWS": 2,
-    "ferry.run.groups.offset_maps._WHOLE_BLOCKS": 0,
-    "ferry.run.plan.opening.KEPT_RUNS": 2,
-    "ferry.run.flow.pruning.TOMBSTONES_A_RUN": 2,
-    "ferry.run.flow.pruning._FOR_EACH_SLICE": 0,
+    "ferry.lane.summaries.FIRST_WINDOW": 4,
+    "ferry.ledger.rolled.BLOCK_ROWS": 2,
+    "ferry.features.groups.acts.offset_maps._WHOLE_BLOCKS": 0,
+    "ferry.protocol.opening.KEPT_RUNS": 2,
+    "ferry.lane.pruning.TOMBSTONES_A_RUN": 2,
+    "ferry.lane.pruning._FOR_EACH_SLICE": 0,
 }
 """So that a ledger of a few runs has forgotten runs, blocks and pruned receipts."""
-SUMMARISED = "ferry.run.plan.planner.is_due"
+SUMMARISED = "ferry.plan.planner.is_due"
 
 
 @dataclass(kw_only=True)

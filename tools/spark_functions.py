@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from ferry.spark.records.local_session import local_session
+from ferry.features.records.spark.local_session import local_session
 
 ROOT = Path(__file__).resolve().parent.parent
 FILE = ROOT / "src" / "ferry" / "config" / "flow" / "spark_functions.json"

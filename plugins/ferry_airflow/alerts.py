@@ -14,8 +14,8 @@ from airflow.sdk.definitions.deadline import DeadlineAlert, DeadlineReference
 
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
-from ferry.decide.metrics.due import shortest_interval
 from ferry.errors import BadInput, FerryError
+from ferry.features.observe.rules.due import shortest_interval
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ def deadline(flow: FlowConfig, config: Path) -> DeadlineAlert | None:
 
 def late(context: Mapping[str, Any], config: str, flow: str) -> None:
     """Called by Airflow when a run's deadline has passed; tells when no run has succeeded in time."""
-    from ferry.decide.metrics.alerts import (  # noqa: PLC0415 - only where they are used
+    from ferry.features.observe.rules.alerts import (  # noqa: PLC0415 - only where they are used
         RUNS_LOOKED_AT,
         Alert,
         AlertKind,

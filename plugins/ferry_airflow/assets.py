@@ -15,7 +15,7 @@ from airflow.sdk import Asset, AssetAlias, AssetOrTimeSchedule, AssetWatcher, Co
 from airflow.sdk.definitions.timetables.simple import OnceTimetable
 
 from ferry.config.flow.flow import FlowConfig
-from ferry.decide.ledger.topic_ranges import TopicRanges
+from ferry.ledger.topic_ranges import TopicRanges
 from ferry.model import Flow
 
 MOST_PARTITIONS = 100

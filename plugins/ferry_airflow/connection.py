@@ -41,8 +41,8 @@ class KafkaClusterHook(BaseHook):
     def test_connection(self) -> tuple[bool, str]:
         """Connect as a run would: the cluster's id and brokers, or why it cannot be reached, in one sentence."""
         from ferry.config.flow.clients import kafka_python_options  # noqa: PLC0415 - Kafka's libraries only where used
-        from ferry.net.connect.cluster import Cluster, event_loop  # noqa: PLC0415 - as above
-        from ferry.run.flow.connections import manager_options  # noqa: PLC0415 - as above
+        from ferry.kafka.connect.cluster import Cluster, event_loop  # noqa: PLC0415 - as above
+        from ferry.lane.connections import manager_options  # noqa: PLC0415 - as above
 
         try:
             options = manager_options(kafka_python_options(self.get_conn()))

@@ -38,7 +38,7 @@ def copy_on_spark(
 
 
 def copy_left(task: FerrySparkOperator, runs: MicroRuns, plan: Plan, context: Context) -> FerryError | None:
-    """The same of what a run has left, by the Spark connection of its own flow (`ferry.run.switch.drain.Copy`)."""
+    """Copy what a run has left by the Spark connection of its own flow (`ferry.features.switch.acts.drain.Copy`)."""
     from ferry.errors import Superseded  # noqa: PLC0415 - as above
 
     task._conn_id = runs.flow.spark_conn_id  # noqa: SLF001 - the provider has no other name for it

@@ -152,7 +152,7 @@ def _asked(task: Named, context: Context) -> Asked:
 
 
 def _do(task: RehearsalOperator | DrillOperator, context: Context, asked: Asked, stopping: threading.Event) -> None:
-    from ferry.decide.evidence.lines import told_lines  # noqa: PLC0415 - as above
+    from ferry.features.evidence.rules.lines import told_lines  # noqa: PLC0415 - as above
     from ferry_airflow import drilling  # noqa: PLC0415 - as above
 
     with airflow_errors():

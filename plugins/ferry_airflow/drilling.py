@@ -14,18 +14,18 @@ from ferry.config.flow.start import Start, StartTime, parse_start
 from ferry.config.settings import Settings
 from ferry.config.text.problem import BadValue
 from ferry.errors import BadInput, FerryError, OutcomeUnknown
+from ferry.features.drill.acts.diary import Diary
+from ferry.features.drill.acts.full import FullDrill, FullOptions
+from ferry.features.drill.acts.partial import PartialDrill, PartialOptions
+from ferry.features.drill.acts.shadow import ShadowDrill, ShadowOptions
+from ferry.features.drill.acts.tabletop import tabletop
+from ferry.features.evidence.acts.folder import ReportFolder, Written
+from ferry.features.evidence.acts.store import why_unwritten
+from ferry.features.switch.acts.drain import Copy
 from ferry.model.evidence import EvidenceKind, EvidenceOutcome, EvidenceReport, TimelineStep
 from ferry.model.switch import Step, StepDone
-from ferry.run.drill.diary import Diary
-from ferry.run.drill.full import FullDrill, FullOptions
-from ferry.run.drill.partial import PartialDrill, PartialOptions
-from ferry.run.drill.shadow import ShadowDrill, ShadowOptions
-from ferry.run.drill.tabletop import tabletop
 from ferry.run.ledger.pausing import refuse_foreign_topic
 from ferry.run.local import copy_plan
-from ferry.run.reports.folder import ReportFolder, Written
-from ferry.run.reports.store import why_unwritten
-from ferry.run.switch.drain import Copy
 from ferry_airflow.drill_fields import foreign_field, nowhere
 from ferry_airflow.report_link import place_on_page
 from ferry_airflow.switching import options_of, switch_id

@@ -12,9 +12,9 @@ from asgiref.sync import sync_to_async
 
 from ferry.clock import wall_ms
 from ferry.config.flow.lag_start import LagStart
-from ferry.decide.metrics.samples import Labels
-from ferry.decide.plan.lag_start import Call, call_for_run
 from ferry.errors import FerryError
+from ferry.features.observe.rules.samples import Labels
+from ferry.plan.rules.lag_start import Call, call_for_run
 
 PATIENCE_S = 20.0
 """How long a cluster is tried for one look."""
@@ -67,7 +67,7 @@ class LagTrigger(BaseEventTrigger):
 
         What it finds is told through Airflow's metrics, too: between runs nobody else looks.
         """
-        from ferry.run.plan.lag import look_at_lag  # noqa: PLC0415 - Kafka's libraries only where they are used
+        from ferry.plan.lag import look_at_lag  # noqa: PLC0415 - Kafka's libraries only where they are used
         from ferry_airflow import metrics  # noqa: PLC0415 - as above
         from ferry_airflow.connection import flow_of  # noqa: PLC0415 - as above
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.keys.layers import Side
-from ferry.decide.ledger.report import Report
-from ferry.decide.ledger.topic_ranges import TopicRanges, topic_ranges
+from ferry.ledger.report import Report
+from ferry.ledger.topic_ranges import TopicRanges, topic_ranges
 
 if TYPE_CHECKING:
     from airflow.providers.openlineage.extractors import OperatorLineage

@@ -8,11 +8,11 @@ from airflow.sdk.configuration import conf
 from airflow.sdk.observability import stats
 
 from ferry.config.flow.flow import FlowConfig
-from ferry.decide.ledger.report import Report, tripped
-from ferry.decide.metrics import samples as m
-from ferry.decide.metrics.of_run import lag_gauges, run_counts, run_gauges
-from ferry.decide.metrics.samples import Labels
-from ferry.decide.plan.lag import PartitionLag
+from ferry.features.observe.rules import samples as m
+from ferry.features.observe.rules.of_run import lag_gauges, run_counts, run_gauges
+from ferry.features.observe.rules.samples import Labels
+from ferry.ledger.report import Report, tripped
+from ferry.plan.rules.lag import PartitionLag
 
 PREFIX = "ferry."
 _TOLD_ALREADY = frozenset({m.GUARD_COUNT})

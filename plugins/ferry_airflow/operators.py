@@ -15,7 +15,7 @@ from ferry_airflow.naming import REASON
 from ferry_airflow.spark_job import FerrySparkOperator
 
 if TYPE_CHECKING:  # Kafka's libraries only where they are used
-    from ferry.decide.ledger.report import Report
+    from ferry.ledger.report import Report
 
 
 class FerryPlanOperator(FerryOperator):
@@ -107,7 +107,7 @@ class FerryReportOperator(FerryOperator):
 
     def execute(self, context: Context) -> None:
         """Prints a table and tells who watches; a failing run's error names what was not copied and why."""
-        from ferry.run.metrics.told import Told, tell_run  # noqa: PLC0415 - as above
+        from ferry.features.observe.acts.told import Told, tell_run  # noqa: PLC0415 - as above
         from ferry_airflow import metrics, steps, tables  # noqa: PLC0415 - as above
         from ferry_airflow.alerts import tell  # noqa: PLC0415 - as above
 

@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ferry.config.flow.flow import FlowConfig
-from ferry.decide.ledger.report import Report
-from ferry.decide.ledger.topic_ranges import TopicRanges, topic_ranges
+from ferry.features.verify.acts.own_run import OwnRun
+from ferry.features.verify.acts.wanted import Wanted, bound
+from ferry.ledger.report import Report
+from ferry.ledger.topic_ranges import TopicRanges, topic_ranges
 from ferry.model import GroupOutcome, Origin, Plan, RunVerified, VerifyMode
+from ferry.plan.options import RunOptions
 from ferry.run.micro_run import MicroRuns
-from ferry.run.plan.options import RunOptions
-from ferry.run.verify.own_run import OwnRun
-from ferry.run.verify.wanted import Wanted, bound
 from ferry_airflow.naming import COMPACTED, FULL, SAMPLE
 
 SEED_BITS = 32

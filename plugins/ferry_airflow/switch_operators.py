@@ -24,10 +24,10 @@ from ferry_airflow.report_link import ReportLink, place_on_page
 from ferry_airflow.spark_job import FerrySparkOperator
 
 if TYPE_CHECKING:  # Kafka's libraries only where they are used
+    from ferry.features.switch.acts.drain import Copy
+    from ferry.features.switch.acts.switcher import Switcher
     from ferry.model.switch import Approval, SwitchOptions, SwitchState
     from ferry.run.ledger.access import LedgerAccess
-    from ferry.run.switch.drain import Copy
-    from ferry.run.switch.switcher import Switcher
 
 PREVIEW, APPROVE, OPEN, REPORT = "preview", "approve", "open", "report"
 
@@ -141,8 +141,8 @@ class AskingOperator(ApprovalOperator):
 
     def execute_complete(self, context: Context, event: dict[str, Any]) -> Any:
         """The answer, and who gave it when; what nobody approved in time fails at once."""
+        from ferry.features.switch.acts.approvals import keep_approval  # noqa: PLC0415 - as above
         from ferry.model.switch import Approval  # noqa: PLC0415 - as above
-        from ferry.run.switch.approvals import keep_approval  # noqa: PLC0415 - as above
 
         try:
             answer = super().execute_complete(context, event)
@@ -193,7 +193,7 @@ def _run_of_dag(context: Context) -> str:
 
 def approval_of(context: Context, ledger: LedgerAccess, by: str) -> Approval:
     """What was approved of this run, used `by` a switch or a try of a drill from here on; raises as `use_approval`."""
-    from ferry.run.switch.approvals import use_approval  # noqa: PLC0415 - as above
+    from ferry.features.switch.acts.approvals import use_approval  # noqa: PLC0415 - as above
 
     params = context["params"]
     within = float(params["approval_timeout_seconds"])
@@ -269,7 +269,7 @@ class SwitchReportOperator(SwitchOperator):
 
     def execute(self, context: Context) -> None:
         """The error says what is next. A report that cannot be written is a warning: clients have moved."""
-        from ferry.decide.switch.steps import next_step  # noqa: PLC0415 - as above
+        from ferry.features.switch.rules.steps import next_step  # noqa: PLC0415 - as above
         from ferry_airflow import switching  # noqa: PLC0415 - as above
 
         if context["params"].get("dry_run"):

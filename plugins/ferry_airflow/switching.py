@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from ferry.config.flow.report import FOLDER, ReportConfig, local_path
-from ferry.decide.switch.steps import left_of
 from ferry.errors import BadInput, Refused
+from ferry.features.drill.acts.switched import kept_report
+from ferry.features.evidence.acts.folder import Written
+from ferry.features.switch.acts.drain import Copy
+from ferry.features.switch.acts.switcher import Preview, Switcher
+from ferry.features.switch.rules.steps import left_of
 from ferry.model.switch import Step, StepDone, SwitchOptions, SwitchOutcome, SwitchState, Verb
-from ferry.run.drill.switched import kept_report
 from ferry.run.local import copy_plan
-from ferry.run.reports.folder import Written
-from ferry.run.switch.drain import Copy
-from ferry.run.switch.switcher import Preview, Switcher
 from ferry.words import to_the_second
 from ferry_airflow.connection import settings_for
 from ferry_airflow.drill_fields import not_allowed

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ferry.decide.groups.sentences import group_sentences
-from ferry.decide.ledger.report import Report, missing_sentence, pieces_sentence, throttled_sentence
-from ferry.decide.plan.change_sentences import deeds, differences, proposals
+from ferry.features.groups.rules.sentences import group_sentences
+from ferry.ledger.report import Report, missing_sentence, pieces_sentence, throttled_sentence
 from ferry.model import GroupOutcome, Plan, Receipt, RunVerified, TopicPartition, UnitReceipt
+from ferry.plan.rules.change_sentences import deeds, differences, proposals
 
 MEGABYTE = 1_000_000
 SHOWN_RECORDS = 3

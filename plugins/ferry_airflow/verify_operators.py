@@ -16,7 +16,7 @@ from ferry_airflow.spark_job import CONNECT, FerrySparkOperator
 
 if TYPE_CHECKING:
     from ferry.config.flow.flow import FlowConfig
-    from ferry.run.verify.wanted import Wanted
+    from ferry.features.verify.acts.wanted import Wanted
 
 RETURNED = 20
 """Differences that the task returns; its log has more."""
@@ -50,8 +50,8 @@ class FerryVerifyRunOperator(FerrySparkOperator):
         if connection.conn_type != CONNECT:
             self.submit(connection, flow, context, ["--run", run, "--keep"])
             return
-        from ferry.run.verify.wanted import Wanted  # noqa: PLC0415 - as above
-        from ferry.spark.verify_job import VerifyRequest, keep_outcome, verify_flow  # noqa: PLC0415 - as above
+        from ferry.features.verify.acts.wanted import Wanted  # noqa: PLC0415 - as above
+        from ferry.features.verify.spark.job import VerifyRequest, keep_outcome, verify_flow  # noqa: PLC0415 - as above
         from ferry_airflow import tables  # noqa: PLC0415 - as above
 
         wanted = Wanted(run=run)
@@ -87,9 +87,9 @@ class FerryVerifyOperator(FerrySparkOperator):
             raise final_failure(tables.verified_sentence(body))
 
     def _over_connect(self, flow: FlowConfig, wanted: Wanted) -> dict[str, Any]:
-        from ferry.decide.ledger.verified_codec import verified_json  # noqa: PLC0415 - as above
-        from ferry.run.metrics.told import tell_verification  # noqa: PLC0415 - as above
-        from ferry.spark.verify_job import VerifyRequest, verify_flow  # noqa: PLC0415 - as above
+        from ferry.features.observe.acts.told import tell_verification  # noqa: PLC0415 - as above
+        from ferry.features.verify.rules.codec import verified_json  # noqa: PLC0415 - as above
+        from ferry.features.verify.spark.job import VerifyRequest, verify_flow  # noqa: PLC0415 - as above
 
         request = VerifyRequest(flow=flow, wanted=wanted, say=lambda text: self.log.info("%s", text))
         result = self.over_connect(lambda connect: verify_flow(request, connect))

@@ -9,14 +9,14 @@ from typing import Any
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.windows import parse_window
-from ferry.decide.lanes.windows import WindowLook
-from ferry.decide.ledger.report import Report
 from ferry.errors import BadInput, Superseded
+from ferry.features.lanes.acts.backfill import Opened
+from ferry.features.lanes.acts.backfill import copy_window as run_by_run
+from ferry.features.lanes.rules.windows import WindowLook
+from ferry.ledger.report import Report
 from ferry.model import LaneKind, Origin, Plan, TimeWindow, Window, check_lane
-from ferry.run.lanes.backfill import Opened
-from ferry.run.lanes.backfill import copy_window as run_by_run
+from ferry.plan.options import RunOptions
 from ferry.run.micro_run import MicroRuns
-from ferry.run.plan.options import RunOptions
 from ferry_airflow.steps import LISTED, options_of
 
 

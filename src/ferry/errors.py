@@ -58,7 +58,7 @@ class Unreachable(FerryError):
 class Fenced(FerryError):
     """The broker refuses a writer's epoch: somebody took its transactional id, or its transaction ran out of time.
 
-    Which of the two only the ledger knows; `ferry.run.copy.slot` asks it and raises Superseded or Retryable instead.
+    Which of the two only the ledger knows; `ferry.protocol.slot` asks it and raises Superseded or Retryable instead.
     """
 
 

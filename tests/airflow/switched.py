@@ -12,12 +12,12 @@ from dataclasses import dataclass
 import psutil
 
 from ferry.config.settings import Settings, parse_settings
-from ferry.decide.switch.steps import left_of
+from ferry.features.switch.acts.history import all_switches
+from ferry.features.switch.acts.switcher import Switcher
+from ferry.features.switch.rules.steps import left_of
 from ferry.model.switch import Step, SwitchOutcome, SwitchState, Verb
 from ferry.run.local import copy_all
 from ferry.run.micro_run import MicroRuns, local_origin
-from ferry.run.switch.history import all_switches
-from ferry.run.switch.switcher import Switcher
 from ferry_airflow.local import PIDS_FILE
 from ferry_airflow.rest import ENDED, until
 from tests.airflow.conftest import Flows

@@ -14,9 +14,9 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from ferry.config.flow.approvals import Approvers
 from ferry.config.settings import parse_settings
-from ferry.decide.ledger.ledger import UNREAD, LedgerView
-from ferry.decide.switch.approvals import approval_of_run
 from ferry.errors import Refused
+from ferry.features.switch.rules.approvals import approval_of_run
+from ferry.ledger.ledger import UNREAD, LedgerView
 from ferry.model import Record
 from ferry_airflow.approving import question, trouble_with
 from ferry_airflow.drill_dag import drill_dag

@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pytest
 
 from ferry.config.settings import parse_settings
-from ferry.decide.ledger.topic_ranges import topic_ranges
+from ferry.ledger.topic_ranges import topic_ranges
 from ferry_airflow.assets import event_extra
 from ferry_airflow.rest import ENDED, Json
 from tests.airflow.conftest import BY_LAG, Flows

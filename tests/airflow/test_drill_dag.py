@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from airflow.sdk.exceptions import AirflowSkipException, ParamValidationError
 
-from ferry.cli.drill import app as command_line
 from ferry.config.settings import parse_settings
-from ferry.decide.ledger.topic_ranges import TopicRanges
 from ferry.errors import BadInput, Refused
+from ferry.features.drill.cli import app as command_line
+from ferry.ledger.topic_ranges import TopicRanges
 from ferry.model.evidence import EvidenceKind
 from ferry.model.switch import SwitchOptions
 from ferry_airflow.assets import flow_alias

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from ferry.run.reports.folder import check_folder, read_folder
-from ferry.run.reports.store import store_of
+from ferry.features.evidence.acts.folder import check_folder, read_folder
+from ferry.features.evidence.acts.store import store_of
 from tests.airflow.conftest import Flows
 from tests.airflow.test_assets import events
 from tests.harness import commit_offsets, committed_offsets, create_topic, numbered, producer, read_topic, send

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ferry.config.settings import parse_settings
-from ferry.decide.ledger.report import Report
+from ferry.ledger.report import Report
 from ferry.model import Segment
 from tests.pure.decide.test_deal import receipt
 from tests.pure.decide.values import PLAN, RECEIPT, place, refusal

@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Frame, Page, expect
 
 from ferry.clock import wall_ms
-from ferry.decide.ledger.ledger import pauses
+from ferry.ledger.ledger import pauses
 from ferry.run.ledger.access import LedgerAccess
 from ferry_airflow.home import USER, LocalHome
 from tests.airflow import planted

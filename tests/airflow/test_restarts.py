@@ -21,7 +21,7 @@ import httpx
 import psutil
 import pytest
 
-from ferry.decide.ledger.report import RunState
+from ferry.ledger.report import RunState
 from ferry.model import Receipt
 from ferry_airflow.home import LocalHome
 from ferry_airflow.local import COMPONENTS, HEALTHY, PIDS_FILE, members, spawn

@@ -8,12 +8,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from ferry.cli.switch import switching
 from ferry.config.flow.report import ReportConfig
 from ferry.config.settings import parse_settings
-from ferry.decide.switch.steps import STEPS
 from ferry.dev.ports import free_ports
 from ferry.errors import BadInput
+from ferry.features.switch.acts.sides import sides_of
+from ferry.features.switch.cli import switching
+from ferry.features.switch.rules.steps import STEPS
 from ferry.model import Flow
 from ferry.model.switch import (
     Evidence,
@@ -26,7 +27,6 @@ from ferry.model.switch import (
     SwitchState,
     Verb,
 )
-from ferry.run.switch.sides import sides_of
 from ferry_airflow.switch_dags import switch_dag
 from ferry_airflow.switch_operators import OfSwitch, SwitchDrainOperator
 from ferry_airflow.switching import asked_for, complaint, options_of, refuse_other_export, report_kept, switch_id

@@ -12,11 +12,11 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from ferry.dev import RunningCluster
+from ferry.features.evidence.acts.folder import read_folder
+from ferry.features.evidence.acts.store import LocalStore
 from ferry.model.evidence import EvidenceReport
 from ferry.model.switch import Step, SwitchState, Verb
 from ferry.run.micro_run import MicroRuns, local_origin
-from ferry.run.reports.folder import read_folder
-from ferry.run.reports.store import LocalStore
 from tests.airflow.conftest import MOVED, Flows
 from tests.airflow.held import orders
 from tests.airflow.switched import WAIT_SECONDS, Switched

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from ferry.decide.metrics.samples import VERIFIED_EQUAL
 from ferry.errors import BadInput
+from ferry.features.observe.rules.samples import VERIFIED_EQUAL
 from ferry_airflow.steps import verify_arguments, wanted_of
 from tests.airflow.conftest import Flows
 from tests.harness import create_topic, numbered, producer, read_topics, send

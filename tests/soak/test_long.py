@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ferry.decide.ledger.report import RunState
 from ferry.dev import RunningCluster
+from ferry.ledger.report import RunState
 from tests.harness import Feeder, Lab, create_topic, new_alias
 from tests.kafka.chaos.test_kills import finished, pause, start_driver, wait_for_line
 

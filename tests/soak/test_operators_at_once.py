@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from ferry.decide.switch.steps import STEPS
 from ferry.dev import RunningCluster
+from ferry.features.switch.rules.steps import STEPS
 from ferry.model.switch import Step, SwitchOutcome, Verb
 from tests.kafka.chaos.test_kills import pause
 from tests.kafka.run.switching import Clients, Pair, pair_of, read_there

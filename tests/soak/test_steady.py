@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from ferry.decide.plan.clock import MAX_SKEW_MS
-from ferry.run.plan.opening import KEPT_RUNS
+from ferry.plan.rules.clock import MAX_SKEW_MS
+from ferry.protocol.opening import KEPT_RUNS
 from tests.soak.steady.steady import Steady, steady
 from tests.tiers import PATIENCE
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from ferry.decide.switch.codec import switch_states
-from ferry.decide.switch.steps import STEPS
 from ferry.dev import RunningCluster
+from ferry.features.switch.rules.codec import switch_states
+from ferry.features.switch.rules.steps import STEPS
 from ferry.model.switch import Step, SwitchOutcome, SwitchState, Verb
 from ferry.run.ledger.access import LedgerAccess
 from tests.kafka.chaos.test_kills import pause

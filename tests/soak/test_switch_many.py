@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from confluent_kafka import TopicPartition
 
-from ferry.decide.switch.readiness import Rpo
 from ferry.dev import RunningCluster
 from ferry.errors import Refused
+from ferry.features.switch.acts.readiness import check_readiness
+from ferry.features.switch.rules.readiness import Rpo
 from ferry.model.switch import Step, SwitchState, Verb
 from ferry.run.micro_run import MicroRuns
-from ferry.run.switch.readiness import check_readiness
 from tests.harness import Message, commit_offsets, create_topic, producer, send, wait_until
 from tests.kafka.run.switching import IDENTITY, OPTIONS, Pair, member, rest
 

@@ -8,8 +8,8 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody who writes Spark calls it
 
+from ferry.features.sink.spark.sink import write
 from ferry.model.delivery import Written
-from ferry.spark.sink import write
 
 
 def _told(written: Written) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import tempfile
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody who writes Spark calls it
 
-from ferry.spark.records.selection import selected
+from ferry.features.records.spark.selection import selected
 
 
 def upper(records: DataFrame) -> DataFrame:

@@ -25,8 +25,8 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from ferry.config.settings import parse_settings
 from ferry.errors import FerryError
-from ferry.spark.records.plain import plain_change
-from ferry.spark.records.schema import SCHEMA
+from ferry.features.records.spark.plain import plain_change
+from ferry.features.records.spark.schema import SCHEMA
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 300
@@ -195,7 +195,7 @@ def _plain(value: Any) -> Any:
 
 
 def _transformed(spark: Any, question: Mapping[str, Any]) -> dict[str, Any]:
-    from ferry.spark.records.transform import prepare, transformed  # noqa: PLC0415 - in the notebook's own process only
+    from ferry.features.records.spark.transform import prepare, transformed  # noqa: PLC0415 - in the notebook's own process only
 
     for name, value in question["settings"].items():
         spark.conf.set(name, value)
@@ -212,9 +212,9 @@ def _transformed(spark: Any, question: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _sampled(spark: Any, question: Mapping[str, Any]) -> dict[str, Any]:
-    from ferry.cli.copy.sampled import show_sample  # noqa: PLC0415 - as above
-    from ferry.spark.records.sample import sampled  # noqa: PLC0415 - as above
-    from ferry.spark.records.transform import prepare  # noqa: PLC0415 - as above
+    from ferry.cli.commands.sampled import show_sample  # noqa: PLC0415 - as above
+    from ferry.features.records.spark.sample import sampled  # noqa: PLC0415 - as above
+    from ferry.features.records.spark.transform import prepare  # noqa: PLC0415 - as above
 
     prepare(spark)
     (flow,) = parse_settings(question["of"], "f").flows
@@ -265,7 +265,7 @@ def _answer(spark: Any, question: Mapping[str, Any]) -> dict[str, Any]:
         return _transformed(spark, question)
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - in the notebook's own process only
 
-    from ferry.spark.records.selection import selected, selected_by  # noqa: PLC0415 - as above
+    from ferry.features.records.spark.selection import selected, selected_by  # noqa: PLC0415 - as above
     from tests.spark import functions  # noqa: PLC0415 - as above
 
     try:
@@ -296,7 +296,7 @@ def _answer(spark: Any, question: Mapping[str, Any]) -> dict[str, Any]:
 
 def main() -> None:
     """Answer until the input ends."""
-    from ferry.spark.records.source import register  # noqa: PLC0415 - as above
+    from ferry.features.records.spark.source import register  # noqa: PLC0415 - as above
     from ferry.spark.session import session  # noqa: PLC0415 - as above
 
     spark = session("notebook")

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from ferry.config.record_source import TASK_RECORDS
-from ferry.decide.records.ranges import ReadRange
 from ferry.dev import RunningCluster
+from ferry.features.records.acts.latest import latest_specs
+from ferry.features.records.acts.reading import read_batches
+from ferry.features.records.rules.ranges import ReadRange
+from ferry.features.records.spark.plain import plain_change
 from ferry.model import TopicPartition
-from ferry.run.records.latest import latest_specs
-from ferry.run.records.reading import read_batches
-from ferry.spark.records.plain import plain_change
 from tests.harness import Lab, create_topic, new_alias, producer, read_topic, send
 from tests.pure.run.unit_flows import messages
 from tests.spark.jobs import copying, plan, submit

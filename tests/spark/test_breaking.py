@@ -9,8 +9,8 @@ from pathlib import Path
 from confluent_kafka import TopicPartition as Place
 from confluent_kafka.admin import AdminClient
 
-from ferry.decide.ledger.report import RunState
 from ferry.dev import RunningCluster
+from ferry.ledger.report import RunState
 from ferry.model import RefusalKind, Sifted
 from tests.harness import Lab, Message, create_topic, new_alias, producer, read_topic, send
 from tests.spark.jobs import ROOT, plan, submit

@@ -15,21 +15,21 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from ferry.config.flow.dead_letters import DeadLetters
 from ferry.config.flow.steps import Change, HashKey, Json, Provenance, Sample, Step
 from ferry.config.flow.transforms import Poison
-from ferry.decide.records.filters import EVERYTHING
-from ferry.decide.records.letters import PoisonRule
-from ferry.decide.records.ranges import ReadRange
+from ferry.features.records.acts.reading import Noted
+from ferry.features.records.acts.source_logs import EpochNotes
+from ferry.features.records.acts.withheld import Told, Withheld
+from ferry.features.records.rules.filters import EVERYTHING
+from ferry.features.records.rules.letters import PoisonRule
+from ferry.features.records.rules.ranges import ReadRange
+from ferry.features.records.spark import alone
+from ferry.features.records.spark.alone import Alone, changed_rows
+from ferry.features.records.spark.plain import PlainChange
+from ferry.features.records.spark.rows import rows_of
+from ferry.features.records.spark.schema import SCHEMA
+from ferry.features.records.spark.tally import KEPT, READ
+from ferry.kafka.fetch.intake import ReadFailure
+from ferry.kafka.fetch.lineage import Mark
 from ferry.model import Codec, RefusalKind, TopicPartition
-from ferry.net.fetch.intake import ReadFailure
-from ferry.net.fetch.lineage import Mark
-from ferry.run.records.reading import Noted
-from ferry.run.records.source_logs import EpochNotes
-from ferry.run.records.withheld import Told, Withheld
-from ferry.spark.records import alone
-from ferry.spark.records.alone import Alone, changed_rows
-from ferry.spark.records.plain import PlainChange
-from ferry.spark.records.rows import rows_of
-from ferry.spark.records.schema import SCHEMA
-from ferry.spark.records.tally import KEPT, READ
 from ferry.wire.batch import Batch, batches
 from tests.spark.test_record_rows import built
 

@@ -15,9 +15,9 @@ import pytest
 
 from ferry.config.login.connection import AirflowConnection, connection_properties
 from ferry.config.settings import load
-from ferry.decide.ledger.report import RunState
 from ferry.dev import RunningCluster
 from ferry.dev.ports import free_ports
+from ferry.ledger.report import RunState
 from ferry.spark.handover import emptied, offered
 from ferry.spark.package import zip_package
 from tests.airflow import planted

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from ferry.config.flow.dead_letters import DeadLetters
 from ferry.config.flow.transforms import Poison
-from ferry.decide.records.letters import PoisonRule
+from ferry.features.records.acts.withheld import Unread, parse_unread
+from ferry.features.records.rules.letters import PoisonRule
+from ferry.features.records.spark.dealing import dealt_rows
 from ferry.model import TopicPartition, Unit
-from ferry.run.records.withheld import Unread, parse_unread
-from ferry.spark.records.dealing import dealt_rows
 from tests.pure.decide.dealt_model import partition_of_record, wants
 
 RULE = PoisonRule(transform="t", poison=Poison.FAIL, letters=DeadLetters(topic="letters"))

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from ferry.decide.ledger.unit_codec import eras, unit_receipts
 from ferry.dev import RunningCluster
+from ferry.ledger.unit_codec import eras, unit_receipts
 from ferry.model import Plan, Vector
 from tests.harness import Lab, create_topic, new_alias, producer, read_topic, send, settled, wait_until
 from tests.pure.decide.dealt_model import partition_of_record

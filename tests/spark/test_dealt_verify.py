@@ -9,11 +9,11 @@ from pathlib import Path
 import pyarrow as pa
 
 from ferry.dev import RunningCluster
+from ferry.features.records.spark.verifying import compare_transformed
+from ferry.features.verify.acts.own_run import verify_run
+from ferry.features.verify.acts.verifier import Verifier
+from ferry.features.verify.acts.wanted import Wanted
 from ferry.model import DifferenceKind, NotComparedKind, Plan, VerifyMode
-from ferry.run.verify.own_run import verify_run
-from ferry.run.verify.verifier import Verifier
-from ferry.run.verify.wanted import Wanted
-from ferry.spark.records.verifying import compare_transformed
 from tests.harness import Lab, Message, create_topic, new_alias, producer, send, watermark
 from tests.program import ferry
 from tests.pure.run.unit_flows import LATELY, SOURCES, TARGETS, Units, lab_of, messages, record_batches

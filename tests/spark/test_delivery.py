@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from ferry.decide.records.partitioner import partition_of_key
 from ferry.dev import RunningCluster
+from ferry.features.records.rules.partitioner import partition_of_key
 from ferry.spark.submit import submit_conf
 from tests.harness import create_topic, new_alias, numbered, producer, read_topic, send, wait_until, watermark
 from tests.spark.jobs import LOCAL, ROOT

@@ -8,15 +8,15 @@ from dataclasses import replace
 import pytest
 from pyspark.errors import PySparkException, PythonException
 
-from ferry.decide.records.locating import Ranges
-from ferry.decide.records.ranges import ranges_of
 from ferry.errors import Refused, Unreachable
+from ferry.features.records.acts.withheld import Unread, parse_unread, told_of, without
+from ferry.features.records.rules.locating import Ranges
+from ferry.features.records.rules.ranges import ranges_of
+from ferry.features.records.spark import faults
+from ferry.features.records.spark.failures import cause_of, told_by_ferry, unread_of
+from ferry.features.records.spark.faults import MOST_OF_TOPIC, faults_of
+from ferry.kafka.fetch.intake import ReadFailure
 from ferry.model import Piece, RefusalKind, Slice, TopicPartition, Unit
-from ferry.net.fetch.intake import ReadFailure
-from ferry.run.records.withheld import Unread, parse_unread, told_of, without
-from ferry.spark.records import faults
-from ferry.spark.records.failures import cause_of, told_by_ferry, unread_of
-from ferry.spark.records.faults import MOST_OF_TOPIC, faults_of
 
 TRACEBACK = """Traceback (most recent call last):
   File "/flows/company.py", line 22, in known

@@ -9,18 +9,18 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from ferry.config.flow.dead_letters import DeadLetters
 from ferry.config.flow.steps import AddHeader, DropHeaders, HasHeader, Step, When
 from ferry.config.flow.transforms import Poison
-from ferry.decide.records.filters import EVERYTHING
-from ferry.decide.records.letters import PoisonRule
-from ferry.decide.records.ranges import ReadRange
+from ferry.features.records.acts.rows import Rows
+from ferry.features.records.rules.filters import EVERYTHING
+from ferry.features.records.rules.letters import PoisonRule
+from ferry.features.records.rules.ranges import ReadRange
+from ferry.features.records.spark.dealing import rows_of_piece
+from ferry.features.records.spark.holding import HELD, held_rows
+from ferry.features.records.spark.plain import PlainChange
+from ferry.features.records.spark.rows import rows_of
+from ferry.features.records.spark.sample import _told
+from ferry.features.records.spark.schema import SCHEMA
 from ferry.model import Codec, Compression, TopicPartition
-from ferry.run.records.rows import Rows
 from ferry.spark.columns import texts
-from ferry.spark.records.dealing import rows_of_piece
-from ferry.spark.records.holding import HELD, held_rows
-from ferry.spark.records.plain import PlainChange
-from ferry.spark.records.rows import rows_of
-from ferry.spark.records.sample import _told
-from ferry.spark.records.schema import SCHEMA
 from ferry.wire.batch import batches
 from ferry.wire.content import contents
 from ferry.wire.encoding import batch_of_columns

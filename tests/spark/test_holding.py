@@ -8,13 +8,13 @@ from collections.abc import Iterator
 import pyarrow as pa
 from confluent_kafka import Producer
 
-from ferry.decide.verify.stretches import Stretch
 from ferry.dev import RunningCluster
+from ferry.features.records.spark.holding import HELD, NAMING, held_tasks
+from ferry.features.verify.acts.compare import Compared
+from ferry.features.verify.acts.verifier import Verifier
+from ferry.features.verify.acts.wanted import Wanted
+from ferry.features.verify.rules.stretches import Stretch
 from ferry.model import DifferenceKind, Segment, TopicPartition
-from ferry.run.verify.compare import Compared
-from ferry.run.verify.verifier import Verifier
-from ferry.run.verify.wanted import Wanted
-from ferry.spark.records.holding import HELD, NAMING, held_tasks
 from tests.harness import Lab, Message, create_topic, new_alias, producer, send, wait_until, watermark
 from tests.pure.run.unit_flows import LATELY
 

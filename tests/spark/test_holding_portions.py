@@ -6,15 +6,15 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from ferry.decide.verify.portions import Unread as Failures
-from ferry.decide.verify.stretches import unreadable_range
 from ferry.errors import Refused
+from ferry.features.records.acts.withheld import Unread
+from ferry.features.records.spark.holding_portions import compared_in_portions
+from ferry.features.records.spark.watching import TooSlow
+from ferry.features.verify.acts.compare import Compared
+from ferry.features.verify.rules.portions import Unread as Failures
+from ferry.features.verify.rules.stretches import unreadable_range
+from ferry.kafka.fetch.intake import ReadFailure
 from ferry.model import NotCompared, RefusalKind, TopicPartition
-from ferry.net.fetch.intake import ReadFailure
-from ferry.run.records.withheld import Unread
-from ferry.run.verify.compare import Compared
-from ferry.spark.records.holding_portions import compared_in_portions
-from ferry.spark.records.watching import TooSlow
 from tests.spark.test_faults import Raised
 
 PIECES = list(range(6))
@@ -51,7 +51,7 @@ class Pairs:
 def unread(*partitions: int) -> Raised:
     failure = ReadFailure(kind=RefusalKind.CORRUPT, message="it is damaged", offset=0)
     text = Unread({TopicPartition("t", number): failure for number in partitions})
-    return Raised(f"Traceback (most recent call last):\nferry.run.records.withheld.Unread: {text}\n")
+    return Raised(f"Traceback (most recent call last):\nferry.features.records.acts.withheld.Unread: {text}\n")
 
 
 def raising(at: int, error: Exception) -> Callable[[Sequence[int]], None]:

@@ -15,8 +15,8 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from ferry.config.settings import parse_settings
 from ferry.errors import BadInput, Corrupt, FerryError, Refused, Retryable, Superseded, Unreachable
+from ferry.kafka.admin.topics import NotPermitted
 from ferry.model import Origin
-from ferry.net.admin.topics import NotPermitted
 from ferry.spark.copy_job import main
 from ferry.spark.job_end import JobEnd, tell_end, told_end
 from ferry_airflow.operators import FerryCopyOperator

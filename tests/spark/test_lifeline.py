@@ -17,7 +17,7 @@ from ferry.spark.lifeline import GATEWAY_VARIABLE
 ROOT = Path(__file__).parents[2]
 START = """
 from ferry.errors import FerryError
-from ferry.spark.records.local_session import local_session
+from ferry.features.records.spark.local_session import local_session
 try:
     with local_session("never"):
         pass

@@ -14,9 +14,9 @@ import psutil
 import pytest
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
 
-from ferry.decide.ledger.report import RunState
-from ferry.decide.ledger.runs import newer_attempt
 from ferry.dev import RunningCluster
+from ferry.ledger.report import RunState
+from ferry.ledger.runs import newer_attempt
 from ferry.model import Attempt
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 from tests.quotas import held

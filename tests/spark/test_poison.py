@@ -11,13 +11,13 @@ from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 from kafka import KafkaProducer
 
 from ferry.config.flow.clients import ENGINE_CHOOSES, kafka_python_options
-from ferry.decide.records.ranges import ReadRange
 from ferry.dev import RunningCluster
+from ferry.features.records.acts.cluster import connected
+from ferry.features.records.acts.reading import ReadSpec, read_batches
+from ferry.features.records.rules.ranges import ReadRange
+from ferry.kafka.fetch.offsets import LATEST, list_offsets
+from ferry.kafka.fetch.requests import READ_COMMITTED
 from ferry.model import RefusalKind, TopicPartition
-from ferry.net.fetch.offsets import LATEST, list_offsets
-from ferry.net.fetch.requests import READ_COMMITTED
-from ferry.run.records.cluster import connected
-from ferry.run.records.reading import ReadSpec, read_batches
 from ferry.wire.content import contents
 from ferry.wire.headers import Header, parse_headers
 from tests.harness import Lab, Message, create_topic, new_alias, producer, send

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from ferry.config.flow.dead_letters import DeadLetters
 from ferry.config.flow.transforms import Poison
-from ferry.decide.records.letters import PoisonRule, poison_sentence
+from ferry.features.records.acts.rows import COLUMNS
+from ferry.features.records.rules.letters import PoisonRule, poison_sentence
+from ferry.features.records.spark.dealing import SLOT, dealt_rows, kept_rows
 from ferry.model import Slice, TopicPartition, Unit
-from ferry.run.records.rows import COLUMNS
-from ferry.spark.records.dealing import SLOT, dealt_rows, kept_rows
 from tests.pure.decide.dealt_model import partition_of_record
 
 PARTITIONS, TARGETS, TARGET = 3, 2, "a.t"
@@ -24,7 +24,7 @@ KINDS = [
     *(pa.list_(PAIR), pa.string()),
 ]
 NAMES = ["topic", "target", "partition", "offset", "timestamp", "key", "value", "headers", "poison"]
-"""As `ferry.spark.records.transform.COLUMNS`, which takes Spark."""
+"""As `ferry.features.records.spark.transform.COLUMNS`, which takes Spark."""
 
 maybe = st.none() | st.binary(max_size=3)
 headers = st.lists(st.fixed_dictionaries({"key": st.text(max_size=2), "value": maybe}), max_size=2)

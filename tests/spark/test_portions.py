@@ -12,15 +12,15 @@ from pyspark.sql import SparkSession
 from ferry.clock import wall_ms
 from ferry.config.flow.dead_letters import DeadLetters
 from ferry.config.flow.transforms import Poison
-from ferry.decide.records.letters import PoisonRule
+from ferry.copy.ends import SlotEnd
+from ferry.copy.kafka_port import CopyLimits
+from ferry.copy.task import TaskSpec
+from ferry.features.records.rules.letters import PoisonRule
+from ferry.features.records.spark import portions
+from ferry.features.records.spark.portions import write_in_portions
+from ferry.features.records.spark.row_job import Stream
 from ferry.model import Origin, RefusalKind, Slice, TopicPartition
-from ferry.run.copy.ends import SlotEnd
-from ferry.run.copy.kafka_port import CopyLimits
-from ferry.run.copy.slot import SlotRef
-from ferry.run.copy.task import TaskSpec
-from ferry.spark.records import portions
-from ferry.spark.records.portions import write_in_portions
-from ferry.spark.records.row_job import Stream
+from ferry.protocol.slot import SlotRef
 from tests.pure.decide.values import FLOW, LANE, PLAN, piece, place, refusal
 
 SLICES = tuple(

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from kafka.record.default_records import DefaultRecordBatchBuilder
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from ferry.decide.records.filters import Narrowing, Span
-from ferry.decide.records.ranges import ReadRange
 from ferry.errors import Corrupt
+from ferry.features.records.rules.filters import Narrowing, Span
+from ferry.features.records.rules.ranges import ReadRange
+from ferry.features.records.spark import rows
+from ferry.features.records.spark.rows import rows_of
+from ferry.features.records.spark.schema import SCHEMA
+from ferry.kafka.fetch.intake import ReadFailure
 from ferry.model import Codec, RefusalKind, TopicPartition
-from ferry.net.fetch.intake import ReadFailure
-from ferry.spark.records import rows
-from ferry.spark.records.rows import rows_of
-from ferry.spark.records.schema import SCHEMA
 from ferry.wire.batch import MAGIC, Batch, batches
 from ferry.wire.codecs import Malformed
 from ferry.wire.content import contents

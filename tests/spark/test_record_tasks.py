@@ -19,12 +19,12 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StringType, StructField, StructType
 
 from ferry.config.record_source import record_source
-from ferry.decide.records.ranges import ReadRange
 from ferry.errors import BadInput
+from ferry.features.records.acts.survey import Surveyed
+from ferry.features.records.rules.ranges import ReadRange
+from ferry.features.records.spark.schema import SCHEMA
+from ferry.features.records.spark.source import FerryReader, FerrySource, RecordsPartition
 from ferry.model import TopicPartition
-from ferry.run.records.survey import Surveyed
-from ferry.spark.records.schema import SCHEMA
-from ferry.spark.records.source import FerryReader, FerrySource, RecordsPartition
 
 SECRET = "planted"
 RANGES = {TopicPartition(topic, number): (0, 100) for topic in ("orders", "payments") for number in range(2)}
@@ -115,7 +115,7 @@ def test_tasks_know_their_own_topics_and_hide_their_login(monkeypatch: pytest.Mo
 
 def test_a_schema_of_ones_own_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     found = surveyed(monkeypatch)
-    monkeypatch.setattr("ferry.spark.records.source.survey", lambda wanted: found)
+    monkeypatch.setattr("ferry.features.records.spark.source.survey", lambda wanted: found)
     source = FerrySource({"kafka.bootstrap.servers": "nowhere:9092", "topics": "orders"})
     assert source.schema() == SCHEMA
     assert isinstance(source.reader(SCHEMA), FerryReader)

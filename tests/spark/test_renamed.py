@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ferry.decide.ledger.unit_codec import last_units
 from ferry.dev import RunningCluster
+from ferry.ledger.unit_codec import last_units
 from tests.harness import Lab, create_topic, new_alias, producer, read_topic, send, settled
 from tests.program import ferry
 from tests.pure.run.unit_flows import messages

@@ -36,8 +36,8 @@ from ferry.config.flow.steps import (
     When,
     meaning_of,
 )
-from ferry.spark.records.plain import PlainChange
-from ferry.spark.records.schema import SCHEMA
+from ferry.features.records.spark.plain import PlainChange
+from ferry.features.records.spark.schema import SCHEMA
 
 BY_SPARK = (Keep, Rename, RouteByTime)
 """What they mean is SQL's, and so the version of PySpark's; a model holds RouteByTime (test_transforms)."""

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from ferry.decide.plan.portions import is_whole
 from ferry.dev import RunningCluster
 from ferry.model import Receipt, Sifted
+from ferry.plan.rules.portions import is_whole
 from tests.harness import Lab, create_topic, new_alias, producer, read_topic, read_topics, send
 from tests.program import ferry
 from tests.pure.run.unit_flows import messages

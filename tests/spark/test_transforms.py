@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ferry.config.flow.topic_sql import topic_by_sql
-from ferry.decide.records.json_cast import cast
-from ferry.decide.records.json_edit import NotJson, edited, tree_of
+from ferry.features.records.rules.json_cast import cast
+from ferry.features.records.rules.json_edit import NotJson, edited, tree_of
 from tests.kafka.decide.test_json_edit import kafkas
 from tests.spark.notebook import ROOT, Failed, Notebook
 

@@ -12,8 +12,8 @@ from types import MappingProxyType
 
 from jsonschema import Draft202012Validator
 
-from ferry.decide.ledger.report import RunState
 from ferry.dev import RunningCluster
+from ferry.ledger.report import RunState
 from ferry.spark.submit import submit_conf
 from tests.harness import Lab, Message, create_topic, new_alias, numbered, producer, send
 from tests.program import SCHEMAS

@@ -11,14 +11,14 @@ from typing import Any
 import pyarrow as pa
 from jsonschema import Draft202012Validator
 
+from ferry.copy.kafka_port import KafkaSlot
+from ferry.copy.task import run_slot
 from ferry.dev import RunningCluster
+from ferry.features.verify.acts.own_run import verify_run
+from ferry.features.verify.acts.verifier import Verifier
+from ferry.features.verify.acts.wanted import Wanted
 from ferry.model import DifferenceKind, NotComparedKind, Plan, VerifyMode
-from ferry.run.copy.kafka_port import KafkaSlot
-from ferry.run.copy.task import run_slot
 from ferry.run.micro_run import local_origin
-from ferry.run.verify.own_run import verify_run
-from ferry.run.verify.verifier import Verifier
-from ferry.run.verify.wanted import Wanted
 from tests.harness import Lab, create_topic, new_alias, producer, read_topic, send
 from tests.kafka.run.test_kept_slot import Kept, keeps
 from tests.program import SCHEMAS, ferry

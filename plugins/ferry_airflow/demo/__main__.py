@@ -28,8 +28,8 @@ from ferry.dev import ClusterSpec, RunningCluster, down, guard, up_all
 from ferry.dev.process import ProcessRecord, find, spawn
 from ferry.dev.process import stop as stop_processes
 from ferry.errors import FerryError, Refused, Unreachable
+from ferry.plan.lag import measure_lag
 from ferry.run.micro_run import MicroRuns
-from ferry.run.plan.lag import measure_lag
 from ferry_airflow import local
 from ferry_airflow.demo.compare import compare
 from ferry_airflow.demo.data import GROUP, TOPICS, create_topics, fill, group_offsets, let_group_stand

@@ -19,15 +19,15 @@ from pydantic_core import PydanticCustomError
 
 from ferry.clock import wall_ms
 from ferry.config.settings import load
-from ferry.decide.records.units import read_ranges
 from ferry.errors import BadInput
+from ferry.ledger.units import read_ranges
 from ferry.model import Flow, Pause, Plan
 from ferry.model.evidence import EvidenceKind
 from ferry.model.lane import LaneKind, lane_kind
+from ferry.plan.options import RunOptions
 from ferry.run.ledger.access import LedgerAccess
 from ferry.run.ledger.pausing import lift_pause, refuse_foreign_topic, write_pause
 from ferry.run.micro_run import MicroRuns
-from ferry.run.plan.options import RunOptions
 from ferry.run.watch import FlowWatch
 from ferry_airflow.drill_fields import foreign_field, nowhere
 from ferry_airflow.naming import backfill_dag_id, drill_dag_id, verify_dag_id

@@ -19,13 +19,13 @@ from fastapi.responses import RedirectResponse, Response
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.lane import in_lane
-from ferry.decide.groups.table import GroupTable
-from ferry.decide.ledger.history import Forgotten, PastRun
-from ferry.decide.plan.lag import PartitionLag
 from ferry.errors import FerryError
+from ferry.features.groups.acts.table import NotShown, find_groups
+from ferry.features.groups.rules.table import GroupTable
+from ferry.ledger.history import Forgotten, PastRun
 from ferry.model import TopicPartition
-from ferry.run.groups.table import NotShown, find_groups
-from ferry.run.plan.opening import KEPT_RUNS
+from ferry.plan.rules.lag import PartitionLag
+from ferry.protocol.opening import KEPT_RUNS
 from ferry.run.watch import SEARCHED, FlowWatch
 from ferry_airflow.page.access import User, may_read
 from ferry_airflow.page.airflow_side import DagRunRow, DagState

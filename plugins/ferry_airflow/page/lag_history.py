@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ferry.decide.plan.lag import PartitionLag
+from ferry.plan.rules.lag import PartitionLag
 from ferry_airflow.page.lag_point import SPAN_MS, LagPoint
 
 MOST_CELLS = 1_000_000

@@ -11,8 +11,8 @@ from fastapi import APIRouter, Path, Request
 from fastapi.responses import RedirectResponse, Response
 
 from ferry.clock import wall_ms
-from ferry.decide.lanes.listing import Lane, outlook_of
-from ferry.decide.ledger.history import PastRun
+from ferry.features.lanes.rules.listing import Lane, outlook_of
+from ferry.ledger.history import PastRun
 from ferry.run.watch import FlowWatch
 from ferry_airflow.page.access import User
 from ferry_airflow.page.airflow_side import DagState

@@ -11,7 +11,7 @@ from fastapi import Depends, HTTPException, Request, status
 
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
-from ferry.decide.ledger.history import PastState
+from ferry.ledger.history import PastState
 from ferry.model import Flow
 from ferry_airflow.naming import dag_id, other_dags
 from ferry_airflow.page.access import (

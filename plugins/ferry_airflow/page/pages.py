@@ -10,9 +10,9 @@ from urllib.parse import quote
 from fastapi import APIRouter, HTTPException, Request, status
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from ferry.decide.ledger.history import PastState
-from ferry.decide.plan.lag import PartitionLag
+from ferry.ledger.history import PastState
 from ferry.model import Flow
+from ferry.plan.rules.lag import PartitionLag
 from ferry_airflow.naming import OWN
 from ferry_airflow.page.access import User, may_see_dag, refuse
 from ferry_airflow.page.airflow_side import DagRunRow

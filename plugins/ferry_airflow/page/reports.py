@@ -9,13 +9,13 @@ from fastapi import APIRouter, HTTPException, Path, Request, status
 from fastapi.responses import Response
 
 from ferry.config.flow.flow import FlowConfig
-from ferry.decide.evidence.chain import page_name, report_name
-from ferry.decide.evidence.codec import decode_report
 from ferry.errors import BadInput, Corrupt
+from ferry.features.evidence.acts.folder import Checked, check_folder
+from ferry.features.evidence.acts.store import store_of
+from ferry.features.evidence.rules.chain import page_name, report_name
+from ferry.features.evidence.rules.codec import decode_report
 from ferry.model import Flow
 from ferry.model.evidence import EvidenceKind, EvidenceReport
-from ferry.run.reports.folder import Checked, check_folder
-from ferry.run.reports.store import store_of
 from ferry_airflow.page.access import User
 from ferry_airflow.page.dag_runs import runs_beside
 from ferry_airflow.page.deep import INT64, STALE_SECONDS

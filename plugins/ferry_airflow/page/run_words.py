@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ferry.decide.ledger.history import PastState
+from ferry.ledger.history import PastState
 
 
 class Mood(StrEnum):

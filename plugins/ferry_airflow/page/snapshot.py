@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import nlargest
 
-from ferry.decide.lanes.listing import lane_names
-from ferry.decide.ledger.history import PastRun, PastState
-from ferry.decide.ledger.ledger import LedgerView, pauses
-from ferry.decide.ledger.report import Report
-from ferry.decide.plan.lag import PartitionLag, TotalLag, total_of
-from ferry.decide.records.units import read_ranges
+from ferry.features.lanes.rules.listing import lane_names
+from ferry.ledger.history import PastRun, PastState
+from ferry.ledger.ledger import LedgerView, pauses
+from ferry.ledger.report import Report
+from ferry.ledger.units import read_ranges
 from ferry.model import Gap, OpenedRun, Pause, Refusal
+from ferry.plan.rules.lag import PartitionLag, TotalLag, total_of
 from ferry_airflow.page.lag_history import Column
 from ferry_airflow.page.lag_point import LagPoint
 

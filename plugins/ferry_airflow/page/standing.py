@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ferry.config.flow.flow import FlowConfig, RecoveryPoint
-from ferry.decide.ledger.history import PastState
-from ferry.decide.metrics.due import due_ms, shortest_interval
-from ferry.decide.plan.lag import PartitionLag, is_behind
-from ferry.decide.plan.lag_start import PATIENCE_MS as DEAD_MS
+from ferry.features.observe.rules.due import due_ms, shortest_interval
+from ferry.ledger.history import PastState
+from ferry.plan.rules.lag import PartitionLag, is_behind
+from ferry.plan.rules.lag_start import PATIENCE_MS as DEAD_MS
 from ferry_airflow.page.airflow_side import UNDER_WAY, DagRunRow, DagState
 from ferry_airflow.page.run_words import PLANNING, RUNNING, TASK_FAILED, UNFINISHED, Mood
 from ferry_airflow.page.shown import counted, duration, ms_of, number

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ferry.decide.ledger.report import Report
+from ferry.ledger.report import Report
 from ferry.model import Refusal
 from ferry.words import count_of
 from ferry_airflow.page.run_words import Mood

@@ -19,10 +19,10 @@ from typing import Any
 
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
-from ferry.decide.ledger.history import PastRun, PastState
-from ferry.decide.plan.lag import total_of
 from ferry.errors import FerryError
+from ferry.ledger.history import PastRun, PastState
 from ferry.model import OpenedRun
+from ferry.plan.rules.lag import total_of
 from ferry.run.watch import FlowWatch, Sight
 from ferry_airflow.page.answers import WAIT_SECONDS, Answer, Answers, Ended, Key
 from ferry_airflow.page.courtesy import behind_requests, settle

@@ -3,7 +3,7 @@
 import signal
 import sys
 
-from ferry.cli.copy.stopping import hold_signals
+from ferry.cli.commands.stopping import hold_signals
 
 
 def main() -> None:

@@ -16,35 +16,35 @@ import typer
 from typer.exceptions import TyperException
 from typer.main import get_command
 
-from ferry.cli.acls.required import acls_app
+from ferry.cli.commands.lag import lag_command
+from ferry.cli.commands.pausing import pause_command, resume_command
+from ferry.cli.commands.plan import plan_command
+from ferry.cli.commands.run import run_command
+from ferry.cli.commands.skip import skip_command
+from ferry.cli.commands.stopping import Stopped, are_held, release_signals
 from ferry.cli.config.app import config_app
-from ferry.cli.copy.backfill import backfill_command
-from ferry.cli.copy.lag import lag_command
-from ferry.cli.copy.lanes import lanes_app
-from ferry.cli.copy.pausing import pause_command, resume_command
-from ferry.cli.copy.plan import plan_command
-from ferry.cli.copy.run import run_command
-from ferry.cli.copy.skip import skip_command
-from ferry.cli.copy.stopping import Stopped, are_held, release_signals
 from ferry.cli.desk import JsonOption, NothingNamed, QuietOption, VerboseOption, Wishes
-from ferry.cli.drill.app import drill_app
-from ferry.cli.drill.reports import reports_app
 from ferry.cli.examples import show_examples
 from ferry.cli.flows import flows_command
-from ferry.cli.groups.app import groups_app
 from ferry.cli.ledger.app import ledger_app
-from ferry.cli.ledger.translate import translate_command
-from ferry.cli.metrics import metrics_app
 from ferry.cli.output import Unwritten, print_error, take_outlets
 from ferry.cli.policy import policy_app
-from ferry.cli.switch.readiness import readiness_command
-from ferry.cli.switch.switches import switch_app
-from ferry.cli.switch.switching import failback_command, failover_command, switchover_command
-from ferry.cli.takeover.adopt import adopt_app
-from ferry.cli.takeover.hand_back import hand_back_app
-from ferry.cli.verify.command import verify_command
 from ferry.cli.version import version_command
 from ferry.errors import BadInput, FerryError, Refused
+from ferry.features.acls.cli.required import acls_app
+from ferry.features.drill.cli.app import drill_app
+from ferry.features.drill.cli.reports import reports_app
+from ferry.features.groups.cli.app import groups_app
+from ferry.features.groups.cli.translate import translate_command
+from ferry.features.lanes.cli.backfill import backfill_command
+from ferry.features.lanes.cli.lanes import lanes_app
+from ferry.features.migrate.cli.adopt import adopt_app
+from ferry.features.migrate.cli.hand_back import hand_back_app
+from ferry.features.observe.cli.metrics import metrics_app
+from ferry.features.switch.cli.readiness import readiness_command
+from ferry.features.switch.cli.switches import switch_app
+from ferry.features.switch.cli.switching import failback_command, failover_command, switchover_command
+from ferry.features.verify.cli.command import verify_command
 
 COMMANDS = "ferry.commands"
 """Entry points by which other packages of the project bring commands: the library itself knows no Airflow."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:  # the command line starts light
-    from ferry.run.reports.folder import Written
+    from ferry.features.evidence.acts.folder import Written
 
 ReportOption = Annotated[
     str | None,

@@ -7,28 +7,28 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from ferry.cli.groups.shapes import groups_json
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.why import Why
-from ferry.decide.acls import AclDiff
-from ferry.decide.ledger.acl_codec import acl_change_json, acl_json
-from ferry.decide.ledger.adoption_codec import adoption_json as adopted_json
-from ferry.decide.ledger.codec import gap_json
-from ferry.decide.ledger.dealt_at import DealtAt
-from ferry.decide.ledger.history import Forgotten, Holder, PastRun
-from ferry.decide.ledger.pruning import Pruned, pruned_json
-from ferry.decide.ledger.receipt_codec import receipt_json
-from ferry.decide.ledger.report import GuardCount, Report, guard_counts, unfinished_sentence
-from ferry.decide.ledger.run_codec import refusal_json
-from ferry.decide.ledger.slice_codec import change_json, slice_json
-from ferry.decide.ledger.unit_codec import unit_receipt_json
-from ferry.decide.ledger.verified_codec import run_verified_json
-from ferry.decide.plan.lag import PartitionLag, total_of
-from ferry.decide.takeover.adoption import Takeover
+from ferry.features.acls.rules.codec import acl_change_json, acl_json
+from ferry.features.acls.rules.sync import AclDiff
+from ferry.features.groups.cli.shapes import groups_json
+from ferry.features.migrate.rules.adoption import Takeover
+from ferry.features.migrate.rules.codec import adoption_json as adopted_json
+from ferry.features.verify.rules.codec import run_verified_json
+from ferry.ledger.codec import gap_json
+from ferry.ledger.dealt_at import DealtAt
+from ferry.ledger.history import Forgotten, Holder, PastRun
+from ferry.ledger.pruning import Pruned, pruned_json
+from ferry.ledger.receipt_codec import receipt_json
+from ferry.ledger.report import GuardCount, Report, guard_counts, unfinished_sentence
+from ferry.ledger.run_codec import refusal_json
+from ferry.ledger.slice_codec import change_json, slice_json
+from ferry.ledger.unit_codec import unit_receipt_json
 from ferry.model import Adoption, Flow, Gap, Pause, Piece, Plan, Receipt, Refusal, Unit, UnitReceipt
+from ferry.plan.rules.lag import PartitionLag, total_of
 
 if TYPE_CHECKING:  # the shapes need no client of Kafka's
-    from ferry.run.takeover.hand_back import HandedBack
+    from ferry.features.migrate.acts.hand_back import HandedBack
 
 Json = dict[str, Any]
 

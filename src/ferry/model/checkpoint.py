@@ -10,7 +10,7 @@ from ferry.model.unit import Vector
 
 
 class Found(StrEnum):
-    """How exactly an offset was translated; the words of `ferry.decide.groups.offset_map`."""
+    """How exactly an offset was translated; the words of `ferry.features.groups.rules.offset_map`."""
 
     EXACT = "exact"
     GAP = "gap"

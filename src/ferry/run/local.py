@@ -23,11 +23,11 @@ from multiprocessing.connection import Connection, wait
 from queue import SimpleQueue
 
 from ferry.config.flow.flow import FlowConfig
+from ferry.copy.ends import AGAIN, SlotEnd, end_of, failure_of, joined
+from ferry.copy.task import TaskSpec, run_slot
 from ferry.errors import FerryError, Refused
 from ferry.model import Attempt, Plan, Receipt
-from ferry.run.copy.ends import AGAIN, SlotEnd, end_of, failure_of, joined
-from ferry.run.copy.slot import SlotResult
-from ferry.run.copy.task import TaskSpec, run_slot
+from ferry.protocol.slot import SlotResult
 from ferry.run.micro_run import MicroRuns, local_origin
 
 log = logging.getLogger(__name__)

@@ -15,22 +15,31 @@ from ferry.clock import wall_ms
 from ferry.config.flow.clients import flow_fetch_options, flow_produce_options
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.lane import lane_flow
-from ferry.decide.acls import AclDiff
-from ferry.decide.lanes.windows import WindowLook
-from ferry.decide.ledger.checkpoint_codec import checkpoint_record
-from ferry.decide.ledger.history import run_report
-from ferry.decide.ledger.keeping import kept_plan, plan_of, planned_run, refuse_planned, resumed_plan, slices_left
-from ferry.decide.ledger.ledger import LedgerView, fold, pauses
-from ferry.decide.ledger.receipts import last_receipts, receipts
-from ferry.decide.ledger.report import Report
-from ferry.decide.ledger.run_codec import ended_record, outcome_record
-from ferry.decide.ledger.runs import newer_attempt, opened_run, superseded_by
-from ferry.decide.ledger.unit_codec import last_units
-from ferry.decide.ledger.verified_codec import due
-from ferry.decide.plan.skipping import Wish
-from ferry.decide.takeover.adoption import Takeover
+from ferry.copy.ends import SlotEnd, outcome_of
+from ferry.copy.kafka_port import CopyLimits
+from ferry.copy.share import Rate
+from ferry.copy.task import TaskSpec
 from ferry.errors import Superseded
+from ferry.features.acls.rules.sync import AclDiff
+from ferry.features.groups.acts.checkpoint import GroupSync, Looked, StoodBack
+from ferry.features.groups.acts.mirror_topics import MirrorTopics
+from ferry.features.lanes.rules.windows import WindowLook
+from ferry.features.migrate.acts.adopting import AdoptionOptions, PredecessorPlace, adopt, preview_adoption, read_left
+from ferry.features.migrate.acts.at_rest import Mm2Place
+from ferry.features.migrate.acts.hand_back import HandBackOptions, HandedBack, hand_back, preview_hand_back
+from ferry.features.migrate.rules.adoption import Takeover
+from ferry.features.verify.rules.codec import due
 from ferry.garbage import left_uncollected
+from ferry.lane.session import LaneSession
+from ferry.ledger.checkpoint_codec import checkpoint_record
+from ferry.ledger.history import run_report
+from ferry.ledger.keeping import kept_plan, plan_of, planned_run, refuse_planned, resumed_plan, slices_left
+from ferry.ledger.ledger import LedgerView, fold, pauses
+from ferry.ledger.receipts import last_receipts, receipts
+from ferry.ledger.report import Report
+from ferry.ledger.run_codec import ended_record, outcome_record
+from ferry.ledger.runs import newer_attempt, opened_run, superseded_by
+from ferry.ledger.unit_codec import last_units
 from ferry.model import (
     NOTHING_SIFTED,
     Attempt,
@@ -43,22 +52,13 @@ from ferry.model import (
     TopicPartition,
     lane_kind,
 )
-from ferry.run.copy.ends import SlotEnd, outcome_of
-from ferry.run.copy.kafka_port import CopyLimits
-from ferry.run.copy.share import Rate
-from ferry.run.copy.slot import SlotRef
-from ferry.run.copy.task import TaskSpec
-from ferry.run.flow.session import LaneSession
-from ferry.run.groups.checkpoint import GroupSync, Looked, StoodBack
-from ferry.run.groups.mirror_topics import MirrorTopics
-from ferry.run.plan.gather import isolation_of
-from ferry.run.plan.opening import begin_attempt
-from ferry.run.plan.options import WHOLE, RunOptions
-from ferry.run.plan.planner import Planner
-from ferry.run.plan.skipping import preview_skip, skip
-from ferry.run.takeover.adopting import AdoptionOptions, PredecessorPlace, adopt, preview_adoption, read_left
-from ferry.run.takeover.at_rest import Mm2Place
-from ferry.run.takeover.hand_back import HandBackOptions, HandedBack, hand_back, preview_hand_back
+from ferry.plan.gather import isolation_of
+from ferry.plan.options import WHOLE, RunOptions
+from ferry.plan.planner import Planner
+from ferry.plan.rules.skipping import Wish
+from ferry.plan.skipping import preview_skip, skip
+from ferry.protocol.opening import begin_attempt
+from ferry.protocol.slot import SlotRef
 
 log = logging.getLogger(__name__)
 
@@ -96,7 +96,7 @@ class MicroRuns(LaneSession):
     def window(self, options: RunOptions) -> WindowLook:
         """The window of `options` in offsets, and how far the lane has come in it; writes nothing.
 
-        Raises BadInput and Refused for a window that cannot be copied (`ferry.decide.lanes.windows`).
+        Raises BadInput and Refused for a window that cannot be copied (`ferry.features.lanes.rules.windows`).
         """
 
         async def work() -> WindowLook:
@@ -164,7 +164,7 @@ class MicroRuns(LaneSession):
         return self._run(work)
 
     def adopt(self, predecessor: PredecessorPlace, options: AdoptionOptions, run: str, origin: Origin) -> Takeover:
-        """Take over from another replicator, as a run of its own. Raises as `ferry.run.takeover.adopting.adopt`."""
+        """Take over from another replicator, as a run of its own. Raises as `features.migrate.acts.adopting.adopt`."""
 
         async def work() -> Takeover:
             read = read_left(self._planner, predecessor)
@@ -182,7 +182,7 @@ class MicroRuns(LaneSession):
         return self._run(work)
 
     def hand_back(self, place: Mm2Place, options: HandBackOptions, run: str, origin: Origin) -> HandedBack:
-        """Hand the flow back to MirrorMaker 2, as a run of its own; raises as `ferry.run.takeover.hand_back` does."""
+        """Hand the flow back to MirrorMaker 2, as a run of its own. Raises as `features.migrate.acts.hand_back`."""
 
         async def work() -> HandedBack:
             await self._ledger.find()

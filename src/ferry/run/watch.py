@@ -14,24 +14,24 @@ from typing import Self
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.lane import in_lane
-from ferry.decide.groups.dealt_to import Dealing
-from ferry.decide.lanes.listing import Lane, lane_names
-from ferry.decide.ledger.history import Forgotten, Holder, PastRun, holders, named_run, past_run
-from ferry.decide.ledger.ledger import UNREAD, LedgerView, gaps
-from ferry.decide.ledger.map_block import Chain, MapRow
-from ferry.decide.ledger.map_rows import chains_of, newer_rows
-from ferry.decide.ledger.reading import read_as
-from ferry.decide.ledger.receipt_codec import parse_receipt
-from ferry.decide.ledger.rolled import Links
-from ferry.decide.plan.lag import PartitionLag
 from ferry.errors import FerryError, Retryable, Unreachable
+from ferry.features.groups.acts.translate import Translation, translate_over
+from ferry.features.groups.rules.dealt_to import Dealing
+from ferry.features.lanes.acts.listing import known_lane
+from ferry.features.lanes.rules.listing import Lane, lane_names
+from ferry.lane.connections import TargetFirst
+from ferry.lane.rows import read_blocks
+from ferry.lane.unit_receipts import dealing_of
+from ferry.ledger.history import Forgotten, Holder, PastRun, holders, named_run, past_run
+from ferry.ledger.ledger import UNREAD, LedgerView, gaps
+from ferry.ledger.map_block import Chain, MapRow
+from ferry.ledger.map_rows import chains_of, newer_rows
+from ferry.ledger.reading import read_as
+from ferry.ledger.receipt_codec import parse_receipt
+from ferry.ledger.rolled import Links
 from ferry.model import OpenedRun, Receipt, TopicPartition
-from ferry.run.flow.connections import TargetFirst
-from ferry.run.flow.rows import read_blocks
-from ferry.run.flow.unit_receipts import dealing_of
-from ferry.run.groups.translate import Translation, translate_over
-from ferry.run.lanes.listing import known_lane
-from ferry.run.plan.lag import lag_over
+from ferry.plan.lag import lag_over
+from ferry.plan.rules.lag import PartitionLag
 
 _MOST_LANES = 50
 SEARCHED = 1_000_000
@@ -196,7 +196,7 @@ class FlowWatch:
     ) -> tuple[Translation, list[Holder]]:
         """Where an offset of a source partition went (`backward`: came from), and the receipts that say so.
 
-        `lane` as of `run`. Raises as `ferry.run.groups.translate.translate`.
+        `lane` as of `run`. Raises as `ferry.features.groups.acts.translate.translate`.
         """
         connections = self._open()
         flow = self._in(lane)

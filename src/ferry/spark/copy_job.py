@@ -17,20 +17,20 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from ferry.config.flow.flow import FlowConfig
-from ferry.decide.ledger.report import pieces_sentence, sifted_notes, throttled_sentence, throttling
+from ferry.copy.ends import AGAIN, TRIES, SlotEnd, failure_of, joined
+from ferry.copy.task import TaskSpec
 from ferry.errors import FerryError, Refused, Retryable
+from ferry.features.records.spark.compiling import compile_long_work
+from ferry.features.records.spark.portions import write_in_portions
+from ferry.features.records.spark.row_job import Stream
+from ferry.features.records.spark.sink import write_rows
+from ferry.features.records.spark.streams import Transforms, streams_of, transforms_of
+from ferry.ledger.report import pieces_sentence, sifted_notes, throttled_sentence, throttling
 from ferry.model import Attempt, Origin, Plan, Receipt, Sifted, TopicPartition, UnitReceipt
-from ferry.run.copy.ends import AGAIN, TRIES, SlotEnd, failure_of, joined
-from ferry.run.copy.task import TaskSpec
 from ferry.run.micro_run import MicroRuns
 from ferry.spark.call import Call
 from ferry.spark.job import Say, on_spark, run_job
 from ferry.spark.progress import ProgressLog
-from ferry.spark.records.compiling import compile_long_work
-from ferry.spark.records.portions import write_in_portions
-from ferry.spark.records.row_job import Stream
-from ferry.spark.records.sink import write_rows
-from ferry.spark.records.streams import Transforms, streams_of, transforms_of
 from ferry.spark.session import at_once, gist, is_remote, sent_apart, session, slot_frame
 from ferry.spark.stage import ROW, copy_packed_slots, copy_slots, parse_rows
 

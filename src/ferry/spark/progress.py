@@ -10,14 +10,14 @@ from types import TracebackType
 from typing import Self
 
 from ferry.clock import wall_ms
-from ferry.decide.lanes.pace import span
-from ferry.decide.ledger.receipts import heard_receipts
-from ferry.decide.ledger.report import pieces_sentence
-from ferry.decide.ledger.unit_codec import heard_units
+from ferry.copy.task import TaskSpec
 from ferry.errors import FerryError
+from ferry.lane.connections import TargetConnection
+from ferry.ledger.receipts import heard_receipts
+from ferry.ledger.report import pieces_sentence
+from ferry.ledger.unit_codec import heard_units
 from ferry.model import LedgerRecord, Piece, Plan, Receipt, TopicPartition, UnitReceipt
-from ferry.run.copy.task import TaskSpec
-from ferry.run.flow.connections import TargetConnection
+from ferry.run.pace import span
 
 EVERY_SECONDS = 5.0
 PATIENCE_SECONDS = 5.0

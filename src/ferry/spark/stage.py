@@ -16,16 +16,16 @@ from typing import Any
 
 import pyarrow as pa
 
-from ferry.decide.ledger.codec import encode
-from ferry.decide.ledger.receipt_codec import parse_receipt, receipt_json
-from ferry.decide.ledger.run_codec import parse_refusal, refusal_json
-from ferry.decide.ledger.unit_codec import parse_unit_receipt, unit_receipt_json
+from ferry.copy.ends import SlotEnd, end_of
+from ferry.copy.kafka_port import KafkaSlot, SlotWiring
+from ferry.copy.task import TaskSpec, run_slot
 from ferry.errors import BadInput, Corrupt, FerryError, OutcomeUnknown, Refused, Retryable, Superseded, Unreachable
+from ferry.ledger.codec import encode
+from ferry.ledger.receipt_codec import parse_receipt, receipt_json
+from ferry.ledger.run_codec import parse_refusal, refusal_json
+from ferry.ledger.unit_codec import parse_unit_receipt, unit_receipt_json
 from ferry.model import Receipt, UnitReceipt
-from ferry.run.copy.ends import SlotEnd, end_of
-from ferry.run.copy.kafka_port import KafkaSlot, SlotWiring
-from ferry.run.copy.slot import SlotResult
-from ferry.run.copy.task import TaskSpec, run_slot
+from ferry.protocol.slot import SlotResult
 from ferry.spark.columns import ints, strings
 from ferry.spark.package import unpacked
 

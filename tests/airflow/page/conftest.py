@@ -21,9 +21,9 @@ from sqlalchemy import create_engine
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import StaticPool
 
-from ferry.decide.plan.lag import PartitionLag
 from ferry.errors import Unreachable
 from ferry.model import TopicPartition
+from ferry.plan.rules.lag import PartitionLag
 from ferry.run.watch import Sight
 from ferry_airflow.page import access, actions, airflow_side, beside, dag_runs, deep, office
 from ferry_airflow.page.airflow_side import DagState

@@ -8,18 +8,18 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from ferry.clock import wall_ms
-from ferry.decide.evidence.chain import Kept
-from ferry.decide.evidence.codec import SealedReport
-from ferry.decide.groups.offset_map import Exact
-from ferry.decide.groups.table import GroupHead, GroupRow, GroupTable, Standing
-from ferry.decide.lanes.listing import Lane, LanePart
-from ferry.decide.ledger.history import Holder, PastRun, PastState
-from ferry.decide.ledger.ledger import UNREAD
-from ferry.decide.ledger.report import Report
+from ferry.features.evidence.acts.folder import Checked
+from ferry.features.evidence.rules.chain import Kept
+from ferry.features.evidence.rules.codec import SealedReport
+from ferry.features.groups.acts.table import NotShown
+from ferry.features.groups.acts.translate import Translation
+from ferry.features.groups.rules.offset_map import Exact
+from ferry.features.groups.rules.table import GroupHead, GroupRow, GroupTable, Standing
+from ferry.features.lanes.rules.listing import Lane, LanePart
+from ferry.ledger.history import Holder, PastRun, PastState
+from ferry.ledger.ledger import UNREAD
+from ferry.ledger.report import Report
 from ferry.model import Gap, GroupKind, LaneKind, OpenedRun, Pause, Plan, Refusal, RefusalKind, Segment
-from ferry.run.groups.table import NotShown
-from ferry.run.groups.translate import Translation
-from ferry.run.reports.folder import Checked
 from ferry.run.watch import FlowWatch, Sight
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from ferry_airflow.page.answers import Answer

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from copy import deepcopy
 from typing import NoReturn
 
-from ferry.decide.ledger.history import PastRun, PastState
-from ferry.decide.ledger.ledger import UNREAD
-from ferry.decide.ledger.report import report_of
-from ferry.decide.plan.lag import PartitionLag
 from ferry.errors import Unreachable
+from ferry.ledger.history import PastRun, PastState
+from ferry.ledger.ledger import UNREAD
+from ferry.ledger.report import report_of
 from ferry.model import OpenedRun, TopicPartition
+from ferry.plan.rules.lag import PartitionLag
 from ferry.run.watch import Sight
 from ferry_airflow.page.lag_history import MOST_CELLS
 from ferry_airflow.page.snapshot import RunDigest, Snapshot, digest_of

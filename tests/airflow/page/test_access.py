@@ -10,7 +10,7 @@ import pytest
 from airflow.api_fastapi.auth.managers.simple.simple_auth_manager import SimpleAuthManager
 from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
 
-from ferry.decide.ledger.ledger import UNREAD
+from ferry.ledger.ledger import UNREAD
 from ferry.model import Flow
 from ferry.run.watch import Sight
 from ferry_airflow.page import access

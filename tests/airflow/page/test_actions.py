@@ -21,8 +21,8 @@ from fastapi import Request
 from fastapi.routing import APIRoute
 from httpx import ASGITransport, AsyncClient
 
-from ferry.decide.ledger.codec import pause_record
-from ferry.decide.ledger.ledger import UNREAD, LedgerView
+from ferry.ledger.codec import pause_record
+from ferry.ledger.ledger import UNREAD, LedgerView
 from ferry.model import Pause, Refusal, RefusalKind, Unit
 from ferry.run.watch import FlowWatch, Sight
 from ferry_airflow.page import actions, paper

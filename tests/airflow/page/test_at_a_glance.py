@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ferry.decide.ledger.ledger import UNREAD
+from ferry.ledger.ledger import UNREAD
 from ferry.run.watch import Sight
 from ferry_airflow.naming import dag_id
 from ferry_airflow.page.airflow_side import DagState

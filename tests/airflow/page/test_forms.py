@@ -11,7 +11,7 @@ from airflow.sdk import DAG
 
 from ferry.config.settings import load
 from ferry.model import TimeWindow
-from ferry.run.plan.options import RunOptions
+from ferry.plan.options import RunOptions
 from ferry_airflow import steps
 from ferry_airflow.dags import flow_dags
 from ferry_airflow.drilling import Asked, drill_of

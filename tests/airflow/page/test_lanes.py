@@ -10,12 +10,12 @@ from sqlalchemy import insert
 from sqlalchemy.orm import Session
 
 from ferry.clock import wall_ms
-from ferry.decide.groups.offset_map import Exact
-from ferry.decide.lanes.listing import Lane, LanePart
-from ferry.decide.ledger.history import Holder, PastRun, PastState
-from ferry.decide.ledger.report import Report
+from ferry.features.groups.acts.translate import Translation
+from ferry.features.groups.rules.offset_map import Exact
+from ferry.features.lanes.rules.listing import Lane, LanePart
+from ferry.ledger.history import Holder, PastRun, PastState
+from ferry.ledger.report import Report
 from ferry.model import LaneKind, OpenedRun, Origin
-from ferry.run.groups.translate import Translation
 from ferry_airflow.page.lanes import RUNS, LaneStory
 from tests.airflow.page.conftest import HERE, Desk
 from tests.airflow.page.values import answered, digest

@@ -7,11 +7,11 @@ from typing import get_args
 
 import pytest
 
-from ferry.decide.groups.offset_map import Ahead, Approximate, Before, Exact, InGap, LogStart, Translated
-from ferry.decide.ledger.history import Holder
-from ferry.decide.ledger.ledger import UNREAD
+from ferry.features.groups.acts.translate import Translation
+from ferry.features.groups.rules.offset_map import Ahead, Approximate, Before, Exact, InGap, LogStart, Translated
+from ferry.ledger.history import Holder
+from ferry.ledger.ledger import UNREAD
 from ferry.model import Segment, TopicPartition
-from ferry.run.groups.translate import Translation
 from ferry.run.watch import Sight
 from ferry_airflow.page.dealt import Sought, story_of
 from tests.airflow.page.conftest import HERE, Desk, lag

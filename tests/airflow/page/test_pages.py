@@ -12,9 +12,9 @@ import pytest
 from airflow.api_fastapi.core_api.security import get_user
 from fastapi.routing import APIRoute
 
-from ferry.decide.groups.table import GroupRow, GroupTable
-from ferry.decide.lanes.listing import Lane
-from ferry.decide.ledger.ledger import UNREAD
+from ferry.features.groups.rules.table import GroupRow, GroupTable
+from ferry.features.lanes.rules.listing import Lane
+from ferry.ledger.ledger import UNREAD
 from ferry.model import TopicPartition
 from ferry.model.lane import LaneKind
 from ferry.run.watch import Sight

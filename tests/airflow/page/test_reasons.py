@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from ferry.decide.ledger.history import PastState
-from ferry.decide.ledger.ledger import UNREAD
+from ferry.ledger.history import PastState
+from ferry.ledger.ledger import UNREAD
 from ferry.model import Pause
 from ferry.run.watch import Sight
 from ferry_airflow.page.snapshot import topic_rows

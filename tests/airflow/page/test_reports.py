@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from ferry.decide.evidence.chain import page_name, report_name
-from ferry.decide.evidence.codec import SealedReport, encode_report
-from ferry.decide.ledger.ledger import UNREAD
+from ferry.features.evidence.rules.chain import page_name, report_name
+from ferry.features.evidence.rules.codec import SealedReport, encode_report
+from ferry.ledger.ledger import UNREAD
 from ferry.model import Flow
 from ferry.model.evidence import EvidenceKind
 from ferry.run.watch import Sight

@@ -9,9 +9,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
 
-from ferry.decide.ledger.history import Forgotten, PastRun, PastState
-from ferry.decide.ledger.ledger import UNREAD
-from ferry.decide.ledger.report import Report
+from ferry.ledger.history import Forgotten, PastRun, PastState
+from ferry.ledger.ledger import UNREAD
+from ferry.ledger.report import Report
 from ferry.model import GroupOutcome, Left, OpenedRun, Refusal, RefusalKind, Unit, Why
 from ferry.run.watch import Sight
 from ferry_airflow.page.airflow_side import DagRunRow, DagState

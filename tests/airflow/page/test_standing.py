@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 import pytest
 
 from ferry.config.flow.flow import RecoveryPoint
-from ferry.decide.ledger.history import PastState
-from ferry.decide.plan.lag import PartitionLag, is_behind, total_of
+from ferry.ledger.history import PastState
 from ferry.model import Pause, Refusal, RefusalKind
+from ferry.plan.rules.lag import PartitionLag, is_behind, total_of
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from ferry_airflow.page.run_words import Mood
 from ferry_airflow.page.shown import duration, number, size

@@ -16,9 +16,9 @@ import pytest
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.settings import load
-from ferry.decide.ledger.history import PastRun, PastState
-from ferry.decide.ledger.ledger import UNREAD
 from ferry.errors import BadInput, FilterInVain, Refused, Unreachable
+from ferry.ledger.history import PastRun, PastState
+from ferry.ledger.ledger import UNREAD
 from ferry.model import OpenedRun
 from ferry.run.watch import FlowWatch, Sight
 from ferry_airflow.page.answers import KEPT_SECONDS

@@ -6,8 +6,8 @@ import tracemalloc
 
 import pytest
 
-from ferry.decide.ledger.history import PastState
-from ferry.decide.ledger.ledger import UNREAD
+from ferry.ledger.history import PastState
+from ferry.ledger.ledger import UNREAD
 from ferry.model import Refusal, RefusalKind
 from ferry.run.watch import Sight
 from ferry_airflow.page.snapshot import MOST_REFUSALS

@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from ferry.clock import wall_ms
-from ferry.decide.ledger.history import PastRun, PastState
-from ferry.decide.ledger.ledger import UNREAD
+from ferry.ledger.history import PastRun, PastState
+from ferry.ledger.ledger import UNREAD
 from ferry.model import OpenedRun
 from ferry.run.watch import Sight
 from ferry.words import readable

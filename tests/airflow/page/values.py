@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ferry.decide.ledger.history import PastState
-from ferry.decide.ledger.ledger import UNREAD, LedgerView
-from ferry.decide.ledger.run_codec import run_record
+from ferry.ledger.history import PastState
+from ferry.ledger.ledger import UNREAD, LedgerView
+from ferry.ledger.run_codec import run_record
 from ferry.model import Fate, LedgerRecord, OpenedRun, Refusal, TopicPartition
 from ferry.run.watch import Sight
 from ferry_airflow.page.snapshot import RunDigest, TopicRun

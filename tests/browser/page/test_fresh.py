@@ -8,7 +8,7 @@ from functools import partial
 from playwright.sync_api import Route, expect
 
 from ferry.clock import wall_ms
-from ferry.decide.ledger.ledger import UNREAD
+from ferry.ledger.ledger import UNREAD
 from ferry.run.watch import Sight
 from ferry_airflow.page.snapshot import Trouble
 from tests.airflow.page.conftest import HERE, Desk, lag

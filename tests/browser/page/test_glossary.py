@@ -8,7 +8,7 @@ from pathlib import Path
 
 from playwright.sync_api import expect
 
-from ferry.decide.ledger.history import PastState
+from ferry.ledger.history import PastState
 from ferry.model import Lifted, RefusalKind
 from ferry_airflow.page.glossary import FILE, all_words, anchor_of
 from ferry_airflow.page.run_words import TASK_FAILED, run_badge

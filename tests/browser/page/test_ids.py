@@ -6,7 +6,7 @@ import re
 
 from playwright.sync_api import expect
 
-from ferry.decide.ledger.ledger import UNREAD
+from ferry.ledger.ledger import UNREAD
 from ferry.run.watch import Sight
 from tests.airflow.page.conftest import HERE, Desk, lag
 from tests.airflow.page.served import served

@@ -14,8 +14,8 @@ from playwright.sync_api import expect
 
 from ferry.clock import wall_ms
 from ferry.config.settings import parse_settings
-from ferry.decide.ledger.history import PastState
-from ferry.decide.ledger.ledger import UNREAD
+from ferry.ledger.history import PastState
+from ferry.ledger.ledger import UNREAD
 from ferry.run.watch import Sight
 from ferry_airflow.page.chart_map import Drawing, drawn, name_lines
 from ferry_airflow.page.chart_shapes import GAP, LABEL_HEIGHT, LABEL_WIDTH, NODE_HEIGHT, NODE_WIDTH, WIDTH, Box

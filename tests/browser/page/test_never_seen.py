@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from playwright.sync_api import expect
 
-from ferry.decide.ledger.ledger import UNREAD
+from ferry.ledger.ledger import UNREAD
 from ferry.model import Pause
 from ferry.run.watch import Sight
 from ferry_airflow.page.snapshot import topic_rows

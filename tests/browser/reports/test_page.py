@@ -8,9 +8,9 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
-from ferry.decide.evidence.codec import SealedReport
+from ferry.features.evidence.acts.page import SHOWN, rendered
+from ferry.features.evidence.rules.codec import SealedReport
 from ferry.model.evidence import EvidenceReport, GroupMoved, StepOutcome, TimelineStep
-from ferry.run.reports.page import SHOWN, rendered
 from tests.chromium import chromium
 from tests.pure.reports.values import EVIDENCE, STEPS, loss
 

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from ferry.decide.takeover.adoption import Row, Takeover, Verdict
-from ferry.decide.takeover.connect_offsets import format_key, format_value
 from ferry.dev import RunningCluster
 from ferry.errors import BadInput, Refused
+from ferry.features.migrate.acts.adopting import AdoptionOptions, Mm1Place, PredecessorPlace
+from ferry.features.migrate.acts.at_rest import Mm2Place
+from ferry.features.migrate.acts.hand_back import HandBackOptions
+from ferry.features.migrate.rules.adoption import Row, Takeover, Verdict
+from ferry.features.migrate.rules.connect_offsets import format_key, format_value
 from ferry.run.micro_run import local_origin
-from ferry.run.takeover.adopting import AdoptionOptions, Mm1Place, PredecessorPlace
-from ferry.run.takeover.at_rest import Mm2Place
-from ferry.run.takeover.hand_back import HandBackOptions
 from tests.harness import (
     Feeder,
     Lab,

@@ -20,10 +20,10 @@ from pathlib import Path
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
-from ferry.decide.ledger.report import Report, RunState
 from ferry.dev import RunningCluster
 from ferry.errors import FerryError
-from ferry.net.write.ledger import ledger_topic
+from ferry.kafka.produce.ledger import ledger_topic
+from ferry.ledger.report import Report, RunState
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 from tests.program import start
 from tests.tiers import ANSWER_S, IN_PART
@@ -35,9 +35,9 @@ DRIVER = """
 import sys, secrets
 from pathlib import Path
 from ferry.config.settings import load
-from ferry.run.copy.ends import end_of
+from ferry.copy.ends import end_of
 from ferry.run.micro_run import MicroRuns, local_origin
-from ferry.run.copy.task import run_slot
+from ferry.copy.task import run_slot
 flow = load(Path(sys.argv[1])).flow(sys.argv[2])
 with MicroRuns(flow) as runs:
     print("opening", flush=True)

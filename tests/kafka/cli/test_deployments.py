@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from ferry.decide.ledger.report import RunState
 from ferry.dev import RunningCluster
 from ferry.errors import Refused
+from ferry.ledger.report import RunState
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 from tests.program import warm_ferry as ferry
 

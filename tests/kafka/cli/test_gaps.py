@@ -8,9 +8,9 @@ from pathlib import Path
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from ferry.decide.ledger.ledger import gaps
-from ferry.decide.ledger.report import RunState
 from ferry.dev import RunningCluster
+from ferry.ledger.ledger import gaps
+from ferry.ledger.report import RunState
 from ferry.model import RefusalKind
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, read_topic, send
 from tests.program import warm_ferry as ferry

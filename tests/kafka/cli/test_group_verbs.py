@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ferry.cli.groups.sync import made_by
 from ferry.cli.person import new_run
 from ferry.dev import RunningCluster
+from ferry.features.groups.cli.sync import made_by
 from tests.harness import Lab, commit_offsets, committed_offsets, create_topic, new_alias, numbered, producer, send
 from tests.program import warm_ferry as ferry
 

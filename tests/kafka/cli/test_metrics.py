@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from ferry.clock import wall_ms
-from ferry.decide.metrics import samples as m
-from ferry.decide.metrics.samples import Values, labelled
 from ferry.dev import RunningCluster
-from ferry.run.metrics.textfile import parse
+from ferry.features.observe.acts.textfile import parse
+from ferry.features.observe.rules import samples as m
+from ferry.features.observe.rules.samples import Values, labelled
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 from tests.program import warm_ferry as ferry
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from ferry.decide.ledger.report import Report, RunState
-from ferry.decide.metrics import samples as m
 from ferry.dev import RunningCluster
 from ferry.errors import Superseded
+from ferry.features.observe.acts.textfile import metrics_file, parse
+from ferry.features.observe.rules import samples as m
+from ferry.ledger.report import Report, RunState
 from ferry.model import RefusalKind
-from ferry.run.metrics.textfile import metrics_file, parse
 from ferry.run.micro_run import local_origin
 from ferry.wire.batch import HEADER_BYTES, batches
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send

@@ -40,6 +40,7 @@ main()
 BACKFILL = ("backfill", "--lane", "backfill-x", "--from", "2020-01-01T00:00:00Z", "--to")
 
 OPENING = "ferry.run.micro_run:MicroRuns.open_new"
+SESSION = "ferry.features.records.spark.local_session"
 GROUPS = "ferry.run.micro_run:MicroRuns.checkpoint"
 REPORT = "ferry.run.micro_run:MicroRuns.report"
 
@@ -132,7 +133,11 @@ def test_a_backfill_reports(lab: Lab, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("place", "begun"),
-    [("ferry.spark.records.local_session.prepare", False), ("ferry.spark.copy_job.on_spark", True), (GROUPS, True)],
+    [
+        ("ferry.features.records.spark.local_session.prepare", False),
+        ("ferry.spark.copy_job.on_spark", True),
+        (GROUPS, True),
+    ],
     ids=["start", "copy", "groups"],
 )
 def test_a_run_in_spark_reports(lab: Lab, tmp_path: Path, place: str, begun: bool) -> None:
@@ -149,7 +154,7 @@ def test_a_run_in_spark_reports(lab: Lab, tmp_path: Path, place: str, begun: boo
 def test_a_second_signal_stops_at_once(tmp_path: Path) -> None:
     code = (
         "import signal, sys\n"
-        "from ferry.cli.copy.stopping import stop_signals\n"
+        "from ferry.cli.commands.stopping import stop_signals\n"
         "with stop_signals() as stop:\n"
         "    signal.raise_signal(signal.SIGTERM)\n"
         "    assert stop() and stop.by == 'SIGTERM'\n"

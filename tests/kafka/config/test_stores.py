@@ -13,7 +13,7 @@ from ferry.config.login.jks import Damaged, read_jks
 from ferry.config.login.security import TlsOptions
 from ferry.config.login.stores import tls_options
 from ferry.errors import BadInput, FerryError, Refused
-from ferry.net.connect.security import tls_context
+from ferry.kafka.connect.security import tls_context
 from tests.golden import Golden, brief
 from tests.kafka.security import pki
 from tests.kafka.security.pki import KEY_PASSWORD, PASSWORD, Authority, Identity

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
-from ferry.decide.groups.adopted_map import approximate
+from ferry.features.groups.rules.adopted_map import approximate
 from ferry.model import OffsetSync
 from tests.kafka.mirror.mirror_oracle import translated
 from tests.pure.decide.test_adoption import ORDERS, kept_in_ledger, syncs

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from ferry.config.flow.routes import routed, target_by_steps
 from ferry.config.flow.steps import CAST_TYPES, Route, TopicMatches, When
-from ferry.decide.records.json_cast import cast
-from ferry.decide.records.json_edit import NotJson, is_object, only_fields, redacted, removed
 from ferry.dev.jars import jars, java
+from ferry.features.records.rules.json_cast import cast
+from ferry.features.records.rules.json_edit import NotJson, is_object, only_fields, redacted, removed
 from tests.oracle import Oracle
 from tests.pure.decide.test_json_edit import edited
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ferry.decide.groups.offset_map import OffsetMap
-from ferry.decide.groups.offset_syncs import anew, offset_syncs, syncs_of
+from ferry.features.groups.rules.offset_map import OffsetMap
+from ferry.features.groups.rules.offset_syncs import anew, offset_syncs, syncs_of
 from ferry.model import Segment
 from tests.kafka.mirror.mirror_oracle import translated
 from tests.pure.decide.test_offset_map import World, worlds

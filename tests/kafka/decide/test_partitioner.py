@@ -9,8 +9,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.decide.records.partitioner import murmur2, partition_of_key
 from ferry.dev.jars import jars, java
+from ferry.features.records.rules.partitioner import murmur2, partition_of_key
 from tests.oracle import Oracle
 from tests.pure.decide.test_partitioner import KEYS
 

@@ -12,9 +12,9 @@ from kafka import KafkaAdminClient
 from kafka import TopicPartition as Place
 from kafka.structs import OffsetAndMetadata
 
-from ferry.decide.ledger.report import Report, RunState
 from ferry.dev import RunningCluster
 from ferry.dev.jars import jars, java
+from ferry.ledger.report import Report, RunState
 from ferry.model import Heartbeat, OffsetSync
 from ferry.run.micro_run import local_origin
 from ferry.wire.mirror_records import parse_heartbeat, parse_offset_sync

@@ -10,9 +10,9 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from ferry.decide.metrics.mirror import MIRROR_GROUPS
-from ferry.decide.metrics.samples import METRICS
 from ferry.dev.jars import jars
+from ferry.features.observe.rules.mirror import MIRROR_GROUPS
+from ferry.features.observe.rules.samples import METRICS
 
 TOOL = Path(__file__).parents[3] / "tools" / "metric_table.py"
 _NAME = re.compile(r"[a-z]+(-[a-z]+)+")

@@ -6,8 +6,8 @@ import pytest
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.settings import parse_settings
-from ferry.decide.plan.internal_topics import copied_heartbeats, internal_topics
 from ferry.errors import BadInput
+from ferry.plan.rules.internal_topics import copied_heartbeats, internal_topics
 from ferry.policy import make_policy
 from tests.kafka.mirror.mirror_oracle import ask_words, encoded
 

@@ -13,10 +13,10 @@ from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as Place
 
 from ferry.dev import RunningCluster
+from ferry.kafka.connect.cluster import Cluster, event_loop
+from ferry.kafka.groups.listing import describe_groups, list_groups
+from ferry.kafka.groups.offsets import GroupActive, commit_offsets, fetch_offsets
 from ferry.model import CommittedOffset, GroupKind, TopicPartition
-from ferry.net.connect.cluster import Cluster, event_loop
-from ferry.net.groups.listing import describe_groups, list_groups
-from ferry.net.groups.offsets import GroupActive, commit_offsets, fetch_offsets
 from tests.harness import create_topic, numbered, producer, send
 from tests.tiers import ANSWER_S
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from ferry.decide.ledger.report import RunState
 from ferry.dev import ClusterSpec, RunningCluster, up
 from ferry.dev.jars import jars
-from ferry.run.flow import connections
+from ferry.lane import connections
+from ferry.ledger.report import RunState
 from tests.commands import compile_java
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 from tests.kafka.run.switching import Clients

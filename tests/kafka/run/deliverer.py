@@ -19,12 +19,12 @@ import pyarrow as pa
 from kafka.protocol.producer import AddPartitionsToTxnRequest, EndTxnRequest, InitProducerIdRequest, ProduceRequest
 
 from ferry.config.record_target import record_target
+from ferry.features.sink.acts.driver import delivering
+from ferry.features.sink.acts.ids import DeliverySpec, SlotSpec
+from ferry.features.sink.acts.slot import write_slot
+from ferry.kafka.connect.cluster import Cluster
 from ferry.model import TopicPartition
 from ferry.model.delivery import DeliveryReceipt, Due, Written
-from ferry.net.connect.cluster import Cluster
-from ferry.run.delivery.driver import delivering
-from ferry.run.delivery.ids import DeliverySpec, SlotSpec
-from ferry.run.delivery.slot import write_slot
 from tests.tiers import ANSWER_S
 
 WRITES = (InitProducerIdRequest, ProduceRequest, AddPartitionsToTxnRequest, EndTxnRequest)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ferry.copy.chunk import PartProgress
+from ferry.copy.kafka_port import KafkaSlot, SlotWiring
 from ferry.model import Attempt, Plan, TopicPartition
-from ferry.run.copy.chunk import PartProgress
-from ferry.run.copy.kafka_port import KafkaSlot, SlotWiring
-from ferry.run.copy.port import AnyReceipt
-from ferry.run.copy.slot import SlotResult, copy_slot
+from ferry.protocol.port import AnyReceipt
+from ferry.protocol.slot import SlotResult, copy_slot
 from ferry.run.micro_run import MicroRuns, local_origin
 
 STEPS = ("initialise", "copy_chunk", "send_positions", "append_receipts", "commit")

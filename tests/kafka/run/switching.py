@@ -12,18 +12,18 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 
 from ferry.config.settings import Settings, parse_settings
-from ferry.decide.switch.steps import next_step
 from ferry.dev import RunningCluster
 from ferry.dev.ports import free_ports
 from ferry.errors import Refused
+from ferry.features.switch.acts.switcher import Switcher
+from ferry.features.switch.rules.steps import next_step
+from ferry.kafka.connect.cluster import Cluster
 from ferry.model import Pause
 from ferry.model.switch import Step, SwitchOptions, SwitchState, Verb
-from ferry.net.connect.cluster import Cluster
 from ferry.run.ledger.access import LedgerAccess
 from ferry.run.ledger.pausing import write_pause
 from ferry.run.local import copy_all
 from ferry.run.micro_run import MicroRuns, local_origin
-from ferry.run.switch.switcher import Switcher
 from tests.harness import Message, create_topic, new_alias, producer, send, wait_until
 from tests.tiers import ANSWER_S
 

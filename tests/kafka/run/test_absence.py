@@ -11,13 +11,13 @@ from confluent_kafka import TopicCollection
 from confluent_kafka.admin import AdminClient
 
 from ferry.config.settings import parse_settings
-from ferry.decide.ledger.report import RunState
-from ferry.decide.plan.lag import is_behind
 from ferry.dev import RunningCluster
 from ferry.errors import FilterInVain
+from ferry.ledger.report import RunState
 from ferry.model import RefusalKind
+from ferry.plan.lag import measure_lag
+from ferry.plan.rules.lag import is_behind
 from ferry.run.micro_run import MicroRuns, local_origin
-from ferry.run.plan.lag import measure_lag
 from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, send
 from tests.program import warm_ferry as ferry
 from tests.tiers import ANSWER_S

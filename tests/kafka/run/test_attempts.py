@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ferry.decide.ledger.report import RunState
 from ferry.dev import RunningCluster
+from ferry.ledger.report import RunState
 from ferry.run.micro_run import local_origin
 from tests.harness import numbered, producer, send
 from tests.kafka.run.conftest import small_lab

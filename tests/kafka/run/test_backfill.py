@@ -11,19 +11,19 @@ from typing import Any
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from ferry.decide.lanes.codec import dropped_lanes
-from ferry.decide.ledger.ledger import LedgerView
-from ferry.decide.ledger.receipts import receipts
-from ferry.decide.ledger.report import Report
 from ferry.dev import RunningCluster
 from ferry.errors import BadInput, Refused, Superseded
+from ferry.features.lanes.acts import dropping
+from ferry.features.lanes.acts.dropping import RUN_PREFIX, LaneDrop
+from ferry.features.lanes.acts.listing import list_lanes
+from ferry.features.lanes.rules.codec import dropped_lanes
+from ferry.ledger.ledger import LedgerView
+from ferry.ledger.receipts import receipts
+from ferry.ledger.report import Report
 from ferry.model import OffsetWindow, Plan, Record, TimeWindow, TopicPartition, TopicWindows, Window
-from ferry.run.lanes import dropping
-from ferry.run.lanes.dropping import RUN_PREFIX, LaneDrop
-from ferry.run.lanes.listing import list_lanes
+from ferry.plan.options import RunOptions
+from ferry.protocol.opening import open_run
 from ferry.run.micro_run import MicroRuns, local_origin
-from ferry.run.plan.opening import open_run
-from ferry.run.plan.options import RunOptions
 from tests.harness import Lab, Message, create_topic, new_alias, producer, read_topic, send, wait_until
 from tests.tiers import ANSWER_S
 

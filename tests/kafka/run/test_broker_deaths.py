@@ -20,16 +20,16 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from kafka import KafkaAdminClient
 
-from ferry.decide.switch.steps import next_step
+from ferry.copy.kafka_port import transactional_id
 from ferry.dev import RunningCluster
 from ferry.dev.broker import Broker
 from ferry.errors import FerryError
+from ferry.features.switch.acts.journal import Journal
+from ferry.features.switch.rules.steps import next_step
+from ferry.kafka.connect.cluster import GROUP, TRANSACTION, Cluster
+from ferry.kafka.produce import transaction
+from ferry.kafka.produce.ledger import ledger_topic
 from ferry.model.switch import Step, SwitchOutcome, SwitchState, Verb
-from ferry.net.connect.cluster import GROUP, TRANSACTION, Cluster
-from ferry.net.write import transaction
-from ferry.net.write.ledger import ledger_topic
-from ferry.run.copy.kafka_port import transactional_id
-from ferry.run.switch.journal import Journal
 from tests.harness import Lab, create_topic, on_cluster, wait_until
 from tests.kafka.run.faulted import assert_honest, assert_whole, begins, ferry_here, group_of, grouped_lab
 from tests.kafka.run.switching import CHANGES, OPTIONS, PARTITIONS, Clients, Pair, begin_group
@@ -42,11 +42,11 @@ LONG_S = 60 * PATIENCE
 """Of what can."""
 
 PHASES = {
-    "fence": "ferry.run.copy.kafka_port:KafkaLane.fence",
-    "plan": "ferry.run.plan.planner.gather_facts",
-    "topics": "ferry.run.plan.planner.change_topics",
-    "groups": "ferry.run.groups.checkpoint:GroupSync.look",
-    "group-offsets": "ferry.run.groups.checkpoint.commit_offsets",
+    "fence": "ferry.copy.kafka_port:KafkaLane.fence",
+    "plan": "ferry.plan.planner.gather_facts",
+    "topics": "ferry.plan.planner.change_topics",
+    "groups": "ferry.features.groups.acts.checkpoint:GroupSync.look",
+    "group-offsets": "ferry.features.groups.acts.checkpoint.commit_offsets",
     "end": "ferry.run.micro_run:MicroRuns.report",
 }
 

@@ -6,10 +6,10 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from ferry.decide.ledger.report import RunState
 from ferry.dev import RunningCluster
+from ferry.ledger.report import RunState
 from ferry.model import RefusalKind
-from ferry.run.plan.options import RunOptions
+from ferry.plan.options import RunOptions
 from tests.harness import (
     Feeder,
     Lab,

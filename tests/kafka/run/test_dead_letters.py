@@ -12,15 +12,15 @@ import pytest
 
 from ferry.config.flow.dead_letters import DeadLetters
 from ferry.config.flow.transforms import Poison
-from ferry.decide.ledger.unit_codec import unit_receipts
-from ferry.decide.records.letters import PoisonRule
+from ferry.copy.kafka_port import SlotWiring
 from ferry.dev import RunningCluster
+from ferry.features.records.acts.row_slot import RowSlot
+from ferry.features.records.acts.rows import COLUMNS, Rows
+from ferry.features.records.rules.letters import PoisonRule
+from ferry.ledger.unit_codec import unit_receipts
 from ferry.model import Plan, RefusalKind
-from ferry.run.copy.kafka_port import SlotWiring
-from ferry.run.copy.slot import SlotResult
+from ferry.protocol.slot import SlotResult
 from ferry.run.micro_run import MicroRuns, local_origin
-from ferry.run.records.row_slot import RowSlot
-from ferry.run.records.rows import COLUMNS, Rows
 from tests.harness import Lab, create_topic, new_alias, producer, read_topic, send, settled
 from tests.kafka.run.hooks import STEPS, HeldSlot, Hooks, copy_held
 from tests.pure.run.unit_flows import SOURCES, TARGETS, Units, messages

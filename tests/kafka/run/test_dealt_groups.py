@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from ferry.dev import RunningCluster
+from ferry.features.switch.acts.freeze import frozen
+from ferry.features.switch.acts.groups import plan_groups
+from ferry.features.switch.acts.sides import Sides
 from ferry.model import Why
 from ferry.model.switch import Switch, SwitchState, Verb
-from ferry.run.switch.freeze import frozen
-from ferry.run.switch.groups import plan_groups
-from ferry.run.switch.sides import Sides
 from tests.harness import (
     Lab,
     commit_offsets,

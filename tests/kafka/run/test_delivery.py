@@ -14,17 +14,17 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from ferry.decide.delivery import codec, standing
 from ferry.dev import RunningCluster
 from ferry.errors import BadInput, FerryError, OutcomeUnknown, Refused, Retryable, Superseded
+from ferry.features.sink.acts.driver import delivering
+from ferry.features.sink.acts.ids import DeliverySpec, delivery_ledger
+from ferry.features.sink.acts.slot import write_slot
+from ferry.features.sink.rules import codec, standing
+from ferry.kafka.connect.cluster import Cluster
+from ferry.kafka.produce.ledger import LedgerTopic
+from ferry.kafka.produce.transaction import Transaction
 from ferry.model import LedgerRecord, Record, TopicPartition
 from ferry.model.delivery import DeliveryReceipt, Due, Settled, TargetShape, Written
-from ferry.net.connect.cluster import Cluster
-from ferry.net.write.ledger import LedgerTopic
-from ferry.net.write.transaction import Transaction
-from ferry.run.delivery.driver import delivering
-from ferry.run.delivery.ids import DeliverySpec, delivery_ledger
-from ferry.run.delivery.slot import write_slot
 from tests.harness import create_topic, delete_topic, new_alias, on_cluster, producer, read_topic, watermark
 from tests.kafka.run.deliverer import PARTITIONS, RECORDS, TIME, Given, deliver, due, frame, slots_of, spec_of
 from tests.tiers import IN_PART

@@ -14,9 +14,9 @@ from confluent_kafka import Message as ConsumerMessage
 from confluent_kafka.admin import ConfigResource
 
 from ferry.dev import RunningCluster
+from ferry.features.groups.acts.table import find_groups
+from ferry.features.groups.acts.translate import translate_group
 from ferry.model import GroupOutcome
-from ferry.run.groups.table import find_groups
-from ferry.run.groups.translate import translate_group
 from ferry.run.micro_run import local_origin
 from tests.harness import Lab, Message, create_topic, new_alias, numbered, producer, read_topics, send, wait_until
 from tests.nasty import FOR_EVER, alter, busy_cleaner

@@ -18,16 +18,16 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 from kafka.protocol.producer import InitProducerIdRequest
 
-from ferry.decide.ledger.plan_codec import plan_records
-from ferry.decide.ledger.report import RunState
+from ferry.copy.kafka_port import position_group, transactional_id
 from ferry.dev import RunningCluster
 from ferry.errors import BadInput, FerryError, Refused, Retryable, Unreachable
+from ferry.kafka.admin.topics import transaction_state
+from ferry.kafka.connect.cluster import GROUP, TRANSACTION, Cluster
+from ferry.kafka.produce.ledger import LedgerTopic, ledger_topic
+from ferry.ledger.plan_codec import plan_records
+from ferry.ledger.report import RunState
 from ferry.model import Flow, Plan, Slice
 from ferry.model import TopicPartition as Place
-from ferry.net.admin.topics import transaction_state
-from ferry.net.connect.cluster import GROUP, TRANSACTION, Cluster
-from ferry.net.write.ledger import LedgerTopic, ledger_topic
-from ferry.run.copy.kafka_port import position_group, transactional_id
 from ferry.run.micro_run import local_origin
 from tests.harness import (
     Lab,

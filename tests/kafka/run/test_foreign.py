@@ -9,15 +9,15 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
-from ferry.decide.ledger.ledger import gaps
-from ferry.decide.ledger.report import RunState
 from ferry.dev import RunningCluster
 from ferry.errors import Retryable
+from ferry.kafka.connect.cluster import Cluster
+from ferry.ledger.ledger import gaps
+from ferry.ledger.report import RunState
 from ferry.model import RefusalKind, TopicChange
-from ferry.net.connect.cluster import Cluster
+from ferry.plan import planner
+from ferry.plan.change_topics import Changed, change_topics
 from ferry.run.micro_run import local_origin
-from ferry.run.plan import planner
-from ferry.run.plan.change_topics import Changed, change_topics
 from tests.harness import (
     Lab,
     Message,

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from ferry.decide.switch.readiness import Rpo
-from ferry.decide.switch.steps import STEPS
 from ferry.dev import RunningCluster
+from ferry.features.switch.acts.readiness import check_readiness
+from ferry.features.switch.rules.readiness import Rpo
+from ferry.features.switch.rules.steps import STEPS
 from ferry.model import Plan, RefusalKind
 from ferry.model.switch import Step, SwitchState, Verb
 from ferry.run.local import copy_all
 from ferry.run.micro_run import MicroRuns, local_origin
-from ferry.run.switch.readiness import check_readiness
 from tests.harness import Message, create_topic, producer, send
 from tests.kafka.run.switching import IDENTITY, OPTIONS, PARTITIONS, Clients, Pair, begin_group, rest
 from tests.tiers import ANSWER_S

@@ -14,12 +14,12 @@ import psutil
 import pytest
 from confluent_kafka import Producer
 
-from ferry.decide.ledger.receipts import receipts
-from ferry.decide.ledger.report import RunState
 from ferry.dev import RunningCluster
+from ferry.features.observe.acts.textfile import parse
+from ferry.ledger.receipts import receipts
+from ferry.ledger.report import RunState
 from ferry.model import Receipt
 from ferry.run.ledger.access import LedgerAccess
-from ferry.run.metrics.textfile import parse
 from tests.disks import SmallDisk, small_disk
 from tests.harness import Lab, create_topic, producer, wait_until
 from tests.kafka.run.conftest import small_lab

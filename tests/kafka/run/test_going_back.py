@@ -15,23 +15,23 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from ferry.clock import wall_ms
-from ferry.decide.groups.offset_map import Exact
-from ferry.decide.ledger.history import current_segments
-from ferry.decide.ledger.ledger import gaps
-from ferry.decide.ledger.receipts import receipts
-from ferry.decide.ledger.report import Report, RunState
-from ferry.decide.records.units import read_ranges
+from ferry.copy.task import run_slot
 from ferry.dev import RunningCluster
 from ferry.dev.broker import Broker
 from ferry.errors import Refused
+from ferry.features.groups.acts.translate import translate, translate_group
+from ferry.features.groups.rules.offset_map import Exact
+from ferry.features.records.acts.row_slot import RowSlot
+from ferry.features.records.acts.rows import Rows
+from ferry.features.records.acts.source_logs import Marks, seen_before
+from ferry.ledger.history import current_segments
+from ferry.ledger.ledger import gaps
+from ferry.ledger.receipts import receipts
+from ferry.ledger.report import Report, RunState
+from ferry.ledger.units import read_ranges
 from ferry.model import Plan, Receipt, RefusalKind, TopicPartition, Why
-from ferry.run.copy.slot import SlotResult
-from ferry.run.copy.task import run_slot
-from ferry.run.groups.translate import translate, translate_group
+from ferry.protocol.slot import SlotResult
 from ferry.run.micro_run import local_origin
-from ferry.run.records.row_slot import RowSlot
-from ferry.run.records.rows import Rows
-from ferry.run.records.source_logs import Marks, seen_before
 from tests.harness import (
     Lab,
     commit_offsets,
@@ -193,7 +193,7 @@ def test_swapped_aliases_and_a_clock_that_is_off_are_refused_before_anything_is_
     with pytest.raises(Refused, match=f"aliases {lab.alias} and t{lab.alias} are swapped: .* written from the one"):
         swapped.micro_run()
     send(producer(source_cluster), topic, numbered(10, start=10))
-    monkeypatch.setattr("ferry.net.write.appending.wall_ms", lambda: wall_ms() + 3_600_000)
+    monkeypatch.setattr("ferry.kafka.produce.appending.wall_ms", lambda: wall_ms() + 3_600_000)
     with pytest.raises(Refused, match=r"clock of this machine is 3\d\d\d s ahead of that of the broker that leads"):
         lab.micro_run()
     report = replace(lab, settings={"ferry.guard.clock.skew": "skip"}).micro_run()

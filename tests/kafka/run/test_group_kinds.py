@@ -11,9 +11,9 @@ import pytest
 
 from ferry.dev import RunningCluster
 from ferry.dev.jars import jars, java
+from ferry.features.switch.acts.groups import plan_groups
+from ferry.features.switch.acts.sides import Sides
 from ferry.model.switch import Switch, SwitchOptions, SwitchState, Verb
-from ferry.run.switch.groups import plan_groups
-from ferry.run.switch.sides import Sides
 from tests.commands import compile_java
 from tests.harness import Lab, commit_offsets, committed_offsets, create_topic, new_alias, numbered, producer, send
 from tests.program import warm_ferry as ferry

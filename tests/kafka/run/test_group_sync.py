@@ -16,27 +16,27 @@ from confluent_kafka.admin import AdminClient
 from kafka import KafkaAdminClient
 
 from ferry.clock import wall_ms
-from ferry.decide.groups.codec import saved_groups
-from ferry.decide.groups.offset_map import Ahead, Exact
-from ferry.decide.groups.which import GroupRules
-from ferry.decide.ledger import summary
-from ferry.decide.ledger.codec import pause_record
-from ferry.decide.ledger.ledger import LedgerView
 from ferry.dev import RunningCluster
 from ferry.errors import BadInput, Refused, Unreachable
+from ferry.features.groups.acts import checkpoint as module
+from ferry.features.groups.acts.checkpoint import GroupSync, Looked, StoodBack
+from ferry.features.groups.acts.snapshots import GroupSnapshots
+from ferry.features.groups.acts.table import find_groups
+from ferry.features.groups.acts.translate import translate, translate_group
+from ferry.features.groups.rules.codec import saved_groups
+from ferry.features.groups.rules.offset_map import Ahead, Exact
+from ferry.features.groups.rules.which import GroupRules
+from ferry.kafka.connect.cluster import Cluster
+from ferry.kafka.groups.offsets import commit_offsets
+from ferry.lane import summaries
+from ferry.lane.connections import TargetConnection
+from ferry.ledger import summary
+from ferry.ledger.codec import pause_record
+from ferry.ledger.ledger import LedgerView
 from ferry.model import CommittedOffset, GroupOutcome, Pause, TopicPartition, Why
-from ferry.net.connect.cluster import Cluster
-from ferry.net.groups.offsets import commit_offsets
-from ferry.run.flow import summaries
-from ferry.run.flow.connections import TargetConnection
-from ferry.run.groups import checkpoint as module
-from ferry.run.groups.checkpoint import GroupSync, Looked, StoodBack
-from ferry.run.groups.snapshots import GroupSnapshots
-from ferry.run.groups.table import find_groups
-from ferry.run.groups.translate import translate, translate_group
+from ferry.plan.options import RunOptions
 from ferry.run.ledger.access import LedgerAccess
 from ferry.run.micro_run import local_origin
-from ferry.run.plan.options import RunOptions
 from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, read_topic, send, wait_until
 from tests.tiers import ANSWER_S
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from confluent_kafka.admin import ConfigResource
 
-from ferry.decide.ledger.report import RunState
 from ferry.dev import RunningCluster
+from ferry.ledger.report import RunState
 from ferry.model import RefusalKind
 from ferry.wire.batch import batches
 from tests.harness import Lab, Message, create_topic, new_alias, numbered, producer, read_topic, send, wait_until

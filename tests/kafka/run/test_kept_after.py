@@ -10,25 +10,25 @@ from pathlib import Path
 import pytest
 
 from ferry.config.flow.start import StartEarliest
-from ferry.decide.ledger.receipts import receipts
+from ferry.copy.ends import SlotEnd, end_of
+from ferry.copy.kafka_port import KafkaSlot
+from ferry.copy.task import run_slot
 from ferry.dev import RunningCluster
 from ferry.errors import FerryError, Refused
+from ferry.features.archive.acts.export import JsonLines, export_ledger, json_lines
+from ferry.features.archive.acts.rebuild import rebuild_ledger
+from ferry.features.drill.acts.full import FullDrill, FullOptions
+from ferry.features.drill.acts.shadow import ShadowDrill, ShadowOptions
+from ferry.features.switch.acts.drain import Copy
+from ferry.features.switch.acts.switcher import Switcher
+from ferry.kafka.produce.ledger import ledger_topic
+from ferry.lane.connections import TargetConnection
+from ferry.ledger.receipts import receipts
 from ferry.model import Attempt, Plan, RefusalKind, TimeWindow
 from ferry.model.switch import Step, SwitchOptions, SwitchOutcome, SwitchState, Verb
-from ferry.net.write.ledger import ledger_topic
-from ferry.run.copy.ends import SlotEnd, end_of
-from ferry.run.copy.kafka_port import KafkaSlot
-from ferry.run.copy.task import run_slot
-from ferry.run.drill.full import FullDrill, FullOptions
-from ferry.run.drill.shadow import ShadowDrill, ShadowOptions
-from ferry.run.flow.connections import TargetConnection
-from ferry.run.ledger.export import JsonLines, export_ledger, json_lines
-from ferry.run.ledger.rebuild import rebuild_ledger
+from ferry.plan.options import RunOptions
 from ferry.run.local import copy_plan
 from ferry.run.micro_run import MicroRuns, local_origin
-from ferry.run.plan.options import RunOptions
-from ferry.run.switch.drain import Copy
-from ferry.run.switch.switcher import Switcher
 from tests.harness import (
     Lab,
     Message,

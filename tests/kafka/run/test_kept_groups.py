@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import pytest
 from kafka import KafkaAdminClient
 
-from ferry.decide.groups.offset_map import Before, Exact, InGap
 from ferry.dev import RunningCluster
+from ferry.features.groups.acts.translate import translate, translate_group
+from ferry.features.groups.rules.offset_map import Before, Exact, InGap
 from ferry.model import GroupOutcome, TopicPartition
-from ferry.run.groups.translate import translate, translate_group
 from tests.harness import (
     Lab,
     Row,

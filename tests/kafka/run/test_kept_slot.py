@@ -10,19 +10,19 @@ from itertools import pairwise
 import pyarrow as pa
 import pytest
 
-from ferry.decide.ledger.receipts import receipts
+from ferry.copy.kafka_port import SlotWiring
+from ferry.copy.portion import Portion
+from ferry.copy.task import run_slot
 from ferry.dev import RunningCluster
 from ferry.errors import Refused, Retryable, Superseded
+from ferry.features.records.acts import row_slot
+from ferry.features.records.acts.row_slot import RowSlot
+from ferry.features.records.acts.rows import Rows
+from ferry.ledger.receipts import receipts
 from ferry.model import Plan, Receipt, TopicPartition
-from ferry.run.copy.kafka_port import SlotWiring
-from ferry.run.copy.portion import Portion
-from ferry.run.copy.slot import SlotResult
-from ferry.run.copy.task import run_slot
+from ferry.protocol.slot import SlotResult
 from ferry.run.local import copy_plan
 from ferry.run.micro_run import MicroRuns, local_origin
-from ferry.run.records import row_slot
-from ferry.run.records.row_slot import RowSlot
-from ferry.run.records.rows import Rows
 from tests.harness import Lab, Message, create_topic, new_alias, producer, read_topic, send, settled
 from tests.kafka.run.hooks import STEPS, HeldSlot, Hooks, copy_held
 from tests.pure.run.unit_flows import LATELY, SOURCES, messages, record_batches

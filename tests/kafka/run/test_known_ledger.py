@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from ferry.decide.ledger.codec import pause_record, resume_record
-from ferry.decide.ledger.ledger import LedgerView, fold
-from ferry.decide.ledger.receipt_codec import receipt_records
 from ferry.dev import RunningCluster
+from ferry.kafka.connect.cluster import Cluster
+from ferry.kafka.produce.ledger import LedgerTopic
+from ferry.kafka.produce.transaction import Transaction
+from ferry.lane import known_ledger
+from ferry.lane.known_ledger import KnownLedger
+from ferry.ledger.codec import pause_record, resume_record
+from ferry.ledger.ledger import LedgerView, fold
+from ferry.ledger.receipt_codec import receipt_records
 from ferry.model import LedgerRecord, Pause, Record
-from ferry.net.connect.cluster import Cluster
-from ferry.net.write.ledger import LedgerTopic
-from ferry.net.write.transaction import Transaction
-from ferry.run.flow import known_ledger
-from ferry.run.flow.known_ledger import KnownLedger
 from tests.harness import delete_topic, new_alias, on_cluster
 from tests.pure.decide.values import RECEIPT
 

@@ -8,20 +8,20 @@ from typing import Any
 
 import pytest
 
-from ferry.decide.ledger.ledger import LedgerView
-from ferry.decide.ledger.receipt_codec import receipt_key
-from ferry.decide.ledger.receipts import receipts
-from ferry.decide.ledger.report import RunState
-from ferry.decide.ledger.runs import sealed_plan
-from ferry.decide.ledger.unit_codec import eras
-from ferry.decide.plan.planning import decide_plan
-from ferry.decide.plan.starts import recorded_starts
 from ferry.dev import RunningCluster
 from ferry.errors import Superseded
+from ferry.lane.pruning import Write
+from ferry.ledger.ledger import LedgerView
+from ferry.ledger.receipt_codec import receipt_key
+from ferry.ledger.receipts import receipts
+from ferry.ledger.report import RunState
+from ferry.ledger.runs import sealed_plan
+from ferry.ledger.unit_codec import eras
 from ferry.model import Record, TopicPartition
-from ferry.run.flow.pruning import Write
+from ferry.plan import planner
+from ferry.plan.rules.planning import decide_plan
+from ferry.plan.rules.starts import recorded_starts
 from ferry.run.micro_run import local_origin
-from ferry.run.plan import planner
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, read_topic, send, settled
 from tests.pure.run.unit_flows import Units, lab_of
 

@@ -10,20 +10,20 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from ferry.cli.ledger.file import PARQUET
 from ferry.config.settings import parse_settings
-from ferry.decide.ledger.ledger import fold
-from ferry.decide.ledger.rebuilt import FILLER
-from ferry.decide.ledger.report import RunState
+from ferry.copy.kafka_port import DRIVER, transactional_id
 from ferry.dev import RunningCluster
 from ferry.errors import Refused
+from ferry.features.archive.acts.export import JsonLines, export_ledger, json_lines
+from ferry.features.archive.acts.parquet import ParquetLines, parquet_lines
+from ferry.features.archive.acts.rebuild import rebuild_ledger
+from ferry.features.archive.cli.file import PARQUET
+from ferry.kafka.produce.ledger import ledger_topic
+from ferry.lane.connections import TargetConnection
+from ferry.ledger.ledger import fold
+from ferry.ledger.rebuilt import FILLER
+from ferry.ledger.report import RunState
 from ferry.model import LedgerRecord, RefusalKind
-from ferry.net.write.ledger import ledger_topic
-from ferry.run.copy.kafka_port import DRIVER, transactional_id
-from ferry.run.flow.connections import TargetConnection
-from ferry.run.ledger.export import JsonLines, export_ledger, json_lines
-from ferry.run.ledger.parquet import ParquetLines, parquet_lines
-from ferry.run.ledger.rebuild import rebuild_ledger
 from tests.harness import (
     Lab,
     commit_offsets,
@@ -198,7 +198,7 @@ def test_no_run_begins_in_a_ledger_that_is_not_rebuilt_to_its_end(
     async def die(_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("ferry.net.write.ledger.LedgerTopic.make_ready", die)
+    monkeypatch.setattr("ferry.kafka.produce.ledger.LedgerTopic.make_ready", die)
     with pytest.raises(KeyboardInterrupt):
         rebuild_ledger(lab.flow, path, json_lines, who="ann@desk", dry_run=False)
     with pytest.raises(Refused, match=r"unclean\.leader\.election\.enable=true, which can lose receipts"):
@@ -231,7 +231,7 @@ def test_what_is_carried_over_outlives_a_rebuild_that_is_killed_behind_the_delet
         raise KeyboardInterrupt
 
     def killed(method: str) -> None:
-        monkeypatch.setattr(f"ferry.net.write.ledger.LedgerTopic.{method}", die)
+        monkeypatch.setattr(f"ferry.kafka.produce.ledger.LedgerTopic.{method}", die)
         with pytest.raises(KeyboardInterrupt):
             rebuild_ledger(lab.flow, path, json_lines, who="ann@desk", dry_run=False)
         monkeypatch.undo()

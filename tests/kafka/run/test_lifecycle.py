@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from ferry.decide.ledger.report import RunState
-from ferry.decide.ledger.runs import outcome
+from ferry.copy.ends import SlotEnd, end_of
 from ferry.dev import RunningCluster
 from ferry.errors import BadInput, Retryable, Superseded
+from ferry.kafka.produce.ledger import ledger_topic
+from ferry.ledger.report import RunState
+from ferry.ledger.runs import outcome
 from ferry.model import RefusalKind
-from ferry.net.write.ledger import ledger_topic
-from ferry.run.copy.ends import SlotEnd, end_of
+from ferry.plan.options import RunOptions
 from ferry.run.micro_run import local_origin
-from ferry.run.plan.options import RunOptions
 from tests.harness import Lab, Message, producer, send, wait_until
 from tests.kafka.run.conftest import small_lab
 from tests.kafka.run.hooks import Hooks, copy_held

@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing
 
-from ferry.decide.ledger.report import Report, RunState, missing_notes
 from ferry.dev import RunningCluster
+from ferry.ledger.report import Report, RunState, missing_notes
 from ferry.model import Codec
-from ferry.run.plan.options import RunOptions
+from ferry.plan.options import RunOptions
 from ferry.wire.batch import obstacle
 from tests.harness import Lab, new_alias
 from tests.nasty import (

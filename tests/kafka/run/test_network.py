@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from ferry.decide.ledger import summary
 from ferry.dev import RunningCluster
-from ferry.net.write import transaction
+from ferry.kafka.produce import transaction
+from ferry.ledger import summary
 from tests.harness import Lab
 from tests.kafka.run.faulted import assert_honest, assert_whole, begins, ferry_here, grouped_lab
 from tests.proxy import Proxied, proxied
@@ -65,17 +65,17 @@ class Phase:
 
 
 PHASES = {
-    "connect": Phase(place="ferry.net.connect.cluster:Cluster.open"),
-    "ledger": Phase(place="ferry.net.write.ledger:LedgerTopic.open"),
-    "fence": Phase(place="ferry.run.copy.kafka_port:KafkaLane.fence"),
-    "plan": Phase(place="ferry.run.plan.planner.gather_facts"),
-    "topics": Phase(place="ferry.run.plan.planner.change_topics"),
-    "seal": Phase(place="ferry.run.copy.kafka_port:KafkaLane.commit", call=2),
-    "summary": Phase(place="ferry.run.flow.known_ledger:KnownLedger.summarise"),
-    "copy": Phase(place="ferry.run.copy.kafka_port:KafkaSlot.copy_chunk", call=2),
-    "commit": Phase(place="ferry.run.copy.kafka_port:KafkaSlot.commit", call=2),
-    "groups": Phase(place="ferry.run.groups.checkpoint:GroupSync.look"),
-    "group-offsets": Phase(place="ferry.run.groups.checkpoint.commit_offsets"),
+    "connect": Phase(place="ferry.kafka.connect.cluster:Cluster.open"),
+    "ledger": Phase(place="ferry.kafka.produce.ledger:LedgerTopic.open"),
+    "fence": Phase(place="ferry.copy.kafka_port:KafkaLane.fence"),
+    "plan": Phase(place="ferry.plan.planner.gather_facts"),
+    "topics": Phase(place="ferry.plan.planner.change_topics"),
+    "seal": Phase(place="ferry.copy.kafka_port:KafkaLane.commit", call=2),
+    "summary": Phase(place="ferry.lane.known_ledger:KnownLedger.summarise"),
+    "copy": Phase(place="ferry.copy.kafka_port:KafkaSlot.copy_chunk", call=2),
+    "commit": Phase(place="ferry.copy.kafka_port:KafkaSlot.commit", call=2),
+    "groups": Phase(place="ferry.features.groups.acts.checkpoint:GroupSync.look"),
+    "group-offsets": Phase(place="ferry.features.groups.acts.checkpoint.commit_offsets"),
     "end": Phase(place="ferry.run.micro_run:MicroRuns.report"),
 }
 

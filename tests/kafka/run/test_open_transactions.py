@@ -6,13 +6,13 @@ import time
 
 import pytest
 
-from ferry.decide.ledger.report import RunState
-from ferry.decide.plan import held
-from ferry.decide.switch.readiness import Rpo
 from ferry.dev import RunningCluster
-from ferry.net.write.ledger import ledger_topic
-from ferry.run.plan.lag import measure_lag
-from ferry.run.switch.readiness import check_readiness
+from ferry.features.switch.acts.readiness import check_readiness
+from ferry.features.switch.rules.readiness import Rpo
+from ferry.kafka.produce.ledger import ledger_topic
+from ferry.ledger.report import RunState
+from ferry.plan.lag import measure_lag
+from ferry.plan.rules import held
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 from tests.tiers import ANSWER_S
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from ferry.decide.switch.steps import STEPS
 from ferry.dev import RunningCluster
 from ferry.errors import Refused
+from ferry.features.switch.acts import switcher as switches
+from ferry.features.switch.acts.preflight import look_before
+from ferry.features.switch.acts.switcher import Switcher
+from ferry.features.switch.rules.steps import STEPS
 from ferry.model.switch import Step, SwitchState, Verb
-from ferry.run.switch import switcher as switches
-from ferry.run.switch.preflight import look_before
-from ferry.run.switch.switcher import Switcher
 from tests.harness import create_topic
 from tests.kafka.run.switching import OPTIONS, PARTITIONS, Clients, Pair
 

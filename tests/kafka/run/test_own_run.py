@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from ferry.decide.ledger.report import RunState
 from ferry.dev import RunningCluster
+from ferry.features.verify.acts.own_run import verify_run
+from ferry.ledger.report import RunState
 from ferry.model import DifferenceKind, VerifyMode
-from ferry.run.verify.own_run import verify_run
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, read_topics, send
 from tests.kafka.run.test_verify import AT, flipped, messages, rewrite
 from tests.program import warm_ferry as ferry

@@ -11,12 +11,12 @@ import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from ferry.decide.ledger.report import RunState
+from ferry.copy import kafka_port, pump
+from ferry.copy.outbox import IN_FLIGHT
 from ferry.dev import ClusterSpec, RunningCluster, up_all
+from ferry.kafka.fetch.feeder import Feeder
+from ferry.ledger.report import RunState
 from ferry.model import RefusalKind
-from ferry.net.fetch.feeder import Feeder
-from ferry.run.copy import kafka_port, pump
-from ferry.run.copy.outbox import IN_FLIGHT
 from ferry.run.micro_run import local_origin
 from tests.harness import (
     Lab,

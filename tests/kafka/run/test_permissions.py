@@ -16,14 +16,14 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from ferry.decide.ledger.report import RunState
 from ferry.dev import ClusterSpec, Listener, RunningCluster, up
 from ferry.errors import Refused
+from ferry.kafka.produce.transaction import Transaction
+from ferry.lane.connections import FlowConnections
+from ferry.ledger.report import RunState
 from ferry.model import RefusalKind
-from ferry.net.write.transaction import Transaction
-from ferry.run.flow.connections import FlowConnections
+from ferry.plan.permissions import Acl, Resource, required_acls
 from ferry.run.micro_run import local_origin
-from ferry.run.plan.permissions import Acl, Resource, required_acls
 from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, send
 from tests.kafka.run.test_topic_changes import configure
 from tests.tiers import ANSWER_S

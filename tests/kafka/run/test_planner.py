@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
-from ferry.decide.ledger.report import RunState
+from ferry.copy.kafka_port import KafkaLane
 from ferry.dev import RunningCluster
 from ferry.errors import Refused
+from ferry.kafka.connect import codes
+from ferry.kafka.fetch import offsets
+from ferry.kafka.produce.ledger import LedgerTopic, ledger_topic
+from ferry.ledger.report import RunState
 from ferry.model import LedgerRecord, Plan, RefusalKind, TopicPartition
-from ferry.net.connect import codes
-from ferry.net.fetch import offsets
-from ferry.net.write.ledger import LedgerTopic, ledger_topic
-from ferry.run.copy.kafka_port import KafkaLane
+from ferry.plan import transforms
+from ferry.plan.lag import measure_lag
 from ferry.run.micro_run import local_origin
-from ferry.run.plan import transforms
-from ferry.run.plan.lag import measure_lag
 from tests.harness import Lab, new_alias, read_topic, wait_until
 from tests.kafka.run.conftest import small_lab
 from tests.tiers import ANSWER_S

@@ -7,10 +7,10 @@ import time
 import pytest
 from confluent_kafka.admin import AdminClient
 
+from ferry.copy.kafka_port import position_group
 from ferry.dev import RunningCluster
-from ferry.run.copy.kafka_port import position_group
+from ferry.plan.lag import measure_lag
 from ferry.run.micro_run import local_origin
-from ferry.run.plan.lag import measure_lag
 from tests.harness import Lab, numbered, producer, send
 from tests.kafka.run.conftest import small_lab
 from tests.kafka.run.hooks import Hooks, copy_held

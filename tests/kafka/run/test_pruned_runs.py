@@ -10,20 +10,21 @@ import pytest
 from confluent_kafka import TopicPartition as Place
 from confluent_kafka.admin import AdminClient
 
-from ferry.decide.groups.offset_map import Before, LogStart, Translated
-from ferry.decide.ledger import rolled
-from ferry.decide.ledger.ledger import fold
-from ferry.decide.ledger.pruning import Pruned, pruned
-from ferry.decide.ledger.receipts import last_receipts, receipts
 from ferry.dev import RunningCluster
+from ferry.features.groups.acts import offset_maps
+from ferry.features.groups.rules.offset_map import Before, LogStart, Translated
+from ferry.features.verify.acts.verifier import Verifier
+from ferry.features.verify.acts.wanted import Wanted
+from ferry.lane import pruning, summaries
+from ferry.lane.connections import FlowConnections
+from ferry.ledger import rolled
+from ferry.ledger.ledger import fold
+from ferry.ledger.pruning import Pruned, pruned
+from ferry.ledger.receipts import last_receipts, receipts
 from ferry.model import NotComparedKind, TopicPartition
-from ferry.run.flow import pruning, summaries
-from ferry.run.flow.connections import FlowConnections
-from ferry.run.groups import offset_maps
+from ferry.plan import planner
+from ferry.protocol import opening
 from ferry.run.ledger.access import LedgerAccess
-from ferry.run.plan import opening, planner
-from ferry.run.verify.verifier import Verifier
-from ferry.run.verify.wanted import Wanted
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 from tests.program import warm_ferry as ferry
 from tests.tiers import ANSWER_S

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from ferry.decide.ledger import rolled, summary
-from ferry.decide.ledger.history import Forgotten, PastRun
 from ferry.dev import RunningCluster
-from ferry.run.flow import known_ledger, summaries
-from ferry.run.plan import opening
+from ferry.lane import known_ledger, summaries
+from ferry.ledger import rolled, summary
+from ferry.ledger.history import Forgotten, PastRun
+from ferry.protocol import opening
 from ferry.run.watch import FlowWatch, Sight
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 from tests.program import warm_ferry as ferry

@@ -10,12 +10,12 @@ from confluent_kafka import TopicPartition as Place
 from confluent_kafka.admin import AdminClient
 
 from ferry.config.record_source import record_source
-from ferry.decide.records.ranges import ReadRange
 from ferry.dev import RunningCluster
 from ferry.errors import BadInput, Refused, Unreachable
+from ferry.features.records.acts.reading import ReadSpec, read_batches
+from ferry.features.records.acts.survey import Surveyed, survey
+from ferry.features.records.rules.ranges import ReadRange
 from ferry.model import TopicPartition
-from ferry.run.records.reading import ReadSpec, read_batches
-from ferry.run.records.survey import Surveyed, survey
 from ferry.wire.columns import columns
 from tests.harness import create_topic, delete_topic, numbered, producer, send, wait_until
 from tests.tiers import ANSWER_S

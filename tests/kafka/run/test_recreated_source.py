@@ -9,12 +9,12 @@ from dataclasses import replace
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from ferry.decide.ledger.report import RunState
+from ferry.copy.task import run_slot
 from ferry.dev import RunningCluster
+from ferry.ledger.report import RunState
 from ferry.model import Receipt, RefusalKind
-from ferry.run.copy.task import run_slot
+from ferry.plan.options import RunOptions
 from ferry.run.micro_run import local_origin
-from ferry.run.plan.options import RunOptions
 from tests.harness import (
     Lab,
     Message,

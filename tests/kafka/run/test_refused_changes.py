@@ -6,12 +6,12 @@ from dataclasses import replace
 
 from confluent_kafka.admin import AdminClient
 
-from ferry.decide.ledger.ledger import claims
-from ferry.decide.ledger.report import Report, RunState
 from ferry.dev import RunningCluster
+from ferry.ledger.ledger import claims
+from ferry.ledger.report import Report, RunState
 from ferry.model import RefusalKind
+from ferry.plan.options import RunOptions
 from ferry.run.micro_run import local_origin
-from ferry.run.plan.options import RunOptions
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 from tests.kafka.run.test_topic_changes import configure, settings_of
 from tests.quotas import quota

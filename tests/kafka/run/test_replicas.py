@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from ferry.decide.ledger.report import RunState
+from ferry.copy.ends import SlotEnd, end_of
 from ferry.dev import RunningCluster
 from ferry.errors import Unreachable
+from ferry.kafka.produce.ledger import ledger_topic
+from ferry.ledger.report import RunState
 from ferry.model import RefusalKind
-from ferry.net.write.ledger import ledger_topic
-from ferry.run.copy.ends import SlotEnd, end_of
 from ferry.run.micro_run import local_origin
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send, wait_until
 from tests.kafka.run.hooks import Hooks, copy_held

@@ -10,8 +10,8 @@ from threading import Barrier
 
 from ferry.dev import RunningCluster
 from ferry.errors import FerryError
+from ferry.features.records.acts.rows import Rows
 from ferry.model import Plan
-from ferry.run.records.rows import Rows
 from tests.harness import Lab, create_topic, new_alias, producer, send, wait_until
 from tests.kafka.run.hooks import Hooks, copy_held
 from tests.kafka.run.test_kept_slot import HeldRows, Kept

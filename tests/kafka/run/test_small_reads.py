@@ -8,10 +8,10 @@ from confluent_kafka.admin import AdminClient
 from kafka.protocol.producer import ProduceRequest
 
 from ferry.dev import RunningCluster
+from ferry.kafka.connect.cluster import Cluster
+from ferry.kafka.fetch.committed import ReadRecord, UnopenedBatch, read_committed
+from ferry.kafka.fetch.whole_topic import read_topic
 from ferry.model import Codec, TopicPartition
-from ferry.net.connect.cluster import Cluster
-from ferry.net.fetch.committed import ReadRecord, UnopenedBatch, read_committed
-from ferry.net.fetch.whole_topic import read_topic
 from ferry.wire.batch import HEADER_BYTES
 from ferry.wire.content import MOST_DECOMPRESSED
 from tests.harness import create_topic, on_cluster, producer

@@ -6,22 +6,22 @@ from collections.abc import Iterator
 
 import pytest
 
-from ferry.decide.groups.offset_map import OffsetMap
-from ferry.decide.ledger import rolled, summary
-from ferry.decide.ledger.history import past_run
-from ferry.decide.ledger.ledger import fold
-from ferry.decide.ledger.map_block import Chain, MapRow
-from ferry.decide.ledger.receipts import last_receipts, receipts
 from ferry.dev import RunningCluster
+from ferry.features.groups.acts import offset_maps
+from ferry.features.groups.acts.offset_maps import load_maps
+from ferry.features.groups.rules.offset_map import OffsetMap
+from ferry.lane import known_ledger, summaries
+from ferry.lane.connections import TargetConnection
+from ferry.lane.known_ledger import KnownLedger
+from ferry.ledger import rolled, summary
+from ferry.ledger.history import past_run
+from ferry.ledger.ledger import fold
+from ferry.ledger.map_block import Chain, MapRow
+from ferry.ledger.receipts import last_receipts, receipts
 from ferry.model import TopicPartition
-from ferry.run.flow import known_ledger, summaries
-from ferry.run.flow.connections import TargetConnection
-from ferry.run.flow.known_ledger import KnownLedger
-from ferry.run.groups import offset_maps
-from ferry.run.groups.offset_maps import load_maps
+from ferry.protocol import opening
 from ferry.run.ledger.access import LedgerAccess
 from ferry.run.micro_run import local_origin
-from ferry.run.plan import opening
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 
 RUNS = 7

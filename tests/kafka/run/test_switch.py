@@ -14,22 +14,22 @@ from confluent_kafka.admin import AdminClient
 
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import SwitchHook
-from ferry.decide.ledger.ledger import gaps, pauses
-from ferry.decide.ledger.receipts import receipts
-from ferry.decide.switch.readiness import Rpo
-from ferry.decide.switch.steps import STEPS
 from ferry.dev import RunningCluster
 from ferry.errors import BadInput, Refused, Superseded, Unreachable
+from ferry.features.switch.acts.quiet import moved_since
+from ferry.features.switch.acts.readiness import check_readiness
+from ferry.features.switch.acts.switcher import Switcher
+from ferry.features.switch.rules.readiness import Rpo
+from ferry.features.switch.rules.steps import STEPS
+from ferry.lane.connections import FlowConnections
+from ferry.ledger.ledger import gaps, pauses
+from ferry.ledger.receipts import receipts
 from ferry.model import Gap, Pause, Receipt
 from ferry.model.switch import Step, SwitchOutcome, SwitchState, Verb
-from ferry.run.flow.connections import FlowConnections
 from ferry.run.ledger.access import LedgerAccess
 from ferry.run.ledger.pausing import write_pause
 from ferry.run.local import copy_all
 from ferry.run.micro_run import MicroRuns, local_origin
-from ferry.run.switch.quiet import moved_since
-from ferry.run.switch.readiness import check_readiness
-from ferry.run.switch.switcher import Switcher
 from tests.harness import Feeder, Message, create_topic, producer, send, wait_until
 from tests.kafka.run.switching import (
     IDENTITY,

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from ferry.decide.ledger.report import RunState
 from ferry.dev import RunningCluster
+from ferry.kafka.connect.cluster import Cluster
+from ferry.kafka.fetch.offsets import LATEST, list_offsets
+from ferry.kafka.fetch.requests import READ_UNCOMMITTED
+from ferry.ledger.report import RunState
 from ferry.model import Plan, TopicPartition
-from ferry.net.connect.cluster import Cluster
-from ferry.net.fetch.offsets import LATEST, list_offsets
-from ferry.net.fetch.requests import READ_UNCOMMITTED
 from ferry.run.local import copy_all
 from ferry.run.micro_run import local_origin
 from tests.harness import Lab, create_topic, new_alias, numbered, on_cluster, producer, send

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
-from ferry.decide.ledger.report import RunState
 from ferry.dev import RunningCluster
+from ferry.lane.connections import FlowConnections
+from ferry.ledger.report import RunState
 from ferry.model import ChangeKind, Plan, RefusalKind, TopicChange
-from ferry.run.flow.connections import FlowConnections
-from ferry.run.plan.change_topics import Changed, change_topics
+from ferry.plan.change_topics import Changed, change_topics
 from tests.harness import Lab, Message, create_topic, delete_topic, grow_topic, new_alias, numbered, producer, send
 from tests.quotas import quota
 from tests.tiers import ANSWER_S

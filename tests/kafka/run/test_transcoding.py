@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from ferry.decide.ledger.report import RunState
 from ferry.dev import RunningCluster
+from ferry.ledger.report import RunState
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 from tests.pure.wire.capture import dumped
 from tests.pure.wire.captured import CODECS

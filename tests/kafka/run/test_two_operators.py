@@ -10,18 +10,18 @@ import pytest
 
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import SwitchHook
-from ferry.decide.ledger.ledger import pauses
-from ferry.decide.switch.steps import STEPS
 from ferry.dev import RunningCluster
 from ferry.errors import Superseded
+from ferry.features.groups.acts import checkpoint
+from ferry.features.switch.acts import groups, starting, stop, switcher
+from ferry.features.switch.acts.switcher import Switcher
+from ferry.features.switch.rules.steps import STEPS
+from ferry.ledger.ledger import pauses
 from ferry.model import Pause
 from ferry.model.switch import Step, SwitchOutcome, Verb
-from ferry.run.groups import checkpoint
 from ferry.run.ledger.access import LedgerAccess
 from ferry.run.ledger.pausing import lift_pause, write_pause
 from ferry.run.micro_run import MicroRuns, local_origin
-from ferry.run.switch import groups, starting, stop, switcher
-from ferry.run.switch.switcher import Switcher
 from tests.harness import create_topic
 from tests.kafka.run.switching import IDENTITY, OPTIONS, PARTITIONS, Clients, Pair, begin_group, rest
 from tests.tiers import ANSWER_S

@@ -10,19 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from ferry.decide.ledger.report import RunState
-from ferry.decide.ledger.unit_codec import eras, unit_receipts
+from ferry.copy.kafka_port import SlotWiring
 from ferry.dev import RunningCluster
 from ferry.errors import Retryable, Superseded
+from ferry.features.records.acts.row_slot import RowSlot
+from ferry.features.records.acts.rows import Rows
+from ferry.features.verify.acts.verifier import Verifier
+from ferry.features.verify.acts.wanted import Wanted
+from ferry.ledger.report import RunState
+from ferry.ledger.unit_codec import eras, unit_receipts
 from ferry.model import ChangeKind, NotComparedKind, Plan, RefusalKind
-from ferry.run.copy.kafka_port import SlotWiring
-from ferry.run.copy.slot import SlotResult
+from ferry.plan.lag import measure_lag
+from ferry.protocol.slot import SlotResult
 from ferry.run.micro_run import MicroRuns, local_origin
-from ferry.run.plan.lag import measure_lag
-from ferry.run.records.row_slot import RowSlot
-from ferry.run.records.rows import Rows
-from ferry.run.verify.verifier import Verifier
-from ferry.run.verify.wanted import Wanted
 from ferry.run.watch import FlowWatch
 from tests.harness import Lab, Message, create_topic, new_alias, producer, read_topic, send, settled
 from tests.kafka.run.hooks import STEPS, HeldSlot, Hooks, copy_held

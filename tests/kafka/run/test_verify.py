@@ -14,13 +14,13 @@ from confluent_kafka import TopicPartition as Place
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from ferry.clock import wall_ms
-from ferry.decide.ledger.report import Report, RunState
 from ferry.dev import RunningCluster
 from ferry.errors import BadInput, Unreachable
+from ferry.features.verify.acts.verifier import NOTHING, Verifier
+from ferry.features.verify.acts.wanted import Wanted
+from ferry.ledger.report import Report, RunState
 from ferry.model import DifferenceKind, NotComparedKind, TopicPartition, Verified
-from ferry.run.plan.options import RunOptions
-from ferry.run.verify.verifier import NOTHING, Verifier
-from ferry.run.verify.wanted import Wanted
+from ferry.plan.options import RunOptions
 from tests.harness import (
     Feeder,
     Lab,

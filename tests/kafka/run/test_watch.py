@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ferry.decide.groups.offset_map import Exact
-from ferry.decide.ledger.history import PastRun
 from ferry.dev import RunningCluster
 from ferry.dev.ports import free_ports
+from ferry.features.groups.rules.offset_map import Exact
+from ferry.ledger.history import PastRun
 from ferry.model import OffsetWindow, TopicPartition
+from ferry.plan.options import RunOptions
 from ferry.run.micro_run import MicroRuns, local_origin
-from ferry.run.plan.options import RunOptions
 from ferry.run.watch import FlowWatch
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 from tests.tiers import ANSWER_S

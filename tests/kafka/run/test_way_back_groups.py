@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from ferry.decide.drill.switched import told_groups
-from ferry.decide.switch.readiness import Rpo
 from ferry.dev import RunningCluster
 from ferry.errors import Refused
+from ferry.features.drill.rules.switched import told_groups
+from ferry.features.switch.acts.readiness import check_readiness
+from ferry.features.switch.rules.readiness import Rpo
+from ferry.features.verify.acts.verifier import Verifier
+from ferry.features.verify.acts.wanted import Wanted
 from ferry.model import Difference
 from ferry.model.switch import Step, SwitchOptions, SwitchState, Verb
 from ferry.run.local import copy_all
 from ferry.run.micro_run import MicroRuns, local_origin
-from ferry.run.switch.readiness import check_readiness
-from ferry.run.verify.verifier import Verifier
-from ferry.run.verify.wanted import Wanted
 from tests.harness import wait_until
 from tests.kafka.run.switching import (
     OPTIONS,

@@ -9,18 +9,18 @@ from functools import partial
 import pyarrow as pa
 import pytest
 
+from ferry.copy.task import run_slot
 from ferry.dev import RunningCluster
+from ferry.features.records.acts import row_slot, source_logs
+from ferry.features.records.acts.row_slot import RowSlot
+from ferry.features.records.acts.rows import Rows
+from ferry.features.records.acts.withheld import Withheld
+from ferry.kafka.connect.cluster import Cluster
+from ferry.kafka.produce.kept import Reached, reached_epochs
 from ferry.model import Refusal, RefusalKind, TopicPartition
-from ferry.net.connect.cluster import Cluster
-from ferry.net.write.kept import Reached, reached_epochs
-from ferry.run.copy import slot as copy_slot
-from ferry.run.copy.slot import SlotResult
-from ferry.run.copy.task import run_slot
+from ferry.protocol import slot as copy_slot
+from ferry.protocol.slot import SlotResult
 from ferry.run.micro_run import MicroRuns, local_origin
-from ferry.run.records import row_slot, source_logs
-from ferry.run.records.row_slot import RowSlot
-from ferry.run.records.rows import Rows
-from ferry.run.records.withheld import Withheld
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, read_topic, send
 from tests.pure.run.unit_flows import SOURCES, Units, messages, record_batches
 

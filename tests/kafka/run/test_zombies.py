@@ -12,17 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from ferry.decide.ledger.report import RunState
+from ferry.copy.ends import end_of
+from ferry.copy.kafka_port import transactional_id
 from ferry.dev import RunningCluster
 from ferry.errors import Retryable, Superseded
+from ferry.kafka.admin.topics import transaction_state
+from ferry.kafka.connect.cluster import Cluster, event_loop
+from ferry.kafka.produce.ledger import LedgerTopic, ledger_topic
+from ferry.kafka.produce.transaction import Transaction
+from ferry.lane.connections import manager_options
+from ferry.ledger.report import RunState
 from ferry.model import Attempt, Plan, Record, RefusalKind
-from ferry.net.admin.topics import transaction_state
-from ferry.net.connect.cluster import Cluster, event_loop
-from ferry.net.write.ledger import LedgerTopic, ledger_topic
-from ferry.net.write.transaction import Transaction
-from ferry.run.copy.ends import end_of
-from ferry.run.copy.kafka_port import transactional_id
-from ferry.run.flow.connections import manager_options
 from ferry.run.micro_run import local_origin
 from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, read_topic, send
 from tests.kafka.run.hooks import Hooks, copy_held

@@ -17,13 +17,13 @@ from confluent_kafka.admin import (
 )
 
 from ferry import model
-from ferry.decide.ledger.report import Report, RunState
 from ferry.dev import RunningCluster
 from ferry.dev.process import wait_for
+from ferry.kafka.admin.acls import NoAuthorizer, create_acls
+from ferry.kafka.connect.cluster import Cluster
+from ferry.ledger.report import Report, RunState
 from ferry.model import RefusalKind
-from ferry.net.admin.acls import NoAuthorizer, create_acls
-from ferry.net.connect.cluster import Cluster
-from ferry.run.plan.permissions import Acl, Resource
+from ferry.plan.permissions import Acl, Resource
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 from tests.kafka.security.clusters import ACL_SECONDS, Secured
 from tests.kafka.security.conftest import Pair
@@ -219,7 +219,7 @@ def test_a_run_that_dies_or_meets_a_refused_acl_leaves_the_rest_to_the_next(
 
     both = {f"allow {who} topic {alias}.{topic}" for who in (good, bad)}
     with monkeypatch.context() as patched:
-        patched.setattr("ferry.run.plan.sync_acls.create_acls", created_and_dead)
+        patched.setattr("ferry.features.acls.acts.sync.create_acls", created_and_dead)
         with pytest.raises(Died):
             lab(f"User:$1-{topic}").micro_run()
     assert wait_for(lambda: acls_of(secured.target, topic) == both, seconds=ACL_SECONDS)

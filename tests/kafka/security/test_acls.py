@@ -11,15 +11,15 @@ import pytest
 from confluent_kafka.admin import AclPermissionType
 from kafka import KafkaAdminClient
 
-from ferry.decide.ledger.report import Report, RunState
 from ferry.dev import RunningCluster
 from ferry.errors import Refused
+from ferry.kafka.connect.cluster import Cluster, event_loop
+from ferry.kafka.groups.offsets import CommittedOffsets
+from ferry.kafka.groups.offsets import commit_offsets as commit_offsets_of
+from ferry.ledger.report import Report, RunState
 from ferry.model import CommittedOffset, TopicPartition
-from ferry.net.connect.cluster import Cluster, event_loop
-from ferry.net.groups.offsets import CommittedOffsets
-from ferry.net.groups.offsets import commit_offsets as commit_offsets_of
+from ferry.plan.permissions import Acl, Resource, required_acls
 from ferry.run.micro_run import local_origin
-from ferry.run.plan.permissions import Acl, Resource, required_acls
 from tests.harness import Lab, commit_offsets, committed_offsets, grow_topic, numbered, producer, send
 from tests.kafka.security.conftest import Pair
 from tests.kafka.security.test_logins import RECORDS, fill, flow, plain, scram512

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from ferry.decide.ledger.report import RunState
 from ferry.errors import BadInput, FerryError, Refused, Unreachable
-from ferry.run.plan.permissions import required_acls
+from ferry.ledger.report import RunState
+from ferry.plan.permissions import required_acls
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 from tests.kafka.security import pki
 from tests.kafka.security.clusters import BEARER, KRB5, PLAIN, SCRAM, Secured

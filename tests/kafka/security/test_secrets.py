@@ -15,8 +15,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from ferry.decide.ledger.report import RunState
 from ferry.errors import FerryError
+from ferry.ledger.report import RunState
 from ferry.run.micro_run import local_origin
 from tests.harness import Lab, read_topic
 from tests.kafka.security.clusters import Secured

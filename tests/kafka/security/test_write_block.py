@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ferry.config.settings import parse_settings
+from ferry.features.switch.acts.switcher import Switcher
 from ferry.model.switch import Step, SwitchOptions, Verb
-from ferry.run.switch.switcher import Switcher
 from tests.harness import Lab, new_alias
 from tests.kafka.security.conftest import Pair
 from tests.kafka.security.test_acl_sync import acls_of, add

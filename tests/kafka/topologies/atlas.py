@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ferry.config.settings import Settings, parse_settings
-from ferry.decide.ledger.receipts import receipts
-from ferry.decide.ledger.report import Report
 from ferry.dev import RunningCluster
+from ferry.ledger.receipts import receipts
+from ferry.ledger.report import Report
 from ferry.model import Plan, Receipt, Refusal
 from ferry.run.micro_run import MicroRuns, local_origin
 from tests.harness import Lab, Row, new_alias, read_topic, settled

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from ferry.decide.ledger.report import RunState
 from ferry.dev import RunningCluster
 from ferry.errors import Refused
+from ferry.ledger.report import RunState
 from ferry.model import RefusalKind
 from tests.harness import create_topic, numbered, producer, send
 from tests.kafka.topologies.atlas import IDENTITY, Atlas

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from ferry.decide.ledger.report import RunState
 from ferry.dev import RunningCluster
+from ferry.ledger.report import RunState
 from ferry.model import Receipt, RefusalKind, Why
 from tests.harness import Message, commit_offsets, committed_offsets, create_topic, numbered, producer, read_topic, send
 from tests.kafka.topologies.atlas import IDENTITY, Atlas

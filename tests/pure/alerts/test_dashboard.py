@@ -11,7 +11,7 @@ from typing import Any
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from ferry.decide.metrics.samples import METRICS
+from ferry.features.observe.rules.samples import METRICS
 
 ROOT = Path(__file__).parents[3]
 FILE = ROOT / "alerts" / "ferry-dashboard.json"

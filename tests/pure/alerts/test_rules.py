@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from ferry.decide.metrics.samples import METRICS
+from ferry.features.observe.rules.samples import METRICS
 
 FOLDER = Path(__file__).parents[3] / "alerts"
 

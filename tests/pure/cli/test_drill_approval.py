@@ -8,9 +8,9 @@ import pytest
 import typer
 
 from ferry.cli.desk import Desk
-from ferry.cli.drill.app import _approved
 from ferry.cli.person import person
 from ferry.errors import BadInput, Refused
+from ferry.features.drill.cli.app import _approved
 
 DESK = Desk(config=None, clusters=(), as_json=False, quiet=True, verbose=False)
 

@@ -50,7 +50,7 @@ def test_every_command_is_known_to_change_something_or_not() -> None:
 
 def test_only_a_comparison_tells_the_metrics_what_it_saw_and_says_so() -> None:
     modules = {words: Path(inspect.getfile(inspect.unwrap(COMMANDS[words].callback))) for words in READS}
-    assert {words for words, path in modules.items() if "ferry.run.metrics" in path.read_text()} == TELL | {
+    assert {words for words, path in modules.items() if "ferry.features.observe.acts" in path.read_text()} == TELL | {
         "metrics serve"  # reads what others told
     }
     assert all("ferry.metrics.folder" in COMMANDS[words].help for words in TELL)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ferry.cli.app import main
-from ferry.cli.copy.in_spark import copy_of
+from ferry.cli.commands.in_spark import copy_of
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.settings import parse_settings
 from ferry.errors import Refused

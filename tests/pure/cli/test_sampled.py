@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from ferry.cli.copy.sampled import show_sample
+from ferry.cli.commands.sampled import show_sample
 from ferry.config.settings import parse_settings
-from ferry.spark.records.sample import Pair, Sample, Side
+from ferry.features.records.spark.sample import Pair, Sample, Side
 
 FILE = """clusters = a, b
 a.bootstrap.servers = h:1

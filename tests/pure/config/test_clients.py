@@ -13,8 +13,8 @@ from ferry.config.login.jaas import KAFKA_OPTS, parse_jaas
 from ferry.config.login.security import KerberosLogin, OAuthLogin, PasswordLogin
 from ferry.config.text.problem import BadValue
 from ferry.errors import BadInput, FerryError, Refused
+from ferry.lane.connections import manager_options
 from ferry.model import Codec, Compression
-from ferry.run.flow.connections import manager_options
 from tests.golden import Golden, brief
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"

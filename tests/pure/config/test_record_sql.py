@@ -10,7 +10,7 @@ from ferry.config.flow.record_sql import condition_slip, expression_slip, query_
 from ferry.config.flow.record_tree import RECORD_COLUMNS
 from ferry.config.reading.examine import examine
 from ferry.config.text.problem import Severity
-from ferry.spark.records.schema import SCHEMA
+from ferry.features.records.spark.schema import SCHEMA
 from tests.golden import Golden
 from tests.pure.config.record_texts import DOUBTFUL, SOUND, WRONG
 

@@ -10,9 +10,9 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.lane import in_lane
 from ferry.config.reading.examine import examine
 from ferry.config.settings import Settings, parse_settings
-from ferry.decide.switch.names import Names, names_of
+from ferry.features.switch.rules.names import Names, names_of
+from ferry.plan.others.neighbours import names_tell_flows_apart
 from ferry.policy import DefaultReplicationPolicy, RoutedPolicy, innermost
-from ferry.run.others.neighbours import names_tell_flows_apart
 from tests.golden import Golden, brief
 
 BASE = "clusters = a, b\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:2\na->b.enabled = true\n"

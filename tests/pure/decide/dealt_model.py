@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from ferry.decide.records.partitioner import partition_of_key
+from ferry.features.records.rules.partitioner import partition_of_key
 from ferry.model import Unit
 
 KEYS = st.lists(st.integers(0, 5), max_size=6)

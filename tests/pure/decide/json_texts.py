@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from hypothesis import strategies as st
 
-from ferry.decide.records.json_cast import cast
-from ferry.decide.records.json_edit import Edit, NotJson, hashed, redacted, redacted_string, removed
+from ferry.features.records.rules.json_cast import cast
+from ferry.features.records.rules.json_edit import Edit, NotJson, hashed, redacted, redacted_string, removed
 
 NAMES = ["a", "b", "c", 'q"q', "ü", "a b", ":", ",", "true", "\\"]
 EDITS: dict[str, Edit] = {

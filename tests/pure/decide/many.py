@@ -12,15 +12,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ferry.clock import wall_ms
-from ferry.decide.ledger.ledger import LedgerView
-from ferry.decide.ledger.map_block import Chain, MapRow
-from ferry.decide.ledger.plan_codec import plan_records
-from ferry.decide.ledger.receipt_codec import receipt_records
-from ferry.decide.ledger.receipts import last_receipts
-from ferry.decide.ledger.rolled import NO_LINKS, Rolled, grown
-from ferry.decide.plan.planning import decide_plan
+from ferry.lane.summaries import open_ledger, write_summary
+from ferry.ledger.ledger import LedgerView
+from ferry.ledger.map_block import Chain, MapRow
+from ferry.ledger.plan_codec import plan_records
+from ferry.ledger.receipt_codec import receipt_records
+from ferry.ledger.receipts import last_receipts
+from ferry.ledger.rolled import NO_LINKS, Rolled, grown
 from ferry.model import Fate, LedgerRecord, Plan, Position, Receipt, Record, Segment, TopicPartition
-from ferry.run.flow.summaries import open_ledger, write_summary
+from ferry.plan.rules.planning import decide_plan
 from tests.memory import peak_mb
 from tests.pure.decide.values import FACTS, LANE, RECEIPT, RULES, part, target, topic
 from tests.pure.run.ledger_model import now

@@ -6,12 +6,12 @@ import pytest
 
 from ferry.config.flow.guards import GuardPolicy, Guards, OnGuard
 from ferry.config.text.filters import PatternList
-from ferry.decide.plan.absence import absent_topics, unmatched_names
-from ferry.decide.plan.facts import Facts
-from ferry.decide.plan.lag import is_behind, lag_of
-from ferry.decide.plan.planning import decide_plan
 from ferry.errors import BadInput
 from ferry.model import Pause, RefusalKind
+from ferry.plan.rules.absence import absent_topics, unmatched_names
+from ferry.plan.rules.facts import Facts
+from ferry.plan.rules.lag import is_behind, lag_of
+from ferry.plan.rules.planning import decide_plan
 from ferry.policy import DefaultReplicationPolicy
 from tests.golden import Golden
 from tests.pure.decide.values import FACTS, RECEIPT, RULES, part, place, target, topic

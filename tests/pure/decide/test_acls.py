@@ -11,19 +11,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferry.config.flow.acls import AclPolicy, AclSync, principal_mapping
-from ferry.decide.acls import AclDiff, AclFacts, AclRules, decide_acls, remarks, unmapped_sentence, wide_sentence
-from ferry.decide.ledger.acl_codec import (
+from ferry.features.acls.rules.codec import (
     acl_change_json,
     forgotten_acl_record,
     own_acl_record,
     parse_acl_change,
     synced_record,
 )
-from ferry.decide.ledger.ledger import UNREAD, fold
-from ferry.decide.ledger.own_acls import OwnAcl, due_in_ms, own_acls
-from ferry.decide.ledger.plan_codec import plan_records
-from ferry.decide.ledger.run_codec import run_record
-from ferry.decide.ledger.runs import sealed_plan
+from ferry.features.acls.rules.own import OwnAcl, due_in_ms, own_acls
+from ferry.features.acls.rules.sync import (
+    AclDiff,
+    AclFacts,
+    AclRules,
+    decide_acls,
+    remarks,
+    unmapped_sentence,
+    wide_sentence,
+)
+from ferry.ledger.ledger import UNREAD, fold
+from ferry.ledger.plan_codec import plan_records
+from ferry.ledger.run_codec import run_record
+from ferry.ledger.runs import sealed_plan
 from ferry.model import AclBinding, AclChange
 from ferry.policy import (
     DefaultReplicationPolicy,

@@ -8,9 +8,9 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.decide.groups.adopted_map import approximate
-from ferry.decide.groups.offset_map import Approximate, Before, Exact, OffsetMap
-from ferry.decide.ledger.adoption_codec import adopted_receipt
+from ferry.features.groups.rules.adopted_map import approximate
+from ferry.features.groups.rules.offset_map import Approximate, Before, Exact, OffsetMap
+from ferry.features.migrate.rules.codec import adopted_receipt
 from ferry.model import Adoption, Gap, Lifted, Predecessor, RefusalKind, Segment
 from tests.pure.decide.values import FLOW, LANE, RECEIPT, place
 

@@ -12,23 +12,8 @@ from random import Random
 
 import pytest
 
-from ferry.decide.ledger.adoption_codec import (
-    SHOWN_PAIRS,
-    adopted_receipt,
-    adoption_records,
-    adoptions,
-    packed_pairs,
-    unpacked_pairs,
-)
-from ferry.decide.ledger.copied import copied
-from ferry.decide.ledger.ledger import fold
-from ferry.decide.ledger.map_rows import newer_rows
-from ferry.decide.ledger.receipt_codec import receipt_records
-from ferry.decide.ledger.receipts import last_receipts
-from ferry.decide.plan.facts import Facts
-from ferry.decide.plan.planning import decide_plan
-from ferry.decide.plan.rules import Transform
-from ferry.decide.takeover.adoption import (
+from ferry.errors import BadInput
+from ferry.features.migrate.rules.adoption import (
     MOST_PAIRS,
     Left,
     Row,
@@ -39,9 +24,24 @@ from ferry.decide.takeover.adoption import (
     kept_pairs,
     takeover,
 )
-from ferry.decide.takeover.seam import Seam, SeamState
-from ferry.errors import BadInput
+from ferry.features.migrate.rules.codec import (
+    SHOWN_PAIRS,
+    adopted_receipt,
+    adoption_records,
+    adoptions,
+    packed_pairs,
+    unpacked_pairs,
+)
+from ferry.features.migrate.rules.seam import Seam, SeamState
+from ferry.ledger.copied import copied
+from ferry.ledger.ledger import fold
+from ferry.ledger.map_rows import newer_rows
+from ferry.ledger.receipt_codec import receipt_records
+from ferry.ledger.receipts import last_receipts
 from ferry.model import Adoption, OpenedRun, Predecessor, Segment, TopicPartition
+from ferry.plan.rules.facts import Facts
+from ferry.plan.rules.planning import decide_plan
+from ferry.plan.rules.rules import Transform
 from tests.golden import Golden
 from tests.pure.decide.values import FACTS, RECEIPT, RULES, lying, part, place, run_of, target, topic
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from ferry.decide.ledger.codec import encode
-from ferry.decide.switch.approvals import approval_of_run, approval_record, used
 from ferry.errors import BadInput, Refused
+from ferry.features.switch.rules.approvals import approval_of_run, approval_record, used
+from ferry.ledger.codec import encode
 from ferry.model import Record
 from ferry.model.switch import Approval
 from tests.pure.decide.test_ledger import view_of

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import pytest
 
-from ferry.decide.ledger.copied import Copied
-from ferry.decide.plan.starts import LaneStarts
-from ferry.decide.verify.begins import begins
+from ferry.features.verify.rules.begins import begins
+from ferry.ledger.copied import Copied
 from ferry.model import Begin, Era, Gap, Range, RefusalKind, TopicPartition
+from ferry.plan.rules.starts import LaneStarts
 
 PLACE = TopicPartition("orders", 0)
 

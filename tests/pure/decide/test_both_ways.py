@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.decide.groups.both_ways import BothWays, chosen
-from ferry.decide.groups.offset_map import OffsetMap
+from ferry.features.groups.acts.offset_maps import PartitionMap
+from ferry.features.groups.rules.both_ways import BothWays, chosen
+from ferry.features.groups.rules.offset_map import OffsetMap
 from ferry.model import Receipt, Segment, TopicPartition
 from ferry.model.segment import joined
-from ferry.run.groups.offset_maps import PartitionMap
 from tests.pure.decide.values import RECEIPT
 
 HOLE = None

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ferry.decide.plan.witness import witnesses
-from ferry.decide.verify import by_content, history
-from ferry.decide.verify.by_content import ByContent
+from ferry.features.verify.rules import by_content, history
+from ferry.features.verify.rules.by_content import ByContent
 from ferry.model import Content, DifferenceKind
+from ferry.plan.rules.witness import witnesses
 from tests.pure.decide.values import place
 
 Kind = DifferenceKind

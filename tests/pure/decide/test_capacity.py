@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from ferry.decide.plan.facts import BrokerSpace, Facts
-from ferry.decide.plan.planning import decide_plan
-from ferry.decide.plan.rules import Rules
 from ferry.model import RefusalKind
+from ferry.plan.rules.facts import BrokerSpace, Facts
+from ferry.plan.rules.planning import decide_plan
+from ferry.plan.rules.rules import Rules
 from tests.golden import Golden
 from tests.pure.decide.values import FACTS, RULES, part, target, topic
 

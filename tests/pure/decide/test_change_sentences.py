@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from ferry.decide.plan.change_sentences import deeds, differences, proposals, summary
 from ferry.model import ChangeKind, TopicChange
+from ferry.plan.rules.change_sentences import deeds, differences, proposals, summary
 from tests.golden import Golden
 
 CREATE = TopicChange(

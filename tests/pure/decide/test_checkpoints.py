@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ferry.decide.groups.checkpoints import RENEW_MS, Decided, TargetGroups, decide_groups
-from ferry.decide.groups.codec import group_record, parse_group
-from ferry.decide.groups.held import Held, HeldGroup, Wrote
-from ferry.decide.groups.offset_map import OffsetMap, Translated
-from ferry.decide.groups.translated import translated
-from ferry.decide.groups.which import GroupRules, chosen
-from ferry.decide.ledger.codec import decode_value
+from ferry.features.groups.rules.checkpoints import RENEW_MS, Decided, TargetGroups, decide_groups
+from ferry.features.groups.rules.codec import group_record, parse_group
+from ferry.features.groups.rules.held import Held, HeldGroup, Wrote
+from ferry.features.groups.rules.offset_map import OffsetMap, Translated
+from ferry.features.groups.rules.translated import translated
+from ferry.features.groups.rules.which import GroupRules, chosen
+from ferry.ledger.codec import decode_value
 from ferry.model import CommittedOffset, Flow, Found, GroupKind, ListedGroup, Segment, TopicPartition, Why
 from tests.golden import Golden
 

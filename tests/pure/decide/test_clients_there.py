@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from ferry.decide.ledger.copied import Copied
-from ferry.decide.verify.clients import with_clients
+from ferry.features.verify.rules.clients import with_clients
+from ferry.ledger.copied import Copied
 from ferry.model import Flow, Range, Segment, TopicPartition
 from ferry.model.switch import Evidence, Step, StepDone, Switch, SwitchState, Verb
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.decide.plan.clock import MAX_SKEW_MS, skew, skew_sentence
+from ferry.plan.rules.clock import MAX_SKEW_MS, skew, skew_sentence
 from tests.golden import Golden
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ferry.decide.plan import compaction
-from ferry.decide.plan.compaction import OneSided
 from ferry.model import Content
+from ferry.plan.rules import compaction
+from ferry.plan.rules.compaction import OneSided
 
 SOURCE, TARGET = 0, 1
 

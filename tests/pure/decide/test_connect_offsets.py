@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.decide.takeover.connect_offsets import (
+from ferry.errors import BadInput
+from ferry.features.migrate.rules.connect_offsets import (
     ConnectorOffsets,
     connector_offsets,
     dedicated_group,
@@ -19,7 +20,6 @@ from ferry.decide.takeover.connect_offsets import (
     parse_key,
     parse_value,
 )
-from ferry.errors import BadInput
 from ferry.model import Fate, LedgerRecord, TopicPartition
 from tests.pure.decide.values import place, places
 

@@ -11,21 +11,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ferry.config.flow.guards import GuardPolicy, Guards, OnGuard
-from ferry.decide.ledger.plan_codec import parse_plan, plan_records
-from ferry.decide.plan.deal import deal_of
-from ferry.decide.plan.deal_refusals import dealt_before
-from ferry.decide.plan.dealt_lots import Deal
-from ferry.decide.plan.facts import BrokerSpace, OpenTransaction, Seen, SourceTopic
-from ferry.decide.plan.guards import ANEW
-from ferry.decide.plan.lag import lag_of
-from ferry.decide.plan.planning import decide_plan, without_foreign
-from ferry.decide.plan.rules import Rules, Transform
-from ferry.decide.plan.skipping import Wish, skip_gap
-from ferry.decide.plan.topic_settings import TopicSettings
-from ferry.decide.plan.truncation import Read, reads_of_units
-from ferry.decide.records.units import least_dealt, reached_at, resumed
 from ferry.errors import Refused
+from ferry.ledger.plan_codec import parse_plan, plan_records
+from ferry.ledger.units import least_dealt, reached_at, resumed
 from ferry.model import Era, Pause, Plan, Refusal, RefusalKind, TopicPartition, Unit, UnitReceipt, Vector
+from ferry.plan.rules.deal import deal_of
+from ferry.plan.rules.deal_refusals import dealt_before
+from ferry.plan.rules.dealt_lots import Deal
+from ferry.plan.rules.facts import BrokerSpace, OpenTransaction, Seen, SourceTopic
+from ferry.plan.rules.guards import ANEW
+from ferry.plan.rules.lag import lag_of
+from ferry.plan.rules.planning import decide_plan, without_foreign
+from ferry.plan.rules.rules import Rules, Transform
+from ferry.plan.rules.skipping import Wish, skip_gap
+from ferry.plan.rules.topic_settings import TopicSettings
+from ferry.plan.rules.truncation import Read, reads_of_units
 from tests.golden import Golden
 from tests.pure.decide.dealt_model import KEYS, number_of, selects, wants
 from tests.pure.decide.values import FACTS, FLOW, LANE, RECEIPT, RULES, part, place, target, topic

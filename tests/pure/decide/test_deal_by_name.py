@@ -9,15 +9,15 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ferry.decide.plan.deal import deal_of
-from ferry.decide.plan.dealt_lots import Deal
-from ferry.decide.plan.facts import Facts
-from ferry.decide.plan.planning import decide_plan
-from ferry.decide.plan.rules import Transform
-from ferry.decide.records.units import least_dealt, reached_at, resumed
+from ferry.features.records.acts.withheld import Failure, narrowed, withheld_at
+from ferry.ledger.units import least_dealt, reached_at, resumed
 from ferry.model import ChangeKind, Era, RefusalKind, TopicPartition, Unit, UnitReceipt
+from ferry.plan.rules.deal import deal_of
+from ferry.plan.rules.dealt_lots import Deal
+from ferry.plan.rules.facts import Facts
+from ferry.plan.rules.planning import decide_plan
+from ferry.plan.rules.rules import Transform
 from ferry.policy import RoutedPolicy
-from ferry.run.records.withheld import Failure, narrowed, withheld_at
 from tests.golden import Golden
 from tests.pure.decide.dealt_model import KEYS, number_of, selects, wants
 from tests.pure.decide.test_deal import parse_plan_of, receipt

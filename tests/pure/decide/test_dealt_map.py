@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.decide.groups.checkpoints import TargetGroups, decide_groups, holds_for
-from ferry.decide.groups.codec import group_record, parse_group
-from ferry.decide.groups.dealt_map import DealtMap, DealtPlace, GoesOn, connected, goes_on, most_read
-from ferry.decide.groups.held import Held, HeldGroup, Wrote
-from ferry.decide.groups.map_trouble import Present, dealt_cut, dealt_trouble
-from ferry.decide.groups.translated import translated
-from ferry.decide.groups.which import GroupRules
-from ferry.decide.ledger.codec import decode_value
-from ferry.decide.records.units import reached_at
+from ferry.features.groups.rules.checkpoints import TargetGroups, decide_groups, holds_for
+from ferry.features.groups.rules.codec import group_record, parse_group
+from ferry.features.groups.rules.dealt_map import DealtMap, DealtPlace, GoesOn, connected, goes_on, most_read
+from ferry.features.groups.rules.held import Held, HeldGroup, Wrote
+from ferry.features.groups.rules.map_trouble import Present, dealt_cut, dealt_trouble
+from ferry.features.groups.rules.translated import translated
+from ferry.features.groups.rules.which import GroupRules
+from ferry.ledger.codec import decode_value
+from ferry.ledger.units import reached_at
 from ferry.model import Checkpoint, CommittedOffset, Found, TopicPartition, Unit, UnitReceipt, Vector, Why
 from tests.golden import Golden
 from tests.pure.decide.values import FLOW, LANE

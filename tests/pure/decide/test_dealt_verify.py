@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.decide.plan.witness import witnesses
-from ferry.decide.verify.dealt import (
+from ferry.features.verify.rules.dealt import (
     ByNumber,
     Chosen,
     Chunk,
@@ -22,9 +21,10 @@ from ferry.decide.verify.dealt import (
     source_ranges,
     told_of_source,
 )
-from ferry.decide.verify.differences import Places
-from ferry.decide.verify.transformed import Rule
+from ferry.features.verify.rules.differences import Places
+from ferry.features.verify.rules.transformed import Rule
 from ferry.model import Content, Difference, DifferenceKind, Era, NotComparedKind, Segment, TopicPartition, UnitReceipt
+from ferry.plan.rules.witness import witnesses
 from tests.golden import Golden, brief
 from tests.pure.decide.test_dealt_map import ONE, PLACE, Copy, copies
 

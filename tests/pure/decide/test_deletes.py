@@ -7,16 +7,16 @@ from dataclasses import replace
 import pytest
 
 from ferry.config.flow.guards import GuardPolicy, Guards, OnGuard
-from ferry.decide.ledger.codec import claim_record
-from ferry.decide.ledger.ledger import claims, fold
-from ferry.decide.ledger.map_block import Chain, MapRow
-from ferry.decide.ledger.receipt_codec import receipt_records
-from ferry.decide.ledger.receipts import last_receipts, receipts
-from ferry.decide.plan.deletes import forgetting, forgotten
-from ferry.decide.plan.facts import Facts
-from ferry.decide.plan.planning import decide_plan
-from ferry.decide.plan.rules import Rules
+from ferry.ledger.codec import claim_record
+from ferry.ledger.ledger import claims, fold
+from ferry.ledger.map_block import Chain, MapRow
+from ferry.ledger.receipt_codec import receipt_records
+from ferry.ledger.receipts import last_receipts, receipts
 from ferry.model import ChangeKind, RefusalKind
+from ferry.plan.rules.deletes import forgetting, forgotten
+from ferry.plan.rules.facts import Facts
+from ferry.plan.rules.planning import decide_plan
+from ferry.plan.rules.rules import Rules
 from tests.golden import Golden
 from tests.pure.decide.values import FACTS, FLOW, LANE, PLAN, RECEIPT, RULES, lying, part, place, target, topic
 

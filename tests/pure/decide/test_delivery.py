@@ -9,9 +9,11 @@ from random import Random
 import pytest
 
 from ferry.config.flow.clients import kafka_python_options
-from ferry.decide.delivery import codec
-from ferry.decide.delivery.dealing import first_numbers, slot_of
-from ferry.decide.delivery.standing import (
+from ferry.errors import BadInput, Refused
+from ferry.features.sink.acts.ids import DeliverySpec
+from ferry.features.sink.rules import codec
+from ferry.features.sink.rules.dealing import first_numbers, slot_of
+from ferry.features.sink.rules.standing import (
     KEPT_BATCHES,
     Standing,
     intruder,
@@ -21,11 +23,9 @@ from ferry.decide.delivery.standing import (
     standing,
     written,
 )
-from ferry.decide.ledger.codec import encode
-from ferry.errors import BadInput, Refused
+from ferry.ledger.codec import encode
 from ferry.model import Fate, LedgerRecord, Record, TopicPartition
 from ferry.model.delivery import DeliveryReceipt, Due, KnownBatches, Settled, TargetShape, WrittenPart
-from ferry.run.delivery.ids import DeliverySpec
 from tests.golden import Golden
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -127,7 +127,7 @@ class History:
         return len(self.records) - 1
 
     def attempt(self, batch: int) -> None:
-        """As `ferry.run.delivery.attempt` does, as far as it comes."""
+        """As `ferry.features.sink.acts.attempt` does, as far as it comes."""
         stop = self.random.choice([0, 1, 2, 3, 3, 3, 3, 3])
         slots = self.random.randint(1, 5)
         generation = self.write(codec.attempt_record(str(len(self.records)), batch, slots, 0, "host"))

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from ferry.decide.ledger.deployments import admitted, conflict
-from ferry.decide.ledger.ledger import LedgerView, fold
-from ferry.decide.ledger.run_codec import run_record
 from ferry.errors import Refused
+from ferry.ledger.deployments import admitted, conflict
+from ferry.ledger.ledger import LedgerView, fold
+from ferry.ledger.run_codec import run_record
 from ferry.model import RunRecord
 from tests.golden import Golden
 from tests.pure.decide.values import lying, run_of

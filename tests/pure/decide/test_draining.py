@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from ferry.decide.ledger.ledger import fold
-from ferry.decide.switch.codec import begun_record, done_records, end_record, switch_record, switch_states
-from ferry.decide.switch.draining import PASSING, drain_run, lasting, standing_back, undrained
-from ferry.decide.switch.steps import STEPS
+from ferry.features.switch.rules.codec import begun_record, done_records, end_record, switch_record, switch_states
+from ferry.features.switch.rules.draining import PASSING, drain_run, lasting, standing_back, undrained
+from ferry.features.switch.rules.steps import STEPS
+from ferry.ledger.ledger import fold
 from ferry.model import Flow, Record, Refusal, RefusalKind
 from ferry.model.switch import (
     Evidence,

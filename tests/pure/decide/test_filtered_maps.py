@@ -11,7 +11,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.decide.groups.offset_map import Ahead, Before, Exact, InGap, OffsetMap
+from ferry.features.groups.rules.offset_map import Ahead, Before, Exact, InGap, OffsetMap
 from ferry.model import Receipt, Segment
 from tests.pure.decide.values import RECEIPT
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from ferry.decide.ledger.checkpoint_codec import SHOWN, checkpoint_record, newest_outcome
-from ferry.decide.ledger.ledger import fold
-from ferry.decide.switch.moving import groups_not_known
+from ferry.features.switch.rules.moving import groups_not_known
+from ferry.ledger.checkpoint_codec import SHOWN, checkpoint_record, newest_outcome
+from ferry.ledger.ledger import fold
 from ferry.model import Fate, Flow, GroupOutcome, LedgerRecord, Left, Record, TopicPartition, Why
 from tests.golden import Golden
 

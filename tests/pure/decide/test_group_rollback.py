@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.decide.groups.checkpoints import TargetGroups
-from ferry.decide.groups.codec import (
+from ferry.features.groups.rules.checkpoints import TargetGroups
+from ferry.features.groups.rules.codec import (
     Saved,
     Snapshot,
     dropped_snapshots,
@@ -16,9 +16,9 @@ from ferry.decide.groups.codec import (
     snapshot_record,
     snapshots,
 )
-from ferry.decide.groups.held import Held, HeldGroup, Wrote
-from ferry.decide.groups.rollback import Rollback, decide_rollback, differences
-from ferry.decide.ledger.ledger import fold
+from ferry.features.groups.rules.held import Held, HeldGroup, Wrote
+from ferry.features.groups.rules.rollback import Rollback, decide_rollback, differences
+from ferry.ledger.ledger import fold
 from ferry.model import CommittedOffset, GroupKind, ListedGroup, TopicPartition, Why
 from tests.golden import Golden
 from tests.pure.decide.values import lying

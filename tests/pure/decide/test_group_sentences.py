@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ferry.decide.groups.sentences import group_sentences
+from ferry.features.groups.rules.sentences import group_sentences
 from ferry.model import Found, GroupOutcome, Left, Why
 from tests.golden import Golden
 

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from ferry.decide.groups.offset_map import Ahead, Exact, Translated
-from ferry.decide.groups.table import GroupHead, GroupRow, GroupsOfSide, Standing, group_tables, narrowed, places_of
+from ferry.features.groups.rules.offset_map import Ahead, Exact, Translated
+from ferry.features.groups.rules.table import (
+    GroupHead,
+    GroupRow,
+    GroupsOfSide,
+    Standing,
+    group_tables,
+    narrowed,
+    places_of,
+)
 from ferry.model import CommittedOffset, DescribedGroup, GroupKind, ListedGroup, Member, TopicPartition
 from tests.pure.decide.values import place
 

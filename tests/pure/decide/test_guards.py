@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from ferry.config.flow.guards import GuardPolicy, Guards, OnGuard
-from ferry.decide.plan.facts import Facts, SourceTopic, TargetTopic, Unserved
-from ferry.decide.plan.guards import position_note
-from ferry.decide.plan.planning import decide_plan
 from ferry.errors import Refused
 from ferry.model import Plan, Position, RefusalKind
+from ferry.plan.rules.facts import Facts, SourceTopic, TargetTopic, Unserved
+from ferry.plan.rules.guards import position_note
+from ferry.plan.rules.planning import decide_plan
 from tests.golden import Golden
 from tests.pure.decide.values import FACTS, RECEIPT, RULES, part, place, target, topic
 

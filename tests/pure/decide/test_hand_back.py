@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ferry.decide.plan.facts import Facts
-from ferry.decide.plan.rules import Transform
-from ferry.decide.takeover.connect_offsets import ConnectorOffsets, connector_offsets
-from ferry.decide.takeover.hand_back import Handed, HandedRow, hand_back_rows, position_records
+from ferry.features.migrate.rules.connect_offsets import ConnectorOffsets, connector_offsets
+from ferry.features.migrate.rules.hand_back import Handed, HandedRow, hand_back_rows, position_records
 from ferry.model import Fate, LedgerRecord
+from ferry.plan.rules.facts import Facts
+from ferry.plan.rules.rules import Transform
 from tests.golden import Golden
 from tests.pure.decide.values import FACTS, RECEIPT, RULES, part, place, topic
 

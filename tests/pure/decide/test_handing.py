@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferry.decide.groups.held import Held, HeldGroup, Wrote
-from ferry.decide.switch.handing import handed
-from ferry.decide.switch.moving import (
+from ferry.features.groups.rules.held import Held, HeldGroup, Wrote
+from ferry.features.switch.rules.handing import handed
+from ferry.features.switch.rules.moving import (
     CHECKPOINT,
     NewSide,
     Placed,

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from ferry.decide.plan.facts import OpenTransaction
-from ferry.decide.plan.held import HANGING_MS
-from ferry.decide.plan.planning import decide_plan
 from ferry.model import TopicPartition
+from ferry.plan.rules.facts import OpenTransaction
+from ferry.plan.rules.held import HANGING_MS
+from ferry.plan.rules.planning import decide_plan
 from tests.golden import Golden
 from tests.pure.decide.test_planning import ORDERS
 from tests.pure.decide.values import RULES

@@ -8,8 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ferry.config.text.json_path import Path, parse_path
-from ferry.decide.records.json_column import Column, column_editor, one_by_one
-from ferry.decide.records.json_quick import editor
+from ferry.features.records.rules.json_column import Column, column_editor, one_by_one
+from ferry.features.records.rules.json_quick import editor
 from tests.pure.decide.json_texts import EDITS, OF_STRING, PATHS, outcome, texts
 
 VALUES = st.lists(st.tuples(texts().map(str.encode) | st.binary(max_size=12), st.booleans()), max_size=6)
@@ -59,7 +59,7 @@ def test_usual_values_are_not_looked_at_one_by_one(name: str, monkeypatch: pytes
     paths = [parse_path("$.card.number"), parse_path("$.mail"), parse_path("$.nowhere")]
     one = editor(paths, EDITS[name])
     expected = [one(row) for row in rows]
-    monkeypatch.setattr("ferry.decide.records.json_column.editor", lambda *_, **__: None)
+    monkeypatch.setattr("ferry.features.records.rules.json_column.editor", lambda *_, **__: None)
     found, poison = column_editor(paths, EDITS[name])(column_of(rows), np.ones(len(rows), np.bool_))
     assert (rows_of(found), poison) == (expected, {})
     assert expected != rows

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from ferry.config.flow.steps import CAST_TYPES
 from ferry.config.text import json_path
 from ferry.config.text.json_path import parse_path
-from ferry.decide.records import json_edit
-from ferry.decide.records.json_cast import TYPES, cast
-from ferry.decide.records.json_edit import NotJson, hash_of, hashed, only_fields, redacted, removed
+from ferry.features.records.rules import json_edit
+from ferry.features.records.rules.json_cast import TYPES, cast
+from ferry.features.records.rules.json_edit import NotJson, hash_of, hashed, only_fields, redacted, removed
 
 SALT = b"0123456789abcdef"
 NAMES = ["a", "b", "c", 'q"q', "ü", "a b"]

@@ -9,14 +9,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ferry.config.text.json_path import Path, parse_path
-from ferry.decide.records.json_edit import (
+from ferry.features.records.rules.json_edit import (
     Edit,
     NotJson,
     edited,
     is_object,
     tree_of,
 )
-from ferry.decide.records.json_quick import editor
+from ferry.features.records.rules.json_quick import editor
 from tests.pure.decide.json_texts import CASTS, EDITS, OF_STRING, PATHS, outcome, texts
 
 
@@ -50,6 +50,6 @@ def test_usual_values_are_not_read_by_python(name: str, monkeypatch: pytest.Monk
     value = '{"id": 1, "card": {"number": "4111", "state": null}, "ü": [1, 2], "mail": "a@b"}'.encode()
     paths = [parse_path("$.card.number"), parse_path("$.mail"), parse_path("$.nowhere")]
     wanted = edited(value, tree_of(paths), EDITS[name])
-    monkeypatch.setattr("ferry.decide.records.json_quick.edited", None)
+    monkeypatch.setattr("ferry.features.records.rules.json_quick.edited", None)
     assert wanted != value
     assert editor(paths, EDITS[name])(value) == wanted

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferry.config.flow.lag_start import LagStart
-from ferry.decide.plan.lag import PartitionLag
-from ferry.decide.plan.lag_start import PATIENCE_MS, Call, Standing, call_for_run
+from ferry.plan.rules.lag import PartitionLag
+from ferry.plan.rules.lag_start import PATIENCE_MS, Call, Standing, call_for_run
 from tests.pure.decide.values import place
 
 START = LagStart(records=10, seconds=60)

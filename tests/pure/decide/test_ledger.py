@@ -7,14 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.decide.ledger.checkpoint_codec import checkpoint_record
-from ferry.decide.ledger.codec import claim_record, encode, pause_record, resume_record
-from ferry.decide.ledger.ledger import UNREAD, LedgerView, claims, fold, fold_on, intruder, pauses
-from ferry.decide.ledger.plan_codec import plan_records
-from ferry.decide.ledger.receipt_codec import receipt_records
-from ferry.decide.ledger.receipts import lane_ends, last_receipts, open_receipts, receipts
-from ferry.decide.ledger.run_codec import attempt_record, ended_record, fenced_record, outcome_record, run_record
-from ferry.decide.ledger.runs import (
+from ferry.errors import BadInput
+from ferry.ledger.checkpoint_codec import checkpoint_record
+from ferry.ledger.codec import claim_record, encode, pause_record, resume_record
+from ferry.ledger.ledger import UNREAD, LedgerView, claims, fold, fold_on, intruder, pauses
+from ferry.ledger.plan_codec import plan_records
+from ferry.ledger.receipt_codec import receipt_records
+from ferry.ledger.receipts import lane_ends, last_receipts, open_receipts, receipts
+from ferry.ledger.run_codec import attempt_record, ended_record, fenced_record, outcome_record, run_record
+from ferry.ledger.runs import (
     Outcome,
     flows_to_fence,
     newer_attempt,
@@ -25,8 +26,7 @@ from ferry.decide.ledger.runs import (
     slots_to_fence,
     superseded_by,
 )
-from ferry.decide.ledger.summary import rolled_up
-from ferry.errors import BadInput
+from ferry.ledger.summary import rolled_up
 from ferry.model import Attempt, Fate, Flow, GroupOutcome, LedgerRecord, Origin, Pause, Plan, Record
 from tests.golden import Golden
 from tests.pure.decide.values import FLOW, LANE, PLAN, RECEIPT, lying, piece, place, refusal, run_of

@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
-from ferry.decide.ledger.codec import (
+from ferry.errors import BadInput
+from ferry.ledger.codec import (
     UNIT_VERSION,
     claim_record,
     decode_key,
@@ -19,8 +20,8 @@ from ferry.decide.ledger.codec import (
     pause_record,
     resume_record,
 )
-from ferry.decide.ledger.receipt_codec import parse_receipt, receipt_json, receipt_records
-from ferry.decide.ledger.run_codec import (
+from ferry.ledger.receipt_codec import parse_receipt, receipt_json, receipt_records
+from ferry.ledger.run_codec import (
     fenced_record,
     outcome_record,
     parse_refusal,
@@ -28,8 +29,7 @@ from ferry.decide.ledger.run_codec import (
     refusal_json,
     run_record,
 )
-from ferry.decide.ledger.slice_codec import change_json, parse_change, parse_slice, slice_json
-from ferry.errors import BadInput
+from ferry.ledger.slice_codec import change_json, parse_change, parse_slice, slice_json
 from ferry.model import (
     Gap,
     Lifted,

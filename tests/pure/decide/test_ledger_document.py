@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from ferry.decide.groups.codec import (
+from ferry.features.acls.rules.codec import keyed_acl, own_acl_record, parse_acl, synced_record
+from ferry.features.groups.rules.codec import (
     group_record,
     parse_group,
     saved_groups,
@@ -20,12 +21,15 @@ from ferry.decide.groups.codec import (
     snapshot_record,
     snapshots,
 )
-from ferry.decide.lanes.codec import dropped_lanes, dropped_record, parse_window, window_record
-from ferry.decide.ledger import codec
-from ferry.decide.ledger.acl_codec import keyed_acl, own_acl_record, parse_acl, synced_record
-from ferry.decide.ledger.adoption_codec import adoption_records, parse_adoption
-from ferry.decide.ledger.checkpoint_codec import checkpoint_record, group_outcome
-from ferry.decide.ledger.codec import (
+from ferry.features.groups.rules.mirror_state import mirror_record, mirror_state
+from ferry.features.lanes.rules.codec import dropped_lanes, dropped_record, parse_window, window_record
+from ferry.features.migrate.rules.codec import adoption_records, parse_adoption
+from ferry.features.switch.rules.approvals import approval_of_run, approval_record
+from ferry.features.switch.rules.codec import begun_record, done_records, end_record, switch_record, switch_states
+from ferry.features.verify.rules.codec import run_verified, run_verified_record
+from ferry.ledger import codec
+from ferry.ledger.checkpoint_codec import checkpoint_record, group_outcome
+from ferry.ledger.codec import (
     accounted_records,
     claim_record,
     encode,
@@ -35,15 +39,14 @@ from ferry.decide.ledger.codec import (
     pause_record,
     share_record,
 )
-from ferry.decide.ledger.ledger import LedgerView, fold
-from ferry.decide.ledger.map_block import Chain, unpack
-from ferry.decide.ledger.mirror_state import mirror_record, mirror_state
-from ferry.decide.ledger.plan_codec import plan_records
-from ferry.decide.ledger.pruning import parse_pruned, pruned_record
-from ferry.decide.ledger.rebuilt import Rebuild, newest_rebuild, rebuild_record
-from ferry.decide.ledger.receipt_codec import parse_receipt, receipt_json, receipt_records
-from ferry.decide.ledger.rolled import Block
-from ferry.decide.ledger.run_codec import (
+from ferry.ledger.ledger import LedgerView, fold
+from ferry.ledger.map_block import Chain, unpack
+from ferry.ledger.plan_codec import plan_records
+from ferry.ledger.pruning import parse_pruned, pruned_record
+from ferry.ledger.rebuilt import Rebuild, newest_rebuild, rebuild_record
+from ferry.ledger.receipt_codec import parse_receipt, receipt_json, receipt_records
+from ferry.ledger.rolled import Block
+from ferry.ledger.run_codec import (
     attempt_record,
     fenced_record,
     outcome_record,
@@ -52,18 +55,15 @@ from ferry.decide.ledger.run_codec import (
     parse_run,
     run_record,
 )
-from ferry.decide.ledger.runs import sealed_plan
-from ferry.decide.ledger.summary import block_records, parse_summary, seal_record, seals, summary_parts
-from ferry.decide.ledger.unit_codec import era_record, parse_era, parse_unit_receipt, unit_records
-from ferry.decide.ledger.verified_codec import run_verified, run_verified_record
-from ferry.decide.plan.deletes import deleted_record
-from ferry.decide.plan.facts import Seen
-from ferry.decide.plan.starts import start_records
-from ferry.decide.plan.tombstones import seen_records
-from ferry.decide.switch.approvals import approval_of_run, approval_record
-from ferry.decide.switch.codec import begun_record, done_records, end_record, switch_record, switch_states
+from ferry.ledger.runs import sealed_plan
+from ferry.ledger.summary import block_records, parse_summary, seal_record, seals, summary_parts
+from ferry.ledger.unit_codec import era_record, parse_era, parse_unit_receipt, unit_records
 from ferry.model import AclChange, Flow, Record
 from ferry.model.switch import Step
+from ferry.plan.rules.deletes import deleted_record
+from ferry.plan.rules.facts import Seen
+from ferry.plan.rules.starts import start_records
+from ferry.plan.rules.tombstones import seen_records
 from tests.pure.decide.values import FACTS, PLAN, RECEIPT, RULES, lying, part, place, topic
 
 DOCUMENT = (Path(__file__).resolve().parents[3] / "docs" / "ledger.md").read_text()

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.decide.ledger.codec import encode, pause_record
-from ferry.decide.ledger.export import (
+from ferry.errors import BadInput
+from ferry.features.archive.rules.export import (
     Digest,
     Exported,
     ExportEnd,
@@ -17,9 +17,9 @@ from ferry.decide.ledger.export import (
     parse_records,
     record_line,
 )
-from ferry.decide.ledger.plan_codec import plan_records
-from ferry.decide.ledger.receipt_codec import receipt_records
-from ferry.errors import BadInput
+from ferry.ledger.codec import encode, pause_record
+from ferry.ledger.plan_codec import plan_records
+from ferry.ledger.receipt_codec import receipt_records
 from ferry.model import Pause, Record
 from tests.golden import Golden
 from tests.pure.decide.values import PLAN, RECEIPT

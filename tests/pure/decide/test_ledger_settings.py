@@ -2,7 +2,7 @@
 
 import pytest
 
-from ferry.decide.ledger.settings import created_with, settings_refusal, wanted_in_sync, wanted_replicas
+from ferry.ledger.settings import created_with, settings_refusal, wanted_in_sync, wanted_replicas
 from tests.golden import Golden
 
 WHERE = "ledger ferry-ledger.a.internal on cluster b"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.decide.records.locating import Ranges, located
+from ferry.features.records.rules.locating import Ranges, located
 from ferry.model import Range, TopicPartition
 
 RANGES = st.dictionaries(

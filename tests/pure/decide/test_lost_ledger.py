@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from ferry.config.flow.guards import GuardPolicy, Guards, OnGuard
-from ferry.decide.plan.facts import Facts
-from ferry.decide.plan.lost_ledger import accounted_positions, forgotten_places
-from ferry.decide.plan.planning import decide_plan
 from ferry.model import Plan, Position, Receipt, RefusalKind
+from ferry.plan.rules.facts import Facts
+from ferry.plan.rules.lost_ledger import accounted_positions, forgotten_places
+from ferry.plan.rules.planning import decide_plan
 from tests.golden import Golden
 from tests.pure.decide.test_guards import SOUND
 from tests.pure.decide.values import RECEIPT, RULES, target

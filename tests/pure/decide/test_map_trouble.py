@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from ferry.decide.groups.map_trouble import Cut, Present, map_cut, map_trouble
-from ferry.decide.groups.offset_map import Before, Exact, InGap, LogStart, OffsetMap
 from ferry.errors import Refused
+from ferry.features.groups.acts.offset_maps import PartitionMap
+from ferry.features.groups.rules.map_trouble import Cut, Present, map_cut, map_trouble
+from ferry.features.groups.rules.offset_map import Before, Exact, InGap, LogStart, OffsetMap
 from ferry.model import Flow, Gap, Receipt, RefusalKind, Segment, TopicPartition
-from ferry.run.groups.offset_maps import PartitionMap
 from tests.golden import Golden
 
 SOURCE, TARGET = TopicPartition("orders", 0), TopicPartition("primary.orders", 0)

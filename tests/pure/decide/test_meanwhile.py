@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ferry.decide.groups.checkpoints import TargetGroups, Write
-from ferry.decide.groups.codec import group_record
-from ferry.decide.groups.held import Held, HeldGroup, Wrote
-from ferry.decide.groups.meanwhile import left_to_others, meanwhile, still_there
-from ferry.decide.ledger.codec import encode, pause_record
-from ferry.decide.ledger.run_codec import run_record
+from ferry.features.groups.rules.checkpoints import TargetGroups, Write
+from ferry.features.groups.rules.codec import group_record
+from ferry.features.groups.rules.held import Held, HeldGroup, Wrote
+from ferry.features.groups.rules.meanwhile import left_to_others, meanwhile, still_there
+from ferry.ledger.codec import encode, pause_record
+from ferry.ledger.run_codec import run_record
 from ferry.model import (
     Checkpoint,
     CommittedOffset,

@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.keys.values import SCHEDULE_PRESETS
 from ferry.config.settings import parse_settings
-from ferry.decide.ledger.ledger import LedgerView, fold
-from ferry.decide.ledger.report import Report
-from ferry.decide.ledger.run_codec import run_record
-from ferry.decide.metrics import samples as m
-from ferry.decide.metrics.alerts import AlertKind, alerts_of, late_alert, wants_lag
-from ferry.decide.metrics.due import due_ms, shortest_interval
-from ferry.decide.metrics.of_run import after_run, lag_gauges, only_of, with_lag, with_skip, with_verification
-from ferry.decide.metrics.samples import Values, labelled
-from ferry.decide.plan.lag import PartitionLag
+from ferry.features.observe.acts.textfile import exposition, parse
+from ferry.features.observe.rules import samples as m
+from ferry.features.observe.rules.alerts import AlertKind, alerts_of, late_alert, wants_lag
+from ferry.features.observe.rules.due import due_ms, shortest_interval
+from ferry.features.observe.rules.of_run import after_run, lag_gauges, only_of, with_lag, with_skip, with_verification
+from ferry.features.observe.rules.samples import Values, labelled
+from ferry.ledger.ledger import LedgerView, fold
+from ferry.ledger.report import Report
+from ferry.ledger.run_codec import run_record
 from ferry.model import (
     Ages,
     Flow,
@@ -34,7 +34,7 @@ from ferry.model import (
     Verified,
     VerifyMode,
 )
-from ferry.run.metrics.textfile import exposition, parse
+from ferry.plan.rules.lag import PartitionLag
 from tests.golden import Golden
 from tests.pure.decide.test_deal import receipt as unit_receipt
 from tests.pure.decide.values import PLAN, RECEIPT, lying, place, refusal, run_of

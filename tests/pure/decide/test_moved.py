@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ferry.decide.plan.witness import witnesses
-from ferry.decide.verify.differences import SHOWN
-from ferry.decide.verify.moved import with_moved
+from ferry.features.verify.rules.differences import SHOWN
+from ferry.features.verify.rules.moved import with_moved
 from ferry.model import Content, Difference, DifferenceKind, TopicPartition
+from ferry.plan.rules.witness import witnesses
 
 SEE = witnesses(b"s", values=False)
 Kind = DifferenceKind

@@ -12,12 +12,10 @@ from typing import Any, TypeVar
 import pytest
 
 from ferry.cli.shapes import holders_json, past_runs_json, pause_json, plan_json, receipts_json
-from ferry.cli.switch.switches import switch_state_json
-from ferry.decide.groups.codec import group_record, held_groups, parse_group
-from ferry.decide.ledger.adoption_codec import adoption_records, adoptions, parse_adoption
-from ferry.decide.ledger.codec import decode_key, gap_record, parse_gap, parse_pause, pause_record
-from ferry.decide.ledger.dealt_at import dealt_at
-from ferry.decide.ledger.export import (
+from ferry.errors import BadInput
+from ferry.features.archive.acts.export import json_lines
+from ferry.features.archive.acts.exported import portions, read_export
+from ferry.features.archive.rules.export import (
     Digest,
     Exported,
     ExportEnd,
@@ -27,15 +25,24 @@ from ferry.decide.ledger.export import (
     parse_records,
     record_line,
 )
-from ferry.decide.ledger.history import PastRun, holders, named_run, past_runs, skipped_at
-from ferry.decide.ledger.ledger import LedgerView, accounted, claims, fold, gaps, pauses, shared_topics, skips
-from ferry.decide.ledger.plan_codec import plan_records
-from ferry.decide.ledger.pruning import parse_pruned, pruned_at, pruned_record
-from ferry.decide.ledger.receipt_codec import parse_receipt, receipt_records
-from ferry.decide.ledger.receipts import last_receipts, receipts
-from ferry.decide.ledger.run_codec import parse_run, run_record
-from ferry.decide.ledger.runs import sealed_plan
-from ferry.decide.ledger.unit_codec import (
+from ferry.features.groups.acts.offset_maps import PartitionMap, load_maps
+from ferry.features.groups.rules.codec import group_record, held_groups, parse_group
+from ferry.features.migrate.rules.codec import adoption_records, adoptions, parse_adoption
+from ferry.features.switch.cli.switches import switch_state_json
+from ferry.features.switch.rules.codec import parse_switch, switch_record, switch_states
+from ferry.lane import summaries
+from ferry.lane.summaries import open_ledger, write_summary
+from ferry.ledger.codec import decode_key, gap_record, parse_gap, parse_pause, pause_record
+from ferry.ledger.dealt_at import dealt_at
+from ferry.ledger.history import PastRun, holders, named_run, past_runs, skipped_at
+from ferry.ledger.ledger import LedgerView, accounted, claims, fold, gaps, pauses, shared_topics, skips
+from ferry.ledger.plan_codec import plan_records
+from ferry.ledger.pruning import parse_pruned, pruned_at, pruned_record
+from ferry.ledger.receipt_codec import parse_receipt, receipt_records
+from ferry.ledger.receipts import last_receipts, receipts
+from ferry.ledger.run_codec import parse_run, run_record
+from ferry.ledger.runs import sealed_plan
+from ferry.ledger.unit_codec import (
     era_record,
     eras,
     last_units,
@@ -44,21 +51,14 @@ from ferry.decide.ledger.unit_codec import (
     parse_unit_receipt,
     unit_records,
 )
-from ferry.decide.plan.facts import Facts
-from ferry.decide.plan.planning import decide_plan
-from ferry.decide.plan.rules import Rules, Transform
-from ferry.decide.plan.starts import first_run, recorded_starts
-from ferry.decide.plan.tombstones import seen_to_end
-from ferry.decide.records.units import least_dealt
-from ferry.decide.switch.codec import parse_switch, switch_record, switch_states
-from ferry.errors import BadInput
+from ferry.ledger.units import least_dealt
 from ferry.model import Fate, Flow, LedgerRecord, Receipt, Record, TopicPartition, UnitReceipt
+from ferry.plan.rules.facts import Facts
+from ferry.plan.rules.planning import decide_plan
+from ferry.plan.rules.rules import Rules, Transform
+from ferry.plan.rules.starts import first_run, recorded_starts
+from ferry.plan.rules.tombstones import seen_to_end
 from ferry.policy import DefaultReplicationPolicy, IdentityReplicationPolicy
-from ferry.run.flow import summaries
-from ferry.run.flow.summaries import open_ledger, write_summary
-from ferry.run.groups.offset_maps import PartitionMap, load_maps
-from ferry.run.ledger.export import json_lines
-from ferry.run.ledger.exported import portions, read_export
 from tests.pure.decide.values import FACTS, LANE, RULES, part, target, topic
 
 T = TypeVar("T")

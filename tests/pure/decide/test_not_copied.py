@@ -1,6 +1,6 @@
 """What a plan lists as left to the operator."""
 
-from ferry.decide.plan.not_copied import Counted, not_copied
+from ferry.plan.rules.not_copied import Counted, not_copied
 from tests.golden import Golden
 from tests.pure.decide.values import FLOW
 

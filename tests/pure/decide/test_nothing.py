@@ -7,12 +7,12 @@ import pytest
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.guards import GuardPolicy, Guards, OnGuard
 from ferry.config.settings import parse_settings
-from ferry.decide.ledger.report import GuardCount, RunState, guard_counts, report_of
-from ferry.decide.plan.facts import Unfound
-from ferry.decide.plan.nothing import idle_reason, is_bare, unfound
-from ferry.decide.plan.planning import decide_plan
 from ferry.errors import BadInput
+from ferry.ledger.report import GuardCount, RunState, guard_counts, report_of
 from ferry.model import Pause, RefusalKind
+from ferry.plan.rules.facts import Unfound
+from ferry.plan.rules.nothing import idle_reason, is_bare, unfound
+from ferry.plan.rules.planning import decide_plan
 from tests.golden import Golden, brief
 from tests.pure.decide.values import FACTS, RULES, part, topic
 

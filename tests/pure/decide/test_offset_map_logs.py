@@ -9,7 +9,7 @@ from typing import NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.decide.groups.offset_map import Ahead, Before, Exact, OffsetMap, Translated
+from ferry.features.groups.rules.offset_map import Ahead, Before, Exact, OffsetMap, Translated
 from ferry.model import Gap, Lifted, Receipt, RefusalKind, Segment
 from ferry.model.segment import joined
 from tests.pure.decide.values import RECEIPT

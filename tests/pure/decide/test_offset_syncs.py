@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from hypothesis import given, settings
 
-from ferry.decide.groups.offset_syncs import offset_syncs, syncs_of
+from ferry.features.groups.rules.offset_syncs import offset_syncs, syncs_of
 from ferry.model import OffsetSync, Segment, TopicPartition
 from tests.pure.decide.test_offset_map import World, worlds
 from tests.pure.decide.values import RECEIPT

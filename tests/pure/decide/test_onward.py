@@ -8,17 +8,17 @@ from hypothesis import strategies as st
 
 from ferry.config.flow.guards import GuardPolicy, Guards, OnGuard
 from ferry.config.text.filters import PatternList
-from ferry.decide.ledger.history import current_segments, holders, voided
-from ferry.decide.ledger.keeping import slices_left
-from ferry.decide.ledger.ledger import fold
-from ferry.decide.ledger.receipt_codec import receipt_records
-from ferry.decide.ledger.receipts import lane_ends
-from ferry.decide.ledger.report import GuardCount, guard_counts
-from ferry.decide.plan.facts import Facts, OpenTransaction, SourcePartition, Unserved
-from ferry.decide.plan.planning import decide_plan
-from ferry.decide.plan.truncation import diverged, held_upto, with_high_watermark
 from ferry.errors import Refused
+from ferry.ledger.history import current_segments, holders, voided
+from ferry.ledger.keeping import slices_left
+from ferry.ledger.ledger import fold
+from ferry.ledger.receipt_codec import receipt_records
+from ferry.ledger.receipts import lane_ends
+from ferry.ledger.report import GuardCount, guard_counts
 from ferry.model import Gap, Lifted, Plan, RefusalKind, Segment
+from ferry.plan.rules.facts import Facts, OpenTransaction, SourcePartition, Unserved
+from ferry.plan.rules.planning import decide_plan
+from ferry.plan.rules.truncation import diverged, held_upto, with_high_watermark
 from tests.golden import Golden
 from tests.pure.decide.test_guards import OTHER, SOUND, at_target, source
 from tests.pure.decide.values import LANE, RECEIPT, RULES, lying, part, place, target, topic

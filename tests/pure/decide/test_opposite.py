@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from ferry.decide.switch.opposite import moved_sentence, opposing, opposing_sentence
-from ferry.decide.switch.steps import STEPS
+from ferry.features.switch.rules.opposite import moved_sentence, opposing, opposing_sentence
+from ferry.features.switch.rules.steps import STEPS
 from ferry.model import Flow
 from ferry.model.switch import (
     Evidence,

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from ferry.decide.ledger.neighbours import Neighbour, gaps, owned_elsewhere, uncut
-from ferry.decide.plan.facts import Facts
-from ferry.decide.plan.planning import decide_plan
-from ferry.decide.plan.rules import Rules, Transform
+from ferry.ledger.neighbours import Neighbour, gaps, owned_elsewhere, uncut
 from ferry.model import Flow, Plan, Range, RefusalKind
+from ferry.plan.rules.facts import Facts
+from ferry.plan.rules.planning import decide_plan
+from ferry.plan.rules.rules import Rules, Transform
 from ferry.policy import IdentityReplicationPolicy, ReplicationPolicy
 from tests.golden import Golden
 from tests.pure.decide.values import FACTS, RECEIPT, RULES, part, place, target, topic

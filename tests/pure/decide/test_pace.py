@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ferry.decide.records.pace import Pace, Share, Tasks, edge_tasks
+from ferry.features.records.rules.pace import Pace, Share, Tasks, edge_tasks
 from tests.golden import Golden
 
 SMALL = Share(transform="small", tasks=range(1, 4), timeout_s=0)

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.decide.records import partition_columns
-from ferry.decide.records.partition_columns import murmur2_of, partitions_of_records
-from ferry.decide.records.partitioner import murmur2
+from ferry.features.records.rules import partition_columns
+from ferry.features.records.rules.partition_columns import murmur2_of, partitions_of_records
+from ferry.features.records.rules.partitioner import murmur2
 from tests.pure.decide.dealt_model import partition_of_record
 
 KEYS = st.none() | st.binary(max_size=70)

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.decide.ledger.codec import UNIT_VERSION, encode
-from ferry.decide.ledger.ledger import fold
-from ferry.decide.ledger.plan_codec import PART_BYTES, parse_plan, plan_records
-from ferry.decide.ledger.receipt_codec import receipt_records
-from ferry.decide.ledger.runs import sealed_plan
 from ferry.errors import BadInput
+from ferry.ledger.codec import UNIT_VERSION, encode
+from ferry.ledger.ledger import fold
+from ferry.ledger.plan_codec import PART_BYTES, parse_plan, plan_records
+from ferry.ledger.receipt_codec import receipt_records
+from ferry.ledger.runs import sealed_plan
 from ferry.model import PLAN_VERSION, Plan, Record
 from tests.golden import Golden
 from tests.pure.decide.values import LANE, PLAN, RECEIPT, lying, piece, place, plans, refusal

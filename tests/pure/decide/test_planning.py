@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferry.config.flow.guards import GuardPolicy, Guards, OnGuard
-from ferry.decide.plan.facts import Facts, SourcePartition
-from ferry.decide.plan.planning import decide_plan, without_foreign
-from ferry.decide.plan.progress import UNKNOWN_RECORD_BYTES
-from ferry.decide.plan.rules import Rules, Transform
 from ferry.errors import BadInput, Refused
 from ferry.model import Gap, Lifted, Pause, Plan, Receipt, RefusalKind, TopicPartition
+from ferry.plan.rules.facts import Facts, SourcePartition
+from ferry.plan.rules.planning import decide_plan, without_foreign
+from ferry.plan.rules.progress import UNKNOWN_RECORD_BYTES
+from ferry.plan.rules.rules import Rules, Transform
 from tests.golden import Golden
 from tests.pure.decide.values import FACTS, RECEIPT, RULES, part, place, target, topic
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.decide.plan.portions import RECORD_BYTES, is_whole, portion_of
 from ferry.model import Slice
+from ferry.plan.rules.portions import RECORD_BYTES, is_whole, portion_of
 from tests.pure.decide.values import piece
 
 work = st.lists(

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from ferry.decide.acls import AclDiff
-from ferry.decide.ledger.history import PastRun, PastState
-from ferry.decide.ledger.writers import LedgerWriters, writers_sentence
-from ferry.decide.plan.lag import lag_of, with_ages
-from ferry.decide.switch.readiness import Looked, Rpo, readiness_of
+from ferry.features.acls.rules.sync import AclDiff
+from ferry.features.switch.rules.readiness import Looked, Rpo, readiness_of
+from ferry.ledger.history import PastRun, PastState
+from ferry.ledger.writers import LedgerWriters, writers_sentence
 from ferry.model import (
     AclBinding,
     AclChange,
@@ -27,6 +26,7 @@ from ferry.model import (
     TopicChange,
     Why,
 )
+from ferry.plan.rules.lag import lag_of, with_ages
 from ferry.policy import DefaultReplicationPolicy
 from tests.golden import Golden
 from tests.pure.decide.values import FACTS, FLOW, LANE, PLAN, RECEIPT, part, place, target, topic

@@ -5,10 +5,10 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.decide.ledger.codec import encode
-from ferry.decide.ledger.ledger import fold, fold_on, resume_at
-from ferry.decide.ledger.receipt_codec import receipt_records
-from ferry.decide.ledger.run_codec import run_record
+from ferry.ledger.codec import encode
+from ferry.ledger.ledger import fold, fold_on, resume_at
+from ferry.ledger.receipt_codec import receipt_records
+from ferry.ledger.run_codec import run_record
 from ferry.model import Fate, LedgerRecord, Record
 from tests.pure.decide.values import RECEIPT, lying, run_of
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from ferry.decide.ledger.codec import claim_record, encode, pause_record, resume_record
-from ferry.decide.ledger.ledger import fold
-from ferry.decide.ledger.rebuilt import Rebuild, Successor, newest_rebuild, rebuild_notes, rebuild_record
-from ferry.decide.ledger.receipt_codec import receipt_records
-from ferry.decide.ledger.run_codec import fenced_record, run_record
+from ferry.ledger.codec import claim_record, encode, pause_record, resume_record
+from ferry.ledger.ledger import fold
+from ferry.ledger.rebuilt import Rebuild, Successor, newest_rebuild, rebuild_notes, rebuild_record
+from ferry.ledger.receipt_codec import receipt_records
+from ferry.ledger.run_codec import fenced_record, run_record
 from ferry.model import Fate, LedgerRecord, OpenedRun, Pause, Record
 from tests.golden import Golden
 from tests.pure.decide.values import FLOW, LANE, RECEIPT, lying, run_of

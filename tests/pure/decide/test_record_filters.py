@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.decide.records.filters import Condition, Operator, narrowed
+from ferry.features.records.rules.filters import Condition, Operator, narrowed
 from ferry.model import TopicPartition
 
 TOPICS = ("", "a", "ab", "abc", "b")

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferry.config.flow.start import parse_start
-from ferry.decide.records.ranges import MOST_PIECES, Edges, ReadRange, dealt, settled
 from ferry.errors import BadInput, Refused
+from ferry.features.records.rules.ranges import MOST_PIECES, Edges, ReadRange, dealt, settled
 from ferry.model import Range, TopicPartition
 from tests.golden import Golden, brief
 

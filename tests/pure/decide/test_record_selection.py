@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ferry.config.flow.selection_rules import KEPT
-from ferry.decide.records.selection import Node, check_columns, check_nodes
 from ferry.errors import BadInput, Refused
+from ferry.features.records.rules.selection import Node, check_columns, check_nodes
 from tests.golden import Golden
 
 

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ferry.decide.records.units import (
+from ferry.errors import BadInput
+from ferry.ledger.units import (
     Log,
     is_done,
     is_level,
@@ -20,7 +21,6 @@ from ferry.decide.records.units import (
     resumed,
     standings,
 )
-from ferry.errors import BadInput
 from ferry.model import Era, Flow, TopicPartition, Unit, UnitReceipt, Vector
 from tests.golden import Golden
 from tests.pure.decide.dealt_model import KEYS, number_of, selects, wants

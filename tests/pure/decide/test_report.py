@@ -5,14 +5,14 @@ from dataclasses import replace
 
 import pytest
 
-from ferry.decide.ledger.report import (
+from ferry.ledger.report import (
     RunState,
     report_of,
     throttled_sentence,
     transform_notes,
     unfinished_sentence,
 )
-from ferry.decide.ledger.runs import Outcome
+from ferry.ledger.runs import Outcome
 from ferry.model import NOT_THROTTLED, Plan, Receipt, RefusalKind, Throttled
 from tests.golden import Golden
 from tests.pure.decide.values import PLAN, RECEIPT, piece, place, refusal

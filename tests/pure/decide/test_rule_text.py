@@ -7,8 +7,8 @@ import pytest
 from ferry.config.flow import steps
 from ferry.config.flow.transforms import Poison, TransformSpec
 from ferry.config.text.filters import PatternList
-from ferry.decide.records.rule_text import parse_rule, rule_text
 from ferry.errors import Refused
+from ferry.features.records.rules.rule_text import parse_rule, rule_text
 from tests.golden import Golden
 
 EVERY_STEP = (

@@ -8,13 +8,13 @@ from dataclasses import replace
 import pytest
 
 from ferry.config.flow.flow import Verification
-from ferry.decide.ledger.ledger import fold
-from ferry.decide.ledger.receipt_codec import receipt_records
-from ferry.decide.ledger.run_codec import run_record
-from ferry.decide.ledger.runs import outlived
-from ferry.decide.ledger.verified_codec import due, run_verified_record
-from ferry.decide.verify.by_receipt import affordable
-from ferry.decide.verify.stretches import Stretch
+from ferry.features.verify.rules.by_receipt import affordable
+from ferry.features.verify.rules.codec import due, run_verified_record
+from ferry.features.verify.rules.stretches import Stretch
+from ferry.ledger.ledger import fold
+from ferry.ledger.receipt_codec import receipt_records
+from ferry.ledger.run_codec import run_record
+from ferry.ledger.runs import outlived
 from ferry.model import (
     Flow,
     Origin,

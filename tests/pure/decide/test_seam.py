@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.decide.takeover.seam import LOOKED_AT, Content, Ends, Seam, SeamState, places_behind, seam
+from ferry.features.migrate.rules.seam import LOOKED_AT, Content, Ends, Seam, SeamState, places_behind, seam
 
 
 def content(offset: int, name: int, *, at: int | None = 0) -> Content:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.decide.plan.shares import SLICE_OVERHEAD_BYTES, dealt_slots, even_bins, fair_shares
+from ferry.plan.rules.shares import SLICE_OVERHEAD_BYTES, dealt_slots, even_bins, fair_shares
 
 needs = st.dictionaries(st.integers(0, 30), st.integers(0, 1000), max_size=20)
 budgets = st.integers(0, 20_000)

@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 
 from ferry.config.flow.guards import GuardPolicy, Guards, OnGuard
 from ferry.config.flow.start import Start, StartEarliest, StartLatest, StartOffsets, StartTime
-from ferry.decide.ledger.ledger import fold
-from ferry.decide.plan.facts import SourceTopic
-from ferry.decide.plan.planning import decide_plan
-from ferry.decide.plan.skipping import Wish, skip_gap
-from ferry.decide.plan.starts import (
+from ferry.ledger.ledger import fold
+from ferry.model import Pause, RefusalKind
+from ferry.plan.rules.facts import SourceTopic
+from ferry.plan.rules.planning import decide_plan
+from ferry.plan.rules.skipping import Wish, skip_gap
+from ferry.plan.rules.starts import (
     LaneStarts,
     due_starts,
     first_run,
@@ -23,7 +24,6 @@ from ferry.decide.plan.starts import (
     starts_at_time,
     unasked_starts,
 )
-from ferry.model import Pause, RefusalKind
 from tests.golden import Golden
 from tests.pure.decide.values import FACTS, LANE, RECEIPT, RULES, lying, part, place, topic
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.decide.ledger.copied import Copied, common, united, without
-from ferry.decide.verify.stretches import SAMPLE_RECORDS, Asked, Ends, dealt, stretches
-from ferry.decide.verify.transformed import Rule, by_todays_rule, without_spark
+from ferry.features.verify.rules.stretches import SAMPLE_RECORDS, Asked, Ends, dealt, stretches
+from ferry.features.verify.rules.transformed import Rule, by_todays_rule, without_spark
+from ferry.ledger.copied import Copied, common, united, without
 from ferry.model import NotComparedKind, Segment
 from tests.golden import Golden
 from tests.pure.decide.values import place

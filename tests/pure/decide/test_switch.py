@@ -7,15 +7,12 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from ferry.decide.groups.both_ways import BackMaps
-from ferry.decide.groups.held import Held, HeldGroup, Wrote
-from ferry.decide.groups.offset_map import Ahead, Before, Exact, InGap, Translated
-from ferry.decide.groups.translated import Maps
-from ferry.decide.ledger.ledger import fold
-from ferry.decide.ledger.receipt_codec import receipt_records
-from ferry.decide.plan.starts import first_run, recorded_starts
-from ferry.decide.switch.beginning import beginnings, latest_beginnings
-from ferry.decide.switch.moving import (
+from ferry.features.groups.rules.both_ways import BackMaps
+from ferry.features.groups.rules.held import Held, HeldGroup, Wrote
+from ferry.features.groups.rules.offset_map import Ahead, Before, Exact, InGap, Translated
+from ferry.features.groups.rules.translated import Maps
+from ferry.features.switch.rules.beginning import beginnings, latest_beginnings
+from ferry.features.switch.rules.moving import (
     Moving,
     NewSide,
     Placed,
@@ -27,7 +24,7 @@ from ferry.decide.switch.moving import (
     remembered,
     unmapped,
 )
-from ferry.decide.switch.standing import (
+from ferry.features.switch.rules.standing import (
     Dealt,
     best_known,
     copied_ends,
@@ -38,7 +35,10 @@ from ferry.decide.switch.standing import (
     parse_standing,
     standings,
 )
+from ferry.ledger.ledger import fold
+from ferry.ledger.receipt_codec import receipt_records
 from ferry.model import Checkpoint, CommittedOffset, Era, Found, GroupKind, ListedGroup, Record, Slice, TopicPartition
+from ferry.plan.rules.starts import first_run, recorded_starts
 from tests.golden import Golden
 from tests.pure.decide.test_unit_codec import ONE, UNIT
 from tests.pure.decide.values import PLAN, RECEIPT, lying, place

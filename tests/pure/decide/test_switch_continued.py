@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from ferry.decide.switch.steps import (
+from ferry.errors import BadInput
+from ferry.features.switch.rules.steps import (
     clients_by,
     clients_sentence,
     refuse_other_approval,
@@ -14,7 +15,6 @@ from ferry.decide.switch.steps import (
     refuse_without_hook,
     remedied,
 )
-from ferry.errors import BadInput
 from ferry.model import Flow
 from ferry.model.switch import (
     Evidence,

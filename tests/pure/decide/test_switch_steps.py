@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from ferry.decide.switch.steps import (
+from ferry.errors import BadInput, Refused
+from ferry.features.switch.rules.steps import (
     STEPS,
     clients_by,
     newest_finished,
@@ -15,7 +16,6 @@ from ferry.decide.switch.steps import (
     refuse_out_of_turn,
     unfinished,
 )
-from ferry.errors import BadInput, Refused
 from ferry.model.switch import Step, SwitchOutcome, SwitchState, Verb
 from tests.pure.decide.test_opposite import other
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.decide.ledger.receipt_codec import receipt_records
-from ferry.decide.ledger.throttle import Unfinished, share
+from ferry.ledger.receipt_codec import receipt_records
+from ferry.ledger.throttle import Unfinished, share
 from ferry.model import Fate
 from tests.pure.decide.values import PLAN, RECEIPT, lying, piece, place
 

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferry.config.flow.guards import GuardPolicy, Guards, OnGuard
-from ferry.decide.ledger.ledger import fold
-from ferry.decide.plan.facts import Facts, Seen
-from ferry.decide.plan.planning import decide_plan
-from ferry.decide.plan.tombstones import read_on, seen_records, seen_to_end
+from ferry.ledger.ledger import fold
 from ferry.model import Plan, RefusalKind
+from ferry.plan.rules.facts import Facts, Seen
+from ferry.plan.rules.planning import decide_plan
+from ferry.plan.rules.tombstones import read_on, seen_records, seen_to_end
 from tests.golden import Golden
 from tests.pure.decide.test_guards import SOUND, source
 from tests.pure.decide.values import LANE, RULES, lying, part, place, topic

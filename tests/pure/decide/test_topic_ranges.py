@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ferry.decide.ledger.topic_ranges import DealtRange, PartitionRange, SourceRange, topic_ranges
+from ferry.ledger.topic_ranges import DealtRange, PartitionRange, SourceRange, topic_ranges
 from ferry.model import Segment
 from tests.pure.decide.test_deal import receipt as unit_receipt
 from tests.pure.decide.values import RECEIPT, place

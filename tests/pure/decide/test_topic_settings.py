@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.decide.plan.rules import Rules
-from ferry.decide.plan.topic_settings import (
+from ferry.model import ChangeKind, TopicChange
+from ferry.plan.rules.rules import Rules
+from ferry.plan.rules.topic_settings import (
     Inherited,
     Narrower,
     SettingOrigin,
@@ -19,7 +20,6 @@ from ferry.decide.plan.topic_settings import (
     narrower_limits,
     settings_change,
 )
-from ferry.model import ChangeKind, TopicChange
 from tests.golden import Golden
 from tests.pure.decide.values import RULES
 

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from ferry.decide.plan.facts import Facts, SourceTopic
-from ferry.decide.plan.planning import decide_plan
-from ferry.decide.plan.rules import Rules
-from ferry.decide.plan.topics import TopicChanges, topic_refusal
 from ferry.model import ChangeKind, RefusalKind, TopicChange
+from ferry.plan.rules.facts import Facts, SourceTopic
+from ferry.plan.rules.planning import decide_plan
+from ferry.plan.rules.rules import Rules
+from ferry.plan.rules.topics import TopicChanges, topic_refusal
 from ferry.policy import MAX_TOPIC_NAME, IdentityReplicationPolicy, LanePolicy
 from tests.golden import Golden
 from tests.pure.decide.values import FACTS, RECEIPT, RULES, part, target, topic

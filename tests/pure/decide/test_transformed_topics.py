@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ferry.decide.ledger.copied import copied
-from ferry.decide.ledger.ledger import LedgerView, fold
-from ferry.decide.ledger.map_rows import newer_rows
-from ferry.decide.ledger.receipt_codec import receipt_records
-from ferry.decide.ledger.summary import parse_summary, rolled_up, seal_record, seals, summary_parts
-from ferry.decide.switch.transformed import (
+from ferry.features.switch.rules.transformed import (
     Made,
     Transformed,
     changed_topics,
@@ -18,6 +13,11 @@ from ferry.decide.switch.transformed import (
     transformed_topics,
     transforms_check,
 )
+from ferry.ledger.copied import copied
+from ferry.ledger.ledger import LedgerView, fold
+from ferry.ledger.map_rows import newer_rows
+from ferry.ledger.receipt_codec import receipt_records
+from ferry.ledger.summary import parse_summary, rolled_up, seal_record, seals, summary_parts
 from ferry.model import Record, Segment
 from tests.golden import Golden
 from tests.pure.decide.values import FLOW, LANE, RECEIPT, lying

@@ -7,16 +7,17 @@ from dataclasses import replace
 
 import pytest
 
-from ferry.decide.ledger import codec
-from ferry.decide.ledger.codec import decode_key, decode_value
-from ferry.decide.ledger.ledger import LedgerView, fold
-from ferry.decide.ledger.plan_codec import parse_plan, plan_records
-from ferry.decide.ledger.receipt_codec import receipt_records
-from ferry.decide.ledger.receipts import heard_receipts, last_receipts, receipts
-from ferry.decide.ledger.run_codec import run_record
-from ferry.decide.ledger.runs import outlived
-from ferry.decide.ledger.summary import parse_summary, rolled_up, seal_record, seals, summary_parts
-from ferry.decide.ledger.unit_codec import (
+from ferry.errors import BadInput
+from ferry.ledger import codec
+from ferry.ledger.codec import decode_key, decode_value
+from ferry.ledger.ledger import LedgerView, fold
+from ferry.ledger.plan_codec import parse_plan, plan_records
+from ferry.ledger.receipt_codec import receipt_records
+from ferry.ledger.receipts import heard_receipts, last_receipts, receipts
+from ferry.ledger.run_codec import run_record
+from ferry.ledger.runs import outlived
+from ferry.ledger.summary import parse_summary, rolled_up, seal_record, seals, summary_parts
+from ferry.ledger.unit_codec import (
     era_record,
     eras,
     last_units,
@@ -27,7 +28,6 @@ from ferry.decide.ledger.unit_codec import (
     unit_receipts,
     unit_records,
 )
-from ferry.errors import BadInput
 from ferry.model import Era, Fate, LedgerRecord, Record, RunRecord, TopicPartition, Unit, UnitReceipt
 from ferry.model.run import LOCAL
 from tests.golden import Golden

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.decide.plan.witness import witnesses
-from ferry.decide.verify import alignment
-from ferry.decide.verify import differences as verify
-from ferry.decide.verify.alignment import CALM, WINDOW
-from ferry.decide.verify.differences import MOST_DIFFERENCES, SHOWN, Comparison, Places
+from ferry.features.verify.rules import alignment
+from ferry.features.verify.rules import differences as verify
+from ferry.features.verify.rules.alignment import CALM, WINDOW
+from ferry.features.verify.rules.differences import MOST_DIFFERENCES, SHOWN, Comparison, Places
 from ferry.model import Content, Difference, DifferenceKind, Segment, TopicPartition
+from ferry.plan.rules.witness import witnesses
 
 SOURCE, TARGET = TopicPartition("t", 0), TopicPartition("a.t", 0)
 SEE = witnesses(b"secret", values=False)

@@ -8,11 +8,9 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.decide.plan.portions import RECORD_BYTES
-from ferry.decide.plan.witness import witnesses
-from ferry.decide.verify.dealt import Chunk, DealtCopy
-from ferry.decide.verify.differences import Comparison, Places
-from ferry.decide.verify.portions import (
+from ferry.features.verify.rules.dealt import Chunk, DealtCopy
+from ferry.features.verify.rules.differences import Comparison, Places
+from ferry.features.verify.rules.portions import (
     cost_of,
     cut,
     joined,
@@ -21,8 +19,10 @@ from ferry.decide.verify.portions import (
     without_unread,
     without_unread_dealt,
 )
-from ferry.decide.verify.stretches import Stretch
+from ferry.features.verify.rules.stretches import Stretch
 from ferry.model import Content, NotComparedKind, Segment, TopicPartition
+from ferry.plan.rules.portions import RECORD_BYTES
+from ferry.plan.rules.witness import witnesses
 from tests.pure.decide.values import place
 
 SIZE = 100

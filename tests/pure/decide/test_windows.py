@@ -8,10 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.decide.lanes.windows import Listed, WindowPart, check_window, narrowed, new_records, unserved, window_parts
-from ferry.decide.plan.facts import Facts
-from ferry.decide.plan.progress import next_offset
 from ferry.errors import BadInput, Refused
+from ferry.features.lanes.rules.windows import (
+    Listed,
+    WindowPart,
+    check_window,
+    narrowed,
+    new_records,
+    unserved,
+    window_parts,
+)
 from ferry.model import (
     LaneKind,
     OffsetWindow,
@@ -24,6 +30,8 @@ from ferry.model import (
     scratch_lane,
     scratch_topic,
 )
+from ferry.plan.rules.facts import Facts
+from ferry.plan.rules.progress import next_offset
 from tests.golden import Golden
 from tests.pure.decide.values import FACTS, RECEIPT, part, place, topic
 

@@ -7,9 +7,6 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from ferry.decide.plan.facts import Facts, SourcePartition, SourceTopic, TargetTopic
-from ferry.decide.plan.rules import Rules
-from ferry.decide.plan.topic_settings import TopicSettings
 from ferry.model import (
     ChangeKind,
     Fate,
@@ -31,6 +28,9 @@ from ferry.model import (
     TopicChange,
     TopicPartition,
 )
+from ferry.plan.rules.facts import Facts, SourcePartition, SourceTopic, TargetTopic
+from ferry.plan.rules.rules import Rules
+from ferry.plan.rules.topic_settings import TopicSettings
 from ferry.policy import DefaultReplicationPolicy
 
 FLOW = Flow(source="a", target="b")

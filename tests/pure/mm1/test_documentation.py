@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from ferry.mm1.arguments import OPTIONS, Option
-from ferry.mm1.keys import CONSUMER_KEYS, PRODUCER_KEYS, KeyRule
+from ferry.features.migrate.mm1.arguments import OPTIONS, Option
+from ferry.features.migrate.mm1.keys import CONSUMER_KEYS, PRODUCER_KEYS, KeyRule
 
 PAGE = (Path(__file__).parents[3] / "docs" / "coming-from-mirrormaker.md").read_text()
 

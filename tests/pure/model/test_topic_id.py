@@ -5,10 +5,10 @@ from uuid import UUID
 
 import pytest
 
-from ferry.decide.ledger.receipt_codec import parse_receipt, receipt_json
-from ferry.decide.ledger.slice_codec import parse_slice, slice_json
-from ferry.decide.plan.guards import source_trouble, target_trouble
+from ferry.ledger.receipt_codec import parse_receipt, receipt_json
+from ferry.ledger.slice_codec import parse_slice, slice_json
 from ferry.model import parse_topic_id, topic_id_text
+from ferry.plan.rules.guards import source_trouble, target_trouble
 from tests.pure.decide.values import FACTS, RECEIPT, part, piece, target, topic
 
 # Printed by Kafka 4.3.0: `new Uuid(mostSigBits, leastSigBits).toString()`.

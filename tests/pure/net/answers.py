@@ -5,9 +5,9 @@ from __future__ import annotations
 import struct
 from types import SimpleNamespace
 
+from ferry.kafka.connect import codes
+from ferry.kafka.connect.cluster import Cluster, PartitionInfo, TopicInfo
 from ferry.model import Record, TopicPartition
-from ferry.net.connect import codes
-from ferry.net.connect.cluster import Cluster, PartitionInfo, TopicInfo
 from ferry.wire.records import ProducerIdentity, build_batch
 
 PLACE = TopicPartition(topic="orders", partition=3)

@@ -16,8 +16,8 @@ from kafka.protocol import admin, consumer, metadata, producer, sasl
 from kafka.protocol.consumer import FetchRequest
 from kafka.protocol.parser import KafkaProtocol
 
-from ferry.net.connect.transport import Frames
-from ferry.net.fetch.requests import fetched
+from ferry.kafka.connect.transport import Frames
+from ferry.kafka.fetch.requests import fetched
 
 DECLARED = (KafkaProtocolError,)
 """What a connection is closed by, as by one that broke."""

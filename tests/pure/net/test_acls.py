@@ -8,7 +8,7 @@ from enum import Enum
 import pytest
 from kafka.protocol.admin import ACLOperation, ACLPermissionType, ACLResourcePatternType, ACLResourceType
 
-from ferry.net.admin import acls
+from ferry.kafka.admin import acls
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 
 from ferry.errors import Refused, Unreachable
-from ferry.net.admin.topics import (
+from ferry.kafka.admin.topics import (
     NewTopic,
     NotPermitted,
     PolicyViolated,
@@ -20,8 +20,8 @@ from ferry.net.admin.topics import (
     create_topics,
     delete_topics,
 )
-from ferry.net.connect import codes
-from ferry.net.connect.cluster import Cluster, event_loop
+from ferry.kafka.connect import codes
+from ferry.kafka.connect.cluster import Cluster, event_loop
 from tests.golden import Golden, brief
 
 Answer = Callable[[list[str]], dict[str, int]]

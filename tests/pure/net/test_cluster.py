@@ -10,7 +10,7 @@ from kafka.errors import KafkaConnectionError
 from kafka.future import Future
 
 from ferry.errors import Retryable
-from ferry.net.connect.cluster import Cluster, event_loop
+from ferry.kafka.connect.cluster import Cluster, event_loop
 from tests.golden import Golden
 
 

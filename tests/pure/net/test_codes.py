@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from ferry.errors import Fenced, Refused, Retryable
-from ferry.net.connect import codes
-from ferry.net.connect.cluster import Cluster, event_loop
-from ferry.net.write.transaction import StillCompleting, Transaction
+from ferry.kafka.connect import codes
+from ferry.kafka.connect.cluster import Cluster, event_loop
+from ferry.kafka.produce.transaction import StillCompleting, Transaction
 from tests.golden import Golden, brief
 
 

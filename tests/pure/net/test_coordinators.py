@@ -13,11 +13,11 @@ import pytest
 from kafka.protocol.metadata import FindCoordinatorRequest
 
 from ferry.errors import FerryError, Refused, Retryable, Unreachable
+from ferry.kafka.connect import codes
+from ferry.kafka.connect.cluster import Cluster, TooOld, TopicInfo, event_loop
+from ferry.kafka.groups.coordinators import NotPermittedGroup, coordinators
+from ferry.kafka.groups.offsets import CommittedOffsets, GroupActive, commit_offsets, fetch_offsets
 from ferry.model import CommittedOffset, TopicPartition
-from ferry.net.connect import codes
-from ferry.net.connect.cluster import Cluster, TooOld, TopicInfo, event_loop
-from ferry.net.groups.coordinators import NotPermittedGroup, coordinators
-from ferry.net.groups.offsets import CommittedOffsets, GroupActive, commit_offsets, fetch_offsets
 
 PLACES = [TopicPartition("orders", number) for number in range(3)]
 

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from ferry.decide.plan.facts import BrokerSpace
-from ferry.net.admin.disks import tightest
-from ferry.net.connect.codes import KAFKA_STORAGE_ERROR
+from ferry.kafka.admin.disks import tightest
+from ferry.kafka.connect.codes import KAFKA_STORAGE_ERROR
+from ferry.plan.rules.facts import BrokerSpace
 
 
 def directory(total: int, usable: int, error_code: int = 0) -> SimpleNamespace:

@@ -12,17 +12,17 @@ import pytest
 from kafka.protocol.consumer import FetchRequest
 
 from ferry.config.flow.clients import FetchOptions
-from ferry.decide.plan.facts import Unserved
 from ferry.errors import Retryable, Unreachable
+from ferry.kafka.connect import codes
+from ferry.kafka.connect.cluster import Cluster, event_loop
+from ferry.kafka.fetch.feeder import Feeder, NotServed
+from ferry.kafka.fetch.intake import ReadFailure
+from ferry.kafka.fetch.offsets import ListedOffsets
+from ferry.kafka.fetch.out_of_range import lost_range
+from ferry.kafka.fetch.requests import READ_COMMITTED
+from ferry.kafka.fetch.source import SourceReader
 from ferry.model import RefusalKind, TopicPartition
-from ferry.net.connect import codes
-from ferry.net.connect.cluster import Cluster, event_loop
-from ferry.net.fetch.feeder import Feeder, NotServed
-from ferry.net.fetch.intake import ReadFailure
-from ferry.net.fetch.offsets import ListedOffsets
-from ferry.net.fetch.out_of_range import lost_range
-from ferry.net.fetch.requests import READ_COMMITTED
-from ferry.net.fetch.source import SourceReader
+from ferry.plan.rules.facts import Unserved
 from tests.golden import Golden
 from tests.pure.net.answers import OTHER, PLACE, answer, batch, lead, part
 
@@ -77,7 +77,7 @@ def edges(begin: int, end: int, failed: Mapping[TopicPartition, Unserved] | None
 
 
 def test_a_nearer_replica_is_read_until_it_fails(feeder: Feeder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ferry.net.fetch.feeder.log_edges", edges(0, 5))
+    monkeypatch.setattr("ferry.kafka.fetch.feeder.log_edges", edges(0, 5))
     feeder._intake.positions[PLACE] = 6
     handed: list[TopicPartition] = []
     feeder._hand_over = handed.extend
@@ -110,7 +110,7 @@ def test_what_is_out_of_range_was_deleted_or_cut_off_as_the_logs_edges_tell(
     feeder: Feeder, monkeypatch: pytest.MonkeyPatch, begin: int, end: int, kind: RefusalKind, said: str
 ) -> None:
     """The answer itself has -1 for its high watermark and its log's start."""
-    monkeypatch.setattr("ferry.net.fetch.feeder.log_edges", edges(begin, end))
+    monkeypatch.setattr("ferry.kafka.fetch.feeder.log_edges", edges(begin, end))
     feeder._intake.positions[PLACE] = 20
     take_in(feeder, part(PLACE, error_code=codes.OFFSET_OUT_OF_RANGE), part(OTHER, batch(10)))
     failure = feeder._intake.failures[PLACE]
@@ -138,7 +138,7 @@ def test_an_offset_at_an_edge_of_its_log_is_not_lost(edges_now: tuple[int, int],
 def test_an_offset_that_its_log_has_after_all_is_asked_for_again(
     feeder: Feeder, monkeypatch: pytest.MonkeyPatch, told: bool
 ) -> None:
-    monkeypatch.setattr("ferry.net.fetch.feeder.log_edges", edges(0, 200, None if told else {PLACE: UNSERVED}))
+    monkeypatch.setattr("ferry.kafka.fetch.feeder.log_edges", edges(0, 200, None if told else {PLACE: UNSERVED}))
     why = "offset 0 is out of range, though its log has 0 to 199" if told else "its broker answers nonsense"
     with pytest.raises(NotServed, match=why) as caught:
         take_in(feeder, part(PLACE, error_code=codes.OFFSET_OUT_OF_RANGE), part(OTHER, batch(10)))
@@ -165,7 +165,7 @@ def test_nothing_is_all_there_is_only_where_the_leader_has_the_log_itself(
     async def listed(cluster: Cluster, wanted: dict[TopicPartition, int], *, isolation: int) -> object:
         return ListedOffsets(found=dict.fromkeys(wanted, local_start), failed={})
 
-    monkeypatch.setattr("ferry.net.fetch.feeder.listed_offsets", listed)
+    monkeypatch.setattr("ferry.kafka.fetch.feeder.listed_offsets", listed)
     del feeder.places[OTHER]
     feeder.places[OTHER] = None
     taking = partial(take_in, feeder, part(PLACE), part(OTHER, neighbour))
@@ -195,7 +195,7 @@ def test_a_log_whose_start_cannot_be_learned_stops_nothing_else(
             raise said
         return said
 
-    monkeypatch.setattr("ferry.net.fetch.feeder.listed_offsets", listed)
+    monkeypatch.setattr("ferry.kafka.fetch.feeder.listed_offsets", listed)
     with pytest.raises(NotServed, match=why) as caught:
         take_in(feeder, part(PLACE), part(OTHER))
     assert PLACE in caught.value.places

@@ -9,10 +9,10 @@ from dataclasses import replace
 import pytest
 
 from ferry.errors import Retryable
+from ferry.kafka.connect.cluster import event_loop
+from ferry.kafka.fetch.intake import Answer, Intake, ReadFailure
+from ferry.kafka.fetch.requests import FetchedPartition
 from ferry.model import RefusalKind, TopicPartition
-from ferry.net.connect.cluster import event_loop
-from ferry.net.fetch.intake import Answer, Intake, ReadFailure
-from ferry.net.fetch.requests import FetchedPartition
 from tests.golden import Golden
 from tests.pure.net.answers import OTHER, PLACE, batch
 

@@ -11,10 +11,10 @@ import pytest
 from kafka.protocol.producer import InitProducerIdRequest
 
 from ferry.errors import Refused, Retryable, Unreachable
+from ferry.kafka.connect import codes
+from ferry.kafka.connect.cluster import Cluster, PartitionInfo, TopicInfo, event_loop
+from ferry.kafka.produce.ledger import LedgerTopic, ledger_topic
 from ferry.model import Record, TopicPartition
-from ferry.net.connect import codes
-from ferry.net.connect.cluster import Cluster, PartitionInfo, TopicInfo, event_loop
-from ferry.net.write.ledger import LedgerTopic, ledger_topic
 from tests.golden import Golden, brief
 from tests.pure.net.answers import batch, part
 
@@ -165,7 +165,7 @@ def test_the_end_of_a_ledger_without_leader_is_waited_for(
     async def listed(_: Cluster, wanted: dict[TopicPartition, int], *, isolation: int) -> dict[TopicPartition, int]:
         return next(answers, dict.fromkeys(wanted, 7))
 
-    monkeypatch.setattr("ferry.net.write.ledger.list_offsets", listed)
+    monkeypatch.setattr("ferry.kafka.produce.ledger.list_offsets", listed)
     try:
         if leaderless == 2:
             assert loop.run(ledger.end) == 7

@@ -10,14 +10,14 @@ from typing import Any, cast
 import pytest
 
 from ferry.errors import Retryable
+from ferry.kafka.connect import codes
+from ferry.kafka.connect.cluster import Cluster, TopicInfo, event_loop
+from ferry.kafka.fetch.epochs import ends_of_epochs
+from ferry.kafka.fetch.feeder import Feeder, NotServed
+from ferry.kafka.fetch.lineage import Mark
+from ferry.kafka.fetch.requests import READ_COMMITTED
+from ferry.kafka.fetch.source import SourceReader
 from ferry.model import RefusalKind, TopicPartition
-from ferry.net.connect import codes
-from ferry.net.connect.cluster import Cluster, TopicInfo, event_loop
-from ferry.net.fetch.epochs import ends_of_epochs
-from ferry.net.fetch.feeder import Feeder, NotServed
-from ferry.net.fetch.lineage import Mark
-from ferry.net.fetch.requests import READ_COMMITTED
-from ferry.net.fetch.source import SourceReader
 from tests.golden import Golden
 from tests.pure.net.answers import OTHER, PLACE, answer, batch, lead, part
 
@@ -171,7 +171,7 @@ def test_each_of_several_epochs_of_a_log_is_asked_about(monkeypatch: pytest.Monk
         asked.append(dict(epochs))
         return {place: 10 * epoch for place, epoch in epochs.items() if epoch != 3}
 
-    monkeypatch.setattr("ferry.net.fetch.epochs.epoch_ends", told)
+    monkeypatch.setattr("ferry.kafka.fetch.epochs.epoch_ends", told)
     wanted = [(PLACE, 1), (OTHER, 2), (PLACE, 3), (PLACE, 4)]
     found = asyncio.run(ends_of_epochs(cast("Cluster", None), wanted))
     assert found == {(PLACE, 1): 10, (OTHER, 2): 20, (PLACE, 4): 40}, "one has no answer"

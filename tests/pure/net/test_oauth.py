@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from ferry.config.login.security import OAuthLogin
-from ferry.net.connect.oauth import Tokens
-from ferry.net.connect.refusal import LoginFailed
+from ferry.kafka.connect.oauth import Tokens
+from ferry.kafka.connect.refusal import LoginFailed
 from tests.golden import Golden
 
 LOGIN = OAuthLogin(

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from ferry.errors import Refused, Retryable, Unreachable
+from ferry.kafka.connect import codes
+from ferry.kafka.connect.cluster import Cluster, TopicInfo, event_loop
+from ferry.kafka.fetch.offsets import EARLIEST, LATEST, ListedOffsets, group_offsets, list_offsets, listed_offsets
+from ferry.kafka.fetch.requests import READ_UNCOMMITTED
 from ferry.model import RefusalKind, TopicPartition
-from ferry.net.connect import codes
-from ferry.net.connect.cluster import Cluster, TopicInfo, event_loop
-from ferry.net.fetch.offsets import EARLIEST, LATEST, ListedOffsets, group_offsets, list_offsets, listed_offsets
-from ferry.net.fetch.requests import READ_UNCOMMITTED
 from tests.pure.net.answers import lead
 
 GOOD, BAD = TopicPartition(topic="orders", partition=0), TopicPartition(topic="orders", partition=1)

@@ -6,12 +6,12 @@ import asyncio
 from types import SimpleNamespace
 from typing import Any, cast
 
-from ferry.decide.plan.facts import OpenTransaction
 from ferry.errors import Unreachable
+from ferry.kafka.connect import codes
+from ferry.kafka.connect.cluster import Cluster
+from ferry.kafka.produce.open_transactions import open_transactions
 from ferry.model import TopicPartition
-from ferry.net.connect import codes
-from ferry.net.connect.cluster import Cluster
-from ferry.net.write.open_transactions import open_transactions
+from ferry.plan.rules.facts import OpenTransaction
 
 HERE, THERE, DENIED = (TopicPartition(topic="orders", partition=number) for number in range(3))
 

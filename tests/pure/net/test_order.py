@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.net.connect.cluster import event_loop
-from ferry.net.fetch.intake import Answer, Intake
-from ferry.net.fetch.requests import FetchedPartition
+from ferry.kafka.connect.cluster import event_loop
+from ferry.kafka.fetch.intake import Answer, Intake
+from ferry.kafka.fetch.requests import FetchedPartition
 from tests.pure.net.answers import PLACE, batch
 
 Log = list[tuple[int, int]]

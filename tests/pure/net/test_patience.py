@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ferry.net.fetch.patience import Patience
+from ferry.kafka.fetch.patience import Patience
 from tests.pure.net.answers import OTHER, PLACE
 
 

@@ -10,14 +10,14 @@ from uuid import UUID
 
 import pytest
 
+from ferry.kafka.connect import codes
+from ferry.kafka.connect.cluster import Cluster, TopicInfo, event_loop
+from ferry.kafka.fetch import feeder, source
+from ferry.kafka.fetch.offsets import ListedOffsets
+from ferry.kafka.fetch.requests import READ_COMMITTED, fetch_request, fetched
+from ferry.kafka.fetch.source import SourceReader
 from ferry.model import RefusalKind, TopicPartition
 from ferry.model.topic_id import topic_id_text
-from ferry.net.connect import codes
-from ferry.net.connect.cluster import Cluster, TopicInfo, event_loop
-from ferry.net.fetch import feeder, source
-from ferry.net.fetch.offsets import ListedOffsets
-from ferry.net.fetch.requests import READ_COMMITTED, fetch_request, fetched
-from ferry.net.fetch.source import SourceReader
 from tests.pure.net.answers import OTHER, PLACE, batch, lead, part
 
 OLD, NEW = UUID(int=1), UUID(int=2)

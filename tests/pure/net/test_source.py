@@ -10,13 +10,13 @@ import pytest
 from kafka.future import Future
 
 from ferry.errors import Retryable
+from ferry.kafka.connect import codes
+from ferry.kafka.connect.cluster import Cluster, TopicInfo, event_loop
+from ferry.kafka.fetch import feeder, source
+from ferry.kafka.fetch.intake import Intake
+from ferry.kafka.fetch.requests import READ_COMMITTED
+from ferry.kafka.fetch.source import SourceReader
 from ferry.model import RefusalKind, TopicPartition
-from ferry.net.connect import codes
-from ferry.net.connect.cluster import Cluster, TopicInfo, event_loop
-from ferry.net.fetch import feeder, source
-from ferry.net.fetch.intake import Intake
-from ferry.net.fetch.requests import READ_COMMITTED
-from ferry.net.fetch.source import SourceReader
 from tests.golden import Golden
 from tests.pure.net.answers import OTHER, PLACE, answer, batch, lead, part
 

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kafka.net.selector import NetworkSelector
 
-from ferry.decide.ledger.throttle import share
-from ferry.net.connect.cluster import event_loop
-from ferry.net.fetch.throttle import LONGEST_PORTION_SECONDS, PORTION_SECONDS, SMALL_PORTION, Bucket, Throttle
+from ferry.kafka.connect.cluster import event_loop
+from ferry.kafka.fetch.throttle import LONGEST_PORTION_SECONDS, PORTION_SECONDS, SMALL_PORTION, Bucket, Throttle
+from ferry.ledger.throttle import share
 
 WHOLE = 1 << 40
 

@@ -13,12 +13,12 @@ from kafka.protocol.admin import DescribeTransactionsRequest
 from kafka.protocol.producer import AddPartitionsToTxnRequest, InitProducerIdRequest
 
 from ferry.errors import Fenced, Refused, Retryable, Unreachable
+from ferry.kafka.connect import codes
+from ferry.kafka.connect.cluster import Cluster, PartitionInfo, TopicInfo, event_loop
+from ferry.kafka.produce import transaction
+from ferry.kafka.produce.ledger import LedgerTopic
+from ferry.kafka.produce.transaction import PartitionsRefused, Transaction
 from ferry.model import Record, TopicPartition
-from ferry.net.connect import codes
-from ferry.net.connect.cluster import Cluster, PartitionInfo, TopicInfo, event_loop
-from ferry.net.write import transaction
-from ferry.net.write.ledger import LedgerTopic
-from ferry.net.write.transaction import PartitionsRefused, Transaction
 from tests.golden import Golden
 
 NAME = "ferry.a->b.live.0"

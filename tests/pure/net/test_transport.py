@@ -15,8 +15,8 @@ from kafka.errors import KafkaProtocolError
 from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.producer import ProduceRequest
 
-from ferry.net.connect import transport
-from ferry.net.connect.transport import Transport, produce_request
+from ferry.kafka.connect import transport
+from ferry.kafka.connect.transport import Transport, produce_request
 from tests.pure.net import hostile_answers
 from tests.pure.wire.hostile import flipped
 

@@ -13,17 +13,17 @@ from kafka.errors import IncompatibleBrokerVersion
 from kafka.future import Future
 from kafka.protocol.broker_version_data import BrokerVersionData
 
-from ferry.decide.plan.not_copied import Counted
+from ferry.kafka.admin.acls import described_acls, may_alter_acls
+from ferry.kafka.admin.disks import broker_space, log_sizes
+from ferry.kafka.admin.topic_settings import topic_settings
+from ferry.kafka.admin.topics import transaction_state
+from ferry.kafka.admin.uncopied import client_quotas, scram_users
+from ferry.kafka.connect.cluster import GROUP, TRANSACTION, Cluster, PartitionInfo, TooOld, TopicInfo, event_loop
+from ferry.kafka.fetch.epochs import epoch_ends
+from ferry.kafka.fetch.offsets import EARLIEST, EARLIEST_LOCAL, list_offsets
+from ferry.kafka.produce.transaction import Transaction
 from ferry.model import TopicPartition
-from ferry.net.admin.acls import described_acls, may_alter_acls
-from ferry.net.admin.disks import broker_space, log_sizes
-from ferry.net.admin.topic_settings import topic_settings
-from ferry.net.admin.topics import transaction_state
-from ferry.net.admin.uncopied import client_quotas, scram_users
-from ferry.net.connect.cluster import GROUP, TRANSACTION, Cluster, PartitionInfo, TooOld, TopicInfo, event_loop
-from ferry.net.fetch.epochs import epoch_ends
-from ferry.net.fetch.offsets import EARLIEST, EARLIEST_LOCAL, list_offsets
-from ferry.net.write.transaction import Transaction
+from ferry.plan.rules.not_copied import Counted
 from tests.golden import Golden
 
 PLACE = TopicPartition(topic="orders", partition=0)

@@ -8,16 +8,15 @@ from dataclasses import replace
 from unittest.mock import patch
 from weakref import WeakKeyDictionary
 
-from ferry.decide.ledger.codec import decode_key
-from ferry.decide.ledger.ledger import LedgerView, fold
-from ferry.decide.ledger.runs import newest_run, sealed_plan
-from ferry.decide.plan import onward
-from ferry.decide.plan.facts import Facts, SourcePartition
 from ferry.errors import Fenced as FencedOff
 from ferry.errors import Retryable
+from ferry.ledger.codec import decode_key
+from ferry.ledger.ledger import LedgerView, fold
+from ferry.ledger.runs import newest_run, sealed_plan
 from ferry.model import Fate, Flow, LedgerRecord, OpenedRun, Plan, Receipt, Record, TopicPartition
-from ferry.run.copy import slot
-from ferry.run.plan import driver, opening
+from ferry.plan.rules import onward
+from ferry.plan.rules.facts import Facts, SourcePartition
+from ferry.protocol import driver, opening, slot
 from tests.pure.protocol import ports
 from tests.pure.protocol.broker import LEDGER, Fenced, Rejected, Target
 from tests.pure.protocol.calls import Call, Task

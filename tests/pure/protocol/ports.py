@@ -6,10 +6,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from ferry.decide.ledger.codec import decode_key
-from ferry.decide.ledger.receipt_codec import receipt_records
+from ferry.copy.chunk import PartProgress
+from ferry.copy.dropped import Dropped, drop
+from ferry.copy.outgoing import as_it_is
 from ferry.errors import Fenced as FencedOff
 from ferry.errors import FerryError, OutcomeUnknown, Retryable
+from ferry.ledger.codec import decode_key
+from ferry.ledger.receipt_codec import receipt_records
 from ferry.model import (
     Flow,
     LedgerRecord,
@@ -23,11 +26,8 @@ from ferry.model import (
     Slice,
     TopicPartition,
 )
-from ferry.run.copy.chunk import PartProgress
-from ferry.run.copy.dropped import Dropped, drop
-from ferry.run.copy.outgoing import as_it_is
-from ferry.run.copy.port import AnyReceipt
-from ferry.run.copy.slot import SlotRef
+from ferry.protocol.port import AnyReceipt
+from ferry.protocol.slot import SlotRef
 from ferry.wire.batch import Batch
 from tests.pure.protocol.broker import LEDGER, POSITIONS, Busy, Fenced, Rejected, Target
 from tests.pure.protocol.calls import Call

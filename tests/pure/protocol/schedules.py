@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from ferry.copy.dropped import Dropped, drop
 from ferry.errors import FerryError, Retryable, Superseded, Unreachable
 from ferry.model import Plan, RefusalKind
-from ferry.run.copy.dropped import Dropped, drop
-from ferry.run.copy.slot import SlotResult
+from ferry.protocol.slot import SlotResult
 from tests.pure.decide.values import piece
 from tests.pure.protocol.broker import LEDGER
 from tests.pure.protocol.calls import Task

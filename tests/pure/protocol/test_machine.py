@@ -24,7 +24,7 @@ class SeededMachine(ProtocolMachine):
 @pytest.fixture(autouse=True)
 def _quiet() -> Iterator[None]:
     """The protocol says when a slot takes over again, here thousands of times."""
-    log = logging.getLogger("ferry.run.copy.slot")
+    log = logging.getLogger("ferry.protocol.slot")
     before = log.level
     log.setLevel(logging.ERROR)
     yield

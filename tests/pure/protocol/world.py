@@ -6,21 +6,14 @@ import json
 from collections.abc import Mapping, Sequence
 from functools import cache
 
-from ferry.decide.ledger.codec import decode_value
-from ferry.decide.ledger.ledger import LedgerView, fold, skips
-from ferry.decide.ledger.receipt_codec import parse_receipt
-from ferry.decide.ledger.receipts import lane_ends, last_receipts
-from ferry.decide.ledger.run_codec import ended_record
-from ferry.decide.ledger.runs import opened_run, sealed_plan
-from ferry.decide.ledger.unit_codec import era_record, eras
-from ferry.decide.plan.facts import Facts, SourcePartition, SourceTopic, TargetTopic
-from ferry.decide.plan.planning import decide_plan
-from ferry.decide.plan.progress import next_offset
-from ferry.decide.plan.rules import Rules
-from ferry.decide.plan.skipping import Wish, skip_gap
-from ferry.decide.plan.starts import recorded_starts, start_record
-from ferry.decide.plan.topic_settings import TopicSettings
 from ferry.errors import FerryError, Retryable
+from ferry.ledger.codec import decode_value
+from ferry.ledger.ledger import LedgerView, fold, skips
+from ferry.ledger.receipt_codec import parse_receipt
+from ferry.ledger.receipts import lane_ends, last_receipts
+from ferry.ledger.run_codec import ended_record
+from ferry.ledger.runs import opened_run, sealed_plan
+from ferry.ledger.unit_codec import era_record, eras
 from ferry.model import (
     Attempt,
     Era,
@@ -35,11 +28,18 @@ from ferry.model import (
     RunRecord,
     TopicPartition,
 )
+from ferry.plan.rules.facts import Facts, SourcePartition, SourceTopic, TargetTopic
+from ferry.plan.rules.planning import decide_plan
+from ferry.plan.rules.progress import next_offset
+from ferry.plan.rules.rules import Rules
+from ferry.plan.rules.skipping import Wish, skip_gap
+from ferry.plan.rules.starts import recorded_starts, start_record
+from ferry.plan.rules.topic_settings import TopicSettings
+from ferry.plan.skipping import keep_skip
 from ferry.policy import IdentityReplicationPolicy
-from ferry.run.copy.slot import SlotRef, SlotResult, copy_slot
-from ferry.run.plan.driver import Driver
-from ferry.run.plan.opening import begin_attempt, open_run
-from ferry.run.plan.skipping import keep_skip
+from ferry.protocol.driver import Driver
+from ferry.protocol.opening import begin_attempt, open_run
+from ferry.protocol.slot import SlotRef, SlotResult, copy_slot
 from ferry.wire.batch import Batch, batches
 from ferry.wire.records import ProducerIdentity, build_batch
 from tests.pure.protocol.broker import LEDGER, POSITIONS, BrokerError, Target

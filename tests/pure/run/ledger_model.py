@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 import pytest
 
 from ferry.clock import wall_ms
-from ferry.decide.groups.codec import (
+from ferry.features.groups.acts.saved_offsets import with_saved
+from ferry.features.groups.rules.codec import (
     Saved,
     Snapshot,
     dropped_snapshots,
@@ -18,23 +19,22 @@ from ferry.decide.groups.codec import (
     snapshot_record,
     snapshots,
 )
-from ferry.decide.ledger import rolled
-from ferry.decide.ledger.codec import gap_record
-from ferry.decide.ledger.ledger import LedgerView, fold
-from ferry.decide.ledger.map_block import Chain, MapRow
-from ferry.decide.ledger.plan_codec import plan_records
-from ferry.decide.ledger.pruning import Copy, LogStarts, candidates, given_up, pruned, pruned_record
-from ferry.decide.ledger.receipt_codec import receipt_records
-from ferry.decide.ledger.receipts import receipts
-from ferry.decide.ledger.run_codec import fenced_record, outcome_record, run_record
-from ferry.decide.ledger.runs import newest_run, outlived, slots_to_fence
-from ferry.decide.plan.deletes import deleted_record
+from ferry.lane import summaries
+from ferry.lane.pruning import sweep, unswept_tombstones
+from ferry.lane.rows import rows_of
+from ferry.lane.summaries import open_ledger, write_summary
+from ferry.ledger import rolled
+from ferry.ledger.codec import gap_record
+from ferry.ledger.ledger import LedgerView, fold
+from ferry.ledger.map_block import Chain, MapRow
+from ferry.ledger.plan_codec import plan_records
+from ferry.ledger.pruning import Copy, LogStarts, candidates, given_up, pruned, pruned_record
+from ferry.ledger.receipt_codec import receipt_records
+from ferry.ledger.receipts import receipts
+from ferry.ledger.run_codec import fenced_record, outcome_record, run_record
+from ferry.ledger.runs import newest_run, outlived, slots_to_fence
 from ferry.model import Fate, Gap, LedgerRecord, Lifted, Record, RefusalKind, Segment, TopicPartition
-from ferry.run.flow import summaries
-from ferry.run.flow.pruning import sweep, unswept_tombstones
-from ferry.run.flow.rows import rows_of
-from ferry.run.flow.summaries import open_ledger, write_summary
-from ferry.run.groups.saved_offsets import with_saved
+from ferry.plan.rules.deletes import deleted_record
 from tests.pure.decide.values import LANE, PLAN, RECEIPT, place, refusal, run_of
 
 T = TypeVar("T")

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from ferry.decide.ledger.codec import encode, pause_record
-from ferry.decide.ledger.export import ExportHead
 from ferry.errors import BadInput
+from ferry.features.archive.acts.carried import CarriedFile
+from ferry.features.archive.rules.export import ExportHead
+from ferry.ledger.codec import encode, pause_record
 from ferry.model import Pause, Record
-from ferry.run.ledger.carried import CarriedFile
 
 HEAD = ExportHead(flow="a->b", topic="ferry-ledger.a.internal", cluster_id="C1", at_ms=7)
 

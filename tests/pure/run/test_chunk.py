@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ferry.copy.chunk import PartProgress
+from ferry.copy.outgoing import as_it_is
 from ferry.model import Ages, Origin, Segment
-from ferry.run.copy.chunk import PartProgress
-from ferry.run.copy.outgoing import as_it_is
 from ferry.wire.batch import Batch, batches
 from tests.pure.decide.values import PLAN, piece
 from tests.pure.net.answers import batch
@@ -87,7 +87,7 @@ def timed(count: int, base: int, first_ms: int, last_ms: int) -> Batch:
 
 def test_ages_are_those_of_the_records_by_their_batches_headers(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 10_000
-    monkeypatch.setattr("ferry.run.copy.chunk.wall_ms", lambda: now)
+    monkeypatch.setattr("ferry.copy.chunk.wall_ms", lambda: now)
     progress = replace(part(merged=False), end=0)
     progress.sent(as_it_is(timed(1, 0, 4_000, 4_000)))
     now = 12_000

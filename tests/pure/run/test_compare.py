@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.decide.verify.stretches import Stretch
+from ferry.features.verify.acts.compare import SMALL_RECORDS, TOGETHER, groups
+from ferry.features.verify.rules.stretches import Stretch
 from ferry.model import Segment, TopicPartition
-from ferry.run.verify.compare import SMALL_RECORDS, TOGETHER, groups
 
 sizes = st.lists(st.tuples(st.integers(0, 9), st.sampled_from([0, 1, SMALL_RECORDS, SMALL_RECORDS + 1])), max_size=40)
 

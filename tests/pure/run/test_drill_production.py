@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from ferry.config.settings import parse_settings
+from ferry.features.drill.acts.production import Production, untouched
 from ferry.model import TopicPartition
-from ferry.run.drill.production import Production, untouched
 
 FLOW = parse_settings(
     "clusters = a, b\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:2\na->b.enabled = true\n", "f.properties"

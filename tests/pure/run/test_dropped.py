@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from ferry.copy.dropped import out_of_time
 from ferry.model import RefusalKind
-from ferry.run.copy.dropped import out_of_time
 from tests.pure.decide.values import piece
 
 

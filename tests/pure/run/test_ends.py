@@ -9,13 +9,13 @@ from typing import cast
 import pyarrow as pa
 import pytest
 
-from ferry.decide.ledger.report import RunState
+from ferry.copy.ends import SlotEnd, failure_of, joined, refusals_of, told_report
+from ferry.copy.task import TaskSpec
 from ferry.errors import BadInput, Corrupt, FerryError, Refused, Retryable, Superseded, Unreachable
+from ferry.ledger.report import RunState
 from ferry.model import Attempt, Origin, Receipt, Refusal, RefusalKind, TopicPartition, Unit
+from ferry.protocol.slot import SlotResult
 from ferry.run import local
-from ferry.run.copy.ends import SlotEnd, failure_of, joined, refusals_of, told_report
-from ferry.run.copy.slot import SlotResult
-from ferry.run.copy.task import TaskSpec
 from ferry.run.micro_run import MicroRuns
 from ferry.spark import stage
 from tests.pure.decide.test_deal import receipt as unit_receipt

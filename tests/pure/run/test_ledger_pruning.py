@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ferry.decide.groups.offset_map import Before, Exact, OffsetMap, Translated
-from ferry.decide.lanes.codec import Dropped
-from ferry.decide.lanes.listing import Lane, forgetting_lane, lane_of
-from ferry.decide.ledger.ledger import LedgerView, gaps
-from ferry.decide.ledger.pruning import LogStarts, candidates, given_up, pruned, pruned_at, pruned_record, unswept
-from ferry.decide.ledger.receipts import receipts
+from ferry.features.groups.acts.offset_maps import PartitionMap, load_maps
+from ferry.features.groups.rules.offset_map import Before, Exact, OffsetMap, Translated
+from ferry.features.lanes.rules.codec import Dropped
+from ferry.features.lanes.rules.listing import Lane, forgetting_lane, lane_of
+from ferry.lane.pruning import TOMBSTONES_A_RUN, sweep, tombstones_of, unswept_tombstones
+from ferry.lane.rows import block_keys, rows_of
+from ferry.lane.summaries import open_ledger
+from ferry.ledger.ledger import LedgerView, gaps
+from ferry.ledger.pruning import LogStarts, candidates, given_up, pruned, pruned_at, pruned_record, unswept
+from ferry.ledger.receipts import receipts
 from ferry.model import TopicPartition
-from ferry.run.flow.pruning import TOMBSTONES_A_RUN, sweep, tombstones_of, unswept_tombstones
-from ferry.run.flow.rows import block_keys, rows_of
-from ferry.run.flow.summaries import open_ledger
-from ferry.run.groups.offset_maps import PartitionMap, load_maps
 from tests.pure.decide.values import LANE, RECEIPT, place
 from tests.pure.run.ledger_model import History, assert_same, now, small_windows
 from tests.pure.run.test_summaries import Step, steps
@@ -60,7 +60,7 @@ def small() -> Iterator[None]:
     """Windows and blocks of a few records, so that short histories have many."""
     with pytest.MonkeyPatch.context() as patch:
         small_windows(patch)
-        patch.setattr("ferry.run.groups.offset_maps._WHOLE_BLOCKS", 1)
+        patch.setattr("ferry.features.groups.acts.offset_maps._WHOLE_BLOCKS", 1)
         yield
 
 

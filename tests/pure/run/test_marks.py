@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from ferry.decide.records.ranges import ReadRange
+from ferry.features.records.acts.reading import marks_of
+from ferry.features.records.rules.ranges import ReadRange
+from ferry.kafka.fetch.lineage import Mark
 from ferry.model import TopicPartition, Unit
-from ferry.net.fetch.lineage import Mark
-from ferry.run.records.reading import marks_of
 
 
 def place(number: int, topic: str = "t") -> TopicPartition:

@@ -9,15 +9,15 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from ferry.decide.ledger.ledger import UNREAD, LedgerView, fold
-from ferry.decide.ledger.receipt_codec import receipt_records
-from ferry.decide.ledger.run_codec import run_record
-from ferry.decide.ledger.runs import flows_to_fence, slots_to_fence
 from ferry.errors import Retryable
+from ferry.ledger.ledger import UNREAD, LedgerView, fold
+from ferry.ledger.receipt_codec import receipt_records
+from ferry.ledger.run_codec import run_record
+from ferry.ledger.runs import flows_to_fence, slots_to_fence
 from ferry.model import Fate, Flow, LedgerRecord, Plan, Record
-from ferry.run.plan import opening
-from ferry.run.plan.driver import Driver
-from ferry.run.plan.opening import open_run
+from ferry.protocol import opening
+from ferry.protocol.driver import Driver
+from ferry.protocol.opening import open_run
 from tests.pure.decide.values import LANE, PLAN, RECEIPT, lying, run_of
 
 

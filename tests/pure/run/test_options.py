@@ -9,7 +9,7 @@ import pytest
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.settings import load
-from ferry.run.plan.options import WHOLE, RunOptions, rules_of
+from ferry.plan.options import WHOLE, RunOptions, rules_of
 from ferry_airflow.steps import options_of
 
 FILE = """

@@ -9,14 +9,14 @@ import pytest
 from kafka.net.selector import NetworkSelector
 from kafka.record.default_records import DefaultRecordBatch
 
+from ferry.copy import packing as packing_module
+from ferry.copy.chunk import PartProgress
+from ferry.copy.outgoing import Outgoing
+from ferry.copy.packing import Packing, PackingRules
+from ferry.copy.workshop import Workshop
+from ferry.kafka.connect.cluster import event_loop
+from ferry.kafka.fetch.intake import Answer, Intake
 from ferry.model import Codec, Compression, Origin, RefusalKind
-from ferry.net.connect.cluster import event_loop
-from ferry.net.fetch.intake import Answer, Intake
-from ferry.run.copy import packing as packing_module
-from ferry.run.copy.chunk import PartProgress
-from ferry.run.copy.outgoing import Outgoing
-from ferry.run.copy.packing import Packing, PackingRules
-from ferry.run.copy.workshop import Workshop
 from tests.pure.decide.values import PLAN, piece
 from tests.pure.net.answers import PLACE
 from tests.pure.net.test_intake import fetched

@@ -10,14 +10,14 @@ import pytest
 from kafka.net.selector import NetworkSelector
 from kafka.record.default_records import DefaultRecordBatchBuilder
 
-from ferry.decide.plan.witness import witnesses
-from ferry.decide.verify.stretches import Stretch
+from ferry.features.verify.acts import pairing
+from ferry.features.verify.acts.pairing import Pair, Side
+from ferry.features.verify.rules.stretches import Stretch
+from ferry.kafka.connect.cluster import event_loop
+from ferry.kafka.fetch.intake import Answer, Intake
+from ferry.kafka.fetch.requests import FetchedPartition
 from ferry.model import DifferenceKind, NotComparedKind, RefusalKind, Segment, TopicPartition
-from ferry.net.connect.cluster import event_loop
-from ferry.net.fetch.intake import Answer, Intake
-from ferry.net.fetch.requests import FetchedPartition
-from ferry.run.verify import pairing
-from ferry.run.verify.pairing import Pair, Side
+from ferry.plan.rules.witness import witnesses
 from ferry.wire.batch import HEADER_BYTES, Batch, batches, restamped
 from tests.pure.wire.logs import data, marker
 

@@ -10,11 +10,11 @@ import pytest
 
 from ferry.config.settings import parse_settings
 from ferry.errors import Refused
+from ferry.features.switch.acts import quiet
+from ferry.features.switch.acts.quiet import groups_at_work
+from ferry.kafka.groups.listing import ListedGroups
 from ferry.model import GroupKind, ListedGroup
 from ferry.model.switch import SwitchOptions
-from ferry.net.groups.listing import ListedGroups
-from ferry.run.switch import quiet
-from ferry.run.switch.quiet import groups_at_work
 
 FILE = """
 clusters = primary, backup

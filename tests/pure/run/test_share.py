@@ -8,14 +8,14 @@ from typing import cast
 
 import pytest
 
-from ferry.decide.ledger.receipt_codec import receipt_records
+from ferry.copy import share as module
+from ferry.copy.share import Rate, Share
 from ferry.errors import Retryable
+from ferry.kafka.connect.cluster import Cluster, event_loop
+from ferry.kafka.fetch.throttle import PORTION_SECONDS
+from ferry.kafka.produce.ledger import LedgerTopic
+from ferry.ledger.receipt_codec import receipt_records
 from ferry.model import LedgerRecord
-from ferry.net.connect.cluster import Cluster, event_loop
-from ferry.net.fetch.throttle import PORTION_SECONDS
-from ferry.net.write.ledger import LedgerTopic
-from ferry.run.copy import share as module
-from ferry.run.copy.share import Rate, Share
 from tests.pure.decide.values import PLAN, RECEIPT, lying, piece, place
 
 RATE = 80_000_000

@@ -10,11 +10,11 @@ from uuid import UUID
 
 import pytest
 
-from ferry.decide.plan.truncation import Read
 from ferry.errors import Retryable
+from ferry.kafka.connect.cluster import Cluster, PartitionInfo, TopicInfo
+from ferry.lane.source_cuts import SourceCuts, source_cuts
 from ferry.model import TopicPartition
-from ferry.net.connect.cluster import Cluster, PartitionInfo, TopicInfo
-from ferry.run.flow.source_cuts import SourceCuts, source_cuts
+from ferry.plan.rules.truncation import Read
 from tests.pure.decide.values import RECEIPT
 
 LAST = replace(RECEIPT, source_epoch=5)

@@ -14,19 +14,19 @@ from kafka.protocol.admin import CreatePartitionsRequest, CreateTopicsRequest
 from kafka.protocol.consumer import ListOffsetsRequest
 
 from ferry.config.settings import parse_settings
-from ferry.decide.ledger.ledger import LedgerView, fold
-from ferry.decide.plan.starts import LaneStarts, recorded_starts
+from ferry.copy.kafka_port import KafkaLane
 from ferry.errors import Retryable
+from ferry.kafka.connect import codes
+from ferry.kafka.connect.cluster import Cluster, PartitionInfo, TopicInfo, event_loop
+from ferry.kafka.fetch.offsets import EARLIEST, LATEST
+from ferry.kafka.produce.ledger import LedgerTopic
+from ferry.lane.known_ledger import KnownLedgers
+from ferry.ledger.ledger import LedgerView, fold
 from ferry.model import LedgerRecord, OpenedRun, Plan, Record, RefusalKind, RunRecord, TopicPartition
-from ferry.net.connect import codes
-from ferry.net.connect.cluster import Cluster, PartitionInfo, TopicInfo, event_loop
-from ferry.net.fetch.offsets import EARLIEST, LATEST
-from ferry.net.write.ledger import LedgerTopic
-from ferry.run.copy.kafka_port import KafkaLane
-from ferry.run.flow.known_ledger import KnownLedgers
-from ferry.run.plan.driver import Driver
-from ferry.run.plan.options import WHOLE, RunOptions
-from ferry.run.plan.planner import Planner
+from ferry.plan.options import WHOLE, RunOptions
+from ferry.plan.planner import Planner
+from ferry.plan.rules.starts import LaneStarts, recorded_starts
+from ferry.protocol.driver import Driver
 from tests.pure.decide.values import FLOW, LANE, lying, run_of
 
 SERVED, AWAY = TopicPartition(topic="orders", partition=0), TopicPartition(topic="orders", partition=1)

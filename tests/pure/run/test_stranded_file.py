@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from ferry.errors import BadInput
+from ferry.features.switch.acts import stranded
+from ferry.kafka.fetch.committed import ReadRecord
 from ferry.model import Codec, TopicPartition
-from ferry.net.fetch.committed import ReadRecord
-from ferry.run.switch import stranded
 from ferry.wire.batch import batches
 from tests.pure.wire.hostile import packed, raw_batch, record
 from tests.pure.wire.readers import read_as_committed

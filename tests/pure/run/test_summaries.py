@@ -12,18 +12,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ferry.clock import wall_ms
-from ferry.decide.groups.codec import saved_groups
-from ferry.decide.groups.offset_map import OffsetMap
-from ferry.decide.ledger import summary
-from ferry.decide.ledger.codec import pause_record, resume_record
-from ferry.decide.ledger.ledger import LedgerView, gaps
-from ferry.decide.ledger.receipts import last_receipts, receipts
-from ferry.decide.ledger.summary import is_due
 from ferry.errors import BadInput
+from ferry.features.groups.acts.offset_maps import load_maps, newest_receipts
+from ferry.features.groups.acts.saved_offsets import with_saved
+from ferry.features.groups.rules.codec import saved_groups
+from ferry.features.groups.rules.offset_map import OffsetMap
+from ferry.lane.summaries import open_ledger, write_summary
+from ferry.ledger import summary
+from ferry.ledger.codec import pause_record, resume_record
+from ferry.ledger.ledger import LedgerView, gaps
+from ferry.ledger.receipts import last_receipts, receipts
+from ferry.ledger.summary import is_due
 from ferry.model import LedgerRecord, Pause, TopicPartition
-from ferry.run.flow.summaries import open_ledger, write_summary
-from ferry.run.groups.offset_maps import load_maps, newest_receipts
-from ferry.run.groups.saved_offsets import with_saved
 from tests.pure.decide.values import LANE, place
 from tests.pure.run.ledger_model import History, ModelLog, assert_same, now, small_windows
 
@@ -98,7 +98,7 @@ def small() -> Iterator[None]:
     """Windows and blocks of a few records, so that short histories have many."""
     with pytest.MonkeyPatch.context() as patch:
         small_windows(patch)
-        patch.setattr("ferry.run.groups.offset_maps._WHOLE_BLOCKS", 1)
+        patch.setattr("ferry.features.groups.acts.offset_maps._WHOLE_BLOCKS", 1)
         yield
 
 
@@ -144,7 +144,7 @@ def test_a_lookup_by_blocks_is_a_lookup_in_the_whole_map(plan: list[Step], offse
 def test_the_newest_receipts_of_some_partitions_are_found_among_all(
     few: int, backward: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ferry.run.groups.offset_maps._FEW", few)
+    monkeypatch.setattr("ferry.features.groups.acts.offset_maps._FEW", few)
     history = History()
     history.run()
     for _ in range(2):
@@ -236,7 +236,7 @@ def test_a_summary_with_holes_behind_it_counts_only_while_tombstones_are_kept(
         log.write(pause_record(replace(PAUSE, who=str(number))))
     log.taken.add(log.end - 2)
     later = wall_ms() + age_ms
-    monkeypatch.setattr("ferry.run.flow.summaries.wall_ms", lambda: later)
+    monkeypatch.setattr("ferry.lane.summaries.wall_ms", lambda: later)
     opened = now(open_ledger(log, log.end))
     assert (opened.rolled.summarised > 0) is counts
     assert_same(log, opened, log.whole())

@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ferry.clock import wall_ms
-from ferry.decide.ledger.ledger import LedgerView
-from ferry.decide.ledger.summary import seals, summary_parts
+from ferry.lane import summaries
+from ferry.lane.summaries import open_ledger, write_summary
+from ferry.ledger.ledger import LedgerView
+from ferry.ledger.summary import seals, summary_parts
 from ferry.model import Record
-from ferry.run.flow import summaries
-from ferry.run.flow.summaries import open_ledger, write_summary
 from tests.pure.run.ledger_model import History, ModelLog, assert_same, kinds, now, small_windows
 
 DAY_MS = 86_400_000

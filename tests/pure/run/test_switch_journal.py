@@ -11,11 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferry.clock import wall_ms
-from ferry.decide.ledger.codec import pause_record
-from ferry.decide.ledger.ledger import LedgerView, fold, pauses
-from ferry.decide.switch.codec import done_records, switch_states
-from ferry.decide.switch.steps import STEPS, next_step, sentence
 from ferry.errors import BadInput, Refused, Superseded
+from ferry.features.switch.acts.earlier import refuse_unfinished
+from ferry.features.switch.acts.engine import Act, StillMine, advance, do_step
+from ferry.features.switch.acts.history import abandon
+from ferry.features.switch.acts.journal import Journal
+from ferry.features.switch.acts.stop import pause_reason
+from ferry.features.switch.acts.stranded import refuse_unwritable
+from ferry.features.switch.rules.codec import done_records, switch_states
+from ferry.features.switch.rules.steps import STEPS, next_step, sentence
+from ferry.ledger.codec import pause_record
+from ferry.ledger.ledger import LedgerView, fold, pauses
 from ferry.model import Fate, Flow, LedgerRecord, Pause, Record
 from ferry.model.switch import (
     Evidence,
@@ -28,12 +34,6 @@ from ferry.model.switch import (
     SwitchState,
     Verb,
 )
-from ferry.run.switch.earlier import refuse_unfinished
-from ferry.run.switch.engine import Act, StillMine, advance, do_step
-from ferry.run.switch.history import abandon
-from ferry.run.switch.journal import Journal
-from ferry.run.switch.stop import pause_reason
-from ferry.run.switch.stranded import refuse_unwritable
 
 FLOW = Flow.parse("primary->backup")
 

@@ -10,11 +10,11 @@ from uuid import UUID
 import pytest
 
 from ferry.errors import Retryable
+from ferry.kafka.connect.cluster import Cluster, PartitionInfo, TopicInfo
+from ferry.kafka.fetch.lineage import Mark
+from ferry.kafka.produce.kept import Cuts, cut_since, leader_epochs
+from ferry.lane.target_cuts import target_cuts
 from ferry.model import TopicPartition, topic_id_text
-from ferry.net.connect.cluster import Cluster, PartitionInfo, TopicInfo
-from ferry.net.fetch.lineage import Mark
-from ferry.net.write.kept import Cuts, cut_since, leader_epochs
-from ferry.run.flow.target_cuts import target_cuts
 from tests.pure.decide.values import RECEIPT
 
 ID = UUID(int=7)

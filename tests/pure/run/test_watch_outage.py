@@ -14,8 +14,8 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.config.settings import parse_settings
 from ferry.dev.ports import free_ports
 from ferry.errors import FerryError, FilterInVain, Refused, Retryable, Unreachable
+from ferry.lane.connections import TargetFirst
 from ferry.run import watch as looking
-from ferry.run.flow.connections import TargetFirst
 from ferry.run.watch import FlowWatch, Sight
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.decide.ledger.map_block import Chain
+from ferry.ledger.map_block import Chain
 from ferry.model import TopicPartition
 from ferry.run.watch import _covering
 

@@ -7,13 +7,13 @@ from functools import partial
 import pytest
 
 from ferry.config.flow.lane import in_lane
-from ferry.decide.lanes.codec import recorded_windows
-from ferry.decide.lanes.windows import WindowLook
 from ferry.errors import BadInput, Refused
+from ferry.features.lanes.rules.codec import recorded_windows
+from ferry.features.lanes.rules.windows import WindowLook
+from ferry.lane.known_ledger import KnownLedgers
 from ferry.model import Plan, RefusalKind, TimeWindow
-from ferry.run.flow.known_ledger import KnownLedgers
-from ferry.run.plan.options import WHOLE, RunOptions
-from ferry.run.plan.planner import Planner
+from ferry.plan.options import WHOLE, RunOptions
+from ferry.plan.planner import Planner
 from tests.pure.decide.values import run_of
 from tests.pure.run.test_starts import ALIVE, AWAY, DEAD, LONG_AGO, NOBODY, SERVED, Lane, lane
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
+from ferry.features.lanes.acts.backfill import Opened, copy_window
 from ferry.model import Slice, TopicPartition
-from ferry.run.lanes.backfill import Opened, copy_window
 from tests.pure.decide.values import PLAN
 
 PLACE = TopicPartition(topic="orders", partition=0)

@@ -12,11 +12,11 @@ from typing import Any
 import pyarrow as pa
 
 from ferry.clock import wall_ms
+from ferry.copy.task import run_slot
+from ferry.features.records.acts.row_slot import RowSlot
+from ferry.features.records.acts.rows import COLUMNS, Rows
 from ferry.model import Plan
-from ferry.run.copy.task import run_slot
 from ferry.run.micro_run import MicroRuns, local_origin
-from ferry.run.records.row_slot import RowSlot
-from ferry.run.records.rows import COLUMNS, Rows
 from tests.harness import Lab, Message, read_topic
 from tests.pure.decide.dealt_model import partition_of_record, wants
 

@@ -20,8 +20,8 @@ from kafka.protocol import admin, consumer, metadata, producer
 from kafka.protocol.api_message import ApiMessage
 from kafka.protocol.data_container import DataContainer
 
+from ferry.kafka.connect import codes
 from ferry.model import TopicPartition
-from ferry.net.connect import codes
 from tests.pure.protocol.broker import LEDGER, POSITIONS, Busy, Fenced, Log, Rejected, Target
 from tests.pure.scripted.faults import Asked, Fault
 from tests.pure.wire.logs import marker

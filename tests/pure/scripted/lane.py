@@ -9,19 +9,19 @@ from typing import Any
 
 from kafka.future import Future
 
-from ferry.decide.ledger.ledger import UNREAD, LedgerView, fold
-from ferry.decide.ledger.receipts import last_receipts
-from ferry.decide.plan.facts import Facts, SourcePartition, SourceTopic, TargetTopic
-from ferry.decide.plan.planning import decide_plan
-from ferry.decide.plan.topic_settings import TopicSettings
+from ferry.copy.kafka_port import CopyLimits, KafkaLane, KafkaSlot, SlotWiring
+from ferry.kafka.connect.cluster import Cluster
+from ferry.kafka.fetch.requests import READ_COMMITTED
+from ferry.kafka.produce.ledger import LedgerTopic, ledger_topic
+from ferry.ledger.ledger import UNREAD, LedgerView, fold
+from ferry.ledger.receipts import last_receipts
 from ferry.model import Attempt, LedgerRecord, Origin, Plan, Receipt, Record, RunRecord, TopicPartition, topic_id_text
-from ferry.net.connect.cluster import Cluster
-from ferry.net.fetch.requests import READ_COMMITTED
-from ferry.net.write.ledger import LedgerTopic, ledger_topic
-from ferry.run.copy.kafka_port import CopyLimits, KafkaLane, KafkaSlot, SlotWiring
-from ferry.run.copy.slot import SlotRef, SlotResult, copy_slot
-from ferry.run.plan.driver import Driver
-from ferry.run.plan.opening import begin_attempt, open_run
+from ferry.plan.rules.facts import Facts, SourcePartition, SourceTopic, TargetTopic
+from ferry.plan.rules.planning import decide_plan
+from ferry.plan.rules.topic_settings import TopicSettings
+from ferry.protocol.driver import Driver
+from ferry.protocol.opening import begin_attempt, open_run
+from ferry.protocol.slot import SlotRef, SlotResult, copy_slot
 from ferry.wire.batch import batches
 from ferry.wire.records import ProducerIdentity, build_batch, open_batch
 from tests.pure.protocol.world import FLOW, LANE, TOPIC, rules

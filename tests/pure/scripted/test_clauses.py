@@ -12,15 +12,16 @@ from unittest.mock import patch
 
 import pytest
 
+from ferry.copy import kafka_port
+from ferry.copy.outbox import IN_FLIGHT
 from ferry.errors import Fenced, OutcomeUnknown, Retryable
+from ferry.kafka.connect import codes
+from ferry.kafka.connect.cluster import Cluster
+from ferry.kafka.produce.ledger import LedgerTopic, ledger_topic
+from ferry.kafka.produce.transaction import Transaction
 from ferry.model import Record, RefusalKind
-from ferry.net.connect import codes
-from ferry.net.connect.cluster import Cluster
-from ferry.net.write.ledger import LedgerTopic, ledger_topic
-from ferry.net.write.transaction import Transaction
-from ferry.run.copy import kafka_port, slot
-from ferry.run.copy.outbox import IN_FLIGHT
-from ferry.run.copy.slot import SlotResult
+from ferry.protocol import slot
+from ferry.protocol.slot import SlotResult
 from ferry.wire.records import ProducerIdentity, build_batch
 from tests.pure.protocol.broker import LAST_EPOCH
 from tests.pure.protocol.world import FLOW, LANE, TOPIC

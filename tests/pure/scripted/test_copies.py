@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from ferry.decide.ledger.ledger import UNREAD
+from ferry.copy import kafka_port
+from ferry.copy.chunk import PartProgress
 from ferry.errors import Retryable
+from ferry.kafka.connect import codes
+from ferry.kafka.produce import transaction
+from ferry.kafka.produce.ledger import LedgerTopic, ledger_topic
+from ferry.ledger.ledger import UNREAD
 from ferry.model import Flow, Origin, Record, RefusalKind, Segment
-from ferry.net.connect import codes
-from ferry.net.write import transaction
-from ferry.net.write.ledger import LedgerTopic, ledger_topic
-from ferry.run.copy import kafka_port
-from ferry.run.copy.chunk import PartProgress
 from ferry.wire.records import ProducerIdentity, build_batch
 from tests.pure.protocol.world import FLOW, LANE, TOPIC
 from tests.pure.scripted.faults import Fault

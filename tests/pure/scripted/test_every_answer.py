@@ -13,13 +13,13 @@ from itertools import product
 
 import pytest
 
-from ferry.decide.ledger.runs import sealed_plan
+from ferry.copy.kafka_port import DRIVER, transactional_id
 from ferry.errors import FerryError
+from ferry.kafka.connect import codes
+from ferry.kafka.produce.ledger import ledger_topic
+from ferry.ledger.runs import sealed_plan
 from ferry.model import Plan
-from ferry.net.connect import codes
-from ferry.net.write.ledger import ledger_topic
-from ferry.run.copy.kafka_port import DRIVER, transactional_id
-from ferry.run.copy.slot import SlotResult
+from ferry.protocol.slot import SlotResult
 from tests.pure.protocol.world import FLOW, LANE, TOPIC
 from tests.pure.scripted.faults import Fault
 from tests.pure.scripted.lane import Lane
@@ -44,7 +44,7 @@ FEW = {
     codes.CONCURRENT_TRANSACTIONS,
     codes.KAFKA_STORAGE_ERROR,
 }
-"""Of each group in `ferry.net.connect.codes` one or two."""
+"""Of each group in `ferry.kafka.connect.codes` one or two."""
 SIZES = ((3, 2), (1, 2))
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from ferry.copy.ends import end_of, refusals_of, told_report
 from ferry.errors import FerryError, Retryable, Unreachable
+from ferry.kafka.connect import codes
+from ferry.kafka.produce.ledger import ledger_topic
 from ferry.model import RefusalKind
-from ferry.net.connect import codes
-from ferry.net.write.ledger import ledger_topic
-from ferry.run.copy.ends import end_of, refusals_of, told_report
-from ferry.run.copy.slot import SlotResult
+from ferry.protocol.slot import SlotResult
 from tests.pure.protocol.world import FLOW
 from tests.pure.scripted.faults import Fault
 from tests.pure.scripted.lane import Lane, at_work, place

@@ -18,14 +18,14 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 from kafka.net.selector import NetworkSelector
 
-from ferry.decide.ledger.receipts import receipts
 from ferry.errors import FerryError, OutcomeUnknown
+from ferry.kafka.connect.cluster import Cluster
+from ferry.kafka.produce.ledger import LedgerTopic, ledger_topic
+from ferry.kafka.produce.transaction import Transaction
+from ferry.ledger.receipts import receipts
 from ferry.model import Attempt, Origin, Plan, Receipt
-from ferry.net.connect.cluster import Cluster
-from ferry.net.write.ledger import LedgerTopic, ledger_topic
-from ferry.net.write.transaction import Transaction
-from ferry.run.copy.slot import SlotResult
-from ferry.run.plan.opening import begin_attempt
+from ferry.protocol.opening import begin_attempt
+from ferry.protocol.slot import SlotResult
 from tests.pure.protocol.world import FLOW, LANE
 from tests.pure.scripted.broker import Brokers, Pending
 from tests.pure.scripted.faults import Asked

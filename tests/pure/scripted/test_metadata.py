@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from ferry.kafka.fetch.offsets import LATEST, listed_offsets
+from ferry.kafka.fetch.requests import READ_UNCOMMITTED
 from ferry.model import TopicPartition
-from ferry.net.fetch.offsets import LATEST, listed_offsets
-from ferry.net.fetch.requests import READ_UNCOMMITTED
 from tests.pure.protocol.world import TOPIC
 from tests.pure.scripted.broker import Brokers
 from tests.pure.scripted.faults import Fault

@@ -12,9 +12,9 @@ from unittest.mock import patch
 
 from kafka.net.selector import NetworkSelector
 
-from ferry.net.connect.cluster import Cluster
-from ferry.net.connect.transport import ConnectionManager, Frames
-from ferry.run.flow.connections import IN_FLIGHT_PER_CONNECTION
+from ferry.kafka.connect.cluster import Cluster
+from ferry.kafka.connect.transport import ConnectionManager, Frames
+from ferry.lane.connections import IN_FLIGHT_PER_CONNECTION
 from tests.pure.scripted.broker import HOST, Brokers
 from tests.pure.scripted.clock import Clock
 from tests.pure.scripted.faults import Asked

@@ -25,10 +25,10 @@ from ferry.config.flow.clients import kafka_python_options
 from ferry.config.settings import parse_settings
 from ferry.dev import ClusterSpec, RunningCluster, guard, up
 from ferry.dev.jars import jars, java
+from ferry.kafka.connect.cluster import Cluster, event_loop
+from ferry.kafka.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED, FetchedPartition, fetch_request, fetched
+from ferry.lane.connections import manager_options
 from ferry.model import TopicPartition as Place
-from ferry.net.connect.cluster import Cluster, event_loop
-from ferry.net.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED, FetchedPartition, fetch_request, fetched
-from ferry.run.flow.connections import manager_options
 from ferry.wire.batch import batches
 from tests.kafka.mirror.mirror_oracle import ask, encoded
 

@@ -14,9 +14,9 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from ferry.decide.takeover.connect_offsets import connector_offsets
+from ferry.features.migrate.rules.connect_offsets import connector_offsets
+from ferry.features.records.spark.decoding import Unclear, fields, header_lists, unpacked
 from ferry.model import Codec, Compression, Fate, LedgerRecord
-from ferry.spark.records.decoding import Unclear, fields, header_lists, unpacked
 from ferry.wire.age import first_timestamp
 from ferry.wire.batch import MAGIC, Batch, batches, check, marker_type
 from ferry.wire.codecs import Malformed, Room, TooLong, compressed, decompressed

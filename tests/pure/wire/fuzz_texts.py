@@ -22,21 +22,21 @@ from ferry.config.login.stores import tls_options
 from ferry.config.settings import load
 from ferry.config.text.json_path import parse_path
 from ferry.config.text.problem import BadValue
-from ferry.decide.delivery import codec as deliveries
-from ferry.decide.delivery.standing import last_known, standing
-from ferry.decide.evidence.chain import is_index
-from ferry.decide.evidence.codec import SealedReport, decode_report, encode_report
-from ferry.decide.ledger.export import Digest, Exported, ExportHead, head_line, record_line
-from ferry.decide.records.json_edit import NotJson, edited, only_fields, redacted, tree_of
-from ferry.decide.records.rule_text import parse_rule, rule_text, spark_of
 from ferry.errors import FerryError
+from ferry.features.archive.acts.exported import read_export
+from ferry.features.archive.rules.export import Digest, Exported, ExportHead, head_line, record_line
+from ferry.features.evidence.rules.chain import is_index
+from ferry.features.evidence.rules.codec import SealedReport, decode_report, encode_report
+from ferry.features.records.rules.json_edit import NotJson, edited, only_fields, redacted, tree_of
+from ferry.features.records.rules.rule_text import parse_rule, rule_text, spark_of
+from ferry.features.sink.rules import codec as deliveries
+from ferry.features.sink.rules.standing import last_known, standing
+from ferry.kafka.connect import oauth
+from ferry.kafka.connect.refusal import LoginFailed
+from ferry.kafka.groups import listing
 from ferry.model import Fate, LedgerRecord, TopicPartition
 from ferry.model.delivery import DeliveryReceipt, Due, KnownBatches, Settled, TargetShape
-from ferry.net.connect import oauth
-from ferry.net.connect.refusal import LoginFailed
-from ferry.net.groups import listing
-from ferry.run.ledger.exported import read_export
-from ferry.run.plan.gather import position_of
+from ferry.plan.gather import position_of
 from ferry.spark.stage import parse_rows
 from tests.kafka.security.pki import Authority
 from tests.pure.decide.test_hostile_ledger import DOCUMENTED, mutated

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 from typing import Any, cast
 from unittest import mock
 
+from ferry.kafka.fetch import committed
+from ferry.kafka.fetch.committed import ReadRecord, UnopenedBatch
 from ferry.model import TopicPartition
-from ferry.net.fetch import committed
-from ferry.net.fetch.committed import ReadRecord, UnopenedBatch
 from ferry.wire.batch import Batch
 from ferry.wire.codecs import TooLong
 from ferry.wire.records import open_batch, record_digests

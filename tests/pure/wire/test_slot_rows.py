@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ferry.copy.ends import SlotEnd, joined, refusals_of
+from ferry.copy.task import TaskSpec
 from ferry.errors import FerryError, OutcomeUnknown, Refused, Retryable, Superseded, Unreachable
 from ferry.model import RefusalKind
-from ferry.run.copy.ends import SlotEnd, joined, refusals_of
-from ferry.run.copy.slot import SlotResult
-from ferry.run.copy.task import TaskSpec
+from ferry.protocol.slot import SlotResult
 from ferry.spark import stage
 from ferry.spark.columns import nullable_binaries
 from tests.pure.decide.test_unit_codec import ONE

@@ -24,10 +24,10 @@ from typing import Any
 import psutil
 
 from ferry.cli import app
-from ferry.cli.copy.run import copied
+from ferry.cli.commands.run import copied
 from ferry.cli.shapes import run_json
 from ferry.config.settings import load
-from ferry.run.metrics.told import tell_run
+from ferry.features.observe.acts.told import tell_run
 from ferry.run.micro_run import MicroRuns, local_origin
 from tests.soak.campaign.field import FLOW
 

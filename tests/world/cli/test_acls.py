@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from ferry.cli.acls.diff import show_diff
 from ferry.config.settings import parse_settings
-from ferry.decide.acls import AclDiff, LeftOut
+from ferry.features.acls.cli.diff import show_diff
+from ferry.features.acls.rules.sync import AclDiff, LeftOut
 from ferry.model import AclBinding, AclChange
-from ferry.run.plan.permissions import Resource, required_acls
+from ferry.plan.permissions import Resource, required_acls
 from tests.golden import Golden, brief
 from tests.program import warm_ferry as ferry
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 from jsonschema import Draft202012Validator
 
-from ferry.cli.copy.lanes import lane_json
 from ferry.config.settings import parse_settings
-from ferry.decide.lanes.listing import Lane, LanePart
+from ferry.features.lanes.cli.lanes import lane_json
+from ferry.features.lanes.rules.listing import Lane, LanePart
 from ferry.model import LaneKind, TopicPartition
 from tests.program import SCHEMAS, closed
 

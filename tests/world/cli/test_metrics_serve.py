@@ -7,10 +7,10 @@ import signal
 import urllib.request
 from pathlib import Path
 
-from ferry.decide.metrics import samples as m
-from ferry.decide.metrics.of_run import after_run
-from ferry.run.metrics.endpoint import ERROR
-from ferry.run.metrics.textfile import parse, update
+from ferry.features.observe.acts.endpoint import ERROR
+from ferry.features.observe.acts.textfile import parse, update
+from ferry.features.observe.rules import samples as m
+from ferry.features.observe.rules.of_run import after_run
 from tests.commands import promtool
 from tests.program import ferry, finished, start
 from tests.pure.decide.test_metrics import flow, report

@@ -92,7 +92,7 @@ def test_a_shell_is_told_the_commands_that_a_word_begins() -> None:
 
 COUNTED = """
 import logging, sys
-from ferry.cli.verify.command import shown_progress
+from ferry.features.verify.cli.command import shown_progress
 logging.basicConfig(format="%(message)s", level="INFO")
 with shown_progress(1_000, quiet="quiet" in sys.argv) as told:
     told(250, 5_000_000)

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 from jsonschema import Draft202012Validator
 
-from ferry.cli.verify.shown import print_verified
-from ferry.decide.ledger.verified_codec import verified_json
+from ferry.features.verify.cli.shown import print_verified
+from ferry.features.verify.rules.codec import verified_json
 from ferry.model import Begin, Flow, NotCompared, TopicPartition, Verified
 from ferry.model.difference import NotComparedKind
 from tests.program import SCHEMAS, closed

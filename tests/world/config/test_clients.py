@@ -7,7 +7,7 @@ from kafka.net.manager import KafkaConnectionManager
 
 from ferry.config.flow.clients import kafka_python_options
 from ferry.config.login.security import OAuthLogin
-from ferry.run.flow.connections import manager_options
+from ferry.lane.connections import manager_options
 from tests.pure.config.test_clients import ENDPOINT, OAUTH, kerberos, keytab
 
 __all__ = ["keytab"]  # a fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ferry.dev import RunningCluster
-from ferry.run.plan.lag import measure_lag
+from ferry.plan.lag import measure_lag
 from ferry_airflow.demo.compare import Digests, compare, differences, digest
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from ferry.config.settings import load
-from ferry.decide.ledger.receipts import receipts
+from ferry.ledger.receipts import receipts
 from ferry.run.micro_run import MicroRuns
 from ferry_airflow.rest import AirflowRest
 from tests.airflow import planted

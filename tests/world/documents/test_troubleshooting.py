@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ferry.config.flow.guards import GUARD_KEYS, GuardKey, OnGuard
-from ferry.decide.metrics.alerts import AlertKind
+from ferry.features.observe.rules.alerts import AlertKind
 from ferry.model import Lifted, RefusalKind
 from ferry_airflow.page import standing
 from ferry_airflow.page.airflow_side import UNDER_WAY

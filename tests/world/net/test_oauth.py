@@ -12,8 +12,8 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 from ferry.config.login.security import OAuthLogin
-from ferry.net.connect.oauth import Tokens
-from ferry.net.connect.refusal import LoginDelayed, LoginFailed
+from ferry.kafka.connect.oauth import Tokens
+from ferry.kafka.connect.refusal import LoginDelayed, LoginFailed
 from tests.golden import Golden
 from tests.pure.net.test_oauth import LOGIN
 

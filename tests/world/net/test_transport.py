@@ -13,9 +13,9 @@ from kafka.net.inet import KafkaNetSocket, create_connection
 from kafka.net.transport import KafkaSSLTransport
 
 from ferry.dev.ports import free_ports
-from ferry.net.connect import transport
-from ferry.net.connect.cluster import event_loop
-from ferry.net.connect.transport import ConnectionManager
+from ferry.kafka.connect import transport
+from ferry.kafka.connect.cluster import event_loop
+from ferry.kafka.connect.transport import ConnectionManager
 
 
 def test_the_socket_of_a_refused_connection_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,17 +26,17 @@ EXTRAS = ("airflow", "spark", "reports")
 """What docs/airflow.md says to install."""
 
 ON_EXTRAS = (
-    *("ferry.spark", "ferry.run.ledger.parquet", "ferry.run.reports.charts"),
+    *("ferry.spark", "ferry.features.archive.acts.parquet", "ferry.features.evidence.acts.charts"),
     *(
-        "ferry.decide.records.partition_columns",
-        "ferry.decide.records.json_cast",
-        "ferry.decide.records.json_column",
+        "ferry.features.records.rules.partition_columns",
+        "ferry.features.records.rules.json_cast",
+        "ferry.features.records.rules.json_column",
         "ferry.wire.arrow_columns",
         "ferry.wire.encoding",
         "numpy",
     ),
-    *(f"ferry.run.records.{name}" for name in ("rows", "row_slot", "slice_part", "unit_part", "letterbox")),
-    "ferry.run.delivery.slot",
+    *(f"ferry.features.records.acts.{name}" for name in ("rows", "row_slot", "slice_part", "unit_part", "letterbox")),
+    "ferry.features.sink.acts.slot",
     *("ferry_airflow", "pyspark", "pyarrow", "gssapi", "fsspec", "jinja2", "matplotlib"),
 )
 """What only an installation with an extra can import."""
@@ -279,4 +279,4 @@ def test_workers_of_spark_need_no_more_than_the_page_says(tmp_path: Path) -> Non
     lend(closure(Requirement(name) for name in re.findall(r"`([^`]+)`", found[1])), worker.site)
     package = zip_package(tmp_path / "ferry.zip")
     (worker.site / "ferry.pth").write_text(f"{package}\n")
-    worker.said(IMPORT.format(names=["ferry.spark.stage", "ferry.run.copy.task"]))
+    worker.said(IMPORT.format(names=["ferry.spark.stage", "ferry.copy.task"]))

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from ferry.decide.evidence.canonical import canonical
-from ferry.decide.evidence.codec import SealedReport, decode_report, encode_report
 from ferry.errors import Corrupt
+from ferry.features.evidence.rules.canonical import canonical
+from ferry.features.evidence.rules.codec import SealedReport, decode_report, encode_report
 from ferry.model.evidence import EvidenceReport, Link, Signer
 from tests.program import SCHEMAS, closed
 from tests.pure.reports.values import EVIDENCE, loss

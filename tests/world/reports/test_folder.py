@@ -19,15 +19,15 @@ from fsspec.implementations.memory import MemoryFileSystem
 from jsonschema import Draft202012Validator
 
 from ferry.cli.desk import Desk
-from ferry.cli.drill.evidence import ended
 from ferry.config.flow.report import KEY, PASSWORD, ReportConfig
 from ferry.config.text.secrets import ClientProperties
-from ferry.decide.evidence.chain import number_of
 from ferry.errors import BadInput, Refused
+from ferry.features.evidence.acts.folder import Checked, ReportFolder, check_folder
+from ferry.features.evidence.acts.signing import public_keys
+from ferry.features.evidence.acts.store import ALONE, LocalStore, store_of
+from ferry.features.evidence.cli.evidence import ended
+from ferry.features.evidence.rules.chain import number_of
 from ferry.model.evidence import EvidenceOutcome
-from ferry.run.reports.folder import Checked, ReportFolder, check_folder
-from ferry.run.reports.signing import public_keys
-from ferry.run.reports.store import ALONE, LocalStore, store_of
 from tests.program import SCHEMAS, closed
 from tests.program import warm_ferry as ferry
 from tests.pure.reports.values import EVIDENCE, evidence

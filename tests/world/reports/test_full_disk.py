@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from ferry.errors import Refused
+from ferry.features.evidence.acts.folder import ReportFolder, check_folder
+from ferry.features.evidence.acts.signing import SigningKey, public_keys
+from ferry.features.evidence.acts.store import LocalStore, store_of
 from ferry.files import is_full
-from ferry.run.reports.folder import ReportFolder, check_folder
-from ferry.run.reports.signing import SigningKey, public_keys
-from ferry.run.reports.store import LocalStore, store_of
 from tests.disks import SmallDisk, small_disk
 from tests.pure.reports.values import EVIDENCE
 from tests.world.reports.test_folder import config, made

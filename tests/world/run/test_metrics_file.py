@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from ferry.decide.metrics import samples as m
-from ferry.decide.metrics.of_run import after_run
-from ferry.run.metrics.textfile import exposition, metrics_file, parse, update
+from ferry.features.observe.acts.textfile import exposition, metrics_file, parse, update
+from ferry.features.observe.rules import samples as m
+from ferry.features.observe.rules.of_run import after_run
 from tests.commands import promtool
 from tests.disks import small_disk
 from tests.pure.decide.test_metrics import flow, report

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import typer
 
-from ferry.cli.groups.app import SHOW, ShowFirst
-from ferry.cli.ledger.file import export_command, rebuild_command
 from ferry.cli.ledger.show import ledger_command
+from ferry.features.archive.cli.file import export_command, rebuild_command
+from ferry.features.groups.cli.app import SHOW, ShowFirst
 
 ledger_app = typer.Typer(cls=ShowFirst, help="The flow's ledger; without a command: look things up in it.")
 

@@ -27,10 +27,10 @@ from ferry.errors import BadInput
 from ferry.words import to_the_second
 
 if TYPE_CHECKING:  # the command line starts light
-    from ferry.decide.ledger.dealt_at import DealtAt
-    from ferry.decide.ledger.history import Forgotten, Holder, PastRun
-    from ferry.decide.ledger.ledger import LedgerView
-    from ferry.decide.ledger.pruning import Pruned
+    from ferry.ledger.dealt_at import DealtAt
+    from ferry.ledger.history import Forgotten, Holder, PastRun
+    from ferry.ledger.ledger import LedgerView
+    from ferry.ledger.pruning import Pruned
     from ferry.model import Adoption, Gap, Pause, Receipt, UnitReceipt
     from ferry.run.ledger.access import LedgerAccess
 
@@ -110,7 +110,7 @@ class _Asked:
     def runs(self) -> int:
         # Imported here: the command line starts light.
         from ferry.cli.shapes import past_runs_json
-        from ferry.decide.ledger.history import past_runs
+        from ferry.ledger.history import past_runs
 
         newest = self.last or DEFAULT_RUNS
         past = past_runs(self.access.view_with_newest(self.lane, newest), self.lane, newest)
@@ -120,7 +120,7 @@ class _Asked:
     def pauses(self) -> int:
         # Imported here: the command line starts light.
         from ferry.cli.shapes import pause_json
-        from ferry.decide.ledger.ledger import pauses
+        from ferry.ledger.ledger import pauses
 
         found = list(pauses(self.access.view(), wall_ms()).values())
         print_json({"pauses": [pause_json(pause) for pause in found]}) if self.as_json else _print_pauses(found)
@@ -129,11 +129,11 @@ class _Asked:
     def holders(self, offset: int) -> int:
         # Imported here: the command line starts light.
         from ferry.cli.shapes import holders_json
-        from ferry.decide.ledger.adoption_codec import adoptions
-        from ferry.decide.ledger.dealt_at import Dealt
-        from ferry.decide.ledger.history import holders, skipped_at
-        from ferry.decide.ledger.ledger import gaps
-        from ferry.decide.ledger.pruning import pruned_at
+        from ferry.features.migrate.rules.codec import adoptions
+        from ferry.ledger.dealt_at import Dealt
+        from ferry.ledger.history import holders, skipped_at
+        from ferry.ledger.ledger import gaps
+        from ferry.ledger.pruning import pruned_at
 
         view, topic = self.access.view(), self.topic or ""
         known = gaps(view, self.lane)
@@ -161,8 +161,8 @@ class _Asked:
     def _dealt(self, view: LedgerView, topic: str, offset: int) -> list[DealtAt]:
         """What is known of the offset where the topic is dealt to other partitions; empty where it is not."""
         # Imported here: the command line starts light.
-        from ferry.decide.ledger.dealt_at import dealt_at
-        from ferry.decide.ledger.unit_codec import eras
+        from ferry.ledger.dealt_at import dealt_at
+        from ferry.ledger.unit_codec import eras
         from ferry.model import TopicPartition
 
         known = [era for era in eras(view, self.lane).values() if era.source_topic == topic]
@@ -179,9 +179,9 @@ class _Asked:
     def receipts(self) -> int:
         # Imported here: the command line starts light.
         from ferry.cli.shapes import receipts_json
-        from ferry.decide.ledger.history import Forgotten, named_run
-        from ferry.decide.ledger.receipts import receipts
-        from ferry.decide.ledger.unit_codec import narrowed_units
+        from ferry.ledger.history import Forgotten, named_run
+        from ferry.ledger.receipts import receipts
+        from ferry.ledger.unit_codec import narrowed_units
 
         view = self.access.whole() if self.run is None else self.access.view_named(self.lane, self.run)
         rows = self._narrowed(receipts(view, lane=self.lane, run=self.run, topic=self.topic))
@@ -217,8 +217,8 @@ class _Asked:
 def _print_run(past: PastRun | Forgotten) -> None:
     """What was to be known of a run when it ended, or of one that did not; what is left of one that was let go."""
     # Imported here: the command line starts light.
-    from ferry.cli.copy.shown import show_report
-    from ferry.decide.ledger.history import Forgotten, PastState
+    from ferry.cli.commands.shown import show_report
+    from ferry.ledger.history import Forgotten, PastState
 
     if isinstance(past, Forgotten):
         print(past.sentence)
@@ -298,7 +298,7 @@ def _print_units(rows: list[UnitReceipt]) -> None:
 def _print_dealt(found: list[DealtAt], skipped: list[Gap], source: str, offset: int) -> None:
     """The chunks that have an offset, one for each target partition: which of them has its record, its key decides."""
     # Imported here: the command line starts light.
-    from ferry.decide.ledger.dealt_at import Dealt
+    from ferry.ledger.dealt_at import Dealt
 
     passed = sum(one.state is Dealt.PASSED for one in found)
     print(
@@ -379,7 +379,7 @@ def _print_holders(
 
 def _print_runs(past: list[PastRun]) -> None:
     # Imported here: the command line starts light.
-    from ferry.decide.ledger.deployments import SHOWN_DIGITS
+    from ferry.ledger.deployments import SHOWN_DIGITS
 
     print_table(
         ["started", "run", "state", "slices", "records", "bytes", "seconds", "by", "configuration", "deployment"],

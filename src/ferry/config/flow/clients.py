@@ -35,7 +35,7 @@ _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionOptions:
-    """How to reach a cluster. Times are milliseconds; `ferry.net.options` puts it into kafka-python's words."""
+    """How to reach a cluster. Times are milliseconds; `ferry.kafka.options` puts it into kafka-python's words."""
 
     bootstrap_servers: tuple[str, ...]
     client_id: str

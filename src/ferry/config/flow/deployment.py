@@ -1,7 +1,7 @@
 """Which deployment a run belongs to: `ferry.deployment`, else FERRY_DEPLOYMENT, else where the file is used from.
 
 A deployment is one file and all that runs by it, be it on many machines. Two that work on one lane by different files
-would each undo what the other means; `ferry.decide.ledger.deployments` refuses that.
+would each undo what the other means; `ferry.ledger.deployments` refuses that.
 """
 
 from __future__ import annotations

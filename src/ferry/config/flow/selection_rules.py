@@ -1,7 +1,7 @@
 """What a selection of records may not have, in the words of those who write it (ADR 39).
 
 Asked twice: of a text where a file is read (`ferry.config.flow.record_sql`), and of Spark's analysed plan before
-anything is copied (`ferry.decide.records.selection`). The sentences are the same.
+anything is copied (`ferry.features.records.rules.selection`). The sentences are the same.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """What a transform does to each record, step by step: the ready-made steps, and those of Connect that Ferry knows.
 
-Plain data; `ferry.spark.records.steps` carries them out. A step with `when` leaves alone the records that it does not
-hold for. Names of topics are those of the target, as Connect's transforms see them (`SourceTask` has named them).
+Plain data; `ferry.features.records.spark.steps` carries them out. A step with `when` leaves alone the records that it
+does not hold for. Names of topics are those of the target, as Connect's transforms see them (`SourceTask` has named
+them).
 """
 
 from __future__ import annotations

@@ -7,12 +7,12 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from ferry.config.flow.flow import FlowConfig
-from ferry.decide.ledger.ledger import LedgerView, fold
-from ferry.decide.ledger.map_block import Chain
+from ferry.lane.connections import TargetConnection
+from ferry.lane.unit_receipts import ByPlace, receipts_of_topic
+from ferry.ledger.ledger import LedgerView, fold
+from ferry.ledger.map_block import Chain
 from ferry.model import Receipt, Record
-from ferry.run.flow.connections import TargetConnection
-from ferry.run.flow.unit_receipts import ByPlace, receipts_of_topic
-from ferry.run.plan.options import DEFAULT_LEDGER_REPLICATION
+from ferry.plan.options import DEFAULT_LEDGER_REPLICATION
 
 T = TypeVar("T")
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ferry.config.flow.flow import FlowConfig
-from ferry.decide.ledger.codec import lifted_record, pause_record
-from ferry.decide.ledger.ledger import pauses
 from ferry.errors import BadInput
+from ferry.ledger.codec import lifted_record, pause_record
+from ferry.ledger.ledger import pauses
 from ferry.model import Pause
 from ferry.run.ledger.access import LedgerAccess
 

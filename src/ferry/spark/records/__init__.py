@@ -1,1 +1,1 @@
-"""The record path in Spark."""
+"""The record path, under the names that applications import."""

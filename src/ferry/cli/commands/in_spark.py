@@ -1,0 +1,89 @@
+"""Copying in a Spark of this machine, which transformed topics need."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from collections.abc import Callable, Collection
+from contextlib import nullcontext
+from typing import TYPE_CHECKING
+
+from ferry.errors import FerryError, Refused, Retryable
+
+if TYPE_CHECKING:  # the command line starts light, and only this needs Spark
+    from ferry.cli.commands.stopping import Stop
+    from ferry.config.flow.flow import FlowConfig
+    from ferry.model import Plan
+    from ferry.run.micro_run import MicroRuns
+
+
+def planned_in_spark(
+    runs: MicroRuns,
+    planned: Callable[[], Plan],
+    *,
+    preview: Callable[[], Plan] | None = None,
+    only: Collection[str] | None = None,
+    quiet: bool,
+    stop: Stop | None = None,
+) -> tuple[Plan, FerryError | None]:
+    """Copy a run that is planned once Spark has started; why it is not done, if so.
+
+    A transform that cannot be carried out refuses its own topics, as in the flow's DAG. With `preview`, the plan that
+    there would be for the topics `only` (None: all), that is said first; Refused, before anything is begun, where such
+    topics are all that there is to copy.
+
+    `stop`: a signal breaks the copy off and is why it is not done; without it SIGTERM is a KeyboardInterrupt.
+    """
+    from ferry.cli.commands.stopping import Stopped, ended_by_signals
+    from ferry.features.records.spark.local_session import local_session
+    from ferry.features.records.spark.streams import lost_transforms, refuse_in_vain
+    from ferry.run.micro_run import local_origin
+    from ferry.spark.copy_job import CopyRequest, copy_run
+
+    def say(text: str) -> None:
+        if not quiet:
+            print(f"ferry: {text}", file=sys.stderr)
+
+    signals = ended_by_signals() if stop is None else nullcontext()
+    with signals, local_session("ferry run", cores=os.cpu_count() or 1) as session:
+        if stop is not None:
+            stop.take()  # Spark has taken SIGINT
+        if preview is not None:
+            lost = lost_transforms(session, runs.flow, only)
+            refuse_in_vain(runs.flow, preview, lost)
+            for why in lost.values():
+                say(f"{why}; the run refuses its topics, and copies all else")
+        plan = planned()
+        request = CopyRequest(flow=runs.flow, run=plan.run, origin=local_origin(), say=say)
+        try:
+            with nullcontext() if stop is None else stop.breaking():
+                copy_run(request, lambda: session)
+        except Stopped as signal:
+            return plan, Retryable(f"{signal} broke off the copy of run {plan.run}")
+        except FerryError as error:
+            return plan, error
+        return plan, None
+
+
+def copied_in_spark(runs: MicroRuns, plan: Plan, *, quiet: bool = False, stop: Stop | None = None) -> FerryError | None:
+    """Copy what a plan has left; why it is not done, if so. `stop` is as for `planned_in_spark`."""
+    return planned_in_spark(runs, lambda: plan, quiet=quiet, stop=stop)[1]
+
+
+def copy_of(flow: FlowConfig) -> Callable[[MicroRuns, Plan], FerryError | None]:
+    """What copies a plan of the flow, the processes of this machine or its Spark, as the plan takes it.
+
+    Raises Refused, before anything is begun, where the flow has transforms and there is no Spark.
+    """
+    from ferry.run.local import copy_plan
+
+    if flow.transforms:
+        need_spark(f"flow {flow.flow} has transforms, which take Spark")
+    return lambda runs, plan: (copied_in_spark if plan.row_slots else copy_plan)(runs, plan)
+
+
+def need_spark(what: str) -> None:
+    """Raise Refused where no PySpark is installed; `what` begins the sentence."""
+    if importlib.util.find_spec("pyspark") is None:
+        raise Refused(f"{what}, and no PySpark is installed here: install Ferry with its extra spark, and Java 17")

@@ -1,0 +1,84 @@
+"""`ferry lag`: how far a flow is behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ferry.cli.desk import (
+    DEFAULT_PATIENCE,
+    ConfigOption,
+    Desk,
+    FlowArgument,
+    JsonOption,
+    PatienceOption,
+    QuietOption,
+    TopicsOption,
+    VerboseOption,
+    only_topics,
+)
+from ferry.cli.output import print_json, print_table, size
+from ferry.words import count_of
+
+if TYPE_CHECKING:  # the command line starts light
+    from ferry.plan.rules.lag import PartitionLag
+
+COLUMNS = ["topic", "partition", "position", "source end", "records", "bytes (about)", "seconds"]
+
+
+def rows(lags: list[PartitionLag]) -> Iterator[list[object]]:
+    """The table of `ferry lag`, and its last line: all partitions together."""
+    # Imported here: the command line starts light.
+    from ferry.plan.rules.lag import total_of
+
+    for lag in lags:
+        yield [
+            lag.source.topic,
+            lag.source.partition,
+            lag.position,
+            lag.source_end,
+            lag.records,
+            None if lag.bytes is None else size(lag.bytes),
+            _seconds(lag.seconds),
+        ]
+    total = total_of(lags)
+    unknown = f", {total.unknown} not known" if total.unknown else ""
+    name = f"total: {total.behind} of {count_of(total.partitions, 'partition')} behind{unknown}"
+    yield [name, "", "", "", total.records, size(total.bytes), _seconds(total.seconds)]
+
+
+def _seconds(age: float | None) -> str | None:
+    return None if age is None else f"{age:.1f}"
+
+
+def lag_command(
+    ctx: typer.Context,
+    flow: FlowArgument = None,
+    topic: TopicsOption = None,
+    max_seconds: Annotated[
+        float | None, typer.Option("--max-seconds", min=0, metavar="N", help="Exit 1 when a partition is older behind.")
+    ] = None,
+    max_records: Annotated[
+        int | None, typer.Option("--max-records", min=0, metavar="N", help="Exit 1 when a partition is more behind.")
+    ] = None,
+    patience: PatienceOption = DEFAULT_PATIENCE,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """Show per source partition and in total how many records, bytes and seconds are not yet copied."""
+    # Imported here: the command line starts light.
+    from ferry.cli.shapes import lag_json
+    from ferry.plan.lag import measure_lag
+    from ferry.plan.rules.lag import is_behind
+
+    desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    lags = measure_lag(chosen, only=only_topics(chosen, topic), patience_s=patience)
+    if desk.as_json:
+        print_json(lag_json(lags))
+    else:
+        print_table(COLUMNS, rows(lags), right=COLUMNS[1:])
+    return 1 if any(is_behind(lag, max_records=max_records, max_seconds=max_seconds) for lag in lags) else 0

@@ -1,0 +1,72 @@
+"""`ferry skip`: pass a place that cannot be copied, by hand."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ferry.cli.desk import (
+    DEFAULT_PATIENCE,
+    ConfigOption,
+    Desk,
+    JsonOption,
+    PatienceOption,
+    QuietOption,
+    RequiredFlow,
+    VerboseOption,
+)
+from ferry.cli.offered import offered_topics
+from ferry.cli.output import print_json
+from ferry.cli.person import new_run, person
+from ferry.errors import BadInput
+
+
+def skip_command(
+    ctx: typer.Context,
+    flow: RequiredFlow,
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="The source topic.", autocompletion=offered_topics)],
+    partition: Annotated[int, typer.Argument(metavar="PARTITION", min=0, help="Its partition.")],
+    to: Annotated[int, typer.Option("--to", metavar="OFFSET", min=0, help="The source offset to go on at.")],
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why, for whoever finds the gap.")],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be skipped; write nothing.")] = False,
+    interrupt: Annotated[
+        bool, typer.Option("--interrupt", help="Also while a run is at work on the lane, or was killed: it ends.")
+    ] = False,
+    patience: PatienceOption = DEFAULT_PATIENCE,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """Go on behind a place that cannot be copied, such as a corrupt batch. What lies before OFFSET is not copied.
+
+    It is a run of its own that copies nothing, so it is as safe as one; the ledger keeps who skipped what, and why.
+    """
+    # Imported here: the command line starts light.
+    from ferry.cli.shapes import skip_json
+    from ferry.features.observe.acts.told import tell_skip
+    from ferry.model import TopicPartition
+    from ferry.plan.rules.skipping import Wish, skip_sentence
+    from ferry.run.ledger.pausing import refuse_foreign_topic
+    from ferry.run.micro_run import MicroRuns, local_origin
+
+    desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    if not reason.strip():
+        raise BadInput("--reason is empty: say why, for whoever finds the gap")
+    refuse_foreign_topic(chosen, topic)
+    source = TopicPartition(topic=topic, partition=partition)
+    wish = Wish(source=source, to=to, who=person(), reason=reason.strip())
+    run = None if dry_run else new_run("skip")
+    with MicroRuns(chosen, patience_s=patience) as runs:
+        if run is None:
+            gap = runs.preview_skip(wish)
+        else:
+            (gap,) = runs.skip(wish, run, local_origin(), interrupt=interrupt).gaps
+    if run is not None:
+        tell_skip(chosen, gap)
+    if desk.as_json:
+        print_json(skip_json(chosen.flow, run, gap))
+    else:
+        print(f"{'would skip: ' if run is None else ''}{skip_sentence(gap)}")
+    return 0

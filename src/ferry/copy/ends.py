@@ -1,0 +1,153 @@
+"""How the slots of an attempt ended, in this process, in others or on Spark; and what follows for the attempt."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
+from operator import attrgetter
+
+from ferry.errors import FerryError, Refused, Retryable, Superseded, Unreachable
+from ferry.ledger.report import Report, report_of
+from ferry.ledger.runs import Outcome
+from ferry.model import Piece, Plan, Receipt, Refusal, RefusalKind, TopicPartition, UnitReceipt
+from ferry.protocol.slot import SlotResult
+
+TRIES = 2
+"""How often a slot that gave up is started within one attempt; a writer that the broker timed out is one of them."""
+
+AGAIN = (Retryable, Unreachable)
+"""Failures that another try may not meet again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotEnd:
+    """How a slot ended, over all its tries; `failure` is why it gave up, None when it did not."""
+
+    slot: int
+    receipts: tuple[Receipt, ...] = ()
+    units: tuple[UnitReceipt, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
+    retries: int = 0
+    stopped: bool = False
+    time_over: bool = False
+    failure: FerryError | None = field(default=None, compare=False)
+
+
+def end_of(slot: int, result: SlotResult, failure: FerryError | None = None) -> SlotEnd:
+    """The end of a slot's try; `failure` when it gave up."""
+    return SlotEnd(
+        slot=slot,
+        receipts=tuple(result.receipts),
+        units=tuple(result.units),
+        refusals=tuple(result.refusals.values()),
+        retries=result.retries,
+        stopped=result.stopped,
+        time_over=result.time_over,
+        failure=failure,
+    )
+
+
+def joined(before: SlotEnd | None, after: SlotEnd) -> SlotEnd:
+    """Two tries of a slot as one: all that was copied, and how the last one ended.
+
+    A try that ended well has met whatever still stands against a partition; any other may not have come that far, so
+    what was refused before stays.
+    """
+    if before is None:
+        return after
+    refusals = after.refusals
+    if after.failure is not None or after.stopped or after.time_over:
+        named = {_place(refusal) for refusal in refusals}
+        refusals = tuple(refusal for refusal in before.refusals if _place(refusal) not in named) + refusals
+    return replace(
+        after,
+        receipts=before.receipts + after.receipts,
+        units=before.units + after.units,
+        refusals=refusals,
+        retries=before.retries + after.retries,
+    )
+
+
+def portions_joined(before: SlotEnd | None, after: SlotEnd) -> SlotEnd:
+    """Two portions of a slot's work, of which the second was begun after the first one's end: both count."""
+    if before is None:
+        return after
+    named = {_place(refusal) for refusal in after.refusals}
+    kept = tuple(refusal for refusal in before.refusals if _place(refusal) not in named)
+    return replace(joined(before, after), refusals=kept + after.refusals)
+
+
+def refusals_of(plan: Plan, ends: Collection[SlotEnd]) -> list[Refusal]:
+    """What the slots refused, and the slices that slots which gave up did not finish, so that the report names them."""
+    return [refusal for end in ends for refusal in _against(plan, end)]
+
+
+def outcome_of(plan: Plan, ends: Collection[SlotEnd]) -> Outcome:
+    """What the slots refused, in order, and which of them ran out of time."""
+    return Outcome(
+        refusals=tuple(sorted(refusals_of(plan, ends), key=attrgetter("order"))),
+        time_over=frozenset(end.slot for end in ends if end.time_over),
+    )
+
+
+def _against(plan: Plan, end: SlotEnd) -> list[Refusal]:
+    """Why slices of one slot were not wholly copied, each for its own reason where one is known."""
+    reached = {receipt.source: receipt.end for receipt in end.receipts}
+    units = plan.units_of(end.slot)
+    dealt = {unit.target: unit.end for unit in end.units}
+    reached |= {unit.source: dealt[unit.target] for unit in units if unit.target in dealt}
+    pieces: list[Piece] = [*plan.of_slot(end.slot), *units]
+    finished = {piece.source for piece in pieces if reached.get(piece.source, -1) >= piece.end}
+    known = [refusal for refusal in end.refusals if _place(refusal) not in finished]  # a later try may have done it
+    if end.failure is None:
+        return known
+    named = {_place(refusal) for refusal in known}
+    return known + [
+        Refusal(
+            topic=piece.source.topic,
+            partition=piece.source.partition,
+            kind=RefusalKind.SLOT_FAILED,
+            message=f"{piece.told} was not (wholly) copied: {end.failure}",
+        )
+        for piece in pieces
+        if piece.source not in finished and piece.source not in named
+    ]
+
+
+def _place(refusal: Refusal) -> tuple[str, int | None]:
+    return refusal.topic, refusal.partition
+
+
+def told_report(plan: Plan, started_ms: int, ends: Collection[SlotEnd]) -> Report:
+    """What became of a run as its slots tell, for want of a ledger that can be read.
+
+    Their receipts are of acknowledged commits. What an attempt before this one copied is not among them.
+    """
+    receipts = [receipt for end in ends for receipt in end.receipts]
+    reached: dict[TopicPartition, int] = {}
+    for receipt in receipts:
+        reached[receipt.source] = max(receipt.end, reached.get(receipt.source, -1))
+    units = [unit for end in ends for unit in end.units]
+    return report_of(
+        plan, started_ms, receipts, reached, outcome_of(plan, ends), units, {unit.target: unit for unit in units}
+    )
+
+
+def failure_of(plan: Plan, ends: Collection[SlotEnd]) -> FerryError | None:
+    """What slots that gave up mean for the attempt as a whole; None when none did.
+
+    Superseded when one was, Refused when no try would meet anything else, Unreachable when all found a cluster so,
+    Retryable otherwise.
+    """
+    failures = [end.failure for end in ends if end.failure is not None]
+    if not failures:
+        return None
+    superseded = next((failure for failure in failures if isinstance(failure, Superseded)), None)
+    if superseded is not None:
+        return superseded
+    kind: type[FerryError] = Retryable
+    if all(isinstance(failure, Unreachable) for failure in failures):
+        kind = Unreachable
+    elif not any(isinstance(failure, AGAIN) for failure in failures):
+        kind = Refused
+    return kind(f"run {plan.run} of {plan.flow}: {len(failures)} of {len(ends)} tasks gave up: {failures[0]}")

@@ -1,0 +1,412 @@
+"""The protocol's verbs on real brokers."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+from ferry.config.flow.clients import ENGINE_CHOOSES, FetchOptions
+from ferry.copy.chunk import PartProgress
+from ferry.copy.dropped import Dropped, drop, refused, verdict
+from ferry.copy.packing import PackingRules
+from ferry.copy.portion import Portion
+from ferry.copy.pump import REQUEST_BYTES, Pump
+from ferry.copy.share import Rate, Share
+from ferry.copy.target_logs import TargetLogs
+from ferry.errors import FerryError, Refused, Unreachable
+from ferry.kafka.admin.topic_settings import batch_limits
+from ferry.kafka.admin.topics import transaction_state
+from ferry.kafka.connect.cluster import Cluster
+from ferry.kafka.fetch.lineage import Mark
+from ferry.kafka.fetch.source import SourceReader
+from ferry.kafka.produce.ledger import LedgerTopic
+from ferry.kafka.produce.transaction import PartitionsRefused, Transaction
+from ferry.ledger.receipt_codec import receipt_records
+from ferry.ledger.unit_codec import unit_records
+from ferry.model import (
+    NOT_THROTTLED,
+    Compression,
+    Fate,
+    Flow,
+    LedgerRecord,
+    Origin,
+    Piece,
+    Plan,
+    Receipt,
+    Record,
+    Refusal,
+    RefusalKind,
+    Slice,
+    Throttled,
+    TopicPartition,
+)
+from ferry.plan.others.foreign import look_behind
+from ferry.plan.rules.undecided import undecided_sentence
+from ferry.protocol.port import AnyReceipt
+from ferry.protocol.slot import SlotRef
+
+DRIVER = "driver"
+"""In place of a slot's number: the writer of what a lane's driver decides."""
+
+
+def transactional_id(flow: Flow, lane: str, slot: int | str) -> str:
+    """Flow, lane and slot, without run or attempt: a later run's writer fences an earlier one's by having its name."""
+    return f"ferry.{flow}.{lane}.{slot}"
+
+
+SETTLE_SECONDS = 5.0
+"""How long a driver waits for its commit markers: they follow an acknowledged commit within milliseconds."""
+
+
+def position_group(flow: Flow, lane: str) -> str:
+    """The consumer group that shows a lane's positions to Kafka's own tools."""
+    return f"ferry.{flow}.{lane}"
+
+
+async def _back_off(cluster: Cluster, failures: int) -> None:
+    await cluster.loop.sleep(min(5.0, 0.05 * 2**failures) * random.uniform(0.5, 1.0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopyLimits:
+    """Bounds of one task: memory for reading ahead, size and age of a chunk, and the broker's transaction timeout."""
+
+    memory_bytes: int
+    chunk_bytes: int
+    chunk_seconds: int
+    transaction_timeout_ms: int
+    isolation: int
+    fetch: FetchOptions = ENGINE_CHOOSES
+    request_bytes: int | None = None
+    """Most bytes of a produce request with more than one batch; None: the engine chooses."""
+    compression: Compression | None = None
+    """What every batch is compressed with; None: each keeps what it has."""
+    rate: Rate | None = None
+    """What all tasks of the run together may fetch; None is no limit."""
+
+
+class KafkaLane:
+    """Opening a run on a real target."""
+
+    def __init__(self, ledger: LedgerTopic, flow: Flow, lane: str, transaction_timeout_ms: int) -> None:
+        self._ledger = ledger
+        self._flow = flow
+        self._lane = lane
+        self._timeout_ms = transaction_timeout_ms
+        self._driver = Transaction(ledger.cluster, transactional_id(flow, lane, DRIVER), transaction_timeout_ms)
+
+    async def append(self, records: Sequence[Record]) -> int:
+        """As DriverPort."""
+        return await self._ledger.append(records)
+
+    async def read(self, start: int | None, end: int | None) -> tuple[list[LedgerRecord], int]:
+        """As DriverPort."""
+        return await self._ledger.read(start, end)
+
+    async def fence(self, slots: int, flows: Collection[Flow] = ()) -> None:
+        """As DriverPort; Unreachable names the slot, its transaction's state and partitions when it stays unfenced.
+
+        Refused when the cluster does not permit it, or not with this transaction timeout.
+        """
+        cluster = self._ledger.cluster
+        others = sorted((flow for flow in flows if flow != self._flow), key=str)
+        names = [transactional_id(flow, self._lane, slot) for flow in (self._flow, *others) for slot in range(slots)]
+        names += [transactional_id(flow, self._lane, DRIVER) for flow in others]
+        waiting = [
+            (name, cluster.loop.call_soon_with_future(Transaction(cluster, name, self._timeout_ms).initialise))
+            for name in names
+        ]
+        for name, future in waiting:
+            try:
+                await future
+            except FerryError as error:
+                await self._raise_unfenced(name, error)
+
+    async def _raise_unfenced(self, name: str, error: FerryError) -> NoReturn:
+        own = name.startswith(transactional_id(self._flow, self._lane, ""))
+        if isinstance(error, Refused):  # a permission, or a setting: nobody holds the slot
+            why = ""
+            if not own:
+                why = f", which earlier runs of lane {self._lane} wrote with when the flow was not named {self._flow}"
+            raise Refused(f"writer {name} could not be fenced{why}: {error}") from error
+        state = await transaction_state(self._ledger.cluster, name)
+        raise Unreachable(f"writer {name} could not be fenced ({error}); {state}: nothing was planned") from error
+
+    async def initialise(self) -> None:
+        """As DriverPort; raises as `fence`."""
+        try:
+            await self._driver.initialise()
+        except FerryError as error:
+            await self._raise_unfenced(self._driver.transactional_id, error)
+
+    async def append_in(self, records: Sequence[Record]) -> frozenset[int]:
+        """As DriverPort."""
+        return await self._ledger.append_in(self._driver, records)
+
+    async def commit(self) -> None:
+        """As DriverPort."""
+        await self._driver.commit()
+
+    async def leave(self) -> None:
+        """As DriverPort."""
+        await self._driver.leave()
+
+    async def back_off(self, failures: int) -> None:
+        """As DriverPort."""
+        await _back_off(self._ledger.cluster, failures)
+
+    async def settle(self, offset: int) -> None:
+        """As DriverPort."""
+        until = time.monotonic() + SETTLE_SECONDS
+        while time.monotonic() < until:
+            found, _ = await self._ledger.read(offset, None)
+            if found and not any(record.offset == offset and record.fate is Fate.OPEN for record in found):
+                return
+            await self._ledger.cluster.loop.sleep(0.005)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotWiring:
+    """What a slot's writer works with: the clusters, which slot of which run it is, and within which limits."""
+
+    source: Cluster
+    target: Cluster
+    ledger: LedgerTopic
+    ref: SlotRef
+    limits: CopyLimits
+    origin: Origin
+    began_ms: int
+    stop: Callable[[], bool]
+    portion: Portion | None = None
+    """What rows are there for, of a slot of rows; None: for all of it."""
+
+
+class KafkaSlot:
+    """One slot's writer on a real target, reading from a real source."""
+
+    def __init__(self, wiring: SlotWiring) -> None:
+        ref, limits = wiring.ref, wiring.limits
+        self._source = wiring.source
+        self._target = wiring.target
+        self._ledger = wiring.ledger
+        self._ref = ref
+        self._limits = limits
+        self._origin = wiring.origin
+        self._stop = wiring.stop
+        self._transaction = Transaction(
+            wiring.target, transactional_id(ref.flow, ref.lane, ref.slot), limits.transaction_timeout_ms
+        )
+        # The two clocks may be of two machines: one that is behind costs time at most, one ahead leaves a chunk a try.
+        self._until_now = max(0.0, time.time() - wiring.began_ms / 1000)
+        self._started = time.monotonic()
+        self._committed = False
+        self._reader: SourceReader | None = None
+        self._pump: Pump | None = None
+        self._plan: Plan | None = None
+        self._chunk: dict[TopicPartition, PartProgress] = {}
+        self._logs = TargetLogs(wiring.target)
+        self._refusals: dict[TopicPartition, Refusal] = {}
+        self._share = None if limits.rate is None else Share(wiring.source, wiring.ledger, limits.rate)
+        self._told = NOT_THROTTLED  # what committed receipts say
+        self._telling = NOT_THROTTLED
+
+    async def read(self, start: int | None, end: int | None) -> tuple[list[LedgerRecord], int]:
+        """As SlotPort."""
+        return await self._ledger.read(start, end)
+
+    async def initialise(self) -> None:
+        """As SlotPort."""
+        self.close()
+        await self._transaction.initialise()
+
+    async def begin(self, plan: Plan, todo: Mapping[TopicPartition, tuple[Piece, int, int]]) -> None:
+        """As SlotPort."""
+        expected = await self._begin_targets(plan, todo)
+        pieces = {place: piece for place, (piece, _, _) in todo.items() if isinstance(piece, Slice)}
+        changed = next((piece for piece in pieces.values() if piece.transform), None)
+        if changed is not None or len(pieces) < len(todo):
+            what = "units" if changed is None else f"{changed.source} by transform {changed.transform}"
+            raise Refused(f"slot {self._ref.slot} was to copy {what} as bytes (a bug): nothing was written")
+        self._reader = SourceReader(
+            self._source,
+            {place: (source_next, piece.end) for place, (piece, source_next, _) in todo.items()},
+            {piece.source.topic: piece.source_topic_id for piece in pieces.values()},
+            marks={place: Mark(piece.read_epoch, piece.read_end) for place, piece in pieces.items()},
+            isolation=self._limits.isolation,
+            memory_bytes=self._limits.memory_bytes
+            if self._share is None
+            else self._share.memory_bytes(self._limits.memory_bytes),
+            options=self._limits.fetch,
+            throttle=self._share.throttle if self._share is not None else None,
+        )
+        positions = {place: (source_next, target_next) for place, (_, source_next, target_next) in todo.items()}
+        self._pump = Pump(
+            plan,
+            self._origin,
+            self._reader.intake,
+            self._target,
+            self._transaction,
+            pieces,
+            positions,
+            rules=PackingRules(
+                compression=self._limits.compression,
+                batch_bytes=await batch_limits(self._target, {piece.target.topic for piece in pieces.values()}),
+                memory_bytes=self._limits.memory_bytes,
+            ),
+            request_bytes=min(REQUEST_BYTES, self._limits.request_bytes or REQUEST_BYTES),
+            expected=expected,
+        )
+        if self._share is not None:
+            self._share.begin(plan)
+        await self._reader.start()
+
+    async def _begin_targets(
+        self, plan: Plan, todo: Mapping[TopicPartition, tuple[Piece, int, int]]
+    ) -> dict[TopicPartition, int]:
+        """Look at what lies behind the last receipts; where our first batches must come to lie. Raises as `begin`."""
+        self._plan = plan
+        await self._check_targets(plan, todo)
+        await self._logs.check(todo.values())
+        return await self._look_behind(plan, todo)
+
+    async def _check_targets(self, plan: Plan, todo: Mapping[TopicPartition, tuple[Piece, int, int]]) -> None:
+        topics = await self._target.refresh({piece.target.topic for piece, _, _ in todo.values()})
+        drops = []
+        for piece, source_next, _ in todo.values():
+            info = topics.get(piece.target.topic)
+            if info is None:
+                why = "is gone"
+            elif piece.target_topic_id and info.id_text != piece.target_topic_id:
+                why = "was deleted and created again"
+            else:
+                continue
+            message = (
+                f"target topic {piece.target.topic} on cluster {self._target.alias} {why} since "
+                f"the plan of run {plan.run}: find out who did it, then run again"
+            )
+            drops.append(drop(piece, RefusalKind.TARGET_CHANGED, source_next, message))
+        if drops:
+            raise Dropped(drops)
+
+    async def _look_behind(
+        self, plan: Plan, todo: Mapping[TopicPartition, tuple[Piece, int, int]]
+    ) -> dict[TopicPartition, int]:
+        """Where our first batches must come to lie.
+
+        Raises Dropped where somebody else wrote since the plan's look, or has a transaction open; Hindered where nobody
+        can tell now.
+        """
+        begins = {
+            piece.target: max(piece.target_end, target_next)
+            for piece, _, target_next in todo.values()
+            if piece.target_end >= 0 and not piece.merged
+        }
+        behind = await look_behind(self._target, begins)
+        drops = []
+        for piece, source_next, _ in todo.values():
+            where = f"{piece.target} on cluster {self._target.alias}"
+            offset, transaction = behind.foreign.get(piece.target), behind.undecided.get(piece.target)
+            unseen = behind.unseen.get(piece.target)
+            if unseen is not None:
+                passing = unseen.kind is not RefusalKind.NOT_AUTHORIZED
+                why = f"{where} could not be looked into before it is written, {unseen.why}"
+                drops.append(drop(piece, unseen.kind, source_next, why, passing=passing))
+            elif offset is not None:
+                why = (
+                    f"somebody else wrote to {where}, at offset {offset}, after run {plan.run} was planned: find the "
+                    "writer and take its right to write, then run again"
+                )
+                drops.append(drop(piece, RefusalKind.FOREIGN_WRITER, source_next, why))
+            elif transaction is not None:
+                why = f"{undecided_sentence(where, piece.target, transaction)}; then run again"
+                drops.append(drop(piece, RefusalKind.FOREIGN_WRITER, source_next, why))
+        if drops:
+            raise verdict(drops)
+        return dict(behind.ends)
+
+    async def copy_chunk(self) -> list[PartProgress]:
+        """As SlotPort."""
+        if self._pump is None:
+            return []
+        first_until = 0.0 if self._committed else time.monotonic() + self._limits.chunk_seconds
+
+        def enough() -> bool:
+            late = self._plan is not None and self.time_over(self._plan)
+            # The first chunk has its own time: a late slot moves too, and does not wait for ever for a silent source.
+            return self._stop() or (late and time.monotonic() > first_until)
+
+        parts = await self._pump.fill(self._limits.chunk_bytes, self._limits.chunk_seconds, enough)
+        await self._logs.vouch(parts)
+        self._chunk = {part.piece.target: part for part in parts}
+        if parts:
+            self._telling = self._throttled()
+            parts[0].throttled = self._telling - self._told
+        return parts
+
+    def _throttled(self) -> Throttled:
+        own = self._share.throttle.waited_s if self._share is not None else 0.0
+        held = (own, self._source.throttled_s, self._target.throttled_s)
+        ferry, source, target = (round(1000 * seconds) for seconds in held)
+        return Throttled(ferry=ferry, source=source, target=target)
+
+    async def send_positions(self, positions: Mapping[TopicPartition, tuple[int, str]]) -> None:
+        """As SlotPort."""
+        try:
+            await self._transaction.send_positions(position_group(self._ref.flow, self._ref.lane), positions)
+        except PartitionsRefused as error:
+            found = [(self._chunk[place], code) for place, code in error.codes.items()]
+            raise verdict(
+                refused(part.piece, part.start, code, self._target.alias, "keep a position on", "READ")
+                for part, code in found
+            ) from error
+
+    async def append_receipts(self, receipts: Sequence[AnyReceipt]) -> frozenset[int]:
+        """As SlotPort."""
+        records = [
+            record
+            for receipt in receipts
+            for record in (receipt_records(receipt) if isinstance(receipt, Receipt) else unit_records(receipt))
+        ]
+        return await self._ledger.append_in(self._transaction, records)
+
+    async def commit(self) -> None:
+        """As SlotPort."""
+        await self._transaction.commit()
+        self._committed = True
+        self._told = self._telling
+
+    async def leave(self) -> None:
+        """As SlotPort."""
+        await self._transaction.leave()
+
+    async def back_off(self, failures: int) -> None:
+        """As SlotPort."""
+        await _back_off(self._target, failures)
+
+    def time_over(self, plan: Plan) -> bool:
+        """As SlotPort."""
+        return 0 < plan.max_seconds < self._until_now + time.monotonic() - self._started
+
+    def refusals(self) -> Mapping[TopicPartition, Refusal]:
+        """As SlotPort."""
+        done = self._reader.intake.finished if self._reader is not None else ()
+        earlier = {place: refusal for place, refusal in self._refusals.items() if place not in done}
+        return earlier | (self._pump.refusals if self._pump is not None else {})
+
+    async def end(self) -> None:
+        """Stop reading for good, before the connections are closed."""
+        self.close()
+        if self._share is not None:
+            await self._share.end()
+
+    def close(self) -> None:
+        """Stop reading."""
+        if self._share is not None:
+            self._share.close()
+        if self._reader is not None:
+            self._reader.close()
+        self._refusals = dict(self.refusals())
+        self._reader = self._pump = None

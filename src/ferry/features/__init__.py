@@ -1,0 +1,1 @@
+"""Capabilities on the kernel, a folder each: `rules` (pure), `acts` (I/O), `cli` (commands), `spark`."""

@@ -1,0 +1,1 @@
+"""Access control lists: what Ferry needs, and what it copies."""

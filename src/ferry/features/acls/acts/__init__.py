@@ -1,0 +1,1 @@
+"""Access control lists are read and written."""

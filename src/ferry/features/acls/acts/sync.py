@@ -1,0 +1,189 @@
+"""Takes the source's ACLs over to the target, when a run is planned: look at both sides, decide, remember, change.
+
+What stands in the way never stops the copy. With `ferry.sync.acls.policy = read`, MirrorMaker 2's way and on unless the
+file says otherwise, it is a note; with `full`, which somebody asked for, a refusal: the run copies all and is red.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from ferry.clock import wall_ms
+from ferry.config.flow.acls import AclPolicy
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.flow.principal import principal_of
+from ferry.errors import Refused, Unreachable
+from ferry.features.acls.rules.codec import forgotten_acl_record, own_acl_record, synced_record
+from ferry.features.acls.rules.own import due_in_ms, own_acls
+from ferry.features.acls.rules.sync import AclDiff, AclFacts, AclRules, decide_acls, remarks, unmapped_sentence
+from ferry.kafka.admin.acls import NoAuthorizer, create_acls, delete_acls, described_acls, may_alter_acls
+from ferry.kafka.admin.topics import NotPermitted
+from ferry.kafka.connect.cluster import Cluster
+from ferry.ledger.ledger import LedgerView, claims
+from ferry.model import AclBinding, Plan, Refusal, RefusalKind
+from ferry.protocol.driver import Driver
+
+log = logging.getLogger(__name__)
+
+SHOWN_FAILURES = 20
+"""ACLs that a broker refused and that are named one by one; the others are counted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AclSyncer:
+    """The ACLs of one flow in one lane over open connections. Lives on their event loop."""
+
+    flow: FlowConfig
+    lane: str
+    source: Cluster
+    target: Cluster
+
+    def due_in_ms(self, view: LedgerView) -> int | None:
+        """After how many ms a run syncs ACLs again; 0 is the next one, None is never."""
+        periodic = self.flow.sync_topic_acls
+        if not periodic.enabled or periodic.interval_s is None:
+            return None
+        return due_in_ms(view, self.lane, interval_s=periodic.interval_s, settings=self._settings, now_ms=wall_ms())
+
+    async def diff(self, view: LedgerView, plan: Plan) -> AclDiff:
+        """How the target's ACLs differ from what the source's ask for, whether a sync is due or not.
+
+        The source's metadata is what the plan was made from, and the target is asked only when there is something to
+        compare. Raises NoAuthorizer, NotPermitted and Unreachable.
+        """
+        facts = AclFacts(
+            source_cluster_id=self.source.cluster_id,
+            source=await described_acls(self.source),
+            target=frozenset(),
+            own=own_acls(view, self.lane),
+            topics=frozenset(name for name in self.source.topics if self.flow.selection.takes(name)),
+            refused=frozenset(refusal.topic for refusal in plan.refusals if refusal.partition is None),
+            others=self._others(view),
+        )
+        diff = decide_acls(self._rules, facts)
+        if not diff.changes and not facts.own:
+            return diff
+        return decide_acls(self._rules, replace(facts, target=await described_acls(self.target)))
+
+    def _others(self, view: LedgerView) -> frozenset[str]:
+        """Topics of the target that the flow did not bring, without those of Kafka and MirrorMaker."""
+        flow = self.flow
+        taken = filter(flow.selection.takes, self.source.topics)
+        copies = {copy for name in taken for copy in flow.copies_of(name)}
+        others = self.target.topics.keys() - copies - claims(view).keys()
+        return frozenset(name for name in others if not flow.policy.is_internal_topic(name))
+
+    async def preview(self, view: LedgerView, plan: Plan) -> Plan:
+        """The plan with what its run would do to the target's ACLs; changes nothing."""
+        if self.due_in_ms(view) != 0:
+            return plan
+        try:
+            diff = await self._permitted_diff(view, plan)
+        except (Refused, Unreachable) as error:
+            return await self._without(plan, error)
+        return self._with(plan, diff)
+
+    async def sync(self, driver: Driver, plan: Plan) -> Plan:
+        """Change the target's ACLs as the source's ask for; the plan with what was changed.
+
+        The ledger remembers an ACL before it is created, and until after it was deleted. What a broker refuses of
+        single ACLs leaves the others alone. Raises what the ledger raises.
+        """
+        view = driver.view
+        if self.due_in_ms(view) != 0:
+            return plan
+        try:
+            diff = await self._permitted_diff(view, plan)
+            failed = await self._apply(driver, diff, plan.run)
+        except (Refused, Unreachable) as error:
+            return await self._without(plan, error)
+        if not failed:
+            driver.keep([synced_record(self.lane, run=plan.run, settings=self._settings, at_ms=wall_ms())])
+        return self._with(plan, diff, failed)
+
+    async def _permitted_diff(self, view: LedgerView, plan: Plan) -> AclDiff:
+        """The same as `diff`; NotPermitted when there is something to change and this login may not change it."""
+        diff = await self.diff(view, plan)
+        if diff.changes and not await may_alter_acls(self.target):
+            raise NotPermitted(
+                f"not allowed to change ACLs on cluster {self.target.alias}: grant ALTER on the cluster (ferry acls "
+                "required)"
+            )
+        return diff
+
+    async def _apply(self, driver: Driver, diff: AclDiff, run: str) -> dict[AclBinding, Refused]:
+        """Carry the changes out; what stands against those that were not."""
+        cluster_id, now_ms = self.source.cluster_id, wall_ms()
+        meant = [
+            own_acl_record(self.lane, change, source_cluster_id=cluster_id, run=run, at_ms=now_ms)
+            for change in (*diff.created, *diff.moved)
+        ]
+        if meant:
+            await driver.commit(meant)
+        failed = await create_acls(self.target, [change.binding for change in diff.created])
+        kept = await delete_acls(self.target, [change.binding for change in diff.deleted])
+        gone = {*failed, *diff.forgotten, *(change.binding for change in diff.deleted)} - kept.keys()
+        driver.keep(forgotten_acl_record(self.lane, binding) for binding in sorted(gone))
+        return failed | kept
+
+    def _with(self, plan: Plan, diff: AclDiff, failed: Mapping[AclBinding, Refused] | None = None) -> Plan:
+        failed = failed or {}
+        changes = tuple(change for change in diff.changes if change.binding not in failed)
+        plan = replace(plan, acls=changes, notes=(*plan.notes, *remarks(self._rules, diff)))
+        unmapped = unmapped_sentence(diff)
+        sentences = [*([unmapped] if unmapped else []), *_failures(list(failed.values()))]
+        return self._said(plan, sentences, RefusalKind.INVALID_CONFIG)
+
+    async def _without(self, plan: Plan, error: Refused | Unreachable) -> Plan:
+        full = self.flow.acls.policy is not AclPolicy.READ
+        if isinstance(error, NoAuthorizer) and error.alias == self.source.alias and not full:
+            # As MirrorMaker 2, which goes on: without ACLs at the source nothing is left out. Who reads a plan is told,
+            # and the runs of a flow whose file asks for ACLs; the others' would say for ever what nobody has asked for.
+            why = f"no ACLs are taken over: {error}, or say sync.topic.acls.enabled = false"
+            if (plan.only_shown or self.flow.acls.asked) and await self._has_authorizer(self.target):
+                return replace(plan, notes=(*plan.notes, why))
+            log.info("%s", why)
+            return plan
+        return self._said(plan, [f"ACLs are not synced: {error}"], RefusalKind.NOT_AUTHORIZED)
+
+    async def _has_authorizer(self, cluster: Cluster) -> bool:
+        """Whether a cluster has ACLs at all, as far as it says; where neither side has, none can be missed."""
+        try:
+            await described_acls(cluster)
+        except NoAuthorizer:
+            return False
+        except (Refused, Unreachable):
+            return True
+        return True
+
+    def _said(self, plan: Plan, sentences: Iterable[str], kind: RefusalKind) -> Plan:
+        """The plan with what went wrong: a note, or, where the file asks for a full copy, a refusal of the flow."""
+        if self.flow.acls.policy is AclPolicy.READ:
+            return replace(plan, notes=(*plan.notes, *sentences))
+        refusals = (Refusal(topic="", partition=None, kind=kind, message=sentence) for sentence in sentences)
+        return replace(plan, refusals=(*refusals, *plan.refusals))
+
+    @property
+    def _rules(self) -> AclRules:
+        flow = self.flow
+        return AclRules(
+            flow=flow.flow,
+            policy=flow.policy,
+            sync=flow.acls,
+            takes_topic=flow.selection.takes,
+            takes_group=lambda group: flow.syncs_groups and flow.groups.takes(group),
+            policy_name=flow.policy_name,
+            own_principal=principal_of(flow, "target").name,
+        )
+
+    @property
+    def _settings(self) -> str:
+        return self.flow.digest()
+
+
+def _failures(errors: list[Refused]) -> list[str]:
+    sentences = [str(error) for error in errors[:SHOWN_FAILURES]]
+    more = len(errors) - SHOWN_FAILURES
+    return [*sentences, f"{more} more ACLs could not be changed for like reasons"] if more > 0 else sentences

@@ -1,0 +1,88 @@
+"""`ferry acls diff`: how the target's ACLs differ from what the source's ask for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from ferry.cli.desk import (
+    DEFAULT_PATIENCE,
+    ConfigOption,
+    Desk,
+    FlowArgument,
+    JsonOption,
+    PatienceOption,
+    QuietOption,
+    VerboseOption,
+)
+from ferry.cli.output import print_json
+from ferry.words import count_of
+
+if TYPE_CHECKING:  # the command line starts light
+    from ferry.config.flow.flow import FlowConfig
+    from ferry.features.acls.rules.sync import AclDiff
+
+
+def diff_command(
+    ctx: typer.Context,
+    flow: FlowArgument = None,
+    patience: PatienceOption = DEFAULT_PATIENCE,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """Show how the target's ACLs differ from what the source's ask for. Nothing is written.
+
+    Exit code 1 when they differ, or a principal has no counterpart.
+    """
+    # Imported here: the command line starts light.
+    from ferry.cli.shapes import acl_diff_json
+    from ferry.run.micro_run import MicroRuns
+
+    desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    chosen = desk.flow(flow)
+    with MicroRuns(chosen, patience_s=patience) as runs:
+        diff, due_ms = runs.acl_diff()
+    if desk.as_json:
+        print_json(acl_diff_json(chosen, diff, due_ms))
+    else:
+        show_diff(chosen, diff, due_ms)
+    return 1 if diff.changes or diff.unmapped else 0
+
+
+def show_diff(flow: FlowConfig, diff: AclDiff, due_ms: int | None) -> None:
+    """Print a diff; `due_ms` is after how long a run acts on it, None: none does."""
+    # Imported here: the command line starts light.
+    from ferry.features.acls.rules.sync import unmapped_sentence, wide_sentence
+
+    for change in diff.changes:
+        sign = "+" if change.kind == "create" else "-"
+        print(f"{sign} {change.binding}  (source: {change.source})")
+    for binding in diff.kept:
+        print(f"kept: {binding} (the settings ask for it no more)")
+    for binding in diff.foreign:
+        print(f"kept: {binding} (the ledger names it as Ferry's, but this flow makes no such ACL)")
+    for binding in diff.bereft:
+        print(f"kept: {binding} (the source lost all ACLs that Ferry took over, at once)")
+    for out in diff.left_out:
+        print(f"left out: {out.binding} ({out.why})")
+    unmapped = unmapped_sentence(diff)
+    if unmapped is not None:
+        print(f"unmapped: {unmapped}")
+    wide = wide_sentence(flow.flow, diff)
+    if wide is not None:
+        print(f"note: {wide}")
+    print(
+        f"{flow.flow}: {len(diff.created)} to create, {len(diff.deleted)} to delete, "
+        f"{count_of(diff.in_step, 'ACL')} in step, {len(diff.left_out)} left out; {_when(due_ms)}"
+    )
+
+
+def _when(due_ms: int | None) -> str:
+    if due_ms is None:
+        return "no run changes any (sync.topic.acls.enabled, sync.topic.acls.interval.seconds)"
+    if due_ms == 0:
+        return "the next run changes them"
+    return f"runs change them again after {round(due_ms / 1000)} s (sync.topic.acls.interval.seconds)"

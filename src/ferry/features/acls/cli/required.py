@@ -1,0 +1,170 @@
+"""`ferry acls required`: what the brokers must permit, as commands."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ferry.cli.desk import ConfigOption, Desk, FlowArgument, JsonOption, QuietOption, VerboseOption
+from ferry.cli.offered import offered_topics
+from ferry.cli.output import print_json
+from ferry.errors import BadInput
+from ferry.features.acls.cli.diff import diff_command
+
+if TYPE_CHECKING:  # the command line starts light
+    from ferry.config.flow.flow import FlowConfig
+    from ferry.config.keys.layers import Side
+    from ferry.plan.permissions import Acl, Resource
+
+ANYBODY = "User:ferry"
+"""In the place of a principal that nobody has named."""
+_PRINCIPAL = re.compile(r"[A-Za-z]+:.+")
+
+acls_app = typer.Typer(help="Permissions that the clusters must grant.", no_args_is_help=True)
+
+
+acls_app.command("diff")(diff_command)
+
+
+@acls_app.callback()
+def acls() -> None:
+    """Permissions that the clusters must grant."""
+
+
+@acls_app.command("required")
+def required_command(
+    ctx: typer.Context,
+    flow: FlowArgument = None,
+    source_principal: Annotated[
+        str | None,
+        typer.Option(
+            "--source-principal",
+            metavar="PRINCIPAL",
+            help="Whom the source's brokers know Ferry as; needed where the login does not say it.",
+        ),
+    ] = None,
+    target_principal: Annotated[
+        str | None, typer.Option("--target-principal", metavar="PRINCIPAL", help="The same of the target's brokers.")
+    ] = None,
+    topic: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--topic",
+            metavar="TOPIC",
+            help="Only this source topic, by its name; may be repeated.",
+            autocompletion=offered_topics,
+        ),
+    ] = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """Print the ACLs that a flow needs, as kafka-acls commands for both clusters. No cluster is asked."""
+    # Imported here: the command line starts light.
+    from ferry.cli.desk import only_topics
+    from ferry.plan.permissions import required_acls
+
+    desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    chosen = desk.flow(flow)
+    only_topics(chosen, topic)
+    found = required_acls(chosen, topic or ())
+    source = _OnSide.of(chosen, "source", source_principal)
+    target = _OnSide.of(chosen, "target", target_principal)
+    sides = {"source": source, "target": target}
+    if desk.as_json:
+        body = {"flow": str(chosen.flow), "principals": {side: one.json() for side, one in sides.items()}}
+        print_json(body | {"acls": [_json(acl, sides[acl.side]) for acl in found]})
+        return 0
+    written = sorted({acl.resource.name for acl in found if acl.side == "source" and acl.operation == "Write"})
+    source.head(f"# On source {source.alias}, to which {_listed(written)} is written:")
+    _print(source, [acl for acl in found if acl.side == "source"])
+    target.head(f"# On target {target.alias}:")
+    _print(target, [acl for acl in found if acl.side == "target"])
+    return 0
+
+
+def _listed(topics: list[str]) -> str:
+    return f"nothing but {' and '.join(topics)}" if topics else "nothing"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _OnSide:
+    """What the commands of one side have in common."""
+
+    alias: str
+    servers: str
+    protocol: str
+    principal: str
+    why: str | None
+    """Why the principal is not known, so that another name stands in its place."""
+
+    @classmethod
+    def of(cls, flow: FlowConfig, side: Side, given: str | None) -> _OnSide:
+        from ferry.config.flow.principal import principal_of, security_protocol
+        from ferry.config.keys.layers import ROLE_AT
+
+        if given is not None and not _PRINCIPAL.fullmatch(given):
+            raise BadInput(f"--{side}-principal {given!r} is no principal; write its type before it: {ANYBODY}")
+        properties = flow.clients[side, ROLE_AT[side]]
+        known = principal_of(flow, side) if given is None else None
+        return cls(
+            alias=flow.flow.source if side == "source" else flow.flow.target,
+            servers="".join(properties.get("bootstrap.servers", "").split()),
+            protocol=security_protocol(flow, side),
+            principal=given or (known.name if known is not None and known.name is not None else ANYBODY),
+            why=known.why if known is not None and known.name is None else None,
+        )
+
+    @property
+    def command_config(self) -> str | None:
+        """The file that kafka-acls.sh reaches a protected listener with."""
+        return None if self.protocol == "PLAINTEXT" else f"{self.alias}-admin.properties"
+
+    def head(self, line: str) -> None:
+        """What to know before the commands."""
+        print(line)
+        if self.why is not None:
+            print(f"# {self.principal} stands for Ferry's principal there, which the file does not say: {self.why}")
+        if self.command_config is not None:
+            print(f"# {self.command_config}: yours to write, with security.protocol = {self.protocol} and the login of")
+            print("# somebody who may alter ACLs")
+
+    def json(self) -> dict[str, object]:
+        return {"principal": self.principal, "known": self.why is None, "why": self.why}
+
+
+def _print(side: _OnSide, acls: list[Acl]) -> None:
+    """Commands; those that a flow works without as comments that say what for."""
+    for (resource, optional), same in groupby(acls, key=lambda acl: (acl.resource, acl.optional and acl.why)):
+        several = list(same)
+        line = _command(side, resource, several)
+        print(f"# optional, {several[0].why}:\n# {line}" if optional else line)
+
+
+def _json(acl: Acl, side: _OnSide) -> dict[str, object]:
+    return {
+        "side": acl.side,
+        "principal": side.principal,
+        "resource_type": acl.resource.kind,
+        "resource_name": acl.resource.name,
+        "pattern_type": "prefixed" if acl.resource.prefixed else "literal",
+        "operation": acl.operation,
+        "optional": acl.optional,
+        "why": acl.why,
+    }
+
+
+def _command(side: _OnSide, resource: Resource, acls: list[Acl]) -> str:
+    about = ["--cluster"] if resource.kind == "cluster" else [f"--{resource.kind}", resource.name]
+    if resource.prefixed:
+        about += ["--resource-pattern-type", "prefixed"]
+    words = ["kafka-acls.sh", "--bootstrap-server", side.servers]
+    words += [] if side.command_config is None else ["--command-config", side.command_config]
+    operations = [word for acl in acls for word in ("--operation", acl.operation)]
+    return shlex.join([*words, "--add", "--allow-principal", side.principal, *operations, *about])

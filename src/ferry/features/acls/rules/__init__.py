@@ -1,0 +1,1 @@
+"""Access control lists: which to create and which to delete; pure."""

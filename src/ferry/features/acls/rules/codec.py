@@ -1,0 +1,92 @@
+"""The ledger's records of ACLs: each one that Ferry made on the target, and when a lane last synced them.
+
+```
+["acl", lane, resource type, name, pattern type, principal, host, operation, permission]   an ACL that Ferry made
+["acls", lane]                                                                             the last sync that was done
+```
+
+One record for each ACL keeps every record small, however many there are, and a run writes what changed alone. It is
+written before the ACL is created and taken back after it was deleted: a crash between leaves a record too many, which
+the next run meets with what the target has, and never an ACL that nobody remembers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, astuple
+
+from ferry.ledger.codec import LEDGER_VERSION, Json, encode
+from ferry.model import AclBinding, AclChange, Record
+
+
+def own_acl_record(lane: str, change: AclChange, *, source_cluster_id: str, run: str, at_ms: int) -> Record:
+    """Remembers an ACL as one that Ferry made, and from which one of the source."""
+    body = {
+        "v": LEDGER_VERSION,
+        "kind": "acl",
+        "source": acl_json(change.source),
+        "source_cluster_id": source_cluster_id,
+        "run": run,
+        "at_ms": at_ms,
+    }
+    return Record(key=_key(lane, change.binding), value=encode(body))
+
+
+def forgotten_acl_record(lane: str, binding: AclBinding) -> Record:
+    """Takes the memory of an ACL back."""
+    return Record(key=_key(lane, binding), value=None)
+
+
+def synced_record(lane: str, *, run: str, settings: str, at_ms: int) -> Record:
+    """A sync that came to its end; `settings` is the digest of the configuration that it followed."""
+    body = {"v": LEDGER_VERSION, "kind": "acls", "run": run, "settings": settings, "at_ms": at_ms}
+    return Record(key=encode(["acls", lane]), value=encode(body))
+
+
+def acl_json(binding: AclBinding) -> Json:
+    """An ACL as the documented JSON object."""
+    return asdict(binding)
+
+
+def parse_acl(body: Mapping[str, str]) -> AclBinding:
+    """Inverse of `acl_json`."""
+    return AclBinding(**body)
+
+
+def acl_change_json(change: AclChange) -> Json:
+    """A change to an ACL as the documented JSON object."""
+    return {
+        "kind": change.kind,
+        **acl_json(change.binding),
+        "source": acl_json(change.source),
+        "again": change.again,
+    }
+
+
+def parse_acl_change(body: Json) -> AclChange:
+    """Inverse of `acl_change_json`."""
+    own = {"kind", "source", "again"}
+    return AclChange(
+        kind=body["kind"],
+        binding=parse_acl({name: value for name, value in body.items() if name not in own}),
+        source=parse_acl(body["source"]),
+        again=body["again"],
+    )
+
+
+def _key(lane: str, binding: AclBinding) -> bytes:
+    return encode(["acl", lane, *astuple(binding)])
+
+
+def keyed_acl(key: Iterable[str]) -> AclBinding:
+    """The ACL that a record's key is about."""
+    _, _, resource_type, name, pattern_type, principal, host, operation, permission = key
+    return AclBinding(
+        resource_type=resource_type,
+        resource_name=name,
+        pattern_type=pattern_type,
+        principal=principal,
+        host=host,
+        operation=operation,
+        permission=permission,
+    )

@@ -1,0 +1,385 @@
+"""From the ACLs of both clusters to what a run changes on the target: additions, and removals of what Ferry made.
+
+The default is as careful as MirrorMaker 2 (`MirrorSourceConnector.syncTopicAcls` of Kafka 4.3.0: literal topics that
+the flow copies, no ALLOW WRITE, ALLOW ALL becomes READ), and takes nothing but the read side. ADR 17 has the reasons.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+from operator import itemgetter
+
+from ferry.config.flow.acls import AclPolicy, AclSync
+from ferry.features.acls.rules.own import OwnAcl
+from ferry.model import EVERYBODY, WILDCARD, AclBinding, AclChange, Flow
+from ferry.policy import DefaultReplicationPolicy, IdentityReplicationPolicy, ReplicationPolicy, copies_of, innermost
+from ferry.policy.names import illegal_name
+
+TYPES = frozenset({"topic", "group", "transactional-id", "cluster"})
+"""Resources whose ACLs are taken over; others are delegation tokens and users."""
+
+READ_SIDE = frozenset({"Read", "Describe", "DescribeConfigs"})
+WRITE_SIDE = frozenset({"Write", "Create", "Delete", "Alter", "AlterConfigs", "IdempotentWrite", "ClusterAction"})
+
+OWN_NAMES = {"topic": "ferry-ledger.", "group": "ferry.", "transactional-id": "ferry."}
+"""How names begin that belong to a flow of Ferry's into the source."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AclRules:
+    """The part of a flow's configuration that its ACLs obey."""
+
+    flow: Flow
+    policy: ReplicationPolicy
+    sync: AclSync
+    takes_topic: Callable[[str], bool]
+    takes_group: Callable[[str], bool]
+    """Says no to all while group offsets are not synced."""
+    policy_name: str = "the replication policy"
+    own_principal: str | None = None
+    """Whom the target's brokers know Ferry as, where the file tells."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AclFacts:
+    """The ACLs of both clusters, and what the ledger knows of those on the target.
+
+    `topics` are the topics of the source that the flow takes; `refused` those of them that the plan refuses as a whole.
+    `others` are topics of the target that the flow did not bring.
+    """
+
+    source_cluster_id: str
+    source: frozenset[AclBinding]
+    target: frozenset[AclBinding]
+    own: Mapping[AclBinding, OwnAcl]
+    topics: frozenset[str]
+    refused: frozenset[str] = frozenset()
+    others: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """An ACL of the source that is not taken over, and why, as half a sentence.
+
+    `said`: every run says so, for nobody would expect it.
+    """
+
+    binding: AclBinding
+    why: str
+    said: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AclDiff:
+    """How the target differs from what it should have.
+
+    `kept` are ACLs that Ferry made and nothing asks for any more, while those that they came from are still there: the
+    settings changed, and only who changed them knows what that means. `bereft` are all that Ferry made, where all that
+    they came from are gone at once: an accident more often than not. `forgotten` are on neither side any more.
+    `moved` are to be remembered as made from another ACL, for the first one is gone.
+    `foreign` are those that the ledger names as Ferry's, and that no sync of this flow could have made of the ACL that
+    they are said to come from: another principal wrote to the ledger, or the settings changed; they are left alone.
+    `unmapped` are principals that no rule is about. `in_step` counts the ACLs that are there already.
+    `wide` are those to be created that hold for `others` as well: topics of the target that the flow did not bring.
+    """
+
+    changes: tuple[AclChange, ...]
+    left_out: tuple[LeftOut, ...]
+    kept: tuple[AclBinding, ...]
+    forgotten: tuple[AclBinding, ...]
+    moved: tuple[AclChange, ...]
+    unmapped: tuple[str, ...]
+    in_step: int
+    bereft: tuple[AclBinding, ...] = ()
+    foreign: tuple[AclBinding, ...] = ()
+    wide: tuple[AclBinding, ...] = ()
+    others: tuple[str, ...] = ()
+
+    @property
+    def created(self) -> tuple[AclChange, ...]:
+        """What is to be created."""
+        return tuple(change for change in self.changes if change.kind == "create")
+
+    @property
+    def deleted(self) -> tuple[AclChange, ...]:
+        """What is to be deleted."""
+        return tuple(change for change in self.changes if change.kind == "delete")
+
+
+@dataclass(slots=True, kw_only=True)
+class _Wanted:
+    by_target: dict[AclBinding, AclBinding] = field(default_factory=dict)
+    left_out: list[LeftOut] = field(default_factory=list)
+    unmapped: set[str] = field(default_factory=set)
+
+
+def decide_acls(rules: AclRules, facts: AclFacts) -> AclDiff:
+    """What to create and to delete on the target. Pure: equal arguments give an equal answer.
+
+    An ACL is deleted only when the ledger says that Ferry made it, this flow makes ACLs on its resource of the one that
+    it was made from, that one is gone from the same source cluster, and no other asks for it; and never when nothing is
+    left of several that Ferry took over. What Ferry made and somebody deleted is made again, as MirrorMaker 2 does.
+    """
+    wanted = _wanted(rules, facts)
+    # What forbids is created first and deleted last, so that nothing is open in between.
+    creations = [
+        AclChange(kind="create", binding=binding, source=source, again=binding in facts.own)
+        for binding, source in sorted(wanted.by_target.items(), key=lambda item: (item[0].allows, item[0]))
+        if binding not in facts.target
+    ]
+    deletions: list[AclChange] = []
+    kept: list[AclBinding] = []
+    foreign: list[AclBinding] = []
+    forgotten: list[AclBinding] = []
+    moved: list[AclChange] = []
+    for binding, own in sorted(facts.own.items(), key=itemgetter(0)):
+        source = wanted.by_target.get(binding)
+        if source is not None:
+            if own.source not in facts.source and binding in facts.target:
+                moved.append(AclChange(kind="create", binding=binding, source=source))
+        elif binding not in facts.target:
+            forgotten.append(binding)
+        elif own.source in facts.source or own.source_cluster_id != facts.source_cluster_id:
+            kept.append(binding)
+        elif not _is_made_of(rules, facts, binding, own.source):
+            foreign.append(binding)
+        else:
+            deletions.append(AclChange(kind="delete", binding=binding, source=own.source))
+    bereft: tuple[AclBinding, ...] = ()
+    if not (wanted.by_target or kept) and len({change.source for change in deletions}) > 1:
+        bereft, deletions = tuple(change.binding for change in deletions), []
+    reached = _reached([change.binding for change in creations], sorted(facts.others))
+    return AclDiff(
+        wide=tuple(reached),
+        others=tuple(sorted({name for names in reached.values() for name in names})),
+        changes=(*creations, *sorted(deletions, key=lambda change: (not change.binding.allows, change.binding))),
+        left_out=tuple(wanted.left_out),
+        kept=tuple(kept),
+        foreign=tuple(foreign),
+        bereft=bereft,
+        forgotten=tuple(forgotten),
+        moved=tuple(moved),
+        unmapped=tuple(sorted(wanted.unmapped)),
+        in_step=len(wanted.by_target) - len(creations),
+    )
+
+
+def _reached(bindings: Sequence[AclBinding], others: Sequence[str]) -> dict[AclBinding, Sequence[str]]:
+    """Those of the ACLs that are about several topics, with the `others` (in order) that they hold for as well."""
+    found: dict[AclBinding, Sequence[str]] = {}
+    for binding in bindings:
+        if binding.resource_type != "topic" or not _is_wide(binding):
+            continue
+        begun = _begun(binding)
+        names = others[bisect_left(others, begun) :]
+        names = names[: bisect_left(names, True, key=lambda name: not name.startswith(begun))]
+        if names:
+            found[binding] = names
+    return found
+
+
+def _wanted(rules: AclRules, facts: AclFacts) -> _Wanted:
+    wanted = _Wanted()
+    topics = sorted(facts.topics)
+    for binding in sorted(facts.source):
+        out = _not_taken(rules, binding) or _foreign(rules, facts, topics, binding)
+        if out is not None:
+            wanted.left_out.append(out)
+            continue
+        principal = rules.sync.mapping.of(binding.principal)
+        if not principal:
+            why = "ferry.sync.acls.principal.mapping leaves its principal out"
+            if principal is None:
+                wanted.unmapped.add(binding.principal)
+                why = "no rule of ferry.sync.acls.principal.mapping is about its principal"
+            wanted.left_out.append(LeftOut(binding=binding, why=why))
+            continue
+        if not binding.allows and principal == rules.own_principal:
+            why = f"at the target it would be about Ferry's own principal {principal}"
+            wanted.left_out.append(LeftOut(binding=binding, why=why, said=True))
+            continue
+        for renamed, operation in product(_renamed(rules, topics, binding), _operations(rules, binding)):
+            made = replace(renamed, principal=principal, operation=operation)
+            # Of several that mean the same the first stands for all: the ledger names the same one in every run.
+            wanted.by_target.setdefault(made, binding)
+    return wanted
+
+
+def _operations(rules: AclRules, binding: AclBinding) -> Sequence[str]:
+    """What an ACL is about on the target: with `read`, of `All` no more than the read side."""
+    if rules.sync.policy is not AclPolicy.READ or binding.operation != "All":
+        return (binding.operation,)
+    return ("Read",) if binding.allows else sorted(READ_SIDE)  # to allow READ is to allow DESCRIBE, to deny it is not
+
+
+def _not_taken(rules: AclRules, binding: AclBinding) -> LeftOut | None:
+    """What stands against taking an ACL over whatever the flow copies."""
+
+    def out(why: str, *, said: bool = False) -> LeftOut:
+        return LeftOut(binding=binding, why=why, said=said)
+
+    if not binding.is_known:
+        return out("this Ferry does not know what it is about: upgrade Ferry")
+    if binding.resource_type not in TYPES:
+        return out(f"ACLs of a {binding.resource_type} are not taken over")
+    if rules.sync.policy is AclPolicy.READ:
+        return _not_read_side(binding)
+    own = OWN_NAMES.get(binding.resource_type)
+    if own is not None and binding.resource_name.startswith(own):
+        return out("it is about a flow of Ferry's into the source")
+    if (
+        not binding.allows
+        and (binding.principal, binding.host) == (EVERYBODY, WILDCARD)
+        and binding.operation in WRITE_SIDE
+    ):
+        return out("it forbids everybody to write, and so Ferry itself: give the others one each", said=True)
+    return None
+
+
+def _not_read_side(binding: AclBinding) -> LeftOut | None:
+    policy = "ferry.sync.acls.policy = read"
+    if binding.resource_type != "topic":
+        return LeftOut(binding=binding, why=f"{policy} takes ACLs of topics alone")
+    if _is_wide(binding):
+        return LeftOut(binding=binding, why=f"{policy} takes ACLs of single topics alone")
+    if binding.operation not in READ_SIDE and binding.operation != "All":
+        return LeftOut(binding=binding, why=f"{policy} takes what is about reading alone")
+    return None
+
+
+def _foreign(rules: AclRules, facts: AclFacts, topics: Sequence[str], binding: AclBinding) -> LeftOut | None:
+    """Why an ACL is about nothing that the flow brings to the target; None when it is. `topics` are in order."""
+
+    def out(why: str) -> LeftOut:
+        return LeftOut(binding=binding, why=why)
+
+    # An ACL of several names is taken where the filter takes the shortest of them: the prefix itself, of all the empty.
+    several = _is_wide(binding)
+    name = _begun(binding) if several else binding.resource_name
+    if binding.resource_type == "group":
+        return None if rules.takes_group(name) else out("groups leaves it out, or sync.group.offsets.enabled is false")
+    if binding.resource_type != "topic":
+        return None
+    if not several:
+        if illegal_name(name) is not None or not rules.takes_topic(name):
+            return out("the flow does not copy that topic")
+        return out("that topic is refused") if name in facts.refused else None
+    if not isinstance(innermost(rules.policy), DefaultReplicationPolicy | IdentityReplicationPolicy):
+        return out(f"what {rules.policy_name} makes of a prefix cannot be told")
+    at = bisect_left(topics, name)
+    begins = rules.takes_topic(name) or (at < len(topics) and topics[at].startswith(name))
+    return None if begins else out("the flow copies no topic that begins so")
+
+
+def _renamed(rules: AclRules, topics: Sequence[str], binding: AclBinding) -> Iterator[AclBinding]:
+    """The same about the copies: of one about several topics, too, about each copy that a transform names otherwise."""
+    if binding.resource_type != "topic":
+        yield binding
+        return
+    source, begun = rules.flow.source, _begun(binding)
+    if not _is_wide(binding):
+        for copy in copies_of(rules.policy, source, begun):
+            yield replace(binding, resource_name=copy)
+        return
+    base = innermost(rules.policy)
+    name = base.format_remote_topic(source, begun)
+    # Without a name it is about every topic here, too.
+    yield replace(binding, resource_name=name, pattern_type="prefixed") if name else binding
+    for topic in topics[bisect_left(topics, begun) :] if name else ():
+        if not topic.startswith(begun):
+            break
+        for copy in copies_of(rules.policy, source, topic):
+            if copy != base.format_remote_topic(source, topic) and not copy.startswith(name):
+                yield replace(binding, resource_name=copy, pattern_type="literal")
+
+
+def _is_made_of(rules: AclRules, facts: AclFacts, binding: AclBinding, source: AclBinding) -> bool:
+    """Whether a sync of this flow makes ACLs on the resource of `binding` of those on the resource of `source`.
+
+    The ledger alone is not enough to delete an ACL: any principal that may write to it can name any ACL there.
+    """
+    kind, name, read = binding.resource_type, _begun(source), rules.sync.policy is AclPolicy.READ
+    if kind != source.resource_type or kind not in TYPES or (read and kind != "topic"):
+        return False
+    if kind != "topic":
+        same = (source.resource_name, source.pattern_type) == (binding.resource_name, binding.pattern_type)
+        return same and (kind != "group" or rules.takes_group(name))
+    if not _is_wide(source):
+        copies = copies_of(rules.policy, rules.flow.source, name) if illegal_name(name) is None else ()
+        brought = rules.takes_topic(name) and binding.resource_name not in facts.others
+        return not _is_wide(binding) and brought and binding.resource_name in copies
+    if read or not isinstance(innermost(rules.policy), DefaultReplicationPolicy | IdentityReplicationPolicy):
+        return False
+    made = {(one.resource_name, one.pattern_type) for one in _renamed(rules, sorted(facts.topics), source)}
+    return (binding.resource_name, binding.pattern_type) in made
+
+
+def _is_wide(binding: AclBinding) -> bool:
+    return binding.prefixed or binding.resource_name == WILDCARD
+
+
+def _begun(binding: AclBinding) -> str:
+    """With what the names begin that an ACL is about; empty where it is about all of them."""
+    return "" if binding.resource_name == WILDCARD and not binding.prefixed else binding.resource_name
+
+
+def unmapped_sentence(diff: AclDiff) -> str | None:
+    """That no rule is about some principals, with the remedy; None when there are none such."""
+    if not diff.unmapped:
+        return None
+    first = diff.unmapped[0]
+    return (
+        f"ACLs of {counted(diff.unmapped)} are not taken over: no rule of ferry.sync.acls.principal.mapping is about "
+        f"them; add one, such as {first} => {first}"
+    )
+
+
+def wide_sentence(flow: Flow, diff: AclDiff) -> str | None:
+    """That ACLs to be created hold for topics of others, too; None when they do not."""
+    if not diff.wide:
+        return None
+    return (
+        f"ACLs with a prefix or for all topics hold on cluster {flow.target} for {len(diff.others)} topic(s) that flow "
+        f"{flow} did not bring, too ({counted(diff.others)}): {counted(diff.wide)}; where that is too much, take "
+        "DefaultReplicationPolicy, or leave their principals out (ferry.sync.acls.principal.mapping)"
+    )
+
+
+def remarks(rules: AclRules, diff: AclDiff) -> list[str]:
+    """What a run says of its ACLs besides the changes."""
+    target = rules.flow.target
+    found = [f"not taken over: {out.binding} ({out.why})" for out in diff.left_out if out.said]
+    wide = wide_sentence(rules.flow, diff)
+    if wide is not None:
+        found.append(wide)
+    again = [change.binding for change in diff.created if change.again]
+    if again:
+        found.append(f"ACLs that Ferry had made on cluster {target} were gone, and are made again: {counted(again)}")
+    if diff.kept:
+        found.append(
+            f"ACLs on cluster {target} that Ferry made and the settings ask for no more stay, for only what the source "
+            f"lost is deleted: {counted(diff.kept)}; delete by hand what is too much (ferry acls diff has all)"
+        )
+    if diff.foreign:
+        found.append(
+            f"the ledger names ACLs on cluster {target} as Ferry's that this flow does not make, so they stay: "
+            f"{counted(diff.foreign)}; look at who may write to the ledger (kafka-acls.sh --list), or delete by "
+            "hand what a flow with other settings made"
+        )
+    if diff.bereft:
+        found.append(
+            f"cluster {rules.flow.source} shows none of the ACLs any more that Ferry took over, so their copies on "
+            f"cluster {target} stay: {counted(diff.bereft)}; bring them back at the source, or, when they were taken "
+            "away on purpose, delete the copies with kafka-acls.sh --remove (ferry acls diff has all)"
+        )
+    return found
+
+
+def counted(items: Collection[object], shown: int = 3) -> str:
+    """The first items of a list, and how many more there are."""
+    texts = [str(item) for item in items]
+    more = f", and {len(texts) - shown} more" if len(texts) > shown else ""
+    return ", ".join(texts[:shown]) + more

@@ -1,0 +1,1 @@
+"""The ledger as a file: exported, and built again from one."""

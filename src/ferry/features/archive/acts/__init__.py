@@ -1,0 +1,1 @@
+"""The ledger is exported, and built again."""

@@ -1,0 +1,141 @@
+"""Write a ledger to a file of JSON lines, and read it from there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import IO, Protocol
+
+from ferry.clock import wall_ms
+from ferry.config.flow.flow import FlowConfig
+from ferry.errors import BadInput
+from ferry.features.archive.rules.export import Digest, Exported, ExportHead, head_line, record_line
+from ferry.files import new_draft
+from ferry.lane.connections import TargetConnection
+from ferry.lane.summaries import LedgerLog
+from ferry.model import Fate, Record
+
+_PORTION = 50_000
+"""Offsets read at once: memory does not grow with the ledger."""
+
+
+class LinesWriter(Protocol):
+    """Takes the lines of an export."""
+
+    def line(self, line: bytes, one: Exported | None) -> None:
+        """The next line; `one` is its record, None of the head and the end."""
+
+    def close(self) -> None:
+        """All is written."""
+
+
+def export_ledger(
+    flow: FlowConfig,
+    path: Path,
+    make: Callable[[Path], LinesWriter],
+    *,
+    patience_s: float = 60.0,
+    dry_run: bool = False,
+    told: Callable[[int, int], None] = lambda done, total: None,
+) -> tuple[int, int]:
+    """Write the flow's ledger to a file that is not there yet; how many records, and up to which offset.
+
+    `dry_run`: all is read and checked, and nothing written. `told` hears how many offsets are read, of how many.
+    BadInput when there is no ledger or the file cannot be made, Unreachable when the target does not answer.
+    """
+    if path.exists():
+        raise BadInput(f"{path} exists already: name another file, or move it away")
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise BadInput(f"{path} cannot be written: name a file in a folder that is there and where you may write")
+    with TargetConnection.of(flow, patience_s=patience_s) as connection:
+        part = None if dry_run else new_draft(path, "part")
+        head = ExportHead(
+            flow=str(flow.flow),
+            topic=connection.ledger.place.topic,
+            cluster_id=connection.target.cluster_id or "",
+            at_ms=wall_ms(),
+        )
+
+        async def work() -> tuple[int, int]:
+            await connection.ledger.find()
+            writer = _Nowhere() if part is None else make(part)
+            digest, end = Digest(), await connection.ledger.end()
+            writer.line(digest.add(head_line(head)), None)
+            upto = start = await connection.ledger.start()
+            async for one in committed(connection.ledger, end):
+                if isinstance(one, int):
+                    upto = one
+                else:
+                    writer.line(digest.add(record_line(one)), one)
+                    told(one.offset + 1 - start, end - start)
+            writer.line(digest.end_line(upto), None)
+            writer.close()
+            return digest.records, upto
+
+        try:
+            found = connection.run(work)
+            if part is not None:
+                part.replace(path)
+        finally:
+            if part is not None:
+                part.unlink(missing_ok=True)
+    return found
+
+
+async def committed(log: LedgerLog, end: int) -> AsyncIterator[Exported | int]:
+    """The committed records before `end`, up to the first undecided one; last the offset up to which they go."""
+    at, window = await log.start(), _PORTION
+    while at < end:
+        records, read = await log.read(at, min(end, at + window))
+        first_open = min((record.offset for record in records if record.fate is Fate.OPEN), default=read)
+        for record in records:
+            if at <= record.offset < first_open and record.fate is Fate.COMMITTED:
+                yield _exported(record.offset, record.key, record.value)
+        if first_open == at and read >= end:
+            break
+        window = _PORTION if first_open > at else 2 * window
+        at = first_open
+    yield at
+
+
+def _exported(offset: int, key: bytes, value: bytes | None) -> Exported:
+    return Exported(offset=offset, record=Record(key=key, value=value))
+
+
+class _Nowhere:
+    """LinesWriter: keeps nothing."""
+
+    def line(self, line: bytes, one: Exported | None) -> None:
+        """As LinesWriter."""
+
+    def close(self) -> None:
+        """As LinesWriter."""
+
+
+class JsonLines:
+    """LinesWriter: a line a line."""
+
+    def __init__(self, path: Path) -> None:
+        """`path` is written anew."""
+        self._file: IO[bytes] = path.open("wb")
+
+    def line(self, line: bytes, one: Exported | None) -> None:
+        """As LinesWriter."""
+        self._file.write(line + b"\n")
+
+    def close(self) -> None:
+        """As LinesWriter."""
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+
+
+def json_lines(path: Path) -> Iterator[bytes]:
+    """The lines of an export in JSON lines; BadInput when the file cannot be read."""
+    try:
+        with path.open("rb") as file:
+            for line in file:
+                yield line.rstrip(b"\n")
+    except OSError as error:
+        raise BadInput(f"{path} cannot be read: {error.strerror or error}") from error

@@ -1,0 +1,1 @@
+"""`ferry ledger export` and `ferry ledger rebuild`."""

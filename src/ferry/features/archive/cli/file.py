@@ -1,0 +1,140 @@
+"""`ferry ledger export` and `ferry ledger rebuild`: the ledger as a file, and back after its loss."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ferry.cli.desk import (
+    DEFAULT_PATIENCE,
+    ConfigOption,
+    Desk,
+    FlowArgument,
+    JsonOption,
+    PatienceOption,
+    QuietOption,
+    VerboseOption,
+)
+from ferry.cli.output import print_json
+from ferry.errors import BadInput
+
+if TYPE_CHECKING:  # the command line starts light
+    from ferry.features.archive.acts.export import LinesWriter
+
+JSON_LINES = ".jsonl"
+PARQUET = ".parquet"
+
+
+def export_command(
+    ctx: typer.Context,
+    to: Annotated[
+        Path, typer.Option("--to", metavar="FILE", help="A new file: .jsonl for JSON lines, .parquet for Parquet.")
+    ],
+    flow: FlowArgument = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Read and count all, write nothing.")] = False,
+    patience: PatienceOption = DEFAULT_PATIENCE,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """Write every committed record of the flow's ledger to a file; also while runs are at work."""
+    # Imported here: the command line starts light.
+    from ferry.cli.bar import counted
+    from ferry.features.archive.acts.export import JsonLines, export_ledger
+
+    make: Callable[[Path], LinesWriter] = _parquet().ParquetLines if _is_parquet(to) else JsonLines
+    desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    with counted(None, f"Reading the ledger of {chosen.flow}", quiet=desk.quiet) as told:
+
+        def read(done: int, total: int) -> None:
+            told(done, f"{done} of {total} offsets of the ledger", total)
+
+        records, upto = export_ledger(chosen, to, make, patience_s=patience, dry_run=dry_run, told=read)
+    if desk.as_json:
+        body = {"flow": str(chosen.flow), "file": str(to), "records": records, "upto": upto, "dry_run": dry_run}
+        print_json(body)
+    else:
+        print(f"{records} records before ledger offset {upto} {'would be' if dry_run else 'are'} in {to}")
+    return 0
+
+
+def rebuild_command(
+    ctx: typer.Context,
+    source: Annotated[Path, typer.Option("--from", metavar="FILE", help="What `ferry ledger export` has written.")],
+    flow: FlowArgument = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check all, write nothing.")] = False,
+    patience: PatienceOption = DEFAULT_PATIENCE,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """Write a ledger that was lost again from an export: all as it was then, each record at its offset.
+
+    What was copied after the export is not in it: its partitions are refused then, for their copies hold records that
+    the ledger does not know. Exit code 1 when there is such a partition.
+    """
+    # Imported here: the command line starts light.
+    from ferry.cli.bar import counted
+    from ferry.cli.person import person
+    from ferry.features.archive.acts.export import json_lines
+    from ferry.features.archive.acts.rebuild import rebuild_ledger
+
+    lines: Callable[[Path], Iterator[bytes]] = _parquet().parquet_lines if _is_parquet(source) else json_lines
+    desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    with counted(None, f"Reading {source}", quiet=desk.quiet) as shown:
+
+        def written(at: int, upto: int) -> None:
+            shown(at, f"{at} of {upto} offsets of the ledger written", upto)
+
+        done = rebuild_ledger(chosen, source, lines, who=person(), dry_run=dry_run, patience_s=patience, told=written)
+    if desk.as_json:
+        ahead = [
+            {
+                "target_topic": one.target.topic,
+                "target_partition": one.target.partition,
+                "exported": one.exported,
+                "copied": one.copied,
+            }
+            for one in done.ahead
+        ]
+        told = {"file": str(source), "records": done.records, "upto": done.upto, "dry_run": dry_run}
+        since = {"replaced": done.replaced, "carried": done.carried}
+        print_json({"flow": str(chosen.flow), **told, **since, "ahead": ahead})
+    else:
+        would = "would be " if dry_run else ""
+        print(f"{done.records} records before ledger offset {done.upto} {would or 'are '}written from {source}")
+        if done.replaced:
+            print(
+                f"the ledger that was begun since {would or 'was '}deleted: runs had left {done.replaced} records that "
+                f"they write again, {done.carried} of pauses, ACLs and lanes {would or 'are '}kept"
+            )
+        for one in done.ahead:
+            print(
+                f"{one.target} was copied up to source offset {one.copied}, the export has it up to {one.exported}: "
+                "it will be refused; look for a newer export"
+            )
+    return 1 if done.ahead else 0
+
+
+def _is_parquet(path: Path) -> bool:
+    """What a file's name says of its format; BadInput when it says nothing."""
+    if path.suffix not in (JSON_LINES, PARQUET):
+        raise BadInput(f"the name {path} says no format: let it end in {JSON_LINES} or {PARQUET}")
+    return path.suffix == PARQUET
+
+
+def _parquet() -> ModuleType:
+    try:
+        # Imported here: pyarrow comes with Spark, and only this needs it.
+        from ferry.features.archive.acts import parquet as ledger_parquet
+    except ImportError:
+        raise BadInput(
+            f"Parquet needs pyarrow: install ferry-replicator[spark], or let the file's name end in {JSON_LINES}"
+        ) from None
+    return ledger_parquet

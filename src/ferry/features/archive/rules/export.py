@@ -1,0 +1,164 @@
+"""A ledger as lines of a file: every committed record with its offset, between a head and an end that tells them all.
+
+```
+{"v":1,"kind":"export","flow":"primary->backup","topic":"ferry-ledger.primary.internal","cluster_id":"…","at_ms":…}
+{"offset":38,"key":["pause","audit"],"value":{…}}
+{"kind":"end","upto":4712,"records":1,"digest":"…"}
+```
+
+Key and value are JSON where they are compact JSON as Ferry writes it, else `key_text` and `value_text` (a plan's parts
+are lines); a tombstone's value is null. `digest` is the SHA-256 of all lines before. Markers and records of aborted
+transactions are left out, and so is all from the first undecided record on, at `upto`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ferry.errors import BadInput
+from ferry.ledger.codec import LEDGER_VERSION, encode, is_unicode
+from ferry.ledger.reading import is_whole
+from ferry.model import Record
+
+EXPORT = "export"
+END = "end"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportHead:
+    """Whose ledger it is, and when it was read."""
+
+    flow: str
+    topic: str
+    cluster_id: str
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exported:
+    """A record and the ledger offset where it lies."""
+
+    offset: int
+    record: Record
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportEnd:
+    """The last line: up to which ledger offset the export goes, and the digest of all lines before."""
+
+    upto: int
+    digest: str
+
+
+def head_line(head: ExportHead) -> bytes:
+    """The first line."""
+    body = {"flow": head.flow, "topic": head.topic, "cluster_id": head.cluster_id, "at_ms": head.at_ms}
+    return encode({"v": LEDGER_VERSION, "kind": EXPORT, **body})
+
+
+def record_line(one: Exported) -> bytes:
+    """The line of a record."""
+    body = {"offset": one.offset, **_part("key", one.record.key), **_part("value", one.record.value)}
+    return encode(body)
+
+
+def _part(name: str, data: bytes | None) -> dict[str, Any]:
+    if data is None:
+        return {name: None}
+    try:
+        body = json.loads(data)
+    except (ValueError, RecursionError):
+        body = None
+    if body is not None and encode(body) == data:
+        return {name: body}
+    return {f"{name}_text": data.decode(errors="surrogateescape")}
+
+
+def _data(row: dict[str, Any], name: str) -> bytes | None:
+    text = row.get(f"{name}_text")
+    if text is not None:
+        return str(text).encode(errors="surrogateescape")
+    return None if row[name] is None else encode(row[name])
+
+
+@dataclass(slots=True)
+class Digest:
+    """Counts lines and digests them, as the end line tells."""
+
+    records: int = -1  # the head is none
+    _sha: Any = None
+
+    def add(self, line: bytes) -> bytes:
+        """Take in a line."""
+        self._sha = self._sha or hashlib.sha256()
+        self._sha.update(line + b"\n")
+        self.records += 1
+        return line
+
+    def end_line(self, upto: int) -> bytes:
+        """The last line."""
+        return encode({"kind": END, "upto": upto, "records": self.records, "digest": self._sha.hexdigest()})
+
+
+def parse_head(line: bytes, where: str) -> ExportHead:
+    """Inverse of `head_line`; BadInput when the file is not an export, or of a newer Ferry."""
+    body = _body(line)
+    if body.get("kind") != EXPORT:
+        raise BadInput(f"{where} is not an export of a ledger: give a file that `ferry ledger export` has written")
+    if isinstance(body.get("v"), int) and body["v"] > LEDGER_VERSION:
+        raise BadInput(f"{where} has ledger format {body['v']}, this Ferry reads up to {LEDGER_VERSION}: upgrade Ferry")
+    texts, at_ms = [body.get(name) for name in ("flow", "topic", "cluster_id")], body.get("at_ms")
+    if not isinstance(body.get("v"), int) or not isinstance(at_ms, int):
+        raise _changed(where, 1)
+    flow, topic, cluster_id = (text if isinstance(text, str) and is_unicode(text) else None for text in texts)
+    if flow is None or topic is None or cluster_id is None:
+        raise _changed(where, 1)
+    return ExportHead(flow=flow, topic=topic, cluster_id=cluster_id, at_ms=at_ms)
+
+
+def _changed(where: str, line: int) -> BadInput:
+    return BadInput(f"{where} was changed: line {line} is none of an export of a ledger; export again")
+
+
+def _body(line: bytes) -> dict[str, Any]:
+    try:
+        body = json.loads(line)
+    except (ValueError, RecursionError):
+        body = None
+    return body if isinstance(body, dict) else {}
+
+
+def parse_records(lines: Iterable[bytes], where: str) -> Iterator[Exported | ExportEnd]:
+    """The records behind the head, ascending, and last the end; BadInput when lines are missing or others.
+
+    `lines` begin with the head. Nothing may be done with the records before the end has come.
+    """
+    digest, ended, at = Digest(), False, -1
+    for line in lines:
+        body = _body(line)
+        if digest.records < 0:
+            digest.add(line)
+        elif body.get("kind") == END:
+            upto = body.get("upto")
+            if not isinstance(upto, int) or not is_whole(upto):
+                raise _changed(where, digest.records + 2)
+            if digest.end_line(upto) != encode(body):
+                raise BadInput(f"{where} was changed: its lines do not have the digest of its end; export again")
+            ended = True
+            yield ExportEnd(upto=upto, digest=str(body["digest"]))
+        elif ended or not isinstance(body.get("offset"), int) or body["offset"] <= at:
+            raise BadInput(f"{where} was changed: line {digest.records + 2} is not a record behind offset {at}")
+        else:
+            digest.add(line)
+            at = body["offset"]
+            try:
+                record = Record(key=_data(body, "key") or b"", value=_data(body, "value"))
+            except (KeyError, ValueError):
+                raise _changed(where, digest.records + 1) from None
+            yield Exported(offset=at, record=record)
+    if not ended:
+        raise BadInput(f"{where} ends in its midst, at ledger offset {at}: the export was not written to its end")

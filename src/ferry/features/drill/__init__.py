@@ -1,0 +1,1 @@
+"""Drills: failovers that are rehearsed."""

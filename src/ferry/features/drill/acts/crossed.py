@@ -1,0 +1,63 @@
+"""Compare what was copied around the cut-overs of a full drill: the newest of both flows, as much as is read soon."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from ferry.config.flow.flow import FlowConfig
+from ferry.errors import BadInput
+from ferry.features.drill.acts.looking import left_to_spark
+from ferry.features.drill.rules.figures import compared_of, together
+from ferry.features.verify.acts.verifier import Verifier
+from ferry.features.verify.acts.wanted import Wanted
+from ferry.model.evidence import Compared
+
+BEFORE_MS = 3_600_000
+"""From how long before the drill began records are compared."""
+
+MOST_RECORDS = 1_000_000
+"""Of a flow that has more of them a sample is compared: seconds, not hours."""
+
+
+def compare_crossed(
+    flows: Iterable[FlowConfig], began_ms: int, *, patience_s: float
+) -> tuple[Compared | None, list[str]]:
+    """What the comparison of all flows said (None: there was nothing to compare), and notes on what it was made of.
+
+    `began_ms` is when the drill began. Raises as `Verifier`.
+    """
+    found: list[Compared] = []
+    notes: list[str] = []
+    for flow in flows:
+        one, note = _compared(flow, began_ms - BEFORE_MS, patience_s)
+        notes.append(note)
+        if one is not None:
+            found.append(one)
+    return together(found), notes
+
+
+def _compared(flow: FlowConfig, since_ms: int, patience_s: float) -> tuple[Compared | None, str]:
+    newest = Wanted(since_ms=since_ms)
+    for wanted, what in ((newest, "of the hour before the drill, and since"), (Wanted(), "of all times")):
+        try:
+            count = _count(flow, wanted, patience_s)
+        except BadInput as error:  # nothing was ever copied
+            return None, f"nothing of {flow.flow} was compared: {error}"
+        if not count:
+            continue
+        sample = -(-count // MOST_RECORDS)
+        asked = replace(wanted, sample=sample) if sample > 1 else wanted
+        with Verifier(flow, asked, patience_s=patience_s) as verifier:
+            survey = verifier.survey()
+            left = left_to_spark(survey)
+            one = compared_of(verifier.sum_up(survey, verifier.compare(survey)))
+        part = f", one stretch in {sample}" if sample > 1 else ""
+        also = "".join(f"; {sentence}" for sentence in left)
+        return one, f"{one.records} records of {flow.flow} were compared, {what}{part}{also}"
+    return None, f"nothing of {flow.flow} was compared: no record of it is left on both clusters"
+
+
+def _count(flow: FlowConfig, wanted: Wanted, patience_s: float) -> int:
+    with Verifier(flow, wanted, patience_s=patience_s) as verifier:
+        return verifier.survey().records

@@ -1,0 +1,268 @@
+"""A full drill: clients are moved to the target and back, in earnest, by a switchover and a failback.
+
+Both are kept step by step in the ledgers: a drill that stopped anywhere goes on there when it is begun again by its id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from ferry.clock import wall_ms
+from ferry.config.flow.flow import FlowConfig, SwitchHook
+from ferry.config.settings import Settings
+from ferry.errors import BadInput, FerryError, Refused
+from ferry.features.drill.acts.crossed import compare_crossed
+from ferry.features.drill.acts.report import Found, Heading, clusters_of, report_of
+from ferry.features.drill.acts.switched import samples_of_drain
+from ferry.features.drill.rules.figures import deviations_of, goals_of
+from ferry.features.drill.rules.switched import (
+    knows_groups,
+    lost_sentence,
+    out_of_service,
+    told_groups,
+    told_losses,
+    told_steps,
+    unknown_losses,
+)
+from ferry.features.switch.acts.drain import Copy
+from ferry.features.switch.acts.preflight import unreturned
+from ferry.features.switch.acts.redirect import words_of
+from ferry.features.switch.acts.switcher import Switcher, refuse_unready
+from ferry.features.switch.rules.steps import next_step
+from ferry.lane.connections import FlowConnections
+from ferry.model import Flow
+from ferry.model.evidence import EvidenceKind, EvidenceReport, Sample, StepOutcome, TimelineStep
+from ferry.model.switch import Step, StepDone, SwitchOptions, SwitchOutcome, SwitchState, Verb
+from ferry.run.local import copy_plan
+
+RTO_MEANS = "the longer of both ways: from when clients were to stop until the other cluster was tried out"
+
+WAYS = ((Verb.SWITCHOVER, "out"), (Verb.FAILBACK, "back"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FullOptions:
+    """What is done: `drill` is its id, both switches are called after it; `approved_by` is asked for both."""
+
+    drill: str
+    who: str
+    approved_by: str
+    switch: SwitchOptions
+    approved_ms: int | None = None
+    """When; None: when each of the switches is opened."""
+    hook: SwitchHook | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class _Found(Found):
+    states: list[SwitchState] = field(default_factory=list)
+    """Both switches, as far as they have come."""
+    stopped: TimelineStep | None = None
+    not_compared: str | None = None
+    """Why the content could not be compared."""
+
+
+class FullDrill:
+    """One drill. `preview` says what it would do, `run` does it, or what is left of it."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        flow: FlowConfig,
+        options: FullOptions,
+        *,
+        copy: Copy = copy_plan,
+        patience_s: float = 60.0,
+    ) -> None:
+        """`settings` has the flow and its reverse; `copy` copies what a plan has when a flow is drained."""
+        self._settings = settings
+        self._flow = flow
+        self._options = options
+        self._copy = copy
+        self._patience_s = patience_s
+
+    def _switcher(self, verb: Verb) -> Switcher:
+        options = self._options
+        return Switcher(
+            self._settings,
+            self._flow,
+            verb,
+            who=options.who,
+            hook=options.hook,
+            copy=self._copy,
+            patience_s=self._patience_s,
+        )
+
+    def preview(self) -> tuple[str, ...]:
+        """The steps that are left of the way out, and that the way back follows; behind it those of the way back.
+
+        Refused when a check stands against it now.
+        """
+        self._refuse_without_hook()
+        self._refuse_unreturned()
+        for verb, way in WAYS:
+            with self._switcher(verb) as switcher:
+                if _is_finished(switcher.known(self._id(way))):
+                    continue
+                found = switcher.preview(self._id(way), self._options.switch)
+            refuse_unready(found.readiness, found.switch)
+            steps = tuple(sentence for _, sentence in found.steps)
+            if verb is Verb.FAILBACK:
+                return steps
+            return (*steps, f"then failback: move clients back to {self._flow.flow.source} by the same steps")
+        return ("write the report: clients were moved there and back already",)
+
+    def _refuse_without_hook(self) -> None:
+        """Who moved clients out by a hook that was given moves them back by it, too."""
+        out = self._state(*WAYS[0])
+        given = words_of(self._options.hook)
+        left = [word for word in out.switch.options.redirect if word not in given] if out is not None else []
+        if left:
+            back = self._state(*WAYS[1])
+            if back is None or Step.REDIRECT not in back.done:
+                given_then = " and ".join(f"--redirect-{word}" for word in left)
+                raise BadInput(
+                    f"drill {self._options.drill} was begun with {given_then}, "
+                    "which the ledger does not keep: give the same again"
+                )
+
+    def _refuse_unreturned(self) -> None:
+        """Before clients are moved there: what stands against their way back, and will, for it is about topics."""
+        flow = self._flow.flow
+        reverse = Flow(source=flow.target, target=flow.source)
+        back = next((one for one in self._settings.flows if one.flow == reverse), None)
+        if back is None or self._state(*WAYS[0]) is not None:
+            return
+        leave = self._options.switch.leave_topics
+        failed = [one for one in unreturned(self._flow, back, leave, patience_s=self._patience_s) if not one.ok]
+        if failed:
+            more = f" ({len(failed) - 1} more like it)" if len(failed) > 1 else ""
+            raise Refused(f"clients are not moved to {flow.target}, for on the way back {failed[0].message}{more}")
+
+    def _id(self, way: str) -> str:
+        return f"{self._options.drill}-{way}"
+
+    def run(
+        self, told: Callable[[Step, StepDone | None], None], between: Callable[[], None] = lambda: None
+    ) -> tuple[EvidenceReport, FerryError | None]:
+        """Switch over, do what is to be done `between`, and switch back; also why it ended early, if it did."""
+        found, failure, began = _Found(), None, wall_ms()
+        try:
+            with FlowConnections.of(self._flow, patience_s=self._patience_s) as connections:
+                found.clusters = clusters_of(connections)
+            self._refuse_without_hook()
+            self._refuse_unreturned()
+            for verb, way in WAYS:
+                if verb is Verb.FAILBACK and self._state(verb, way) is None:
+                    between()
+                self._switch(verb, way, found, told)
+            self._compare(found)
+        except FerryError as error:
+            failure = error
+        return self._report(found, failure, began), failure
+
+    def _state(self, verb: Verb, way: str) -> SwitchState | None:
+        with self._switcher(verb) as switcher:
+            return switcher.states().get(self._id(way))
+
+    def _switch(self, verb: Verb, way: str, found: _Found, told: Callable[[Step, StepDone | None], None]) -> None:
+        switch, began = self._id(way), wall_ms()
+        with self._switcher(verb) as switcher:
+            try:
+                if switcher.known(switch) is None:
+                    options = self._options
+                    switcher.open(switch, options.switch, options.approved_by, approved_ms=options.approved_ms)
+                switcher.run(switch, told)
+            except FerryError as error:
+                due = switcher.states().get(switch)
+                step = None if due is None else next_step(due)
+                found.stopped = TimelineStep(
+                    name=f"{verb}-{step or 'open'}",
+                    title=f"{verb.capitalize()}: {step or 'open'}",
+                    began_ms=due.begun[step].begun_ms
+                    if due is not None and step is not None and step in due.begun
+                    else began,
+                    ended_ms=wall_ms(),
+                    outcome=StepOutcome.REFUSED if isinstance(error, Refused) else StepOutcome.FAILED,
+                    detail=str(error),
+                )
+                raise
+            finally:
+                state = switcher.states().get(switch)
+                if state is not None:
+                    found.states.append(state)
+
+    def _compare(self, found: _Found) -> None:
+        """Of what was copied around both cut-overs. Clients are back by now, so what stands against it ends nothing."""
+        began_ms = min(state.switch.at_ms for state in found.states)
+        back = Flow(source=self._flow.flow.target, target=self._flow.flow.source)
+        flows = [self._flow, *(one for one in self._settings.flows if one.flow == back)]
+        try:
+            found.verification, notes = compare_crossed(flows, began_ms, patience_s=self._patience_s)
+            found.notes += notes
+        except FerryError as error:
+            found.not_compared = f"the content could not be compared: {error}"
+
+    def _samples(self, state: SwitchState, found: _Found) -> tuple[Sample, ...]:
+        """How one way's copying went; clients have moved by now, so what stands against it ends nothing."""
+        via = next(one for one in self._settings.flows if one.flow == state.switch.via)
+        try:
+            return samples_of_drain(via, state, patience_s=self._patience_s)
+        except FerryError as error:
+            found.notes.append(f"lag and throughput of the {state.switch.verb} could not be read: {error}")
+            return ()
+
+    def _report(self, found: _Found, failure: FerryError | None, began_ms: int) -> EvidenceReport:
+        flow, options = self._flow, self._options
+        steps = [step for state in found.states for step in told_steps(state)]
+        steps += [found.stopped] if found.stopped is not None else []
+        found.samples = tuple(sample for state in found.states for sample in self._samples(state, found))
+        found.losses = tuple(loss for state in found.states for loss in told_losses(state))
+        found.losses_at_ms = max((s.done[Step.STOP].done_ms for s in found.states if Step.STOP in s.done), default=0)
+        found.groups = tuple(group for state in found.states for group in told_groups(state))
+        found.notes[:0] = [note for state in found.states for note in unknown_losses(state)]
+        against = () if found.not_compared is None else (found.not_compared,)
+        times = [out_of_service(state) for state in found.states]
+        if not failure:
+            found.rto_s = _longest([time.seconds for time in times])
+            found.from_start_s = _longest([time.from_start for time in times])
+        found.all_groups = all(knows_groups(state) for state in found.states)
+        goals = goals_of(
+            losses=found.losses if found.losses_at_ms else None,
+            rpo_seconds=flow.rpo.seconds,
+            rto_s=found.rto_s,
+            rto_seconds=flow.report.rto_seconds,
+            groups=found.groups if found.states else None,
+            all_groups=found.all_groups,
+        )
+        there_and_back = f"clients were moved to {flow.flow.target} and back to {flow.flow.source}"
+        done = f"{there_and_back}; {lost_sentence(found.losses)}"
+        go_on = f"{failure}; go on with ferry drill full '{flow.flow}' --id {options.drill}"
+        return report_of(
+            Heading(
+                id=options.drill,
+                kind=EvidenceKind.FULL,
+                flow=flow,
+                lane=flow.lane,
+                who=options.who,
+                rto_means=RTO_MEANS,
+            ),
+            found,
+            steps,
+            began_ms=min([began_ms, *(state.switch.at_ms for state in found.states)]),
+            goals=goals,
+            deviations=(*deviations_of(goals, found.groups, found.verification, ()), *against),
+            summary=go_on if failure and found.states else str(failure) if failure else done,
+            failure=failure,
+        )
+
+
+def _longest(times: Sequence[float | None]) -> float | None:
+    """The longest of both ways; None where one is not known."""
+    known = [time for time in times if time is not None]
+    return max(known) if known and len(known) == len(times) else None
+
+
+def _is_finished(state: SwitchState | None) -> bool:
+    return state is not None and state.end is not None and state.end.outcome is SwitchOutcome.FINISHED

@@ -1,0 +1,69 @@
+"""The looks that drills have in common: where groups go on after the copying, and whether the content is equal."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from ferry.config.flow.flow import FlowConfig
+from ferry.errors import Refused
+from ferry.features.drill.acts.diary import Entry
+from ferry.features.drill.rules.figures import compared_of
+from ferry.features.verify.acts.survey import Survey
+from ferry.features.verify.acts.verifier import Verifier
+from ferry.features.verify.acts.wanted import Wanted
+from ferry.model import NotComparedKind
+from ferry.model.evidence import Compared, GroupMoved
+
+
+def compare_content(flow: FlowConfig, wanted: Wanted, entry: Entry, notes: list[str], *, patience_s: float) -> Compared:
+    """Compare both clusters in this process, and note how that ended; raises as `Verifier`.
+
+    What a transform made is not compared, and said so in `notes`.
+    """
+    with Verifier(flow, wanted, patience_s=patience_s) as verifier:
+        survey = verifier.survey()
+        notes += left_to_spark(survey)
+        found = compared_of(verifier.sum_up(survey, verifier.compare(survey)))
+    same = "equal" if found.records else "nothing to compare"
+    word = same if found.equal else f"{found.differences} differences"
+    entry.detail = f"{found.records} records: {word}"
+    return found
+
+
+def split_transformed(flow: FlowConfig, topics: Collection[str], *, named: bool) -> tuple[frozenset[str], list[str]]:
+    """The topics that a drill can rehearse in its own process, and a sentence for each other one.
+
+    Refused where somebody `named` them.
+    """
+    transformed = sorted(name for name in topics if flow.transform_of(name) is not None)
+    why = "a transform makes its copy, which Spark alone can carry out, and this drill copies and compares without it"
+    if named and transformed:
+        raise Refused(
+            f"topic {transformed[0]} cannot be rehearsed so: {why}; leave it out, or rehearse with drill full"
+        )
+    notes = [f"topic {name} was not rehearsed: {why}" for name in transformed]
+    return frozenset(topics) - frozenset(transformed), notes
+
+
+def left_to_spark(survey: Survey) -> list[str]:
+    """Take out of a survey what only Spark can compare, or nobody; a sentence for each topic."""
+    topics = sorted({one.source.topic for one in survey.transformed})
+    survey.transformed.clear()
+    dealt = [one for one in survey.not_compared if one.why is NotComparedKind.DEALT]
+    survey.not_compared[:] = [one for one in survey.not_compared if one not in dealt]
+    return [
+        *(
+            f"what a transform made of {topic} was not compared: ferry verify --spark --topic {topic} does"
+            for topic in topics
+        ),
+        *(one.message for one in dealt),
+    ]
+
+
+def note_next_records(groups: Iterable[GroupMoved], entry: Entry) -> None:
+    """Note of how many of the groups' partitions the next record is the source's."""
+    exact = committed = 0
+    for group in groups:
+        exact += group.exact or 0
+        committed += group.committed
+    entry.detail = f"in {exact} of {committed} partitions the next record is the source's"

@@ -1,0 +1,203 @@
+"""A partial drill: one topic, or some, in the live lane, and the groups on it: the copies and offsets that will count.
+
+It does what a run does, for these alone, and then looks: where the groups go on at the target, and whether the content
+is equal. No client is moved, nothing is paused, and nothing has to be taken back.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+from ferry.clock import wall_ms
+from ferry.config.flow.flow import FlowConfig
+from ferry.errors import FerryError, Refused
+from ferry.features.drill.acts.copying import copy_seen
+from ferry.features.drill.acts.diary import Diary
+from ferry.features.drill.acts.looking import compare_content, note_next_records, split_transformed
+from ferry.features.drill.acts.report import Found, Heading, clusters_of, goals_met, refused_by, report_of
+from ferry.features.drill.acts.scratch_groups import Rehearsed, ScratchGroups
+from ferry.features.drill.rules.figures import Committed, deviations_of, losses_of, samples_of, untried
+from ferry.features.drill.rules.verdict import loss_sentence, partial_sentence
+from ferry.features.verify.acts.wanted import Wanted
+from ferry.lane.connections import FlowConnections
+from ferry.model.evidence import (
+    EvidenceKind,
+    EvidenceReport,
+)
+from ferry.plan.lag import measure_lag
+from ferry.plan.options import RunOptions
+from ferry.run.micro_run import MicroRuns, local_origin
+from ferry.words import count_of
+
+MOST_RUNS = 10
+"""Until nothing is left to copy; producers may go on meanwhile."""
+
+RTO_MEANS = "from the first group offset written until the groups' next records were read at the target"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartialOptions:
+    """Which source topics (none: those that the groups have offsets of), and which groups.
+
+    `groups` None: all of the flow's that stand on the topics. One of the two is named.
+    """
+
+    drill: str
+    who: str
+    approved_by: str
+    approved_ms: int
+    topics: frozenset[str] = frozenset()
+    groups: frozenset[str] | None = None
+    opened: Callable[[str], None] = lambda run: None
+    """Gets the id of each run of the live lane before it copies: what it commits stays, however the drill ends."""
+
+
+class PartialDrill:
+    """One drill. `preview` says what it would do, `run` does it."""
+
+    def __init__(self, flow: FlowConfig, options: PartialOptions, *, patience_s: float = 60.0) -> None:
+        self._flow = flow
+        self._options = options
+        self._patience_s = patience_s
+        self._topics = options.topics
+        """As they were named, or found at the first look."""
+
+    def preview(self) -> tuple[str, ...]:
+        """What the drill would do; asks no cluster."""
+        groups = "the groups on them" if self._options.groups is None else ", ".join(sorted(self._options.groups))
+        topics = ", ".join(sorted(self._options.topics)) or f"the topics that {groups} have offsets of"
+        target = self._flow.flow.target
+        return (
+            f"run {self._flow.flow} for {topics} alone until nothing is left to copy",
+            f"write the offsets of {groups} on {target}, as each run does",
+            f"read where they go on at {target}, and hold it against what the source has there",
+            "compare the copies with the source, record by record",
+        )
+
+    def run(self, diary: Diary) -> tuple[EvidenceReport, FerryError | None]:
+        """All steps, and what came of them; also why it ended early, if it did."""
+        found, failure = Found(), None
+        try:
+            with FlowConnections.of(self._flow, patience_s=self._patience_s) as connections:
+                self._look(diary, found, connections)
+                self._copy(diary, found)
+                self._groups(diary, found, connections)
+                self._verify(diary, found)
+        except FerryError as error:
+            failure = error
+        return self._report(diary, found, failure), failure
+
+    def _look(self, diary: Diary, found: Found, connections: FlowConnections) -> None:
+        with diary.step("look", "Look at both clusters") as entry:
+            connections.run(connections.ledger.find)
+            found.clusters = clusters_of(connections)
+            self._topics = self._topics or self._of_groups(connections)
+            found.notes += self._leave_transformed()
+            lags = measure_lag(self._flow, only=self._topics, patience_s=self._patience_s)
+            found.losses, found.losses_at_ms = losses_of(lags), wall_ms()
+            entry.detail = count_of(len(found.losses), "partition")
+
+    def _of_groups(self, connections: FlowConnections) -> frozenset[str]:
+        """The flow's topics that the named groups have offsets of; Refused for a group without one."""
+        groups = ScratchGroups(flow=self._flow, connections=connections, only=self._options.groups)
+        standings = connections.run(lambda: groups.standings(None))
+        self._refuse_missing(standings, "the flow's topics")
+        return frozenset(one.source.topic for some in standings.values() for one in some)
+
+    def _refuse_missing(self, standings: Collection[str], where: str) -> None:
+        missing = sorted((self._options.groups or frozenset()) - set(standings))
+        if missing:
+            raise Refused(
+                f"group {missing[0]} of {self._flow.flow.source} has no offset on {where}, or the flow leaves it out: "
+                "correct --group"
+            )
+
+    def _leave_transformed(self) -> list[str]:
+        """Narrow the drill to topics whose next records can be held against the source's; a sentence for each other."""
+        others, notes = split_transformed(self._flow, self._topics, named=bool(self._options.topics))
+        self._topics = others
+        return notes
+
+    def _copy(self, diary: Diary, found: Found) -> None:
+        approved = (self._options.approved_by, self._options.approved_ms)
+        chunks: list[Committed] = []
+        with (
+            diary.step("copy", "Copy what is left", approved=approved) as entry,
+            MicroRuns(self._flow, patience_s=self._patience_s) as runs,
+        ):
+            began, records, offsets = wall_ms(), 0, 0
+            for number in range(1, MOST_RUNS + 1):
+                plan = runs.open_new(f"{self._options.drill}-{number}", local_origin(), RunOptions(only=self._topics))
+                found.refusals += refused_by(plan)
+                found.paused = plan.paused
+                if not plan.slices:
+                    break
+                self._options.opened(plan.run)
+                failure = copy_seen(runs, plan, diary.stop, chunks)
+                offsets += sum(piece.offsets for piece in plan.slices)
+                found.samples = samples_of(began, offsets, chunks)
+                if failure is not None:
+                    raise failure
+                records += runs.report(plan.run).records
+                if found.refusals:
+                    break
+            else:
+                found.notes.append(f"producers were faster than {MOST_RUNS} runs: not all of the topics is copied")
+            entry.detail = f"{count_of(records, 'record')} in {count_of(number, 'run')}"
+
+    def _groups(self, diary: Diary, found: Found, connections: FlowConnections) -> None:
+        approved = (self._options.approved_by, self._options.approved_ms)
+        groups = ScratchGroups(flow=self._flow, connections=connections, only=self._options.groups)
+        began = wall_ms()
+        with (
+            diary.step("groups", "Write the groups' offsets", approved=approved) as entry,
+            MicroRuns(self._flow, patience_s=self._patience_s) as runs,
+        ):
+            standings = connections.run(lambda: groups.standings(self._topics))
+            found.note_groups(groups)
+            self._refuse_missing(standings, "these topics")
+            left: dict[str, str] = {}
+            if standings:
+                run = f"{self._options.drill}-groups-{secrets.token_hex(2)}"
+                _, outcome = runs.sync_groups(run, only=frozenset(standings))
+                left = {} if outcome is None else {one.group: one.message for one in outcome.left}
+            entry.detail = f"{len(standings) - len(left)} of {len(standings)} groups"
+        done = Rehearsed(standings=standings, refused={group: why for group, why in left.items() if group in standings})
+        with diary.step("read", "Read where they go on") as entry:
+            there = connections.run(lambda: groups.read(done))
+            found.rto_s = (wall_ms() - began) / 1000 if done.committed else None
+            found.groups = connections.run(lambda: groups.compared(done, there))
+            note_next_records(found.groups, entry)
+
+    def _verify(self, diary: Diary, found: Found) -> None:
+        with diary.step("verify", "Compare the content of both clusters") as entry:
+            wanted = Wanted(topics=self._topics)
+            found.verification = compare_content(self._flow, wanted, entry, found.notes, patience_s=self._patience_s)
+
+    def _report(self, diary: Diary, found: Found, failure: FerryError | None) -> EvidenceReport:
+        flow, options = self._flow, self._options
+        goals = goals_met(flow, found)
+        left = tuple(
+            f"group {one.group} was left: {one.note}" for one in found.groups if not one.committed and one.note
+        )
+        paused = untried((), found.paused)
+        told = partial_sentence(sorted(self._topics), found.equal, found.groups, flow.flow.target)
+        return report_of(
+            Heading(
+                id=options.drill,
+                kind=EvidenceKind.PARTIAL,
+                flow=flow,
+                lane=flow.lane,
+                who=options.who,
+                rto_means=RTO_MEANS,
+            ),
+            found,
+            diary.steps,
+            began_ms=diary.began_ms,
+            goals=goals,
+            deviations=(*paused, *deviations_of(goals, found.groups, found.verification, ()), *left),
+            summary=str(failure) if failure else f"{told}; {loss_sentence(found.losses, flow.flow.source, part=True)}",
+            failure=failure,
+        )

@@ -1,0 +1,149 @@
+"""What drills find, and the report that each of them makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ferry import __version__
+from ferry.clock import wall_ms
+from ferry.config.flow.flow import FlowConfig
+from ferry.errors import FerryError
+from ferry.features.drill.acts.scratch_groups import ScratchGroups
+from ferry.features.drill.rules.figures import goals_of
+from ferry.features.drill.rules.verdict import outcome_of
+from ferry.lane.connections import FlowConnections
+from ferry.model import Plan
+from ferry.model.evidence import (
+    Check,
+    Compared,
+    EvidenceCluster,
+    EvidenceKind,
+    EvidenceReport,
+    Goal,
+    GroupMoved,
+    Loss,
+    Sample,
+    TimelineStep,
+)
+from ferry.words import count_of, several
+
+
+@dataclass(slots=True, kw_only=True)
+class Found:
+    """What was found so far; a drill that ends early reports this much."""
+
+    clusters: tuple[EvidenceCluster, ...] = ()
+    losses: tuple[Loss, ...] = ()
+    losses_at_ms: int = 0
+    groups: tuple[GroupMoved, ...] = ()
+    all_groups: bool = True
+    """Whether every group could be asked; otherwise nobody knows what the others would read twice."""
+    rto_s: float | None = None
+    from_start_s: float | None = None
+    verification: Compared | None = None
+    samples: tuple[Sample, ...] = ()
+    checks: list[Check] = field(default_factory=list)
+    refusals: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    paused: tuple[str, ...] = ()
+
+    def note_groups(self, groups: ScratchGroups) -> None:
+        """Note which groups are not among those that were found."""
+        self.all_groups = self.all_groups and not groups.untold
+        self.notes += [f"{what} did not tell where they are: {why}" for what, why in sorted(groups.untold.items())]
+        if groups.shares:
+            self.notes.append(
+                f"{count_of(len(groups.shares), 'share group')} ({several(sorted(groups.shares))}) would not be moved: "
+                "the offsets of share groups cannot be translated"
+            )
+
+    @property
+    def equal(self) -> bool | None:
+        """Whether the content is equal; None: it was not compared."""
+        return None if self.verification is None else self.verification.equal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heading:
+    """Which drill it was, of which flow in which lane, who began it, and what its RTO is taken of."""
+
+    id: str
+    kind: EvidenceKind
+    flow: FlowConfig
+    lane: str
+    who: str
+    rto_means: str = ""
+
+
+def clusters_of(connections: FlowConnections) -> tuple[EvidenceCluster, ...]:
+    """Both clusters as evidence names them."""
+    return tuple(
+        EvidenceCluster(alias=cluster.alias, cluster_id=cluster.cluster_id, brokers=len(cluster.brokers))
+        for cluster in (connections.source, connections.target)
+    )
+
+
+def refused_by(plan: Plan) -> list[str]:
+    """What a plan refuses, as a report names it."""
+    return [f"{one.message} [{one.kind}]" for one in plan.refusals]
+
+
+def goals_met(flow: FlowConfig, found: Found, *, moves: bool = True) -> tuple[Goal, ...]:
+    """The flow's goals beside what was found; `moves`: whether the drill moves groups. None when it did not begin."""
+    if not found.clusters:
+        return ()
+    return goals_of(
+        losses=found.losses if found.losses_at_ms else None,
+        rpo_seconds=flow.rpo.seconds,
+        rto_s=found.rto_s,
+        rto_seconds=flow.report.rto_seconds,
+        groups=found.groups if moves and (found.groups or not found.all_groups) else None,
+        moves=moves,
+        all_groups=found.all_groups,
+    )
+
+
+def report_of(
+    heading: Heading,
+    found: Found,
+    steps: Sequence[TimelineStep],
+    *,
+    began_ms: int,
+    goals: tuple[Goal, ...],
+    deviations: tuple[str, ...],
+    summary: str,
+    failure: FerryError | None,
+    would: tuple[str, ...] = (),
+) -> EvidenceReport:
+    """The report of a drill that is over now; `failure` is why it ended early, if it did."""
+    refusals = (*([str(failure)] if failure else []), *found.refusals)
+    return EvidenceReport(
+        id=heading.id,
+        kind=heading.kind,
+        flow=heading.flow.flow,
+        lane=heading.lane,
+        policy=heading.flow.policy_name,
+        clusters=found.clusters,
+        who=heading.who,
+        version=__version__,
+        began_ms=began_ms,
+        ended_ms=wall_ms(),
+        outcome=outcome_of(steps, refusals, deviations),
+        summary=summary,
+        steps=tuple(steps),
+        goals=goals,
+        losses=found.losses,
+        losses_at_ms=found.losses_at_ms,
+        rto_s=found.rto_s,
+        rto_means="" if found.rto_s is None else heading.rto_means,
+        from_start_s=found.from_start_s,
+        groups=found.groups,
+        verification=found.verification,
+        samples=found.samples,
+        checks=tuple(found.checks),
+        would=would,
+        deviations=deviations,
+        refusals=refusals,
+        notes=tuple(found.notes),
+    )

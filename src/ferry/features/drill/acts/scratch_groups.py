@@ -1,0 +1,194 @@
+"""The flow's groups rehearsed: offsets translated through a drill's copies, and committed to scratch groups.
+
+In the live lane the groups go by their own names, and only where they go on is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+from ferry.config.flow.clients import flow_fetch_options
+from ferry.config.flow.flow import FlowConfig
+from ferry.features.drill.acts.next_records import next_records
+from ferry.features.drill.rules.standing import Record, Standing, is_same, moved
+from ferry.features.groups.acts.offset_maps import offset_maps
+from ferry.features.groups.rules.which import NOT_TRANSLATABLE, is_own
+from ferry.kafka.fetch.requests import READ_COMMITTED
+from ferry.kafka.groups.listing import list_groups
+from ferry.kafka.groups.offsets import commit_offsets, fetch_offsets
+from ferry.lane.connections import FlowConnections
+from ferry.model import CommittedOffset, Content, TopicPartition, scratch_topic
+from ferry.model.evidence import GroupMoved
+from ferry.plan.gather import isolation_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rehearsed:
+    """Where the groups stand, by group, and why a group could not be written."""
+
+    standings: dict[str, list[Standing]]
+    refused: dict[str, str]
+
+    @property
+    def committed(self) -> list[Standing]:
+        """All offsets that were written."""
+        return [
+            one
+            for group, standings in self.standings.items()
+            if group not in self.refused
+            for one in standings
+            if one.is_committed
+        ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScratchGroups:
+    """Groups of one flow in a lane, over open connections; `flow` is in that lane. `only` these groups, or all."""
+
+    flow: FlowConfig
+    connections: FlowConnections
+    only: frozenset[str] | None = None
+    untold: dict[str, str] = field(default_factory=dict)
+    """Why groups, or all groups of a broker, are not among the standings that were found: these are not known."""
+    shares: set[str] = field(default_factory=set)
+    """Share groups that the last look found: their offsets cannot be moved."""
+
+    def name(self, group: str) -> str:
+        """What a group is called on the target."""
+        return scratch_topic(group, self.flow.lane)
+
+    async def standings(self, topics: Collection[str] | None) -> dict[str, list[Standing]]:
+        """Where the source's groups stand on the flow's topics (narrowed to `topics`), and what that is here."""
+        source = self.connections.source
+        listed = await list_groups(source)
+        wanted = [
+            group
+            for name, group in sorted(listed.groups.items())
+            if self.flow.groups.takes(name) and not is_own(name) and (self.only is None or name in self.only)
+        ]
+        names = [group.name for group in wanted if group.kind not in NOT_TRANSLATABLE]
+        fetched = await fetch_offsets(source, dict.fromkeys(names), stable=False)
+        offsets = fetched.found
+        self.shares.update(group.name for group in wanted if group.kind in NOT_TRANSLATABLE)
+        self.untold.update(
+            {f"the groups of broker {node} of {source.alias}": why for node, why in listed.silent.items()}
+        )
+        self.untold.update({f"group {group}": str(error) for group, error in fetched.failed.items()})
+        asked: dict[TopicPartition, set[int]] = {}
+        for places in offsets.values():
+            for place, at in places.items():
+                if self._takes(place.topic, topics):
+                    asked.setdefault(place, set()).add(at.offset)
+        view = await self.connections.view()
+        maps = await offset_maps(self.connections, self.flow.lane, asked) if asked and view.runs else {}
+        found: dict[str, list[Standing]] = {}
+        for group, places in offsets.items():
+            for place, at in sorted(places.items()):
+                if not self._takes(place.topic, topics):
+                    continue
+                made = maps.get(place)
+                standing = Standing(group=group, source=place, offset=at.offset)
+                if made is not None:
+                    standing = Standing(
+                        group=group,
+                        source=place,
+                        offset=at.offset,
+                        target=made.target,
+                        became=made.translate(at.offset),
+                        copied_end=made.offsets.end,
+                    )
+                found.setdefault(group, []).append(standing)
+        return found
+
+    def _takes(self, topic: str, topics: Collection[str] | None) -> bool:
+        return self.flow.selection.takes(topic) and (topics is None or topic in topics)
+
+    async def rehearse(self, topics: Collection[str] | None) -> Rehearsed:
+        """Translate, and commit each group whole to its scratch group."""
+        standings = await self.standings(topics)
+        wanted = {
+            self.name(group): {
+                one.target: CommittedOffset(offset=one.became.offset)
+                for one in ones
+                if one.target is not None and one.became is not None and one.is_committed
+            }
+            for group, ones in standings.items()
+        }
+        done = await commit_offsets(self.connections.target, {group: to for group, to in wanted.items() if to})
+        refused = {}
+        for group in standings:
+            name = self.name(group)
+            if name in done.failed:
+                refused[group] = str(done.failed[name])
+            elif done.refused.get(name):
+                refused[group] = next(iter(done.refused[name].values()))
+        return Rehearsed(standings=standings, refused=refused)
+
+    async def read(self, done: Rehearsed) -> dict[TopicPartition, dict[int, Content | None]]:
+        """What each scratch group is given first where it goes on, by target partition and offset."""
+        committed = await fetch_offsets(
+            self.connections.target,
+            {self.name(group): None for group in done.standings if group not in done.refused},
+            stable=False,
+        )
+        for error in committed.failed.values():
+            raise error
+        moved_to = {one.target for one in done.committed}
+        wanted = {
+            (place, at.offset)
+            for places in committed.found.values()
+            for place, at in places.items()
+            if place in moved_to
+        }
+        return await self._read_all(wanted, at_source=False)
+
+    async def compared(
+        self, done: Rehearsed, there: dict[TopicPartition, dict[int, Content | None]]
+    ) -> tuple[GroupMoved, ...]:
+        """The groups with what a reader at the source is given next beside what one at the target is given."""
+        here = await self._read_all({(one.source, one.offset) for one in done.committed}, at_source=True)
+        found = []
+        for group, standings in sorted(done.standings.items()):
+            same = {}
+            for one in standings:
+                if one.is_committed and one.target is not None and one.became is not None and group not in done.refused:
+                    next_here = here[one.source][one.offset]
+                    next_there = there.get(one.target, {}).get(one.became.offset)
+                    if one.became.offset not in there.get(one.target, {}):
+                        same[one.source] = False  # the group does not have the offset that it should
+                        continue
+                    same[one.source] = is_same(
+                        _record(next_here),
+                        next_here.offset if next_here is not None else one.offset,
+                        _record(next_there),
+                        one.copied_end,
+                    )
+            found.append(moved(group, self.name(group), standings, refused=done.refused.get(group, ""), same=same))
+        return tuple(found)
+
+    async def _read_all(
+        self, wanted: Collection[tuple[TopicPartition, int]], *, at_source: bool
+    ) -> dict[TopicPartition, dict[int, Content | None]]:
+        """The next record of each place and offset; those of one partition are read one after the other."""
+        found: dict[TopicPartition, dict[int, Content | None]] = {}
+        left: Sequence[tuple[TopicPartition, int]] = sorted(wanted)
+        while left:
+            first: dict[TopicPartition, int] = {}
+            for place, offset in left:
+                first.setdefault(place, offset)
+            read = await next_records(
+                self.connections.source if at_source else self.connections.target,
+                first,
+                isolation=isolation_of(self.flow) if at_source else READ_COMMITTED,
+                memory_bytes=self.flow.task_memory_bytes,
+                options=flow_fetch_options(self.flow),
+            )
+            for place, record in read.items():
+                found.setdefault(place, {})[first[place]] = record
+            left = [(place, offset) for place, offset in left if offset not in found[place]]
+        return found
+
+
+def _record(content: Content | None) -> Record | None:
+    return None if content is None else content[1:]

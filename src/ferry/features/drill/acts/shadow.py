@@ -1,0 +1,297 @@
+"""A shadow drill: the flow copied to scratch topics, its groups moved to scratch groups, all compared, all removed.
+
+It works in a lane of its own, and production is looked at before and after. Killed at any place it leaves a lane,
+scratch topics and scratch groups, which `ferry lanes drop`, or the next drill with `clean`, removes.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, replace
+from itertools import count
+
+from ferry.clock import wall_ms
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.flow.lane import in_lane
+from ferry.config.flow.start import Start
+from ferry.errors import FerryError, Refused
+from ferry.features.drill.acts.copying import copy_seen
+from ferry.features.drill.acts.diary import Diary
+from ferry.features.drill.acts.looking import compare_content, note_next_records, split_transformed
+from ferry.features.drill.acts.production import Production, production, untouched
+from ferry.features.drill.acts.report import Found, Heading, clusters_of, goals_met, refused_by, report_of
+from ferry.features.drill.acts.scratch_groups import ScratchGroups
+from ferry.features.drill.rules.figures import Committed, deviations_of, losses_of, samples_of, untried
+from ferry.features.drill.rules.verdict import loss_sentence, shadow_sentence
+from ferry.features.lanes.acts.dropping import LaneDrop
+from ferry.features.lanes.rules.listing import lane_names
+from ferry.features.verify.acts.wanted import Wanted
+from ferry.kafka.connect.cluster import Cluster
+from ferry.lane.connections import FlowConnections
+from ferry.ledger.ledger import UNREAD
+from ferry.ledger.report import Report
+from ferry.model import LaneKind, Plan, lane_kind, scratch_lane
+from ferry.model.evidence import (
+    Check,
+    EvidenceKind,
+    EvidenceReport,
+)
+from ferry.plan.lag import measure_lag
+from ferry.plan.options import RunOptions
+from ferry.run.micro_run import MicroRuns, local_origin
+from ferry.words import count_of
+
+RTO_MEANS = "from the loss, as the drill took it, until every group's offsets were committed and read at the target"
+
+CHUNK_SECONDS = 2
+"""How long a transaction of a drill stays open, at most."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShadowOptions:
+    """What is rehearsed: some topics (None: all of the flow), from `start`, `max_bytes` of them at most."""
+
+    lane: str
+    who: str
+    start: Start
+    topics: frozenset[str] | None = None
+    max_bytes: int | None = None
+    clean: bool = False
+    """Whether what an earlier drill left is removed first."""
+    approved_by: str = ""
+    approved_ms: int = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class _Found(Found):
+    before: Production | None = None
+    records: int = 0
+    begun: bool = False
+    """Whether anything may have been written."""
+
+
+class ShadowDrill:
+    """One drill. `preview` says what it would do, `run` does it."""
+
+    def __init__(self, flow: FlowConfig, options: ShadowOptions, *, patience_s: float = 60.0) -> None:
+        """`flow` as the file has it, in its live lane."""
+        self._live = flow
+        self._options = options
+        self._patience_s = patience_s
+        self._only = options.topics
+        # Small chunks, so that lag and throughput can be seen to move.
+        seconds = min(flow.chunk_seconds, CHUNK_SECONDS)
+        self._flow = replace(in_lane(flow, options.lane), start=options.start, chunk_seconds=seconds)
+
+    def preview(self) -> tuple[tuple[str, ...], Plan]:
+        """What the drill would do, and what it would copy now; writes nothing. Raises as its first step."""
+        with FlowConnections.of(self._live, patience_s=self._patience_s) as connections:
+            left = connections.run(lambda: self._leftovers(connections))
+            connections.run(lambda: self._leave_transformed(connections.source))
+        with MicroRuns(self._flow, patience_s=self._patience_s) as runs:
+            plan = runs.preview(self._narrowed() or RunOptions())
+        target = self._live.flow.target
+        topics = sorted({piece.target.topic for piece in plan.slices})
+        first = f"remove what is left of {', '.join(left)}" if left else "look at both clusters, and at production"
+        offsets = sum(piece.offsets for piece in plan.slices)
+        there = f"{count_of(len(topics), 'scratch topic')} of {target} in lane {self._options.lane}"
+        return (
+            first,
+            f"copy {offsets} offsets of {count_of(len(plan.slices), 'partition')} to {there}",
+            f"commit the groups' translated offsets to scratch groups of {target}, and read where they go on",
+            "compare the copies with the source, record by record",
+            "look at production again, and remove topics, groups and lane",
+        ), plan
+
+    def run(self, diary: Diary) -> tuple[EvidenceReport, FerryError | None]:
+        """All steps, and what came of them; also why it ended early, if it did. What it made is removed in any case."""
+        found, failure = _Found(), None
+        try:
+            self._rehearse(diary, found)
+        except FerryError as error:
+            failure = error
+        finally:
+            if found.begun:
+                kept = self._clean(diary, found)
+                failure = failure or kept
+        return self._report(diary, found, failure), failure
+
+    def _narrowed(self, copied: int = 0) -> RunOptions | None:
+        """What the next run is narrowed to; None when the drill's budget is over."""
+        left = None if self._options.max_bytes is None else self._options.max_bytes - copied
+        if left is not None and left <= 0:
+            return None
+        return RunOptions(only=self._only, max_bytes=left)
+
+    async def _leave_transformed(self, source: Cluster) -> list[str]:
+        """Narrow the drill to topics that this process can copy; a sentence for each other one. Raises Refused."""
+        if not self._live.transforms:
+            return []
+        named = self._options.topics
+        there = named if named is not None else await source.refresh(None)
+        taken = frozenset(name for name in there if self._live.selection.takes(name))
+        others, notes = split_transformed(self._live, taken, named=named is not None)
+        self._only = others if notes else named
+        return notes
+
+    def _rehearse(self, diary: Diary, found: _Found) -> None:
+        with FlowConnections.of(self._live, patience_s=self._patience_s) as connections:
+            self._look(diary, found, connections)
+            self._copy(diary, found)
+            self._groups(diary, found, connections)
+            self._verify(diary, found)
+            self._look_again(diary, found, connections)
+
+    def _look(self, diary: Diary, found: _Found, connections: FlowConnections) -> None:
+        with diary.step("look", "Look at both clusters") as entry:
+            found.clusters = clusters_of(connections)
+            left = connections.run(lambda: self._leftovers(connections))
+            for lane in left:
+                self._drop(lane)
+            found.notes += [f"an earlier drill had left lane {lane}: it was removed" for lane in left]
+            found.notes += connections.run(lambda: self._leave_transformed(connections.source))
+            found.losses = losses_of(measure_lag(self._live, only=self._only, patience_s=self._patience_s))
+            found.losses_at_ms = wall_ms()
+            found.before = connections.run(lambda: self._production(connections))
+            groups = count_of(len(found.before.groups), "group")
+            entry.detail = f"{count_of(len(found.losses), 'partition')}; {groups} at the target"
+
+    async def _leftovers(self, connections: FlowConnections) -> list[str]:
+        """Drills that the ledger still knows: Refused, unless they are to be removed."""
+        if not await connections.has_ledger():
+            return []
+        left = [lane for lane in lane_names(await connections.view()) if lane_kind(lane) is LaneKind.DRILL]
+        if left and not self._options.clean:
+            raise Refused(
+                f"drill {left[0]} of flow {self._live.flow} is at work, or was killed: let it end, or remove it by "
+                f"{self._dropping(left[0])}, or begin with --clean"
+            )
+        return left
+
+    async def _production(self, connections: FlowConnections) -> Production:
+        view = await connections.view() if await connections.has_ledger() else UNREAD
+        return await production(self._live, connections, view)
+
+    def _copy(self, diary: Diary, found: _Found) -> None:
+        """Run after run, until all is copied that was there when the drill looked, or its budget is over."""
+        approved = (self._options.approved_by, self._options.approved_ms)
+        chunks: list[Committed] = []
+        offsets = partitions = size = 0
+        with (
+            diary.step("copy", "Copy to scratch topics", approved=approved) as entry,
+            MicroRuns(self._flow, patience_s=self._patience_s) as runs,
+        ):
+            began, narrowed = wall_ms(), self._narrowed()
+            for number in count(1):
+                narrowed = self._narrowed(size)
+                if number > 1 and (narrowed is None or not self._lacks(runs.preview(narrowed), found)):
+                    break
+                found.begun = True
+                plan = runs.open_new(f"{self._options.lane}-{number}", local_origin(), narrowed or RunOptions())
+                report = self._copy_one(runs, plan, diary, chunks)
+                offsets += sum(piece.offsets for piece in plan.slices)
+                partitions = max(partitions, len(plan.slices))
+                size += report.bytes
+                found.records += report.records
+                found.notes += [note for note in plan.notes if note not in found.notes]
+                found.refusals += refused_by(plan) if number == 1 else []
+                found.paused = plan.paused if number == 1 else found.paused
+                found.samples = samples_of(began, offsets, chunks)
+                there = count_of(partitions, "partition")
+                entry.detail = f"{found.records} records of {there}, {size / 1e6:.1f} MB, in {count_of(number, 'run')}"
+                if not plan.slices:
+                    break
+            if narrowed is None:
+                found.notes.append(
+                    f"the drill's budget of {self._options.max_bytes} bytes was over before all was copied"
+                )
+
+    def _copy_one(self, runs: MicroRuns, plan: Plan, diary: Diary, chunks: list[Committed]) -> Report:
+        _refuse_real_topics(plan)
+        failure = copy_seen(runs, plan, diary.stop, chunks)
+        if failure is not None:
+            raise failure
+        if diary.stop():
+            raise Refused("stopped by a signal while copying: start the drill again")
+        return runs.report(plan.run)
+
+    def _lacks(self, plan: Plan, found: _Found) -> bool:
+        """Whether the next run would copy something that was there already when the drill looked."""
+        ends = {loss.source: loss.source_end or 0 for loss in found.losses}
+        return any(piece.start < ends.get(piece.source, 0) for piece in plan.slices)
+
+    def _groups(self, diary: Diary, found: _Found, connections: FlowConnections) -> None:
+        scratch = ScratchGroups(flow=self._flow, connections=connections)
+        lost_ms = wall_ms()
+        with diary.step("groups", "Move the groups to scratch groups") as entry:
+            done = connections.run(lambda: scratch.rehearse(self._only))
+            found.note_groups(scratch)
+            entry.detail = f"{count_of(len(done.standings), 'group')}, {count_of(len(done.committed), 'offset')}"
+        with diary.step("read", "Read where they go on") as entry:
+            there = connections.run(lambda: scratch.read(done))
+            found.rto_s = (wall_ms() - lost_ms) / 1000 if done.committed else None
+            found.groups = connections.run(lambda: scratch.compared(done, there))
+            note_next_records(found.groups, entry)
+
+    def _verify(self, diary: Diary, found: _Found) -> None:
+        with diary.step("verify", "Compare the content of both clusters") as entry:
+            if not found.records:
+                entry.detail = "nothing was copied"
+                return
+            found.verification = compare_content(self._flow, Wanted(), entry, found.notes, patience_s=self._patience_s)
+
+    def _look_again(self, diary: Diary, found: _Found, connections: FlowConnections) -> None:
+        with diary.step("production", "Look at production again") as entry:
+            after = connections.run(lambda: self._production(connections))
+            if found.before is not None:
+                found.checks += untouched(found.before, after, self._live)
+            entry.detail = "untouched" if all(check.held for check in found.checks) else "it changed"
+
+    def _clean(self, diary: Diary, found: _Found) -> FerryError | None:
+        """Remove what the drill made; what cannot be is a deviation with its remedy: `ferry lanes drop`."""
+        lane, name = self._options.lane, "Nothing is left of the drill"
+        try:
+            with diary.step("clean", "Remove what the drill made", always=True) as entry:
+                dropped = self._drop(lane)
+                entry.detail = f"{count_of(len(dropped), 'scratch topic')}, the scratch groups and the lane"
+        except FerryError as error:
+            remedy = f"{error}; then {self._dropping(lane)}"
+            found.checks.append(Check(name=name, held=False, detail=remedy))
+            return error
+        found.checks.append(Check(name=name, held=True, detail=f"lane {lane}, its topics and groups are gone"))
+        return None
+
+    def _dropping(self, lane: str) -> str:
+        return f"ferry lanes drop {lane} --flow '{self._live.flow}' --yes --interrupt"
+
+    def _drop(self, lane: str) -> tuple[str, ...]:
+        with LaneDrop(self._live, lane, patience_s=self._patience_s) as drop:
+            run = f"drop-{lane}-{secrets.token_hex(2)}"
+            return drop.drop(run, local_origin(), self._options.who, interrupt=True).topics
+
+    def _report(self, diary: Diary, found: _Found, failure: FerryError | None) -> EvidenceReport:
+        live = self._live
+        goals = goals_met(live, found)
+        deviations = deviations_of(goals, found.groups, found.verification, found.checks)
+        if failure is None:
+            deviations = (*untried(found.groups, found.paused, copied=found.records), *deviations)
+        told = shadow_sentence(found.records, found.equal, found.groups, found.rto_s, live.flow.target)
+        loss = loss_sentence(found.losses, live.flow.source, part=self._only is not None)
+        lane, who = self._options.lane, self._options.who
+        return report_of(
+            Heading(id=lane, kind=EvidenceKind.SHADOW, flow=live, lane=lane, who=who, rto_means=RTO_MEANS),
+            found,
+            diary.steps,
+            began_ms=diary.began_ms,
+            goals=goals,
+            deviations=deviations,
+            summary=str(failure) if failure else f"{told}; {loss}",
+            failure=failure,
+        )
+
+
+def _refuse_real_topics(plan: Plan) -> None:
+    """Raise Refused where a slice would go anywhere but to a scratch topic of its lane."""
+    for piece in plan.slices:
+        if scratch_lane(piece.target.topic) != plan.lane:
+            raise Refused(f"a drill writes to scratch topics alone, and {piece.target} is none: nothing was copied")

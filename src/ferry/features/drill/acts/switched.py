@@ -1,0 +1,90 @@
+"""The report of a switch: what its steps found, from the ledger, and the clusters as far as they answer."""
+
+from __future__ import annotations
+
+from ferry import __version__
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.flow.report import FOLDER
+from ferry.config.settings import Settings
+from ferry.errors import FerryError, Refused, Unreachable
+from ferry.features.drill.rules.drained import drain_runs, drained_samples
+from ferry.features.drill.rules.switched import switch_report
+from ferry.features.evidence.acts.folder import ReportFolder, Written
+from ferry.features.evidence.acts.page import check_renderer
+from ferry.features.evidence.acts.store import reason
+from ferry.features.switch.acts.history import one_switch
+from ferry.features.switch.rules.steps import STEPS
+from ferry.lane.connections import TargetConnection
+from ferry.model.evidence import EvidenceCluster, EvidenceReport, Sample
+from ferry.model.switch import Step, SwitchState
+from ferry.run.ledger.access import LedgerAccess
+
+
+def report_of_switch(settings: Settings, flow: FlowConfig, switch: str, *, patience_s: float) -> EvidenceReport:
+    """Of a switch along `flow` or back; raises as `one_switch`. A cluster that is down is named without its id."""
+    state = one_switch(settings, flow, switch, patience_s=patience_s)
+    via = state.switch.via
+    chosen = next((one for one in settings.flows if one.flow == via), flow)
+    back = next((one for one in settings.flows if one.flow == state.switch.back), None)
+    source = _cluster(back, patience_s) if back is not None else None
+    return switch_report(
+        state,
+        lane=chosen.lane,
+        policy=chosen.policy_name,
+        clusters=(
+            source or EvidenceCluster(alias=via.source, cluster_id="", brokers=0),
+            _cluster(chosen, patience_s) or EvidenceCluster(alias=via.target, cluster_id="", brokers=0),
+        ),
+        version=__version__,
+        rpo_seconds=chosen.rpo.seconds,
+        rto_seconds=chosen.report.rto_seconds,
+        samples=samples_of_drain(chosen, state, patience_s=patience_s),
+    )
+
+
+def samples_of_drain(flow: FlowConfig, state: SwitchState, *, patience_s: float) -> tuple[Sample, ...]:
+    """Lag and rates while a switch drained `flow`, from its ledger; none where it copied nothing."""
+    if Step.DRAIN not in STEPS[state.switch.verb]:
+        return ()
+    with LedgerAccess(flow, patience_s=patience_s) as ledger:
+        runs = drain_runs(ledger.view(), flow.lane, state.switch.id)
+        return tuple(
+            sample
+            for opened in runs
+            for sample in drained_samples(ledger.view_with(flow.lane, opened.record.run), opened)
+        )
+
+
+def kept_report(
+    settings: Settings, flow: FlowConfig, state: SwitchState, *, folder: str | None = None, patience_s: float
+) -> tuple[Written | None, str | None]:
+    """Keep the report of a switch that has ended, where `folder` or the flow as it was named says; once, however often.
+
+    Where it is, and why it could not be written, in a sentence with the remedy: clients have moved, so that is no
+    failure of the switch. Neither where no folder is named.
+    """
+    if folder is None and not flow.report.is_named:
+        return None, None
+    switch = state.switch
+    try:
+        check_renderer()
+        reports = ReportFolder.of(flow.report, folder)
+        return reports.write(report_of_switch(settings, flow, switch.id, patience_s=patience_s), once=True), None
+    except OSError as error:
+        why = f"{folder or flow.report.folder} cannot be written: {reason(error)}"
+    except FerryError as error:
+        why = str(error)
+    return None, (
+        f"{switch.verb} {switch.id} is over, but its report was not written ({why}): correct that, or {FOLDER}, then "
+        f"ferry reports switch '{flow.flow}' {switch.id}"
+    )
+
+
+def _cluster(flow: FlowConfig, patience_s: float) -> EvidenceCluster | None:
+    """The target of a flow; None when it does not answer."""
+    try:
+        with TargetConnection.of(flow, patience_s=patience_s) as connection:
+            target = connection.target
+            return EvidenceCluster(alias=target.alias, cluster_id=target.cluster_id, brokers=len(target.brokers))
+    except (Unreachable, Refused):
+        return None

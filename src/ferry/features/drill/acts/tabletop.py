@@ -1,0 +1,93 @@
+"""A tabletop drill: what a failover would do and lose now, from one look at both clusters; neither is written to."""
+
+from __future__ import annotations
+
+from ferry.clock import wall_ms
+from ferry.config.flow.flow import FlowConfig
+from ferry.errors import FerryError
+from ferry.features.drill.acts.diary import Diary
+from ferry.features.drill.acts.report import Found, Heading, clusters_of, goals_met, refused_by, report_of
+from ferry.features.drill.acts.scratch_groups import ScratchGroups
+from ferry.features.drill.rules.figures import deviations_of, losses_of
+from ferry.features.drill.rules.standing import moved
+from ferry.features.drill.rules.verdict import loss_sentence
+from ferry.features.switch.rules.steps import STEPS, sentence
+from ferry.lane.connections import FlowConnections
+from ferry.model.evidence import EvidenceKind, EvidenceReport
+from ferry.model.switch import Switch, Verb
+from ferry.plan.lag import measure_lag
+from ferry.run.micro_run import MicroRuns
+from ferry.words import count_of
+
+
+def tabletop(
+    flow: FlowConfig, drill: str, who: str, diary: Diary, *, patience_s: float = 60.0
+) -> tuple[EvidenceReport, FerryError | None]:
+    """Look, and say what was found; also why not all of it was, if it was not."""
+    found, failure = Found(), None
+    try:
+        _look(flow, diary, found, patience_s)
+    except FerryError as error:
+        failure = error
+    return _report(flow, drill, who, diary, found, failure), failure
+
+
+def _look(flow: FlowConfig, diary: Diary, found: Found, patience_s: float) -> None:
+    with FlowConnections.of(flow, patience_s=patience_s) as connections:
+        with diary.step("clusters", "Reach both clusters") as entry:
+            connections.run(connections.ledger.find)
+            found.clusters = clusters_of(connections)
+            entry.detail = f"both answer; the ledger of {flow.flow} is there"
+        with diary.step("loss", "Count what would be lost") as entry:
+            found.losses = losses_of(measure_lag(flow, patience_s=patience_s))
+            found.losses_at_ms = wall_ms()
+            behind, unknown = (
+                sum(bool(loss.records) for loss in found.losses),
+                sum(loss.records is None for loss in found.losses),
+            )
+            more = f", {unknown} not known" if unknown else ""
+            entry.detail = f"{count_of(len(found.losses), 'partition')}, {behind} behind{more}"
+        with diary.step("groups", "Translate the groups' offsets") as entry:
+            scratch = ScratchGroups(flow=flow, connections=connections)
+            standings = connections.run(lambda: scratch.standings(None))
+            found.note_groups(scratch)
+            found.groups = tuple(moved(group, group, ones) for group, ones in sorted(standings.items()))
+            offsets = sum(group.committed for group in found.groups)
+            entry.detail = f"{count_of(len(found.groups), 'group')}, {count_of(offsets, 'offset')} would be committed"
+    with diary.step("plan", "Plan what a run would do before") as entry, MicroRuns(flow, patience_s=patience_s) as runs:
+        plan = runs.preview()
+        found.refusals, found.notes = refused_by(plan), [*found.notes, *plan.notes]
+        entry.detail = f"{len(plan.slices)} slices, {len(plan.refusals)} refusals"
+
+
+def _report(
+    flow: FlowConfig, drill: str, who: str, diary: Diary, found: Found, failure: FerryError | None
+) -> EvidenceReport:
+    goals = goals_met(flow, found, moves=False)
+    return report_of(
+        Heading(id=drill, kind=EvidenceKind.TABLETOP, flow=flow, lane=flow.lane, who=who),
+        found,
+        diary.steps,
+        began_ms=diary.began_ms,
+        goals=goals,
+        deviations=deviations_of(goals, (), None, ()),
+        summary=str(failure) if failure else loss_sentence(found.losses, flow.flow.source),
+        failure=failure,
+        would=_steps(flow, drill, who),
+    )
+
+
+def _steps(flow: FlowConfig, drill: str, who: str) -> tuple[str, ...]:
+    """What a failover would do, step by step."""
+    now_ms = wall_ms()
+    switch = Switch(
+        id=drill,
+        verb=Verb.FAILOVER,
+        named=flow.flow,
+        via=flow.flow,
+        who=who,
+        approved_by="",
+        approved_ms=now_ms,
+        at_ms=now_ms,
+    )
+    return tuple(sentence(switch, step) for step in STEPS[Verb.FAILOVER])

@@ -1,0 +1,314 @@
+"""`ferry drill`: a failover rehearsed, with a report at its end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ferry.cli.commands.plan import MaxBytesOption
+from ferry.cli.desk import (
+    DEFAULT_PATIENCE,
+    YEAR_SECONDS,
+    ConfigOption,
+    Desk,
+    FlowArgument,
+    JsonOption,
+    PatienceOption,
+    QuietOption,
+    TopicsOption,
+    VerboseOption,
+    only_topics,
+)
+from ferry.cli.output import print_json
+from ferry.cli.person import new_run, person
+from ferry.cli.report_place import ReportOption
+from ferry.clock import wall_ms
+from ferry.errors import BadInput
+from ferry.features.evidence.cli.evidence import ended, prepared
+from ferry.features.switch.cli.approval import approval
+from ferry.features.switch.cli.options import (
+    DEFAULT,
+    STOPPED,
+    ApproveOption,
+    CommandOption,
+    DrainTimeoutOption,
+    LeaveActiveOption,
+    LeaveGroupOption,
+    LeaveTopicOption,
+    QuietSecondsOption,
+    QuietTimeoutOption,
+    UrlOption,
+)
+
+if TYPE_CHECKING:  # the command line starts light
+    from ferry.config.flow.start import Start
+    from ferry.features.drill.acts.diary import Diary
+    from ferry.model.evidence import TimelineStep
+    from ferry.model.switch import Step, StepDone
+
+drill_app = typer.Typer(help="Rehearse a failover; each drill ends in a report.")
+
+WINDOW = timedelta(hours=1)
+"""How far back a shadow drill copies unless it is told."""
+
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Say what the drill would do; write nothing.")]
+
+
+@drill_app.command("tabletop")
+def tabletop_command(
+    ctx: typer.Context,
+    flow: FlowArgument = None,
+    dry_run: DryRunOption = False,
+    report: ReportOption = None,
+    patience: PatienceOption = DEFAULT_PATIENCE,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """What a failover would do and lose now, with numbers; nothing is written but the report."""
+    # Imported here: the command line starts light.
+    from ferry.features.drill.acts.tabletop import tabletop
+
+    desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    folder = None if dry_run else prepared(chosen.report, report)
+    with _diary(quiet=desk.quiet) as diary:
+        evidence, failure = tabletop(chosen, new_run("tabletop"), person(), diary, patience_s=patience)
+    return ended(desk, evidence, folder, failure)
+
+
+@drill_app.command("shadow")
+def shadow_command(
+    ctx: typer.Context,
+    flow: FlowArgument = None,
+    topic: TopicsOption = None,
+    start: Annotated[
+        str | None,
+        typer.Option("--from", metavar="TIME", help="Where to begin: earliest, or a time; an hour ago if not given."),
+    ] = None,
+    max_bytes: MaxBytesOption = None,
+    approved_by: Annotated[
+        str, typer.Option("--approve-by", metavar="NAME", help="Who has approved of the drill, for the report.")
+    ] = "",
+    clean: Annotated[bool, typer.Option("--clean", help="Remove first what a killed drill has left.")] = False,
+    dry_run: DryRunOption = False,
+    report: ReportOption = None,
+    patience: PatienceOption = DEFAULT_PATIENCE,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """Copy to scratch topics, move the groups to scratch groups, compare all, and remove it; production is untouched.
+
+    Exit code 1 when something was not as it should be; the report says what.
+    """
+    # Imported here: the command line starts light.
+    from ferry.cli.commands.stopping import stop_signals
+    from ferry.features.drill.acts.shadow import ShadowDrill, ShadowOptions
+    from ferry.features.switch.cli.approval import named_on_command_line
+
+    desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    options = ShadowOptions(
+        lane=new_run("drill"),
+        who=person(),
+        start=_start(start),
+        topics=only_topics(chosen, topic),
+        max_bytes=max_bytes,
+        clean=clean,
+        approved_by=named_on_command_line(approved_by) if approved_by.strip() else "",
+        approved_ms=wall_ms() if approved_by.strip() else 0,
+    )
+    drill = ShadowDrill(chosen, options, patience_s=patience)
+    if dry_run:
+        return _previewed(desk, drill.preview()[0])
+    folder = prepared(chosen.report, report)
+    with stop_signals() as stop:
+        with _diary(quiet=desk.quiet, stop=stop) as diary:
+            evidence, failure = drill.run(diary)
+        return ended(desk, evidence, folder, failure)
+
+
+@drill_app.command("partial")
+def partial_command(
+    ctx: typer.Context,
+    flow: FlowArgument = None,
+    topic: TopicsOption = None,
+    group: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--group", metavar="GROUP", help="Only this group; without --topic on all it reads. May be repeated."
+        ),
+    ] = None,
+    approved_by: ApproveOption = None,
+    dry_run: DryRunOption = False,
+    report: ReportOption = None,
+    patience: PatienceOption = DEFAULT_PATIENCE,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """A topic, or a group and what it reads, on the live copies: copied to the end, offsets written, read, compared.
+
+    No client is moved and nothing is paused. Exit code 1 when something was not as it should be.
+    """
+    # Imported here: the command line starts light.
+    from ferry.cli.commands.stopping import stop_signals
+    from ferry.features.drill.acts.partial import PartialDrill, PartialOptions
+
+    desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    topics = only_topics(chosen, topic)
+    if topics is None and not group:
+        raise BadInput("a partial drill is about some topics or groups of the source: name one by --topic or --group")
+    options = PartialOptions(
+        drill=new_run("partial"),
+        who=person(),
+        approved_by="",
+        approved_ms=0,
+        topics=topics or frozenset(),
+        groups=frozenset(group) if group else None,
+    )
+    drill = PartialDrill(chosen, options, patience_s=patience)
+    if dry_run:
+        return _previewed(desk, drill.preview())
+    folder = prepared(chosen.report, report)
+    approver = _approved(desk, approved_by, drill.preview, chosen.flow.target)
+    drill = PartialDrill(chosen, replace(options, approved_by=approver, approved_ms=wall_ms()), patience_s=patience)
+    with stop_signals() as stop:
+        with _diary(quiet=desk.quiet, stop=stop) as diary:
+            evidence, failure = drill.run(diary)
+        return ended(desk, evidence, folder, failure)
+
+
+@drill_app.command("full")
+def full_command(
+    ctx: typer.Context,
+    flow: FlowArgument = None,
+    drill: Annotated[
+        str | None,
+        typer.Option("--id", metavar="ID", help="The drill's id: made up when not given; a known one is gone on with."),
+    ] = None,
+    approved_by: ApproveOption = None,
+    quiet_seconds: QuietSecondsOption = DEFAULT.quiet_seconds,
+    quiet_timeout: QuietTimeoutOption = DEFAULT.quiet_timeout_seconds,
+    drain_timeout: DrainTimeoutOption = DEFAULT.drain_timeout_seconds,
+    leave_group: LeaveGroupOption = None,
+    leave_topic: LeaveTopicOption = None,
+    leave_active: LeaveActiveOption = False,
+    redirect_command: CommandOption = None,
+    redirect_url: UrlOption = None,
+    stay: Annotated[
+        float,
+        typer.Option(
+            "--stay", min=0, max=YEAR_SECONDS, metavar="N", help="Seconds to stay before the way back begins."
+        ),
+    ] = 0.0,
+    dry_run: DryRunOption = False,
+    report: ReportOption = None,
+    patience: PatienceOption = DEFAULT_PATIENCE,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """Move clients to the target and back, in earnest: a switchover, and a failback; nothing is lost.
+
+    Ends at the step that cannot be done, and goes on there when called again with its --id.
+    """
+    # Imported here: the command line starts light.
+    from ferry.cli.bar import steps
+    from ferry.cli.commands.in_spark import copy_of
+    from ferry.config.flow.flow import SwitchHook
+    from ferry.features.drill.acts.full import FullDrill, FullOptions
+    from ferry.model.switch import SwitchOptions
+
+    desk, both, chosen = Desk.with_both_ways(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    options = FullOptions(
+        drill=drill or new_run("full"),
+        who=person(),
+        approved_by="",
+        hook=SwitchHook(command=redirect_command, url=redirect_url),
+        switch=SwitchOptions(
+            quiet_seconds=quiet_seconds,
+            quiet_timeout_seconds=quiet_timeout,
+            drain_timeout_seconds=drain_timeout,
+            leave_groups=tuple(leave_group or ()),
+            leave_topics=tuple(leave_topic or ()),
+            leave_active=leave_active,
+        ),
+    )
+    copy = copy_of(chosen)
+    full = FullDrill(both, chosen, options, copy=copy, patience_s=patience)
+    if dry_run:
+        return _previewed(desk, full.preview())
+    folder = prepared(chosen.report, report)
+    approver = _approved(desk, approved_by, full.preview, chosen.flow.target)
+    full = FullDrill(both, chosen, replace(options, approved_by=approver), copy=copy, patience_s=patience)
+
+    with steps(quiet=desk.quiet) as shown:
+
+        def told(step: Step, done: StepDone | None) -> None:
+            shown.begin(str(step)) if done is None else shown.end(done.evidence.sentence)
+
+        evidence, failure = full.run(told, lambda: time.sleep(stay))
+    if failure is not None and any(not step.name.endswith("-open") for step in evidence.steps):
+        failure.exit_code = STOPPED
+    return ended(desk, evidence, folder, failure)
+
+
+def _approved(desk: Desk, given: str | None, would: Callable[[], tuple[str, ...]], target: str) -> str:
+    """Who approves of a drill in production."""
+
+    def show() -> str:
+        _previewed(desk, would())
+        return target
+
+    needs = "this drill touches production and needs"
+    return approval(desk, given, show, what="drill", needs=needs, cluster="the target")
+
+
+def _start(text: str | None) -> Start:
+    # Imported here: the command line starts light.
+    from ferry.config.flow.start import StartTime, parse_start
+    from ferry.config.text.problem import BadValue
+
+    if text is None:
+        return StartTime(timestamp_ms=int((datetime.now(UTC) - WINDOW).timestamp() * 1000))
+    try:
+        return parse_start(text)
+    except BadValue as error:
+        raise BadInput(f"--from: {error}") from None
+
+
+@contextmanager
+def _diary(*, quiet: bool, stop: Callable[[], bool] = lambda: False) -> Iterator[Diary]:
+    """What a drill writes its steps to; whoever waits sees them."""
+    # Imported here: the command line starts light.
+    from ferry.cli.bar import steps
+    from ferry.features.drill.acts.diary import Diary
+
+    with steps(quiet=quiet) as shown:
+
+        def told(step: TimelineStep | str) -> None:
+            if isinstance(step, str):
+                shown.begin(step)
+            else:
+                shown.end(f"{step.outcome} in {step.seconds:.1f} s: {step.detail}")
+
+        yield Diary(told=told, stop=stop)
+
+
+def _previewed(desk: Desk, would: tuple[str, ...]) -> int:
+    if desk.as_json:
+        print_json({"would": list(would)})
+        return 0
+    for number, sentence in enumerate(would, 1):
+        print(f"{number}. {sentence}")
+    return 0

@@ -1,0 +1,195 @@
+"""`ferry reports`: the reports of drills and switches in a folder, those of switches, and whether they hold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ferry.cli.desk import (
+    DEFAULT_PATIENCE,
+    ConfigOption,
+    Desk,
+    JsonOption,
+    PatienceOption,
+    QuietOption,
+    RequiredFlow,
+    VerboseOption,
+)
+from ferry.cli.output import print_json, print_table, print_warning
+from ferry.cli.report_place import ReportOption
+from ferry.errors import BadInput
+from ferry.features.evidence.cli.evidence import ended, prepared
+from ferry.features.switch.cli.options import IdArgument
+from ferry.words import count_of, to_the_second
+
+if TYPE_CHECKING:  # the command line starts light
+    from ferry.features.evidence.acts.folder import Checked
+
+BROKEN = 1
+
+reports_app = typer.Typer(help="The reports of drills and switches: list them, check signatures and the chain.")
+
+FolderArgument = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="DIR", help="The folder, or its URL; may be left out when the flows of the file name one alone."
+    ),
+]
+
+
+@reports_app.command("list")
+def list_command(
+    ctx: typer.Context,
+    folder: FolderArgument = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """The reports of a folder, newest first.
+
+    Exit code 1 when one is damaged; it is named, and the others are listed.
+    """
+    # Imported here: the command line starts light.
+    from ferry.features.evidence.acts.folder import read_folder
+    from ferry.features.evidence.acts.store import store_of
+    from ferry.features.evidence.rules.chain import index_json
+
+    desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    store = store_of(_named(folder, desk))
+    if not store.exists():
+        if folder is not None:
+            raise BadInput(f"{folder} is not a folder of reports: correct the name")
+        print_warning(f"{store.where} is not there: no report was written yet, or ferry.report.dir is mistyped")
+    kept = read_folder(store) if store.exists() else []
+    if folder is not None and not kept:
+        raise BadInput(f"{folder} holds no report: correct DIR, or leave it out for the folder of the file")
+    damaged = [one.name for one in kept if one.report is None]
+    for name in damaged:
+        print_warning(f"{name} cannot be read as a report and is not listed: `ferry reports verify` says what is wrong")
+    if desk.as_json:
+        print_json(index_json(kept))
+        return BROKEN if damaged else 0
+    rows = [(one, one.report.evidence) for one in reversed(kept) if one.report is not None]
+    print_table(
+        ["#", "began", "kind", "flow", "outcome", "RPO records", "RTO s", "summary"],
+        (
+            [
+                *(one.number, to_the_second(told.began_ms), told.kind, told.flow, told.outcome),
+                *(told.lost_records, told.rto_s, told.summary),
+            ]
+            for one, told in rows
+        ),
+        right=["#", "RPO records", "RTO s"],
+    )
+    return BROKEN if damaged else 0
+
+
+@reports_app.command("switch")
+def switch_command(
+    ctx: typer.Context,
+    flow: RequiredFlow,
+    switch: IdArgument,
+    report: ReportOption = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what the report would say; write nothing.")] = False,
+    patience: PatienceOption = DEFAULT_PATIENCE,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """Write the report of a switchover, failover or failback, from what the ledger has of it."""
+    # Imported here: the command line starts light.
+    from ferry.features.drill.acts.switched import report_of_switch
+
+    desk, both, chosen = Desk.with_both_ways(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    folder = None if dry_run else prepared(chosen.report, report)
+    found = report_of_switch(both, chosen, switch, patience_s=patience)
+    return ended(desk, found, folder, None)
+
+
+@reports_app.command("verify")
+def verify_command(
+    ctx: typer.Context,
+    folder: FolderArgument = None,
+    key: Annotated[
+        list[Path] | None,
+        typer.Option("--key", metavar="FILE", help="A public key or certificate in PEM; may be repeated."),
+    ] = None,
+    chain_only: Annotated[bool, typer.Option("--chain-only", help="Do not look at signatures.")] = False,
+    last: Annotated[
+        str | None,
+        typer.Option("--last", metavar="SHA256", help="What the newest report must be: shows that none was cut off."),
+    ] = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """Check that no report was changed, removed or put in: each one's signature, and its link to the one before it.
+
+    Exit code 1 when something is broken; the first place is named.
+    """
+    # Imported here: the command line starts light.
+    from ferry.features.evidence.acts.folder import check_folder
+    from ferry.features.evidence.acts.signing import public_keys
+    from ferry.features.evidence.acts.store import store_of
+
+    desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    if chain_only == bool(key):
+        raise BadInput("name the public keys that may have signed by --key FILE, or say --chain-only")
+    store = store_of(_named(folder, desk))
+    checked = check_folder(store, None if chain_only else public_keys(key or ()), last)
+    if not checked:
+        raise BadInput(f"{store.where} holds no report: correct the folder")
+    broken = next((one for one in checked if one.problem), None)
+    if desk.as_json:
+        print_json(_verified_json(store.where, checked))
+    else:
+        for one in checked:
+            if one.problem:
+                print(f"broken: {one.problem}")
+        what = f"{store.where}: {count_of(len(checked), 'report')}"
+        signed = "signatures were not looked at" if chain_only else "every signature holds"
+        if broken is None:
+            print(f"{what}, none changed or missing; {signed}; the newest has SHA-256 {checked[-1].kept.sha256}")
+        else:
+            print(f"{what}; the first broken one is {broken.kept.name}")
+    return BROKEN if broken else 0
+
+
+def _verified_json(where: str, checked: list[Checked]) -> dict[str, Any]:
+    broken = next((one for one in checked if one.problem), None)
+    return {
+        "intact": broken is None,
+        "folder": where,
+        "first_broken": None if broken is None else broken.kept.name,
+        "reports": [
+            {
+                "number": one.kept.number,
+                "name": one.kept.name,
+                "sha256": one.kept.sha256,
+                "signed": one.signed,
+                "problem": one.problem or None,
+            }
+            for one in checked
+        ],
+    }
+
+
+def _named(folder: str | None, desk: Desk) -> str:
+    """The folder that is meant; BadInput for an empty name, which is no wish for that of the file."""
+    if folder == "":
+        raise BadInput("DIR is empty: name a folder, or leave it out for that of the file")
+    return folder or _folder(desk)
+
+
+def _folder(desk: Desk) -> str:
+    """The one folder that the flows of the file name."""
+    folders = {flow.report.folder for flow in desk.settings().flows}
+    if len(folders) != 1:
+        named = ", ".join(sorted(folders)) or "none"
+        raise BadInput(f"the flows of {desk.config_file()} name not one folder of reports ({named}): name it")
+    return folders.pop()

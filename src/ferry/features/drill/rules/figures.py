@@ -1,0 +1,207 @@
+"""The figures of a drill: what would be lost, how the copying went, and what of it misses a goal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ferry.model import Receipt, Verified
+from ferry.model.evidence import Check, Compared, Goal, GroupMoved, Loss, Sample, summed
+from ferry.plan.rules.lag import PartitionLag
+from ferry.words import several
+
+SAMPLES = 60
+"""Moments of which a report tells lag and throughput, at most."""
+
+_MOST_FINDINGS = 50
+_SHORTEST_MS = 250
+
+LOST_SECONDS = "RPO: age of the oldest record that would be lost"
+RTO = "RTO"
+REREAD = "records read twice"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Committed:
+    """Receipts of one chunk, and when (ms) they were heard of."""
+
+    at_ms: int
+    receipts: Sequence[Receipt]
+
+
+def losses_of(lags: Iterable[PartitionLag]) -> tuple[Loss, ...]:
+    """What a failover would lose of each partition, from how far the lane is behind."""
+    return tuple(
+        Loss(
+            source=lag.source,
+            target=lag.target,
+            position=lag.position,
+            source_end=lag.source_end,
+            records=lag.records,
+            bytes=lag.bytes,
+            seconds=lag.seconds,
+        )
+        for lag in lags
+    )
+
+
+def samples_of(began_ms: int, offsets: int, chunks: Sequence[Committed]) -> tuple[Sample, ...]:
+    """Lag and rates in equal steps from the begin of the copying to its last chunk; `offsets` were to be copied.
+
+    What a chunk brought is spread evenly over the time since the slot's chunk before it.
+    """
+    if not chunks:
+        return ()
+    whole = max(max(chunk.at_ms for chunk in chunks) - began_ms, 1)
+    step = max(_SHORTEST_MS, -(-whole // SAMPLES))
+    count = -(-whole // step)
+    brought = [[0.0, 0.0, 0.0] for _ in range(count)]  # offsets, records, bytes of each step
+    since: dict[int, int] = {}
+    for chunk in sorted(chunks, key=lambda chunk: chunk.at_ms):
+        for slot in {receipt.slot for receipt in chunk.receipts}:
+            own = [receipt for receipt in chunk.receipts if receipt.slot == slot]
+            amounts = (
+                sum(receipt.end - receipt.start for receipt in own),
+                sum(receipt.records for receipt in own),
+                sum(receipt.bytes for receipt in own),
+            )
+            begin = since.get(slot, began_ms) - began_ms
+            _spread(brought, step, begin, max(chunk.at_ms - began_ms, begin + 1), amounts)
+            since[slot] = chunk.at_ms
+    found, left = [], float(offsets)
+    for at, (copied, records, size) in enumerate([[0.0, 0.0, 0.0], *brought]):
+        left -= copied
+        found.append(
+            Sample(
+                at_ms=began_ms + at * step,
+                lag_records=max(0, round(left)),
+                records_per_second=round(records * 1000 / step, 3),
+                bytes_per_second=round(size * 1000 / step, 3),
+            )
+        )
+    return tuple(found)
+
+
+def _spread(brought: list[list[float]], step: int, begin: int, end: int, amounts: tuple[int, int, int]) -> None:
+    """Add amounts that came evenly between two times (ms from the first step's begin) to the steps that they touch."""
+    last = len(brought) - 1
+    for at in range(min(begin // step, last), min((end - 1) // step, last) + 1):
+        upper = end if at == last else min(end, (at + 1) * step)
+        share = (upper - max(begin, at * step)) / (end - begin)
+        for place, amount in enumerate(amounts):
+            brought[at][place] += amount * share
+
+
+def compared_of(result: Verified) -> Compared:
+    """A comparison in short, with its first findings as sentences."""
+    findings = [
+        f"{one.kind} at {one.source} offsets {one.source_range[0]} to {one.source_range[1]}, {one.target} offsets "
+        f"{one.target_range[0]} to {one.target_range[1]}"
+        for one in result.differences
+    ]
+    findings += [left.message for left in result.not_compared if left.asked]
+    more = len(findings) - _MOST_FINDINGS
+    return Compared(
+        equal=result.is_equal,
+        complete=result.is_complete,
+        partitions=result.partitions,
+        records=result.records,
+        bytes=result.bytes,
+        seconds=round(result.seconds, 3),
+        differences=len(result.differences) + result.more,
+        findings=(*findings[:_MOST_FINDINGS], *([f"and {more} more"] if more > 0 else [])),
+    )
+
+
+def together(every: Sequence[Compared]) -> Compared | None:
+    """Several comparisons as one; None where there was none."""
+    if not every:
+        return None
+    findings = [finding for one in every for finding in one.findings]
+    more = len(findings) - _MOST_FINDINGS
+    return Compared(
+        equal=all(one.equal for one in every),
+        complete=all(one.complete for one in every),
+        partitions=sum(one.partitions for one in every),
+        records=sum(one.records for one in every),
+        bytes=sum(one.bytes for one in every),
+        seconds=round(sum(one.seconds for one in every), 3),
+        differences=sum(one.differences for one in every),
+        findings=(*findings[:_MOST_FINDINGS], *([f"and {more} more"] if more > 0 else [])),
+    )
+
+
+def goals_of(
+    *,
+    losses: Sequence[Loss] | None,
+    rpo_seconds: float | None,
+    rto_s: float | None,
+    rto_seconds: float | None,
+    groups: Sequence[GroupMoved] | None,
+    moves: bool = True,
+    all_groups: bool = True,
+) -> tuple[Goal, ...]:
+    """The figures that have goals. `losses` None: they were not counted; `groups` None: none was to be moved.
+
+    `moves`: it was to be measured how long groups are out of service. `all_groups`: these are all that there are;
+    otherwise nobody knows what the others read twice.
+    """
+    unknown = losses is None or any(loss.records is None or loss.seconds is None for loss in losses)
+    oldest = None if losses is None or unknown else max((loss.seconds or 0.0 for loss in losses), default=0.0)
+    found = [Goal(name=LOST_SECONDS, unit="s", wanted=rpo_seconds, measured=oldest)]
+    if moves and (rto_s is not None or rto_seconds is not None):
+        found.append(Goal(name=RTO, unit="s", wanted=rto_seconds, measured=rto_s))
+    if groups is not None:
+        twice = summed([group.reread for group in groups]) if all_groups else None
+        found.append(Goal(name=REREAD, unit="records", wanted=0, measured=twice))
+    return tuple(found)
+
+
+def untried(groups: Iterable[GroupMoved], paused: Sequence[str], *, copied: int | None = None) -> tuple[str, ...]:
+    """What a drill did not try out, a sentence each: topics that are paused, and groups that were not moved.
+
+    `copied` records, 0: then it tried out nothing, which is no success. None: it had nothing to copy.
+    """
+    idle = [group.group for group in groups if not group.committed and group.exact is not None]
+    found = []
+    if paused:
+        found.append(f"paused, so not copied: {several(sorted(paused))}; `ferry resume` ends that")
+    if copied == 0:
+        remedy = "" if paused else ": begin earlier with --from"
+        found.append(f"nothing was copied, so nothing was tried out{remedy}")
+    if idle:
+        there = "1 group was" if len(idle) == 1 else f"{len(idle)} groups were"
+        found.append(f"{there} not tried out: {several(sorted(idle))}; their notes say why")
+    return tuple(found)
+
+
+def deviations_of(
+    goals: Iterable[Goal],
+    groups: Iterable[GroupMoved],
+    verification: Compared | None,
+    checks: Iterable[Check],
+) -> tuple[str, ...]:
+    """What is not as it should be, a sentence each."""
+    found = []
+    for goal in goals:
+        if goal.is_met is False:
+            measured = "is not known" if goal.measured is None else f"is {goal.measured:g} {goal.unit}"
+            found.append(f"{goal.name} {measured}, the goal is {goal.wanted:g} {goal.unit} at most")
+    for group in groups:
+        if group.exact is not None and group.exact < group.committed:
+            found.append(
+                f"group {group.group} does not go on at the same record in {group.committed - group.exact} of "
+                f"{group.committed} partitions"
+            )
+        if group.skipped:
+            found.append(f"group {group.group} would skip {group.skipped} records")
+    if verification is not None and verification.equal and not verification.records:
+        found.append("no record was compared, so the content is not known to be equal")
+    if verification is not None and not verification.equal:
+        found.append(
+            f"the content differs in {verification.differences} places"
+            if verification.differences
+            else "not all of the content could be compared"
+        )
+    found += [f"{check.name}: {check.detail}" for check in checks if not check.held]
+    return tuple(found)

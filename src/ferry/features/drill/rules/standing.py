@@ -1,0 +1,78 @@
+"""Where the groups of a drill go on: their offsets translated, and whether the record there is the right one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ferry.features.groups.rules.offset_map import Ahead, Before, Translated
+from ferry.model import TopicPartition
+from ferry.model.evidence import GroupMoved
+
+Record = tuple[int, bytes | None, bytes | None, bytes]
+"""A record as both sides must have it: time, key, value, and headers as they are on the wire."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """One group on one source partition. `became` None: nothing of the partition was copied."""
+
+    group: str
+    source: TopicPartition
+    offset: int
+    target: TopicPartition | None = None
+    became: Translated | None = None
+    copied_end: int = 0
+    """The source offset that the copy ends before."""
+
+    @property
+    def is_committed(self) -> bool:
+        """Whether an offset is written: not before the copy's window, whose beginning is no place to go on."""
+        return self.became is not None and not isinstance(self.became, Before)
+
+    @property
+    def beyond(self) -> int:
+        """Source offsets that the group had read and the copy does not have."""
+        return max(0, self.offset - self.copied_end) if isinstance(self.became, Ahead) else 0
+
+
+def moved(
+    group: str,
+    target_group: str,
+    standings: list[Standing],
+    *,
+    refused: str = "",
+    same: Mapping[TopicPartition, bool] | None = None,
+) -> GroupMoved:
+    """What became of a group. `same`: for each partition that was looked at, whether the next record is the same."""
+    committed = [] if refused else [one for one in standings if one.is_committed]
+    before = sum(isinstance(one.became, Before) for one in standings)
+    nothing = sum(one.became is None for one in standings)
+    exact = None if same is None else sum(same.get(one.source, False) for one in committed)
+    notes = [refused] if refused else []
+    if before:
+        notes.append(f"{before} of its partitions stand before the drill's window: begin earlier with --from")
+    if nothing:
+        notes.append(f"nothing was copied of {nothing} of its partitions: they have no records in the window")
+    known = bool(committed) and exact == len(committed)
+    return GroupMoved(
+        group=group,
+        target_group=target_group,
+        partitions=len(standings),
+        committed=len(committed),
+        exact=exact,
+        reread=0 if known else None,
+        skipped=0 if known else None,
+        beyond=sum(one.beyond for one in committed) if committed else None,
+        note="; ".join(notes),
+    )
+
+
+def is_same(here: Record | None, here_offset: int, there: Record | None, copied_end: int) -> bool:
+    """Whether a reader at the target goes on where one at the source does; offsets are the source's.
+
+    Without a record at the target the source's next one must lie behind what was copied.
+    """
+    if there is None:
+        return here is None or here_offset >= copied_end
+    return here == there

@@ -1,0 +1,268 @@
+"""What the steps of a switch found, as parts of a report, and as one of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ferry.features.drill.rules.figures import deviations_of, goals_of
+from ferry.features.switch.rules.standing import best_known, last_seen_ms, loss_sentence, parse_loss, parse_standings
+from ferry.features.switch.rules.steps import next_step
+from ferry.model import TopicPartition
+from ferry.model.evidence import (
+    EvidenceCluster,
+    EvidenceKind,
+    EvidenceOutcome,
+    EvidenceReport,
+    GroupMoved,
+    Loss,
+    Sample,
+    StepOutcome,
+    TimelineStep,
+    summed,
+)
+from ferry.model.switch import Json, Step, SwitchOutcome, SwitchState, Verb
+from ferry.words import count_of, to_the_second
+
+_SAME = frozenset({"exact", "gap", "start"})
+"""How an offset was found that leads to the very record that comes next; of a start nothing was read before."""
+
+
+def told_steps(state: SwitchState) -> tuple[TimelineStep, ...]:
+    """The steps that are done, in the order in which they were, and who has approved."""
+    switch = state.switch
+    return tuple(
+        TimelineStep(
+            name=f"{switch.verb}-{done.step}",
+            title=f"{switch.verb.capitalize()}: {done.step}",
+            began_ms=done.begun_ms,
+            ended_ms=done.done_ms,
+            outcome=StepOutcome.DONE,
+            detail=done.evidence.sentence,
+            approved_by=switch.approved_by,
+            approved_ms=switch.approved_ms,
+        )
+        for done in sorted(state.done.values(), key=lambda done: done.begun_ms)
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutOfService:
+    """How long clients had no cluster, in seconds; None: not known. `means` says of what that is taken, or why not."""
+
+    seconds: float | None
+    means: str
+    from_start: float | None
+    """From the start of the command."""
+
+
+def out_of_service(state: SwitchState) -> OutOfService:
+    """How long clients had no cluster, up to where the new one was tried out, or clients were sent there without that.
+
+    Of a failover from the loss: as somebody gave it, else from when the source was last seen to answer, which is no
+    later. Of a planned switch from when clients were to stop.
+    """
+    end = state.done.get(Step.SMOKE)
+    if end is None:
+        return OutOfService(seconds=None, means=f"not known: the {state.switch.verb} is not over", from_start=None)
+    tried = "until the other cluster was tried out"
+    if state.fact(Step.SMOKE, "smoke") is False:
+        end, tried = state.done[Step.REDIRECT], "until clients were sent to the other cluster, which was not tried out"
+    from_start = (end.done_ms - state.switch.at_ms) / 1000
+    if state.switch.verb is not Verb.FAILOVER:
+        begun = state.done.get(Step.QUIET)
+        seconds = None if begun is None else (end.done_ms - begun.begun_ms) / 1000
+        return OutOfService(seconds=seconds, means=f"from when clients were to stop {tried}", from_start=from_start)
+    given, seen = state.switch.options.lost_at_ms, last_seen(state)
+    if given is not None:
+        means, begin = f"from the loss, {to_the_second(given)} by --lost-at, {tried}", given
+    elif seen is not None and seen <= state.switch.at_ms:
+        means, begin = f"at most: from when the source was last seen to answer, {to_the_second(seen)}, {tried}", seen
+    else:
+        means = "not known: when the source was lost was not given (--lost-at), and it answered after the start"
+        if seen is None and not answers_in_part(state):
+            means = "not known: when the source was lost was not given (--lost-at), and nobody saw it before"
+        return OutOfService(seconds=None, means=means, from_start=from_start)
+    return OutOfService(seconds=(end.done_ms - begin) / 1000, means=means, from_start=from_start)
+
+
+def answers_in_part(state: SwitchState) -> bool:
+    """Whether the source answered when the flow was stopped, for one partition at least."""
+    return any(row["source_known"] == "source" for row in state.rows(Step.STOP))
+
+
+def last_seen(state: SwitchState) -> int | None:
+    """When the source was last seen to answer (ms); None where it answers still, or nobody knows."""
+    return last_seen_ms(best_known(parse_standings(state.rows(Step.FREEZE)), parse_standings(state.rows(Step.STOP))))
+
+
+def told_losses(state: SwitchState) -> tuple[Loss, ...]:
+    """What the new cluster has not, by partition: as counted when the flow was stopped, or as the failover told it."""
+    counted = {(row["topic"], row["partition"]): row for row in state.rows(Step.LOSS)}
+    return tuple(_loss(row, counted.get((row["topic"], row["partition"]))) for row in state.rows(Step.STOP))
+
+
+def _loss(row: Json, told: Json | None) -> Loss:
+    """Nothing is known of a partition whose source did not answer: what was seen of it is in `unknown_losses`."""
+    end, copied = row["source_end"], row["copied_end"]
+    certain = row["source_known"] == "source" if told is None else told["certain"]
+    records = max(0, end - copied) if told is None else told["records"]
+    seconds = told["seconds"] if told is not None else None if records else 0.0
+    return Loss(
+        source=TopicPartition(row["topic"], row["partition"]),
+        target=TopicPartition(row["target_topic"], row["target_partition"]),
+        position=copied,
+        source_end=end if certain else None,
+        records=records if certain else None,
+        bytes=None,
+        seconds=seconds if certain else None,
+    )
+
+
+def unknown_losses(state: SwitchState) -> tuple[str, ...]:
+    """What was seen of partitions whose loss nobody knows, as the step told it; none where all of them answered."""
+    losses = [parse_loss(row) for row in state.rows(Step.LOSS)]
+    if all(one.certain for one in losses):
+        return ()
+    return (loss_sentence(losses, lost_ms=state.switch.options.lost_at_ms),)
+
+
+def lost_sentence(losses: Sequence[Loss] | None) -> str:
+    """What a switch has lost: a number only where every partition told its own."""
+    if losses is None:
+        return "what was lost was not counted"
+    unknown = sum(loss.records is None for loss in losses)
+    if unknown:
+        there = count_of(len(losses), "partition")
+        return f"how many records were lost is not known: {unknown} of {there} did not answer"
+    records = sum(loss.records or 0 for loss in losses)
+    return f"{count_of(records, 'record')} {'was' if records == 1 else 'were'} lost" + (", at most" if records else "")
+
+
+def told_groups(state: SwitchState) -> tuple[GroupMoved, ...]:
+    """The groups that were moved, and those that were left."""
+    frozen = {row["group"]: row for row in state.rows(Step.FREEZE) if "group" in row}
+    copied = {(row["topic"], row["partition"]): row["copied_end"] for row in state.rows(Step.STOP)}
+    known = knows_groups(state)
+    return tuple(_group(row, frozen.get(row["group"]), copied, known) for row in state.rows(Step.GROUPS))
+
+
+def knows_groups(state: SwitchState) -> bool:
+    """Whether the old cluster told its groups and their offsets; a checkpoint does not say what they read since."""
+    return bool(state.fact(Step.GROUPS, "source_answers"))
+
+
+def unknown_groups(state: SwitchState) -> tuple[str, ...]:
+    """That the old cluster did not tell its groups, and that there may be more of them; none where it did."""
+    if Step.GROUPS not in state.done or knows_groups(state):
+        return ()
+    old = state.switch.via.source
+    twice = f"what groups read twice is not known: {old} did not tell where they are, so the last checkpoint counts"
+    unknown = state.fact(Step.GROUPS, "unknown")
+    return (twice,) if unknown is None else (twice, str(unknown))
+
+
+def _group(row: Json, frozen: Json | None, copied: Mapping[tuple[str, int], int], known: bool) -> GroupMoved:
+    words: Sequence[str] = tuple(row["how"].values())
+    kept: Sequence[Json] = row["kept"]
+    same = sum(word in _SAME for word in words)
+    # Where it was found further on than it had read on the old cluster, nobody compared what it has read.
+    still = row.get("again", 0) is not None  # nobody reads on where it was
+    whole = known and row["outcome"] == "moved" and same == len(words) and bool(words) and not kept and still
+    told = known and frozen is not None and frozen["known"] == "source"
+    since = (
+        []
+        if known or row["outcome"] != "moved"
+        else ["its offsets are those of the last checkpoint: what it read since, it reads again"]
+    )
+    return GroupMoved(
+        group=row["group"],
+        target_group=row["group"],
+        partitions=len(words) + len(kept),
+        committed=len(row["offsets"]),
+        exact=same if known else None,
+        reread=0 if whole else None,
+        skipped=0 if whole else None,
+        beyond=_beyond(frozen, copied) if told and frozen is not None else None,
+        note="; ".join(
+            ([row["why"]] if row["why"] else [])
+            + ([f"{count_of(len(kept), 'partition')} left further on, where it stood"] if kept else [])
+            + since
+            + list(row["notes"])
+        ),
+        lag=_lag(frozen) if told and frozen is not None else None,
+    )
+
+
+def _beyond(frozen: Json, copied: Mapping[tuple[str, int], int]) -> int | None:
+    """Source offsets that a group had read and that were never copied; None where the end of the copy is not known."""
+    ends = [(offset, copied.get((topic, partition))) for topic, partition, offset, _ in frozen["offsets"]]
+    return summed([None if end is None else max(0, offset - end) for offset, end in ends])
+
+
+def _lag(frozen: Json) -> int | None:
+    """Of all partitions; None where an end is not known."""
+    return summed([lag for _, _, _, lag in frozen["offsets"]])
+
+
+def switch_report(
+    state: SwitchState,
+    *,
+    lane: str,
+    policy: str,
+    clusters: tuple[EvidenceCluster, ...],
+    version: str,
+    rpo_seconds: float | None,
+    rto_seconds: float | None,
+    samples: tuple[Sample, ...] = (),
+) -> EvidenceReport:
+    """The report of a switch, finished or not, from what the ledger has of it. Goals are seconds.
+
+    `samples` are of its drain.
+    """
+    switch, end = state.switch, state.end
+    steps, losses, groups = told_steps(state), told_losses(state), told_groups(state)
+    stopped, service = state.done.get(Step.STOP), out_of_service(state)
+    counted = None if stopped is None else losses
+    goals = goals_of(
+        losses=counted,
+        rpo_seconds=rpo_seconds,
+        rto_s=service.seconds,
+        rto_seconds=rto_seconds,
+        groups=groups if Step.GROUPS in state.done else None,
+        all_groups=knows_groups(state),
+    )
+    deviations = deviations_of(goals, groups, None, ())
+    due = next_step(state)
+    if end is None:
+        outcome, summary = EvidenceOutcome.FAILED, f"it is not finished: its next step is {due}"
+    elif end.outcome is SwitchOutcome.ABANDONED:
+        outcome, summary = EvidenceOutcome.REFUSED, f"{end.who} has given it up: {end.why}"
+    else:
+        outcome = EvidenceOutcome.DEVIATIONS if deviations else EvidenceOutcome.SUCCESS
+        summary = f"clients were moved to {switch.via.target}; {lost_sentence(counted)}"
+    return EvidenceReport(
+        id=switch.id,
+        kind=EvidenceKind(switch.verb.value),
+        flow=switch.via,
+        lane=lane,
+        policy=policy,
+        clusters=clusters,
+        who=switch.who,
+        version=version,
+        began_ms=switch.at_ms,
+        ended_ms=max([switch.at_ms, *(step.ended_ms for step in steps), *([end.at_ms] if end is not None else [])]),
+        outcome=outcome,
+        summary=summary,
+        steps=steps,
+        goals=goals,
+        losses=losses,
+        losses_at_ms=stopped.done_ms if stopped is not None else 0,
+        rto_s=service.seconds,
+        rto_means=service.means,
+        from_start_s=service.from_start,
+        groups=groups,
+        samples=samples,
+        deviations=deviations,
+        notes=(*unknown_losses(state), *unknown_groups(state)),
+    )

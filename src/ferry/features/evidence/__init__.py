@@ -1,0 +1,1 @@
+"""Reports as evidence: canonical, chained, signed and kept."""

@@ -1,0 +1,254 @@
+"""A folder of reports: written one behind the other, each naming the one before it, and read back to be checked."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Self
+
+from ferry.config.flow.report import FOLDER, ReportConfig
+from ferry.errors import BadInput, Corrupt, OutcomeUnknown, Refused
+from ferry.features.evidence.acts.page import check_renderer, rendered
+from ferry.features.evidence.acts.signing import Public, SigningKey, holds
+from ferry.features.evidence.acts.store import Store, check_writable, reason, remedy, store_of
+from ferry.features.evidence.rules.chain import (
+    SIGNATURE,
+    Kept,
+    broken_links,
+    index_json,
+    is_index,
+    number_of,
+    page_name,
+    report_name,
+    sha256,
+    told_of,
+)
+from ferry.features.evidence.rules.codec import SealedReport, decode_report, encode_report
+from ferry.model.evidence import EvidenceReport
+
+log = logging.getLogger(__name__)
+
+INDEX = "index.json"
+
+_TRIES = 20
+"""Others may write to the same folder: so often a number may be taken by somebody else."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """Where a report came to lie, and the SHA-256 of its JSON: kept elsewhere, it shows that nothing was cut off."""
+
+    number: int
+    where: str
+    page: str
+    json: str
+    sha256: str
+    is_signed: bool
+
+    @property
+    def sentence(self) -> str:
+        """Where it is, for people."""
+        signed = "signed" if self.is_signed else "not signed"
+        return f"report: {self.page} ({signed}, SHA-256 of its JSON {self.sha256})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """One report of a folder after a check; `problem` is empty when all holds. `signed` is None when nobody looked."""
+
+    kept: Kept
+    signed: bool | None
+    problem: str
+
+
+class ReportFolder:
+    """Where the reports of a flow go. `prepare` before anything begins, `write` at the end."""
+
+    def __init__(self, store: Store, key: SigningKey | None) -> None:
+        self._store = store
+        self._key = key
+
+    @classmethod
+    def of(cls, config: ReportConfig, folder: str | None = None) -> Self:
+        """As the configuration says, or in `folder`; BadInput when the key cannot be read."""
+        return cls(store_of(folder or config.folder), SigningKey.of(config.key()))
+
+    @property
+    def where(self) -> str:
+        """The folder's path or URL."""
+        return self._store.where
+
+    def prepare(self) -> None:
+        """See that a report can be written; Refused or BadInput, with the remedy, when not."""
+        check_renderer()
+        check_writable(self._store)
+        try:
+            self._newest()
+            is_own = self._is_own_index()
+        except OSError as error:
+            raise Refused(
+                f"reports in {self._store.where} cannot be read ({reason(error)}), so nothing was begun: make them "
+                f"readable, or name another folder as {FOLDER}"
+            ) from error
+        if not is_own:
+            raise Refused(
+                f"{self._store.where} has an {INDEX} that is none of Ferry's, and reports replace nothing: name another"
+                f" folder as {FOLDER}, or move it away"
+            )
+
+    def write(self, evidence: EvidenceReport, *, once: bool = False) -> Written:
+        """Write a report behind the last one. OSError when the folder does not take it any more.
+
+        `once`: where one tells of the same already, by whomever, it is that one; cut short, it is made whole.
+        """
+        for _ in range(_TRIES):
+            before = self._newest()  # first: what somebody tells from now on is found below, or takes the number
+            known = told_of(read_folder(self._store), evidence) if once else None
+            if known is not None and known.report is not None:
+                return self._made_whole(known, known.report)
+            report = SealedReport(
+                number=1 if before is None else before.number + 1,
+                evidence=evidence,
+                previous=None if before is None else before.link,
+                signer=None if self._key is None else self._key.signer,
+            )
+            content = encode_report(report)
+            name = report_name(report.number)
+            try:
+                self._store.create(name, content, self._beside(report, name, content))
+            except FileExistsError:
+                log.debug("%s was written by somebody else in the meantime", name)
+                continue
+            self._list()
+            return self._written(report, name, sha256(content))
+        raise OutcomeUnknown(
+            f"{self._store.where} takes no report: its next number was taken {_TRIES} times by others; write it again"
+        )
+
+    def _is_own_index(self) -> bool:
+        """Whether the folder's index is of reports; True where there is none."""
+        try:
+            return is_index(self._store.read(INDEX))
+        except FileNotFoundError:
+            return True
+
+    def _made_whole(self, kept: Kept, report: SealedReport) -> Written:
+        """A report that lies there. The last one's page and signatures are written, where whoever wrote it died."""
+        names = set(self._store.names())
+        page = page_name(kept.name)
+        wanted = {page, INDEX} | ({f"{kept.name}{SIGNATURE}", f"{page}{SIGNATURE}"} if report.signer else set())
+        newest = self._newest()
+        is_last = newest is not None and newest.name == kept.name
+        if is_last and not wanted <= names and report.signer == (None if self._key is None else self._key.signer):
+            for name, content in self._beside(report, kept.name, self._store.read(kept.name)).items():
+                self._store.replace(name, content)
+            self._list()
+        return self._written(report, kept.name, kept.sha256)
+
+    def _beside(self, report: SealedReport, name: str, content: bytes) -> dict[str, bytes]:
+        """The page of a report, and where there is a key the signatures of both."""
+        page = rendered(report, sha256(content)).encode()
+        both = ((name, content), (page_name(name), page))
+        signatures = {} if self._key is None else {f"{each}{SIGNATURE}": self._key.sign(body) for each, body in both}
+        return {page_name(name): page, **signatures}
+
+    def _list(self) -> None:
+        """Write the index again. A report that lies there is no less of one where that fails."""
+        try:
+            if self._is_own_index():
+                self._store.replace(INDEX, json.dumps(index_json(read_folder(self._store)), indent=1).encode())
+            else:
+                log.warning("%s in %s is none of Ferry's: it was left as it is", INDEX, self._store.where)
+        except BadInput as error:
+            log.warning("the report is written, but not %s, the list of them: %s", INDEX, error)
+        except OSError as error:
+            log.warning(
+                "the report is written, but not %s in %s (%s), the list of them: %s, then the next report writes it",
+                *(INDEX, self._store.where, reason(error), remedy(error)),
+            )
+
+    def _written(self, report: SealedReport, name: str, digest: str) -> Written:
+        return Written(
+            number=report.number,
+            where=self._store.where,
+            page=f"{self._store.where.rstrip('/')}/{page_name(name)}",
+            json=f"{self._store.where.rstrip('/')}/{name}",
+            sha256=digest,
+            is_signed=report.signer is not None,
+        )
+
+    def _newest(self) -> Kept | None:
+        """The last report as it lies there, readable or not: what was changed is found by who checks."""
+        names = self._store.names()
+        numbers = [number for name in names if (number := number_of(name)) is not None]
+        return _kept(self._store, report_name(max(numbers)), names) if numbers else None
+
+
+def read_folder(store: Store) -> list[Kept]:
+    """All reports of a folder, in order; BadInput when it cannot be read."""
+    try:
+        names = store.names()
+        found = sorted((number, name) for name in names if (number := number_of(name)) is not None)
+        return [_kept(store, name, names) for _, name in found]
+    except OSError as error:
+        raise BadInput(f"reports in {store.where} cannot be read ({reason(error)}): correct the folder") from error
+
+
+def _kept(store: Store, name: str, names: list[str]) -> Kept:
+    content = store.read(name)
+    report, trouble = None, ""
+    try:
+        report = decode_report(content, name)
+    except Corrupt as error:
+        trouble = str(error)
+    page = page_name(name)
+    return Kept(
+        number=number_of(name) or 0,
+        name=name,
+        sha256=sha256(content),
+        page_sha256=sha256(store.read(page)) if page in names else None,
+        report=report,
+        trouble=trouble,
+    )
+
+
+def check_folder(store: Store, keys: Mapping[str, Public] | None, last: str | None = None) -> list[Checked]:
+    """Each report with what is wrong with it, in order; a missing one stands at the one that follows it.
+
+    `keys` are those that may have signed, by SHA-256; None: signatures are not looked at. `last` as `broken_links`.
+    """
+    kept = read_folder(store)
+    names = set(store.names())
+    broken = broken_links(kept, last)
+    checked = []
+    for one in kept:
+        problem = "" if keys is None else "; ".join(_signature_problems(store, one, keys, names))
+        chain = "; ".join(broken.pop(name) for name in list(broken) if (number_of(name) or 0) <= one.number)
+        checked.append(
+            Checked(
+                kept=one,
+                signed=None if keys is None else not problem,
+                problem="; ".join(sentence for sentence in (chain, problem) if sentence),
+            )
+        )
+    return checked
+
+
+def _signature_problems(store: Store, one: Kept, keys: Mapping[str, Public], names: set[str]) -> Iterator[str]:
+    if one.report is None:
+        return  # said already
+    signer = one.report.signer
+    public = None if signer is None else keys.get(signer.key_sha256)
+    if signer is None:
+        yield f"{one.name} is not signed"
+    elif public is None:
+        yield f"{one.name} is signed by another key, {signer.key_sha256} ({signer.algorithm}): add it by --key"
+    else:
+        for name in (one.name, page_name(one.name)):
+            lost = next((each for each in (name, f"{name}{SIGNATURE}") if each not in names), None)
+            if lost is not None:
+                yield f"{lost} is gone"
+            elif not holds(public, store.read(name), store.read(f"{name}{SIGNATURE}")):
+                yield f"the signature of {name} does not hold: the file was changed, or another key signed it"

@@ -1,0 +1,61 @@
+"""How commands that end in a report begin and end: the folder first, the figures and the report's place last."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ferry.cli.desk import Desk
+from ferry.cli.output import print_error, print_json
+from ferry.cli.report_place import written_json
+from ferry.errors import OutcomeUnknown
+
+if TYPE_CHECKING:  # the command line starts light
+    from ferry.config.flow.report import ReportConfig
+    from ferry.errors import FerryError
+    from ferry.features.evidence.acts.folder import ReportFolder, Written
+    from ferry.model.evidence import EvidenceReport
+
+
+def prepared(config: ReportConfig, folder: str | None) -> ReportFolder:
+    """Where the report goes; Refused when it cannot be written there."""
+    # Imported here: the command line starts light.
+    from ferry.features.evidence.acts.folder import ReportFolder
+
+    reports = ReportFolder.of(config, folder)
+    reports.prepare()
+    return reports
+
+
+def ended(desk: Desk, evidence: EvidenceReport, folder: ReportFolder | None, failure: FerryError | None) -> int:
+    """Write the report, and say how it went."""
+    # Imported here: the command line starts light.
+    from ferry.features.evidence.acts.store import why_unwritten
+    from ferry.features.evidence.rules.codec import evidence_json
+    from ferry.model.evidence import EvidenceOutcome
+
+    written, unwritten = None, False
+    try:
+        written = None if folder is None else folder.write(evidence)
+    except (OSError, OutcomeUnknown) as error:
+        unwritten = True
+        where = "" if folder is None else folder.where
+        why = why_unwritten(error) if isinstance(error, OSError) else f"{error}"
+        sentence = f"the report could not be written to {where} ({why}): keep this answer, what it tells of is over"
+        print_error("OutcomeUnknown", sentence, as_json=False)
+    if desk.as_json:
+        print_json({**evidence_json(evidence), "report": written_json(written)})
+    else:
+        _show(evidence, written)
+    if evidence.outcome is EvidenceOutcome.SUCCESS and not unwritten:
+        return 0
+    return 1 if failure is None else failure.exit_code
+
+
+def _show(evidence: EvidenceReport, written: Written | None) -> None:
+    # Imported here: the command line starts light.
+    from ferry.features.evidence.rules.lines import told_lines
+
+    for line in told_lines(evidence):
+        print(line)
+    if written is not None:
+        print(written.sentence)

@@ -1,0 +1,163 @@
+"""The chain of a folder's reports: each holds the SHA-256 of the one before it, so none can change or go unseen."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ferry.features.evidence.rules.codec import SealedReport
+from ferry.model.evidence import EvidenceOutcome, EvidenceReport, Link
+
+_NAME = re.compile(r"report-([0-9]{6,})\.json")
+
+SIGNATURE = ".sig"
+"""What is behind a file's name in that of its detached signature."""
+
+
+def report_name(number: int) -> str:
+    """The file name of a report's JSON. Numbers begin at 1 and leave nothing out."""
+    return f"report-{number:06d}.json"
+
+
+def page_name(name: str) -> str:
+    """The file name of the page that belongs to a report's JSON."""
+    return f"{name.removesuffix('.json')}.html"
+
+
+def number_of(name: str) -> int | None:
+    """The number in the file name of a report's JSON; None for any other file."""
+    found = _NAME.fullmatch(name)
+    return int(found.group(1)) if found else None
+
+
+def sha256(content: bytes) -> str:
+    """The digest that stands in the chain, in hexadecimal."""
+    return hashlib.sha256(content).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """One report as it lies in the folder: its digests, and what it says; a `trouble` says why it cannot be read."""
+
+    number: int
+    name: str
+    sha256: str
+    page_sha256: str | None
+    report: SealedReport | None
+    trouble: str = ""
+
+    @property
+    def link(self) -> Link:
+        """How the next report names it."""
+        return Link(name=self.name, sha256=self.sha256, page_sha256=self.page_sha256)
+
+
+def broken_links(kept: Sequence[Kept], last: str | None = None) -> dict[str, str]:
+    """What is wrong with the chain, by file name in order; `last` is the SHA-256 that the newest must have.
+
+    Only the content's digests are looked at: whose it is, the signatures say.
+    """
+    found: dict[str, str] = {}
+    before: Kept | None = None
+    for one in sorted(kept, key=lambda one: one.number):
+        wanted = 1 if before is None else before.number + 1
+        if one.number != wanted:
+            found[report_name(wanted)] = f"{report_name(wanted)} is missing: {one.name} comes next"
+        in_order = one.number == wanted
+        sentence = next(_troubles(one, before if in_order else None, in_order=in_order), "")
+        if sentence:
+            found[one.name] = sentence
+        before = one
+    if last is not None and (before is None or before.sha256 != last.lower()):
+        name = report_name(1) if before is None else before.name
+        newest = "there is no report" if before is None else f"the newest report is {name} with SHA-256 {before.sha256}"
+        found.setdefault(name, f"{newest}, and not the one with {last}: later ones are gone, or it was changed")
+    return found
+
+
+def _troubles(one: Kept, before: Kept | None, *, in_order: bool) -> Iterator[str]:
+    """What is wrong with a report and its link to the one before it, which is None when that is missing."""
+    if one.report is None:
+        yield one.trouble or f"{one.name} cannot be read"
+        return
+    if one.report.number != one.number:
+        yield f"{one.name} says that it is report {one.report.number}: it was renamed"
+    previous = one.report.previous
+    if before is None:
+        if previous is not None and in_order:
+            yield f"{one.name} follows {previous.name}, which is gone"
+    elif previous is None:
+        yield f"{one.name} says that it is the first, and {before.name} is there"
+    elif previous.name != before.name:
+        yield f"{one.name} follows {previous.name}, and {before.name} is before it"
+    elif previous.sha256 != before.sha256:
+        yield _changed(before.name, one.name, was=previous.sha256, now=before.sha256)
+    elif previous.page_sha256 not in (None, before.page_sha256):
+        yield _changed(page_name(before.name), one.name, was=previous.page_sha256, now=before.page_sha256)
+
+
+def _changed(name: str, after: str, *, was: str | None, now: str | None) -> str:
+    state = "it is gone" if now is None else f"its SHA-256 is now {now}"
+    return f"{name} was changed after {after} was written: {state}, and was {was}"
+
+
+def told_of(kept: Iterable[Kept], evidence: EvidenceReport) -> Kept | None:
+    """The report that tells of the same thing's end already; None when there is none, or only of what was unfinished.
+
+    What has ended does not change: a second report of it would be the first one again, later.
+    """
+    for one in kept:
+        if one.report is not None and _what(one.report.evidence) == _what(evidence):
+            return one
+    return None
+
+
+def _what(evidence: EvidenceReport) -> tuple[object, ...]:
+    ended = evidence.outcome is not EvidenceOutcome.FAILED
+    return evidence.id, evidence.kind, evidence.flow, evidence.began_ms, ended
+
+
+def index_json(kept: Iterable[Kept]) -> dict[str, object]:
+    """The folder's list, newest first, for pages that show it; made from the reports, which alone count."""
+    rows: list[Mapping[str, object]] = []
+    for one in sorted(kept, key=lambda one: -one.number):
+        report = one.report
+        if report is None:
+            continue
+        evidence = report.evidence
+        rows.append(
+            {
+                "number": one.number,
+                "name": one.name,
+                "page": page_name(one.name) if one.page_sha256 else None,
+                "sha256": one.sha256,
+                "signed": report.signer is not None,
+                "id": evidence.id,
+                "kind": evidence.kind.value,
+                "flow": str(evidence.flow),
+                "began_ms": evidence.began_ms,
+                "ended_ms": evidence.ended_ms,
+                "outcome": evidence.outcome.value,
+                "summary": evidence.summary,
+                "rpo_records": evidence.lost_records,
+                "rpo_seconds": evidence.lost_seconds,
+                "rto_seconds": evidence.rto_s,
+                "who": evidence.who,
+            }
+        )
+    return {"reports": rows}
+
+
+def is_index(content: bytes) -> bool:
+    """Whether a file is such a list, and not one of somebody else."""
+    try:
+        body = json.loads(content)
+    except (ValueError, RecursionError):
+        return False
+    rows = body.get("reports") if isinstance(body, dict) and len(body) == 1 else None
+    if not isinstance(rows, list):
+        return False
+    return all(isinstance(row, dict) and number_of(str(row.get("name"))) == row.get("number") for row in rows)

@@ -1,0 +1,1 @@
+"""Consumer groups: their offsets translated, committed, kept and taken back."""

@@ -1,0 +1,48 @@
+"""Offset maps of partitions that the flow has made and copied nothing into yet: all leads to their beginning."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from ferry.config.flow.flow import FlowConfig
+from ferry.features.groups.acts.offset_maps import Asked, PartitionMap, offset_maps
+from ferry.features.groups.acts.rules import deals, dealt_maps
+from ferry.features.groups.rules.offset_map import OffsetMap
+from ferry.kafka.connect.cluster import Cluster
+from ferry.kafka.fetch.offsets import LATEST, listed_offsets
+from ferry.kafka.fetch.requests import READ_UNCOMMITTED
+from ferry.lane.connections import TargetConnection
+from ferry.model import TopicPartition
+
+
+async def maps_of(flow: FlowConfig, connections: TargetConnection, asked: Asked) -> dict[TopicPartition, PartitionMap]:
+    """The offset maps of the flow's own lane, and the blank ones of what it takes and has no receipts of."""
+    maps = await offset_maps(connections, flow.lane, asked) if asked else {}
+    maps |= dealt_maps(flow, asked.keys() - maps.keys(), deals(flow, await connections.view())) if asked else {}
+    blank = [place for place in asked if place not in maps and flow.selection.takes(place.topic)]
+    return maps | await blank_maps(flow, connections.target, blank) if blank else maps
+
+
+async def blank_maps(
+    flow: FlowConfig, target: Cluster, sources: Collection[TopicPartition]
+) -> dict[TopicPartition, PartitionMap]:
+    """Maps of those source partitions whose copy is there and has never held a record; `sources` have no receipts.
+
+    Whatever is copied first will lie at offset 0, so who stands there misses none of it. Without an offset a consumer
+    goes by its auto.offset.reset, and with `latest` past what comes before it first asks. Raises Unreachable.
+    """
+    alias = flow.flow.source
+    copies = {
+        place: TopicPartition(topic=flow.policy.format_remote_topic(alias, place.topic), partition=place.partition)
+        for place in sources
+    }
+    topics = await target.refresh({copy.topic for copy in copies.values()})
+    there = [
+        copy for copy in copies.values() if copy.topic in topics and copy.partition in topics[copy.topic].partitions
+    ]
+    ends = (await listed_offsets(target, dict.fromkeys(there, LATEST), isolation=READ_UNCOMMITTED)).found
+    return {
+        place: PartitionMap(source=place, target=copy, offsets=OffsetMap((), first=0, end=0, last=0, other=0))
+        for place, copy in copies.items()
+        if ends.get(copy) == 0
+    }

@@ -1,0 +1,50 @@
+"""The maps of two opposite flows that keep a topic's name: what one of them did not copy, the other one did."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from ferry.config.flow.flow import FlowConfig
+from ferry.features.groups.acts.offset_maps import PartitionMap, maps_of_ledger
+from ferry.features.groups.rules.both_ways import BothWays
+from ferry.features.groups.rules.translated import Maps
+from ferry.kafka.produce.ledger import LedgerTopic
+from ferry.lane.connections import FlowConnections
+from ferry.lane.known_ledger import KnownLedger
+from ferry.model import TopicPartition
+
+
+async def both_ways(
+    flow: FlowConfig,
+    connections: FlowConnections,
+    asked: Mapping[TopicPartition, Collection[int]],
+    maps: Mapping[TopicPartition, PartitionMap],
+) -> dict[TopicPartition, Maps]:
+    """The `maps` of a flow, with those of the flow straight back where a partition keeps its name on the target.
+
+    A source partition has records there that came from the target. The flow passes them, and the ledger of the flow
+    back, which lies on the source, says what they are on the target. Raises Unreachable and Refused.
+    """
+    found: dict[TopicPartition, Maps] = dict(maps)
+    alias = flow.flow.source
+    kept = {place: some for place, some in asked.items() if _keeps_name(flow, alias, place.topic)}
+    ledger = LedgerTopic(connections.source, flow.flow.target)
+    if not kept or not await ledger.exists():
+        return found
+    await ledger.find()
+    turned = await maps_of_ledger(
+        ledger,
+        await KnownLedger(ledger).view(),
+        flow.lane,
+        kept,
+        target=connections.source,
+        source=connections.target,
+        backward=True,
+    )
+    for place, one in turned.items():
+        found[place] = BothWays(forward=maps.get(place), backward=one)
+    return found
+
+
+def _keeps_name(flow: FlowConfig, alias: str, topic: str) -> bool:
+    return flow.policy.format_remote_topic(alias, topic) == topic

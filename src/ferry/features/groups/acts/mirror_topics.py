@@ -1,0 +1,160 @@
+"""Writes MirrorMaker 2's internal topics after a run has copied, so that Kafka's own clients read them like its own.
+
+Everything here follows from receipts and checkpoints, so it is never ahead of copied data. What stands in the way of
+one topic stops neither the others nor the run: it is a sentence. A repeat writes the same keys again, and the topics
+are compacted.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from ferry.clock import wall_ms
+from ferry.config.flow.flow import FlowConfig
+from ferry.errors import BadInput, Refused
+from ferry.features.groups.rules.mirror_state import MirrorState, is_due, mirror_record, mirror_state
+from ferry.features.groups.rules.offset_syncs import offset_syncs
+from ferry.kafka.connect.cluster import Cluster
+from ferry.kafka.produce.internal_topic import InternalTopic
+from ferry.kafka.produce.ledger import LedgerTopic
+from ferry.ledger.ledger import LedgerView
+from ferry.ledger.receipts import last_receipts, receipts
+from ferry.ledger.runs import superseded_by
+from ferry.model import Checkpoint, GroupCheckpoint, Heartbeat, Plan, Receipt, Record
+from ferry.plan.rules.internal_topics import (
+    InternalTopicName,
+    checkpoints_topic,
+    copied_heartbeats,
+    heartbeats_topic,
+    offset_syncs_topic,
+    source_heartbeats_topic,
+)
+from ferry.wire.mirror_records import checkpoint_record, heartbeat_record, offset_sync_record
+
+log = logging.getLogger(__name__)
+
+MOST_MISSED = 20
+"""Groups without checkpoints that a run's notes name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MirrorTopics:
+    """The internal topics of one flow over open connections. Lives on their event loop."""
+
+    flow: FlowConfig
+    lane: str
+    source: Cluster
+    target: Cluster
+    ledger: LedgerTopic
+
+    async def emit(
+        self, view: LedgerView, plan: Plan, checkpoints: Sequence[Checkpoint], missed: Sequence[str] = ()
+    ) -> None:
+        """Write what is due after the run of `plan`: offset syncs, then `checkpoints`, then heartbeats.
+
+        `view` has the run's committed receipts. Nothing is written for a run that a newer one superseded, nor for a
+        lane beside the flow's own, whose copies those topics are about. `missed` are sentences on groups that
+        `checkpoints` lack: notes of the run, the first of them. Raises what the ledger raises, and Unreachable.
+        """
+        if self.lane != self.flow.lane or superseded_by(view, self.lane, plan.generation) is not None:
+            return
+        before = state = mirror_state(view, self.lane)
+        notes = [f"no checkpoint: {why}" for why in missed[:MOST_MISSED]]
+        if len(missed) > MOST_MISSED:
+            notes.append(f"no checkpoint: {len(missed) - MOST_MISSED} more offsets or groups could not be translated")
+
+        async def attempt(write: Callable[[MirrorState], Awaitable[MirrorState]]) -> None:
+            nonlocal state
+            try:
+                state = await write(state)
+            except (Refused, BadInput) as error:  # of one topic, or of a text that its format does not hold
+                log.warning("%s", error)
+                notes.append(str(error))
+
+        await attempt(partial(self._offset_syncs, view, plan))
+        await attempt(partial(self._checkpoints, checkpoints))
+        await attempt(self._heartbeats)
+        await attempt(self._source_heartbeats)
+        if state != before or notes:
+            state = replace(state, run=plan.run, notes=tuple(notes))
+            await self.ledger.append([mirror_record(self.lane, state)])
+
+    async def _offset_syncs(self, view: LedgerView, plan: Plan, state: MirrorState) -> MirrorState:
+        topic = offset_syncs_topic(self.flow)
+        if topic is None:
+            return state
+        done = [item for item in receipts(view, lane=self.lane, run=plan.run) if item.generation == plan.generation]
+        if (state.synced, state.synced_receipts) == (plan.generation, len(done)):
+            return state
+        syncs = offset_syncs([*self._missed(view, plan, state), *done], state.synced)
+        await self._write(topic, [offset_sync_record(sync) for sync in syncs])
+        return replace(state, synced=plan.generation, synced_receipts=len(done))
+
+    def _missed(self, view: LedgerView, plan: Plan, state: MirrorState) -> list[Receipt]:
+        """The last receipts of partitions whose runs came to no offset syncs, since the last ones that were written."""
+        lasts = last_receipts(view, self.lane).values()
+        return [last for last in lasts if state.synced < last.generation < plan.generation]
+
+    async def _checkpoints(self, checkpoints: Sequence[Checkpoint], state: MirrorState) -> MirrorState:
+        topic, now_ms = checkpoints_topic(self.flow), wall_ms()
+        if topic is None or not is_due(self.flow.emit_checkpoints, state.checkpoints_at_ms, now_ms):
+            return state
+        records = [
+            checkpoint_record(
+                GroupCheckpoint(
+                    group=checkpoint.group,
+                    target=checkpoint.target,
+                    upstream=checkpoint.source_offset,
+                    downstream=checkpoint.target_offset,
+                    metadata=checkpoint.metadata,
+                )
+            )
+            for checkpoint in checkpoints
+        ]
+        await self._write(topic, records)
+        return replace(state, checkpoints_at_ms=now_ms)
+
+    async def _heartbeats(self, state: MirrorState) -> MirrorState:
+        topic, now_ms = heartbeats_topic(self.flow), wall_ms()
+        if topic is None or not is_due(self.flow.emit_heartbeats, state.heartbeats_at_ms, now_ms):
+            return state
+        flow = self.flow.flow
+        beat = Heartbeat(source_alias=flow.source, target_alias=flow.target, at_ms=now_ms)
+        await self._write(topic, [heartbeat_record(beat)])
+        await self._announce_source(topic)
+        return replace(state, heartbeats_at_ms=now_ms)
+
+    async def _announce_source(self, topic: InternalTopicName) -> None:
+        """Create the copy of the source's heartbeats, empty, as long as the source has none.
+
+        MirrorClient tells upstream clusters by the names of such topics, and MirrorMaker 2 sees to it by writing
+        heartbeats to the source, which Ferry leaves alone unless the file asks.
+        """
+        name = copied_heartbeats(self.flow)
+        there = await self.source.refresh([topic.name])
+        if name is not None and not there and not await self.source.hidden([topic.name]):
+            await InternalTopic(self.target, name).create(topic.replication_factor)
+
+    async def _source_heartbeats(self, state: MirrorState) -> MirrorState:
+        topic, now_ms = source_heartbeats_topic(self.flow), wall_ms()
+        if topic is None or not is_due(self.flow.heartbeats_at_source, state.source_heartbeats_at_ms, now_ms):
+            return state
+        flow = self.flow.flow
+        beat = Heartbeat(source_alias=flow.target, target_alias=flow.source, at_ms=now_ms)
+        await self._write(topic, [heartbeat_record(beat)])
+        return replace(state, source_heartbeats_at_ms=now_ms)
+
+    async def _write(self, topic: InternalTopicName, records: Sequence[Record]) -> None:
+        """Write records, and create the topic first where there is none."""
+        internal = InternalTopic(self.source if topic.side == "source" else self.target, topic.name)
+        try:
+            await internal.create(topic.replication_factor)
+            await internal.append(records)
+        except Refused as error:
+            raise Refused(f"{error}, or set {topic.key} = false; nothing else waits for it") from error
+        if records:
+            count = f"{len(records)} record{'s' if len(records) != 1 else ''}"
+            log.info("%s written to topic %s on cluster %s", count, topic.name, internal.cluster.alias)

@@ -1,0 +1,60 @@
+"""Which groups and topics of a flow are translated, from its file and its ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+from ferry.config.flow.flow import FlowConfig
+from ferry.errors import Refused
+from ferry.features.groups.acts.offset_maps import PartitionMap
+from ferry.features.groups.rules.offset_map import OffsetMap
+from ferry.features.groups.rules.which import GroupRules, dealt_reason
+from ferry.ledger.ledger import LedgerView
+from ferry.ledger.unit_codec import last_units
+from ferry.model import TopicPartition
+
+
+def group_rules(flow: FlowConfig, *, only: frozenset[str] | None = None, force: bool = False) -> GroupRules:
+    """What the flow's file says of groups, narrowed to `only`."""
+    return GroupRules(
+        flow=flow.flow,
+        takes_group=flow.groups.takes,
+        takes_topic=flow.selection.takes,
+        merges=flow.merge.matches,
+        only=only,
+        force=force,
+    )
+
+
+def deals(flow: FlowConfig, view: LedgerView | None = None) -> Callable[[str], bool]:
+    """Whether records of a source topic are dealt to other partitions: the file says so, or they were."""
+    were = set() if view is None else {unit.source_topic for unit in last_units(view, flow.lane).values()}
+
+    def found(topic: str) -> bool:
+        if topic in were:
+            return True
+        try:
+            spec = flow.transform_of(topic)
+        except Refused:  # two name it: no run copies it
+            return False
+        return spec is not None and spec.partitions is not None
+
+    return found
+
+
+def dealt_maps(
+    flow: FlowConfig, places: Collection[TopicPartition], dealt: Callable[[str], bool]
+) -> dict[TopicPartition, PartitionMap]:
+    """Of those source partitions that are dealt to others a map that leads nowhere, and says why."""
+    return {
+        place: PartitionMap(
+            source=place,
+            target=TopicPartition(
+                topic=flow.policy.format_remote_topic(flow.flow.source, place.topic), partition=place.partition
+            ),
+            offsets=OffsetMap((), first=0, end=0, last=0, other=0),
+            trouble=f"offsets of {place} are not translated, {dealt_reason(flow.flow)}",
+        )
+        for place in places
+        if dealt(place.topic)
+    }

@@ -1,0 +1,200 @@
+"""Look at the consumer groups of both sides of a flow: where they stand, and where that is on the other side."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TypeVar
+
+from ferry.config.flow.flow import FlowConfig
+from ferry.errors import FerryError
+from ferry.features.groups.acts.blank_maps import maps_of
+from ferry.features.groups.acts.offset_maps import PartitionMap
+from ferry.features.groups.rules.offset_map import Translated
+from ferry.features.groups.rules.table import GroupsOfSide, GroupTable, group_tables, narrowed, places_of
+from ferry.features.groups.rules.which import is_own
+from ferry.kafka.connect.cluster import Cluster
+from ferry.kafka.fetch.offsets import LATEST, listed_offsets
+from ferry.kafka.fetch.requests import READ_UNCOMMITTED
+from ferry.kafka.groups.listing import describe_groups, list_groups
+from ferry.kafka.groups.offsets import fetch_offsets
+from ferry.lane.connections import EitherSide
+from ferry.model import GroupKind, ListedGroup, TopicPartition
+from ferry.model.group import NO_STATE
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotShown:
+    """What the tables lack, and why: a cluster, one of its groups (`group`), or a part of that."""
+
+    cluster: str
+    group: str | None
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupsFound:
+    """The tables, made one by one as they are asked for; what they lack; and the brokers of each cluster, by id."""
+
+    tables: Iterator[GroupTable]
+    not_shown: tuple[NotShown, ...]
+    brokers: Mapping[str, Mapping[int, str]]
+
+
+def find_groups(
+    flow: FlowConfig,
+    *,
+    groups: Collection[str] = (),
+    topics: Collection[str] = (),
+    patience_s: float = 60.0,
+) -> GroupsFound:
+    """The groups of these names, or all that the flow's filter takes, on these topics (of either side), or on all.
+
+    Writes nothing. No request is made for a single group, so thousands are quick. A side that does not answer is
+    named, and the other one is shown. Raises Unreachable or Refused when neither answers.
+    """
+    with EitherSide.of(flow, patience_s=patience_s) as connections:
+        return connections.run(partial(_find, flow, connections, frozenset(groups), frozenset(topics)))
+
+
+@dataclass(slots=True)
+class _Lacking:
+    """Notes what cannot be shown."""
+
+    notes: list[NotShown] = field(default_factory=list)
+
+    def note(self, cluster: Cluster, why: object, group: str | None = None) -> None:
+        self.notes.append(NotShown(cluster=cluster.alias, group=group, why=str(why)))
+
+
+async def _find(
+    flow: FlowConfig, connections: EitherSide, groups: frozenset[str], topics: frozenset[str]
+) -> GroupsFound:
+    lacking = _Lacking()
+    for cluster in (connections.source, connections.target):
+        if cluster.alias in connections.down:
+            lacking.note(cluster, connections.down[cluster.alias])
+    renamed = {topic: flow.policy.format_remote_topic(flow.flow.source, topic) for topic in topics}
+    names = topics.union(renamed.values())
+    sides: dict[str, GroupsOfSide] = {flow.flow.source: GroupsOfSide(), flow.flow.target: GroupsOfSide()}
+    for cluster, looking in connections.both(partial(_standing, flow, groups, lacking)):
+        try:
+            side = await looking
+        except FerryError as error:
+            connections.down[cluster.alias] = error
+            lacking.note(cluster, error)
+            continue
+        sides[cluster.alias] = narrowed(side, names) if names else side
+    maps = await _maps(flow, connections, sides[flow.flow.source], lacking)
+    for why in sorted(_troubles(sides[flow.flow.source], maps)):
+        lacking.note(connections.target, why)
+    stood_on = {alias: places_of(side) for alias, side in sides.items()}
+    stood_on[flow.flow.target] |= {one.target for one in maps.values()}
+    for cluster, ends in connections.both(partial(_ends, stood_on, lacking)):
+        sides[cluster.alias] = replace(sides[cluster.alias], ends=await ends)
+    source, target = sides[flow.flow.source], sides[flow.flow.target]
+    _note_strange_names(connections, groups, renamed, source, target, lacking)
+
+    def translate(place: TopicPartition, offset: int) -> tuple[TopicPartition, Translated] | None:
+        made = maps.get(place)
+        return None if made is None or made.trouble_at(offset) is not None else (made.target, made.translate(offset))
+
+    return GroupsFound(
+        tables=group_tables(sorted(groups or source.listed.keys() | target.listed.keys()), source, target, translate),
+        not_shown=tuple(lacking.notes),
+        brokers={
+            cluster.alias: dict(zip(cluster.brokers, cluster.addresses, strict=True))
+            for cluster in (connections.source, connections.target)
+            if cluster.alias not in connections.down
+        },
+    )
+
+
+async def _standing(flow: FlowConfig, groups: frozenset[str], lacking: _Lacking, cluster: Cluster) -> GroupsOfSide:
+    """The groups of one cluster, their members and their offsets."""
+    found = await list_groups(cluster)
+    for node, why in found.silent.items():
+        lacking.note(cluster, f"broker {node} of cluster {cluster.alias} does not list its groups: {why}")
+    listed = {name: group for name, group in found.groups.items() if _is_asked(flow, groups, name)}
+    fetched = await fetch_offsets(
+        cluster, {group.name: None for group in listed.values() if group.kind is not GroupKind.SHARE}, stable=False
+    )
+    # Nobody is in the others. Brokers before 2.6 do not say so.
+    described = await describe_groups(cluster, (one for one in listed.values() if one.is_active or _is_mute(one)))
+    for group, error in (fetched.failed | described.failed).items():
+        lacking.note(cluster, error, group)
+    for group, hidden in fetched.denied.items():
+        names = ", ".join(sorted(hidden))
+        lacking.note(cluster, f"offsets of group {group} on {names} are hidden: grant DESCRIBE on the topic", group)
+    return GroupsOfSide(listed=listed, described=described.groups, offsets=fetched.found)
+
+
+def _is_asked(flow: FlowConfig, groups: frozenset[str], name: str) -> bool:
+    return name in groups if groups else flow.groups.takes(name) and not is_own(name)
+
+
+def _is_mute(group: ListedGroup) -> bool:
+    return group.state == NO_STATE
+
+
+async def _maps(
+    flow: FlowConfig, connections: EitherSide, source: GroupsOfSide, lacking: _Lacking
+) -> Mapping[TopicPartition, PartitionMap]:
+    """The offset maps of what the source's groups stand on; none before the flow's first run."""
+    asked: dict[TopicPartition, set[int]] = {}
+    for places in source.offsets.values():
+        for place, committed in places.items():
+            asked.setdefault(place, set()).add(committed.offset)
+    if not asked or connections.target.alias in connections.down:
+        return {}
+    try:
+        return await maps_of(flow, connections, asked) if await connections.has_ledger() else {}
+    except FerryError as error:
+        lacking.note(connections.target, f"nothing is translated: {error}")
+        return {}
+
+
+def _troubles(source: GroupsOfSide, maps: Mapping[TopicPartition, PartitionMap]) -> set[str]:
+    """Why offsets of the source's groups are not translated, each reason once."""
+    standing = ((place, one.offset) for places in source.offsets.values() for place, one in places.items())
+    return {why for place, offset in standing if place in maps and (why := maps[place].trouble_at(offset)) is not None}
+
+
+async def _ends(
+    places: Mapping[str, Collection[TopicPartition]], lacking: _Lacking, cluster: Cluster
+) -> Mapping[TopicPartition, int]:
+    """High watermarks of the places of the cluster."""
+    try:
+        wanted = dict.fromkeys(places[cluster.alias], LATEST)
+        found = await listed_offsets(cluster, wanted, isolation=READ_UNCOMMITTED)
+    except FerryError as error:
+        lacking.note(cluster, f"log sizes of cluster {cluster.alias}: {error}")
+        return {}
+    for place, unserved in found.failed.items():
+        lacking.note(cluster, f"log size of {place} on cluster {cluster.alias}: {unserved.why}")
+    return found.found
+
+
+def _note_strange_names(
+    connections: EitherSide,
+    groups: Collection[str],
+    topics: Mapping[str, str],
+    source: GroupsOfSide,
+    target: GroupsOfSide,
+    lacking: _Lacking,
+) -> None:
+    """Name what was asked for and is nowhere, `topics` with their copies' names; while a side is down nobody knows."""
+    if connections.down:
+        return
+    where = f"neither cluster {connections.source.alias} nor {connections.target.alias}"
+    for group in sorted(set(groups) - source.listed.keys() - target.listed.keys()):
+        lacking.note(
+            connections.source, f"{where} has a group {group}, or shows it to this login: correct the name", group
+        )
+    stood_on = {place.topic for place in places_of(source) | places_of(target)}
+    for topic, copy in sorted(topics.items()):
+        if topic not in stood_on and copy not in stood_on:
+            lacking.note(connections.source, f"no group has an offset on {topic} on either side: correct the name")

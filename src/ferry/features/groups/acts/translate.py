@@ -1,0 +1,170 @@
+"""Translate an offset between the two sides of a flow, by its ledger and the target's log end."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from functools import partial
+
+from ferry.config.flow.flow import FlowConfig
+from ferry.errors import BadInput
+from ferry.features.groups.acts.blank_maps import blank_maps, maps_of
+from ferry.features.groups.acts.dealt import maps_of_dealt
+from ferry.features.groups.acts.offset_maps import PartitionMap, offset_maps
+from ferry.features.groups.acts.rules import deals, dealt_maps
+from ferry.features.groups.rules.dealt_map import GoesOn, read_of
+from ferry.features.groups.rules.offset_map import Translated
+from ferry.kafka.groups.offsets import fetch_offsets
+from ferry.lane.connections import EitherSide, FlowConnections, TargetConnection, TargetFirst
+from ferry.model import TopicPartition
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Translation:
+    """What became of an offset; the outcome counts on the side that was not asked about."""
+
+    source: TopicPartition
+    target: TopicPartition
+    outcome: Translated
+
+
+def translate(
+    flow: FlowConfig, place: TopicPartition, offset: int, *, backward: bool = False, patience_s: float = 60.0
+) -> Translation:
+    """Where `offset` of a source partition went; `backward`: where `offset` of a target partition came from.
+
+    The source is asked whether it still has what was copied; where it does not answer, or a secret of its cannot be
+    had here, that is a warning. Raises Unreachable without the target, Refused where one side does not have what was
+    copied any more, and BadInput when the flow's lane has copied nothing of the partition.
+    """
+    with _target_first(flow, patience_s) as connection:
+        _warn_of_silence(connection)
+        return connection.run(partial(translate_over, connection, flow, place, offset, backward))
+
+
+def _target_first(flow: FlowConfig, patience_s: float) -> TargetConnection:
+    """The source may be lost with all that keeps its secrets."""
+    try:
+        return TargetFirst.of(flow, patience_s=patience_s)
+    except BadInput as error:
+        connection = TargetConnection.of(flow, patience_s=patience_s)  # raises the same where the target's are missing
+        log.warning("whether the source still has what was copied is not known: %s", error)
+        return connection
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupTranslation:
+    """What became of all offsets of a group, each with the offset that was asked about.
+
+    The lane has copied nothing of `uncopied`, though the flow takes those topics; `foreign` are topics that it leaves.
+    `troubled` are offsets that lead nowhere, each with a sentence that says why.
+    """
+
+    group: str
+    found: tuple[tuple[int, Translation], ...]
+    uncopied: tuple[tuple[TopicPartition, int], ...]
+    foreign: tuple[tuple[TopicPartition, int], ...]
+    troubled: tuple[tuple[TopicPartition, int, str], ...] = ()
+    dealt: tuple[tuple[str, TopicPartition, GoesOn], ...] = ()
+    """Of source topics that are dealt to other partitions: where in each of those it would go on, missing nothing."""
+
+
+def translate_group(
+    flow: FlowConfig, group: str, *, backward: bool = False, patience_s: float = 60.0
+) -> GroupTranslation:
+    """The offsets of the source's group `group`, translated; `backward`: those of the target's group.
+
+    Raises Unreachable, Refused, and BadInput when the cluster has no offsets of the group, or the flow never ran.
+    """
+    kind: type[FlowConnections] = TargetFirst if backward else FlowConnections
+    with kind.of(flow, patience_s=patience_s) as connection:
+        _warn_of_silence(connection)
+        return connection.run(partial(_translate_group, connection, flow, group, backward))
+
+
+async def _translate_group(
+    connection: FlowConnections, flow: FlowConfig, group: str, backward: bool
+) -> GroupTranslation:
+    cluster = connection.target if backward else connection.source
+    fetched = await fetch_offsets(cluster, {group: None}, stable=False)
+    for error in fetched.failed.values():
+        raise error
+    offsets = {place: one.offset for place, one in sorted(fetched.found.get(group, {}).items())}
+    if not offsets:
+        raise BadInput(
+            f"group {group} has no offsets on cluster {cluster.alias}: correct the name, or see the groups that have "
+            f"some with `ferry groups '{flow.flow}'`"
+        )
+    asked = {place: (offset,) for place, offset in offsets.items()}
+    if backward:
+        maps = await offset_maps(connection, flow.lane, asked, backward=True)
+    else:
+        maps = await maps_of(flow, connection, asked)
+    left = [(place, offset) for place, offset in offsets.items() if place not in maps]
+    # Whatever a group reads on the target beside the copies is none of the flow's.
+    taken = {place for place, _ in left if not backward and flow.selection.takes(place.topic)}
+    found, troubled = [], []
+    for place, offset in offsets.items():
+        if (made := maps.get(place)) is None:
+            continue
+        if (why := made.trouble_at(offset)) is not None:
+            troubled.append((place, offset, why))
+        else:
+            found.append((offset, _told(made, offset)))
+    dealt: list[tuple[str, TopicPartition, GoesOn]] = []
+    deals_topic = deals(flow, await connection.view())
+    if not backward and (topics := {place.topic for place in offsets if deals_topic(place.topic)}):
+        read = read_of(offsets, topics)
+        led = await maps_of_dealt(connection, flow.lane, {topic: [one] for topic, one in read.items()})
+        against = {topic: why for topic, one in led.items() if (why := one.trouble_at(read[topic])) is not None}
+        troubled = [(place, offset, against.get(place.topic, why)) for place, offset, why in troubled]
+        for topic, one in led.items():
+            dealt += [(topic, *at) for at in sorted(one.goes_on(read[topic]).items()) if topic not in against]
+    return GroupTranslation(
+        group=group,
+        dealt=tuple(dealt),
+        found=tuple(found),
+        uncopied=tuple(one for one in left if one[0] in taken),
+        foreign=tuple(one for one in left if one[0] not in taken),
+        troubled=tuple(troubled),
+    )
+
+
+def _told(made: PartitionMap, offset: int) -> Translation:
+    return Translation(source=made.source, target=made.target, outcome=made.translate(offset))
+
+
+def _warn_of_silence(connection: TargetConnection) -> None:
+    if isinstance(connection, EitherSide) and not connection.has_source:
+        why = connection.down[connection.source.alias]
+        log.warning("whether the source still has what was copied is not known: %s", why)
+
+
+async def translate_over(
+    connection: TargetConnection, flow: FlowConfig, place: TopicPartition, offset: int, backward: bool
+) -> Translation:
+    """As `translate`, over connections that are open."""
+    made = (await offset_maps(connection, flow.lane, {place: [offset]}, backward=backward)).get(place)
+    if made is None and not backward:
+        made = dealt_maps(flow, [place], deals(flow, await connection.view())).get(place)
+    if made is None and not backward and flow.selection.takes(place.topic):
+        made = (await blank_maps(flow, connection.target, [place])).get(place)
+    if made is None:
+        other = (await offset_maps(connection, flow.lane, {place: [offset]}, backward=not backward)).get(place)
+        raise BadInput(_nothing_of(flow, place, other, backward))
+    return _told(made, offset)
+
+
+def _nothing_of(flow: FlowConfig, place: TopicPartition, other: PartitionMap | None, backward: bool) -> str:
+    """The sentence for a partition without receipts; it names the other side's name where that was given."""
+    if other is not None and backward:
+        return f"{place} is a source partition: with --reverse name that of the target, {other.target}"
+    if other is not None:
+        return f"{place} is a target partition: name that of the source, {other.source}, or add --reverse"
+    side = "target" if backward else "source"
+    return (
+        f"lane {flow.lane} of flow {flow.flow} has copied nothing of {side} partition {place}: "
+        "name one that `ferry ledger` lists, or run the flow first"
+    )

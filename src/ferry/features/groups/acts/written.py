@@ -1,0 +1,55 @@
+"""What became of group offsets that were to be written to the target."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from ferry.kafka.groups.offsets import CommittedOffsets, GroupActive
+from ferry.model import Ages, GroupOutcome, Left, TopicPartition, Why
+
+
+def outcome_of(
+    wanted: Mapping[str, Collection[TopicPartition]],
+    done: CommittedOffsets,
+    *,
+    left: Collection[Left],
+    unchanged: int,
+    at_ms: int,
+) -> GroupOutcome:
+    """The outcome of writing `wanted`; `left` was left before, for reasons of its own."""
+    failed = [
+        Left(
+            group=group,
+            place=None,
+            why=Why.ACTIVE if isinstance(error, GroupActive) else Why.FAILED,
+            message=str(error),
+        )
+        for group, error in done.failed.items()
+    ]
+    refused = [
+        Left(group=group, place=place, why=Why.FAILED, message=f"group {group}: {why}")
+        for group, places in done.refused.items()
+        for place, why in sorted(places.items())
+    ]
+    counts = [len(written(group, places, done)) for group, places in wanted.items()]
+    return GroupOutcome(
+        groups=sum(map(bool, counts)),
+        offsets=sum(counts),
+        unchanged=unchanged,
+        left=(*left, *failed, *refused),
+        inexact={},
+        at_ms=at_ms,
+    )
+
+
+def latency_of(wanted: Mapping[str, Collection[TopicPartition]], done: CommittedOffsets, asked_ms: int) -> Ages | None:
+    """How long the groups' offsets took to be on the target; None when none is."""
+    took = [done.answered_ms[group] - asked_ms for group, places in wanted.items() if written(group, places, done)]
+    if not took:
+        return None
+    return Ages(min=min(took), mean=sum(took) // len(took), max=max(took), records=len(took))
+
+
+def written(group: str, places: Collection[TopicPartition], done: CommittedOffsets) -> set[TopicPartition]:
+    """The places of a group that have their new offset."""
+    return set() if group in done.failed else set(places) - done.refused.get(group, {}).keys()

@@ -1,0 +1,174 @@
+"""`ferry groups snapshot`, `diff` and `rollback`: offsets that groups had on the target, kept in the ledger."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ferry.cli.desk import (
+    DEFAULT_PATIENCE,
+    ConfigOption,
+    Desk,
+    FlowArgument,
+    JsonOption,
+    PatienceOption,
+    QuietOption,
+    VerboseOption,
+)
+from ferry.cli.output import print_json, print_table
+from ferry.cli.person import new_run, person
+from ferry.errors import BadInput
+from ferry.features.groups.cli.sync import DryRunOption, GroupsOption, made_by, only_groups
+from ferry.words import count_of, to_the_second
+
+if TYPE_CHECKING:  # the command line starts light
+    from ferry.features.groups.rules.codec import Snapshot
+
+SnapshotOption = Annotated[
+    str | None,
+    typer.Option("--snapshot", metavar="NAME", help="A name, or a run: what lay there before it. Without: the newest."),
+]
+
+
+def snapshot_command(
+    ctx: typer.Context,
+    flow: FlowArgument = None,
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="NAME", help="Under which it is kept; made up when not given.")
+    ] = None,
+    listing: Annotated[bool, typer.Option("--list", help="Show the snapshots that there are; take none.")] = False,
+    drop: Annotated[str | None, typer.Option("--drop", metavar="NAME", help="Forget this one; take none.")] = None,
+    group: GroupsOption = None,
+    dry_run: DryRunOption = False,
+    patience: PatienceOption = DEFAULT_PATIENCE,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """Keep the offsets that the flow's groups have on the target now in the ledger, until they are dropped.
+
+    Each run that writes offsets keeps what lay there before by itself, under its own id; of the last ten that did.
+    """
+    # Imported here: the command line starts light.
+    from ferry.features.groups.acts.snapshots import GroupSnapshots
+
+    desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    if (listing or drop is not None) and (name is not None or group or (listing and drop is not None)):
+        raise BadInput("--list and --drop take no snapshot: leave --name and --group away, and ask for one of the two")
+    if name is not None and not name.strip():
+        raise BadInput("--name is empty: give the snapshot a name, or leave the option away")
+    with GroupSnapshots(chosen, patience_s=patience) as kept:
+        if listing:
+            found = kept.all()
+        elif drop is not None:
+            found = [kept.drop(drop, dry_run=dry_run)]
+        else:
+            found = [kept.take(name or new_run("snapshot"), person(), only_groups(group), dry_run=dry_run)]
+    if desk.as_json:
+        body = {"flow": str(chosen.flow), "dry_run": dry_run, "snapshots": [_json(one) for one in found]}
+        print_json(body)
+    elif listing:
+        rows = [(one.name, to_the_second(one.at_ms), one.who or made_by(one.name), one.groups) for one in found]
+        print_table(("snapshot", "taken", "by", "groups"), rows, right=("groups",))
+    else:
+        done = f"{'would be ' if dry_run else ''}{'kept' if drop is None else 'dropped'}"
+        print(f"snapshot {found[0].name} with {count_of(found[0].groups, 'group')} {done}")
+    return 0
+
+
+def diff_command(
+    ctx: typer.Context,
+    flow: FlowArgument = None,
+    snapshot: SnapshotOption = None,
+    group: GroupsOption = None,
+    patience: PatienceOption = DEFAULT_PATIENCE,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """Show which groups stand elsewhere on the target than in a snapshot. Exit code 1 when one does."""
+    # Imported here: the command line starts light.
+    from ferry.features.groups.acts.snapshots import GroupSnapshots
+
+    desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    with GroupSnapshots(chosen, patience_s=patience) as kept:
+        found, differ = kept.diff(snapshot, only_groups(group))
+    if desk.as_json:
+        rows = [
+            {
+                "group": one.group,
+                "topic": one.place.topic,
+                "partition": one.place.partition,
+                "then": one.then,
+                "now": one.now,
+            }
+            for one in differ
+        ]
+        print_json({"flow": str(chosen.flow), "snapshot": _json(found), "differences": rows})
+    else:
+        cells = [(one.group, one.place.topic, one.place.partition, one.then, one.now) for one in differ]
+        if cells:
+            print_table(("group", "topic", "partition", "then", "now"), cells, right=("partition", "then", "now"))
+        verb = "differs" if len(cells) == 1 else "differ"
+        print(f"{count_of(len(cells), 'offset')} {verb} from snapshot {found.name} of {to_the_second(found.at_ms)}")
+    return 1 if differ else 0
+
+
+def rollback_command(
+    ctx: typer.Context,
+    flow: FlowArgument = None,
+    snapshot: SnapshotOption = None,
+    group: GroupsOption = None,
+    dry_run: DryRunOption = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Also where somebody else moved an offset since Ferry wrote it.")
+    ] = False,
+    patience: PatienceOption = DEFAULT_PATIENCE,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """Write a snapshot's offsets back to groups without members on the target. What lies there now is kept as well.
+
+    Runs leave them there from then on: `ferry groups sync --force` has them follow the source again. Exit code 1 when
+    one was not written back.
+    """
+    # Imported here: the command line starts light.
+    from ferry.features.groups.acts.snapshots import GroupSnapshots
+    from ferry.features.groups.rules.sentences import group_sentences
+    from ferry.ledger.checkpoint_codec import left_json
+    from ferry.model import WANTED
+
+    desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    run = new_run("rollback")
+    with GroupSnapshots(chosen, patience_s=patience) as kept:
+        found, decided, done = kept.rollback(snapshot, run, only_groups(group), force=force, dry_run=dry_run)
+    left = decided.left if done is None else done.left
+    writes = [(name, place, at.offset) for name, places in decided.writes.items() for place, at in places.items()]
+    if desk.as_json:
+        rows = [
+            {"group": name, "topic": place.topic, "partition": place.partition, "offset": offset}
+            for name, place, offset in writes
+        ]
+        body = {"flow": str(chosen.flow), "run": None if dry_run else run, "snapshot": _json(found), "writes": rows}
+        print_json({**body, "unchanged": decided.unchanged, "left": [left_json(one) for one in left]})
+    elif done is None:
+        if writes:
+            print_table(("group", "partition", "back to"), writes, right=("back to",))
+        for one in left:
+            print(f"would be left: {one.message}")
+        print(f"{count_of(len(writes), 'offset')} would be written back to snapshot {found.name}")
+    else:
+        for line in group_sentences(done):
+            print(line)
+        if done.offsets:
+            print(f"undo it with ferry groups rollback --snapshot {run}; runs leave these groups where they are now")
+    return 1 if any(one.why in WANTED for one in left) else 0
+
+
+def _json(one: Snapshot) -> dict[str, object]:
+    return {"name": one.name, "at_ms": one.at_ms, "who": one.who or None, "groups": one.groups}

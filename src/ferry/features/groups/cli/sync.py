@@ -1,0 +1,117 @@
+"""`ferry groups sync`: translate the groups' offsets by hand."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ferry.cli.desk import (
+    DEFAULT_PATIENCE,
+    ConfigOption,
+    Desk,
+    FlowArgument,
+    JsonOption,
+    PatienceOption,
+    QuietOption,
+    VerboseOption,
+)
+from ferry.cli.output import print_json
+from ferry.cli.person import new_run
+from ferry.words import count_of
+
+if TYPE_CHECKING:  # the command line starts light
+    from ferry.features.groups.acts.checkpoint import Looked
+
+GroupsOption = Annotated[
+    list[str] | None, typer.Option("--group", metavar="GROUP", help="Only this group; may be repeated.")
+]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show what would be written; write nothing.")]
+
+
+def sync_command(
+    ctx: typer.Context,
+    flow: FlowArgument = None,
+    group: GroupsOption = None,
+    dry_run: DryRunOption = False,
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Also write over offsets that somebody else moved on the target, and go back."),
+    ] = False,
+    patience: PatienceOption = DEFAULT_PATIENCE,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """Translate the groups' offsets by what is copied, and write them to groups without members on the target.
+
+    Exit code 1 when a group that was to be written was not: the others are done, and each of these says why.
+    """
+    # Imported here: the command line starts light.
+    from ferry.cli.bar import working
+    from ferry.features.groups.cli.shapes import sync_json
+    from ferry.features.groups.rules.sentences import group_sentences
+    from ferry.model import WANTED
+    from ferry.run.micro_run import MicroRuns
+
+    desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    run = new_run("groups")
+    sentence = f"Translating the groups of {chosen.flow}"
+    with working(sentence, quiet=desk.quiet), MicroRuns(chosen, patience_s=patience) as runs:
+        looked, done = runs.sync_groups(run, only=only_groups(group), force=force, dry_run=dry_run)
+    if desk.as_json:
+        print_json(sync_json(chosen.flow, None if dry_run else run, looked, done))
+    elif done is None:
+        _show_wish(looked)
+    else:
+        for line in group_sentences(done):
+            print(line)
+    return 1 if any(one.why in WANTED for one in (looked.left if done is None else done.left)) else 0
+
+
+def _show_wish(looked: Looked) -> None:
+    # Imported here: the command line starts light.
+    from ferry.cli.output import print_table
+
+    rows = [
+        (
+            one.checkpoint.group,
+            one.checkpoint.source.topic if one.checkpoint.read else one.checkpoint.source,
+            one.checkpoint.source_offset,
+            one.checkpoint.target,
+            None if one.before is None else one.before.offset,
+            one.checkpoint.target_offset,
+            one.checkpoint.outcome,
+        )
+        for writes in looked.decided.writes.values()
+        for one in writes
+    ]
+    if rows:
+        head = ("group", "source", "offset", "target", "has", "would have", "translated")
+        print_table(head, rows, right=("offset", "has", "would have"))
+    again = sum(one.checkpoint.again or 0 for writes in looked.decided.writes.values() for one in writes)
+    if again:
+        print(f"{count_of(again, 'record')} at most would be read again, of topics that get other partitions")
+    for one in looked.left:
+        print(f"would be left: {one.message}")
+    print(
+        f"{count_of(len(rows), 'offset')} of {count_of(len(looked.decided.writes), 'group')} would be written, "
+        f"{looked.decided.unchanged} are right already"
+    )
+
+
+_MADE = re.compile(r"(groups|rollback)-\d{8}T\d{6}Z-[0-9a-f]{4}")
+_VERBS = {"groups": "ferry groups sync", "rollback": "ferry groups rollback"}
+
+
+def made_by(run: str) -> str:
+    """What wrote to the ledger under an id: a verb of `new_run`, or a run."""
+    made = _MADE.fullmatch(run)
+    return _VERBS[made[1]] if made else "a run"
+
+
+def only_groups(group: list[str] | None) -> frozenset[str] | None:
+    """The groups that --group names."""
+    return frozenset(group) if group else None

@@ -1,0 +1,166 @@
+"""`ferry groups FLOW`: the table that operators know (offset, log size, lag, owner), for both sides of a flow."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ferry.cli.desk import (
+    DEFAULT_PATIENCE,
+    ConfigOption,
+    Desk,
+    FlowArgument,
+    JsonOption,
+    PatienceOption,
+    QuietOption,
+    VerboseOption,
+)
+from ferry.cli.output import print_json_list, print_table
+
+if TYPE_CHECKING:  # the command line starts light
+    from ferry.features.groups.acts.table import GroupsFound
+    from ferry.features.groups.rules.table import GroupHead, GroupRow, GroupTable, Standing
+    from ferry.model import TopicPartition
+
+COLUMNS = ["group", "topic", "partition", "side", "offset", "log size", "lag", "owner"]
+NUMBERS = ["partition", "offset", "log size", "lag"]
+MOST_SENTENCES = 20
+INCOMPLETE = 1
+
+
+def show_command(
+    ctx: typer.Context,
+    flow: FlowArgument = None,
+    group: Annotated[
+        list[str] | None, typer.Option("--group", metavar="GROUP", help="Only this group; may be repeated.")
+    ] = None,
+    topic: Annotated[
+        list[str] | None,
+        typer.Option("--topic", metavar="TOPIC,...", help="Only these topics, by their names on either side."),
+    ] = None,
+    broker_info: Annotated[bool, typer.Option("--broker-info", help="List the brokers of both clusters, too.")] = False,
+    patience: PatienceOption = DEFAULT_PATIENCE,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """Show where consumer groups stand on both sides, and where the source's offsets lie on the target.
+
+    Exit code 1 when something could not be shown; a side that does not answer is named, and the other one is shown.
+    """
+    # Imported here: the command line starts light.
+    from ferry.features.groups.acts.table import find_groups
+
+    desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    topics = [name.strip() for names in topic or () for name in names.split(",") if name.strip()]
+    found = find_groups(chosen, groups=group or (), topics=topics, patience_s=patience)
+    if desk.as_json:
+        body: dict[str, Any] = {
+            "flow": str(chosen.flow),
+            "not_shown": [asdict(one) for one in found.not_shown],
+            "brokers": _brokers_json(found) if broker_info else None,
+        }
+        print_json_list(body, "groups", (table_json(table) for table in found.tables))
+    else:
+        print_table(COLUMNS, (line for table in found.tables for line in lines(table)), right=NUMBERS)
+        if broker_info:
+            print()
+            brokers = [[row["cluster"], row["broker"], row["address"]] for row in _brokers_json(found)]
+            print_table(["cluster", "broker", "address"], brokers, right=["broker"])
+    for one in found.not_shown[:MOST_SENTENCES]:
+        print(f"ferry: {' '.join(one.why.split())}", file=sys.stderr)
+    if len(found.not_shown) > MOST_SENTENCES:
+        print(f"ferry: {len(found.not_shown) - MOST_SENTENCES} more are in the answer with --json", file=sys.stderr)
+    return INCOMPLETE if found.not_shown else 0
+
+
+def lines(table: GroupTable) -> Iterator[list[object]]:
+    """The lines of one group: up to three for each partition, below each other so that offsets and lags compare."""
+    for row in table.rows:
+        if row.source is not None and row.at_source is not None:
+            yield _line(table.group, row.source, "source", row.at_source, _owner(row.at_source, table.source))
+        if row.target is not None and row.translated is not None and row.outcome is not None:
+            side = "translated" if row.outcome.word == "exact" else f"translated ({row.outcome.word})"
+            yield _line(table.group, row.target, side, row.translated, "")
+        if row.target is not None and row.at_target is not None:
+            yield _line(table.group, row.target, "target", row.at_target, _owner(row.at_target, table.target))
+    if not table.rows and (table.source or table.target):
+        for side, head in (("source", table.source), ("target", table.target)):
+            if head is not None:
+                yield [table.group, None, None, f"{side} (no offsets)", None, None, None, _members(head)]
+
+
+def _line(group: str, place: TopicPartition, side: str, standing: Standing, owner: str | None) -> list[object]:
+    lag = standing.lag
+    shown = f"{-lag} beyond the end" if lag is not None and lag < 0 else lag
+    return [group, place.topic, place.partition, side, standing.offset, standing.log_size, shown, owner]
+
+
+def _owner(standing: Standing, head: GroupHead | None) -> str | None:
+    """Client and host, as Kafka's tools print them; `none` where nobody reads the partition."""
+    if standing.owner is None:
+        return None if head is None or head.members is None else "none"
+    return f"{standing.owner.client_id}{standing.owner.host}"
+
+
+def _members(head: GroupHead) -> str | None:
+    if head.members is None:
+        return f"{head.kind} group" if head.kind in ("share", "streams") else None
+    return f"{head.members} members" if head.members else "none"
+
+
+def table_json(table: GroupTable) -> dict[str, object]:
+    """One group of `docs/schemas/groups.json`."""
+    return {
+        "group": table.group,
+        "source": None if table.source is None else asdict(table.source),
+        "target": None if table.target is None else asdict(table.target),
+        "partitions": [_row_json(row) for row in table.rows],
+    }
+
+
+def _row_json(row: GroupRow) -> dict[str, object]:
+    translated = row.translated
+    return {
+        "topic": None if row.source is None else row.source.topic,
+        "partition": None if row.source is None else row.source.partition,
+        "target_topic": None if row.target is None else row.target.topic,
+        "target_partition": None if row.target is None else row.target.partition,
+        "source": _standing_json(row.at_source),
+        "translated": None
+        if translated is None or row.outcome is None
+        else {
+            "outcome": row.outcome.word,
+            "offset": translated.offset,
+            "log_size": translated.log_size,
+            "lag": translated.lag,
+        },
+        "target": _standing_json(row.at_target),
+    }
+
+
+def _standing_json(standing: Standing | None) -> dict[str, object] | None:
+    if standing is None:
+        return None
+    owner = standing.owner
+    return {
+        "offset": standing.offset,
+        "log_size": standing.log_size,
+        "lag": standing.lag,
+        "owner": None
+        if owner is None
+        else {"member_id": owner.member_id, "client_id": owner.client_id, "host": owner.host},
+    }
+
+
+def _brokers_json(found: GroupsFound) -> list[dict[str, object]]:
+    return [
+        {"cluster": cluster, "broker": node, "address": address}
+        for cluster, brokers in found.brokers.items()
+        for node, address in brokers.items()
+    ]

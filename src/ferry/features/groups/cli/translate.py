@@ -1,0 +1,181 @@
+"""`ferry translate`: which target offset stands for a source offset, and the way back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ferry.cli.desk import (
+    DEFAULT_PATIENCE,
+    ConfigOption,
+    Desk,
+    FlowArgument,
+    JsonOption,
+    LaneOption,
+    PatienceOption,
+    QuietOption,
+    VerboseOption,
+    in_lane_of,
+)
+from ferry.cli.offered import offered_topics
+from ferry.cli.output import print_json, print_table
+from ferry.errors import BadInput
+from ferry.words import count_of
+
+if TYPE_CHECKING:  # the command line starts light
+    from ferry.config.flow.flow import FlowConfig
+    from ferry.features.groups.acts.translate import GroupTranslation, Translation
+
+NOT_KNOWN = 1
+
+
+def translate_command(
+    ctx: typer.Context,
+    flow: FlowArgument = None,
+    topic: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="TOPIC",
+            help="Its name at the source; with --reverse, at the target.",
+            autocompletion=offered_topics,
+        ),
+    ] = None,
+    partition: Annotated[int | None, typer.Argument(metavar="PARTITION", min=0, help="Its partition.")] = None,
+    offset: Annotated[
+        int | None, typer.Argument(metavar="OFFSET", min=0, help="The next offset that a reader would read.")
+    ] = None,
+    group: Annotated[
+        str | None,
+        typer.Option("--group", metavar="GROUP", help="All offsets of this group, in place of TOPIC PARTITION OFFSET."),
+    ] = None,
+    reverse: Annotated[bool, typer.Option("--reverse", help="From the target to the source.")] = False,
+    lane: LaneOption = None,
+    patience: PatienceOption = DEFAULT_PATIENCE,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """Say where a reader of one side goes on at the other, by the ledger at the target.
+
+    The source is asked whether it still has what was copied; when it does not answer, there is a warning. Exit code 1
+    when an offset is before the first copied one or behind the last.
+    """
+    # Imported here: the command line starts light.
+    from ferry.features.groups.acts.translate import translate, translate_group
+    from ferry.model import TopicPartition
+
+    desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    if group is not None:
+        if topic is not None:
+            raise BadInput(f"translate was given both --group {group} and TOPIC {topic}: leave one of the two out")
+        chosen = in_lane_of(desk.flow(flow), lane)
+        whole = translate_group(chosen, group, backward=reverse, patience_s=patience)
+        print_json(_group_json(chosen, whole, reverse)) if desk.as_json else _print_group(whole, reverse)
+        vague = any(_is_vague(found) for _, found in whole.found)
+        return NOT_KNOWN if whole.uncopied or whole.troubled or vague else 0
+    if topic is None or partition is None or offset is None:
+        raise BadInput(
+            "translate is not told what to translate: give FLOW TOPIC PARTITION OFFSET, or FLOW --group GROUP"
+        )
+    place = TopicPartition(topic=topic, partition=partition)
+    found = translate(in_lane_of(desk.flow(flow), lane), place, offset, backward=reverse, patience_s=patience)
+    print_json(_json(found, offset, reverse)) if desk.as_json else print(_sentence(found, offset, reverse))
+    return NOT_KNOWN if _is_vague(found) else 0
+
+
+def _is_vague(found: Translation) -> bool:
+    return found.outcome.word in ("ahead", "before", "log-start")
+
+
+def _group_json(flow: FlowConfig, whole: GroupTranslation, reverse: bool) -> dict[str, object]:
+    return {
+        "flow": str(flow.flow),
+        "group": whole.group,
+        "partitions": [_json(found, offset, reverse) for offset, found in whole.found],
+        "not_copied": [
+            {"topic": place.topic, "partition": place.partition, "offset": offset}
+            for places in (whole.uncopied, whole.foreign)
+            for place, offset in places
+        ],
+        "not_translated": [
+            {"topic": place.topic, "partition": place.partition, "offset": offset, "why": why}
+            for place, offset, why in whole.troubled
+        ],
+        "dealt": [
+            {
+                "source_topic": topic,
+                "target_topic": place.topic,
+                "target_partition": place.partition,
+                "target_offset": at.offset,
+                "read_again_at_most": at.again,
+            }
+            for topic, place, at in whole.dealt
+        ],
+    }
+
+
+def _print_group(whole: GroupTranslation, reverse: bool) -> None:
+    names = ("target", "source") if reverse else ("source", "target")
+    here, there = ([f"{name} topic", "partition", "offset"] for name in names)
+    rows: list[list[object]] = []
+    for offset, found in whole.found:
+        asked, answer = (found.target, found.source) if reverse else (found.source, found.target)
+        rows.append([asked.topic, asked.partition, offset, found.outcome.word])
+        rows[-1] += [answer.topic, answer.partition, found.outcome.offset]
+    for places in (whole.uncopied, whole.foreign):
+        rows += [[place.topic, place.partition, offset, "not copied", None, None, None] for place, offset in places]
+    rows += [[place.topic, place.partition, at, "not translated", None, None, None] for place, at, _ in whole.troubled]
+    print_table([*here, "outcome", *there], rows, right=["partition", "offset"])
+    for why in dict.fromkeys(why for _, _, why in whole.troubled):
+        print(why)
+    for topic, place, at in whole.dealt:
+        again = "all that lies there" if at.again is None else f"at most {count_of(at.again, 'record')}"
+        print(f"of {topic} nothing unread is missing from offset {at.offset} of {place} on; {again} read again")
+
+
+def _json(found: Translation, offset: int, reverse: bool) -> dict[str, object]:
+    source, target = (found.outcome.offset, offset) if reverse else (offset, found.outcome.offset)
+    pruned = _pruned(found)
+    return {
+        **({} if pruned is None else {"pruned_before": pruned}),
+        "outcome": found.outcome.word,
+        "source_topic": found.source.topic,
+        "source_partition": found.source.partition,
+        "source_offset": source,
+        "target_topic": found.target.topic,
+        "target_partition": found.target.partition,
+        "target_offset": target,
+    }
+
+
+def _pruned(found: Translation) -> int | None:
+    """Up to which offset the ledger was pruned, when the one that was asked about lies before that."""
+    from ferry.features.groups.rules.offset_map import Before
+
+    return found.outcome.pruned if isinstance(found.outcome, Before) else None
+
+
+def _sentence(found: Translation, offset: int, reverse: bool) -> str:
+    here, there = (found.target, found.source) if reverse else (found.source, found.target)
+    to = f"offset {found.outcome.offset} of {there}"
+    pruned = _pruned(found)
+    if pruned is not None:
+        return (
+            f"offset {offset} of {here} is deleted on both sides, and so are the receipts of all before {pruned} "
+            f"(ferry.ledger.prune): what is left begins at {to}"
+        )
+    return (
+        f"offset {offset} of {here} "
+        + {
+            "exact": f"is {to}",
+            "gap": f"has no counterpart (a marker, an aborted, skipped or filtered record): a reader goes on at {to}",
+            "ahead": f"is not copied yet: who begins at {to}, the copied end, loses nothing and may read again",
+            "approximate": f"was copied by the replicator before: who begins at {to}, near its record, loses nothing "
+            "and may read again",
+            "before": f"is before the first copied offset: the copy begins at {to}",
+            "log-start": f"is deleted at the {'source' if reverse else 'target'}, by its retention or by hand: what is "
+            f"left begins at {to}",
+        }[found.outcome.word]
+    )

@@ -1,0 +1,312 @@
+"""What becomes of each consumer group: its offsets translated, and whether the target's are written, left or reported.
+
+Brokers keep one offset per group and partition, and do not say who wrote it. So the ledger remembers what Ferry wrote,
+and what of Ferry's lay there before (`Held`): an offset that is neither of the two is somebody else's. A write is in
+the ledger before it is made, so whatever a crash leaves on the target is one of the two as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ferry.features.groups.rules.dealt_map import most_read, reads_on
+from ferry.features.groups.rules.held import Held, HeldGroup, Wrote
+from ferry.features.groups.rules.translated import TranslatedGroups
+from ferry.features.groups.rules.which import NOT_TRANSLATABLE, GroupRules, merged_sentence
+from ferry.model import Checkpoint, CommittedOffset, Left, ListedGroup, TopicPartition, Vector, Why
+
+RENEW_MS = 24 * 60 * 60 * 1000
+"""After this time an offset that did not change is written again: brokers forget offsets of a group without members
+after `offsets.retention.minutes`, a week unless set."""
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One offset to write: what, over what, and what of that was Ferry's."""
+
+    checkpoint: Checkpoint
+    before: CommittedOffset | None
+    prior: Wrote | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetGroups:
+    """The target's side of the groups. `failed` says of groups why nothing is known of them.
+
+    `pending` are partitions with a transactional commit that is not decided, `denied` topics that this login may not
+    see. Offsets of groups with members are not asked for.
+    """
+
+    listed: Mapping[str, ListedGroup]
+    offsets: Mapping[str, Mapping[TopicPartition, CommittedOffset]]
+    pending: Mapping[str, frozenset[TopicPartition]] = field(default_factory=dict)
+    denied: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    failed: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decided:
+    """What is to be written, by group, what is left, and how many offsets are right as they are."""
+
+    writes: dict[str, list[Write]]
+    left: list[Left]
+    unchanged: int
+    gone: dict[str, frozenset[TopicPartition]]
+    """Partitions that the ledger need not remember any more: the group has no offset there, nor one to be written."""
+    settled: dict[str, frozenset[TopicPartition]]
+    """Partitions where the last write was seen to have come through: what lay there before is no sign of Ferry now."""
+
+
+def decide_groups(
+    rules: GroupRules,
+    found: TranslatedGroups,
+    target: TargetGroups,
+    held: Mapping[str, HeldGroup],
+    *,
+    now_ms: int,
+) -> Decided:
+    """Whether each translated offset is written.
+
+    A group is written only while it has no member on the target, and only where its offset there is still the one that
+    Ferry wrote last, or none is there: then it follows the source, or its map, also backwards. `held` holds groups of
+    which everything is known; their partitions that `found.committed` lacks have no offset at the source any more.
+    In topics that are dealt it goes back only with the source: where receipts have gone, what was written still holds.
+    """
+    work = _Work(rules=rules, target=target)
+    for group, checkpoints in found.checkpoints.items():
+        work.group(group, checkpoints, held.get(group), now_ms)
+    for group, places in found.uncopied.items():
+        work.uncopied(group, places)
+    for group, topics in found.merged.items():
+        work.merged(group, topics)
+    for group, troubles in found.troubled.items():
+        work.troubled(group, troubles)
+    for group in held:
+        work.missing(group, held[group], found)
+        work.settle(group, held[group])
+    return Decided(writes=work.writes, left=work.left, unchanged=work.unchanged, gone=work.gone, settled=work.settled)
+
+
+def without_checkpoint(rules: GroupRules, decided: Decided, held: Mapping[str, HeldGroup]) -> dict[str, str]:
+    """The groups that have an offset on the target, or need one, that is none of Ferry's: when the source is lost,
+    what they have read there is not known. Each with a sentence that has the remedy."""
+    found = {one.group: one.message for one in decided.left if one.why is Why.MOVED}
+    for group, writes in decided.writes.items():
+        known = held[group].offsets.keys() if group in held else frozenset[TopicPartition]()
+        new = [write.checkpoint.target for write in writes if write.checkpoint.target not in known]
+        if new:
+            found.setdefault(
+                group,
+                f"no run has written an offset of group {group} in {new[0]} on {rules.flow.target} yet: the next one "
+                f"does, or ferry groups sync '{rules.flow}' --group {group}",
+            )
+    return dict(sorted(found.items()))
+
+
+def not_back(one: Checkpoint, held: HeldGroup | None) -> Checkpoint:
+    """The checkpoint of a dealt topic, not before what was written for a group that had read no more than it has now.
+
+    Nothing unread lay before that then, so nothing does now, though the receipts that told it may have gone.
+    """
+    if held is None or one.target not in held.offsets or one.target.topic not in held.read:
+        return one
+    at = held.offsets[one.target].wrote.target
+    if not one.read or at <= one.target_offset or not reads_on(one.read, held.read[one.target.topic]):
+        return one
+    return one._replace(target_offset=at)
+
+
+def holds_for(held: HeldGroup | None, topic: str, found: Iterable[Checkpoint], writes: Iterable[Checkpoint]) -> Vector:
+    """What a group must have read at least to miss nothing behind all that is remembered of a dealt target topic.
+
+    `found` are its checkpoints there now, `writes` those that are written. Where it went back at the source, and what
+    is not written lies further on, that holds only for who has read what it had before.
+    """
+    places = {one.target: one.target_offset for one in found if one.target.topic == topic}
+    read = next(one.read for one in writes if one.target.topic == topic)
+    known = held.read.get(topic) if held is not None else None
+    if held is None or known is None or reads_on(read, known):
+        return read
+    others = held.offsets.keys() - {one.target for one in writes}
+    still = all(held.offsets[at].wrote.target <= places.get(at, -1) for at in others if at.topic == topic)
+    return read if still else most_read(known, read)
+
+
+def _denied(group: str, topic: str, alias: str, operation: str) -> str:
+    return f"what group {group} has committed of {topic} on {alias} may not be seen: grant {operation} on that topic"
+
+
+_NOTHING: Mapping[TopicPartition, Held] = {}
+_NOWHERE: Mapping[TopicPartition, CommittedOffset] = {}
+
+
+@dataclass(slots=True, kw_only=True)
+class _Work:
+    rules: GroupRules
+    target: TargetGroups
+    writes: dict[str, list[Write]] = field(default_factory=dict)
+    left: list[Left] = field(default_factory=list)
+    unchanged: int = 0
+    gone: dict[str, frozenset[TopicPartition]] = field(default_factory=dict)
+    settled: dict[str, frozenset[TopicPartition]] = field(default_factory=dict)
+
+    def group(self, group: str, checkpoints: Sequence[Checkpoint], held: HeldGroup | None, now_ms: int) -> None:
+        if (why := self.target.failed.get(group)) is not None:
+            self._leave(group, None, Why.FAILED, why)
+            return
+        there = self.target.listed.get(group)
+        if there is not None and there.is_active:
+            alias = self.rules.flow.target
+            self._leave(
+                group,
+                None,
+                Why.ACTIVE,
+                f"group {group} is {there.state} on {alias}, so its offsets are its members': stop them there if it is "
+                f"to follow {self.rules.flow.source} again",
+            )
+            return
+        if there is not None and there.kind in NOT_TRANSLATABLE:
+            alias, source = self.rules.flow.target, self.rules.flow.source
+            self._leave(
+                group,
+                None,
+                Why.FAILED,
+                f"group {group} is a {there.kind.value} group on {alias} and another kind on {source}: name it in "
+                "groups.exclude, or delete one of the two",
+            )
+            return
+        offsets = self.target.offsets.get(group, _NOWHERE)
+        pending = self.target.pending.get(group, frozenset())
+        denied = self.target.denied.get(group, frozenset())
+        for topic in sorted(denied & {one.target.topic for one in checkpoints}):
+            self._leave(group, None, Why.FAILED, _denied(group, topic, self.rules.flow.target, "READ"))
+        remembered = held.offsets if held is not None else _NOTHING
+        renew = held is not None and now_ms - held.renewed_ms >= RENEW_MS
+        writes = []
+        for found in checkpoints:
+            one = not_back(found, held)
+            if one.target.topic in denied:
+                continue
+            if one.target in pending:
+                self._leave(group, one.target, Why.PENDING, self._pending(one))
+                continue
+            write = self._partition(one, offsets.get(one.target), remembered.get(one.target), renew, self._doubt(held))
+            if write is not None:
+                writes.append(write)
+        if writes:
+            self.writes[group] = writes
+
+    def _partition(
+        self, one: Checkpoint, there: CommittedOffset | None, held: Held | None, renew: bool, doubt: str
+    ) -> Write | None:
+        if there is None:
+            return Write(one, None, None)
+        own = held.found_as(there.offset) if held is not None else None
+        if there.offset == one.target_offset and (own is None or there.metadata == one.metadata):
+            if own is not None and renew:
+                return Write(one, there, own)
+            self.unchanged += 1
+            return None
+        if own is None and not self.rules.force:
+            self._leave(one.group, one.target, Why.MOVED, self._moved(one, there, held, doubt))
+            return None
+        return Write(one, there, own)
+
+    def uncopied(self, group: str, places: Iterable[TopicPartition]) -> None:
+        for place in places:
+            self._leave(
+                group,
+                place,
+                Why.NOT_COPIED,
+                f"group {group} stands in {place} on {self.rules.flow.source}, of which nothing is copied yet: it is "
+                "translated when a run has copied some of it",
+            )
+
+    def merged(self, group: str, topics: Iterable[str]) -> None:
+        for topic in sorted(topics):
+            self._leave(group, None, Why.MERGED, merged_sentence(self.rules.flow, group, topic))
+
+    def troubled(self, group: str, troubles: Mapping[TopicPartition, str]) -> None:
+        for why in dict.fromkeys(troubles.values()):
+            places = [place for place, one in troubles.items() if one == why]
+            self._leave(group, places[0] if len(places) == 1 else None, Why.FAILED, f"group {group}: {why}")
+
+    def missing(self, group: str, held: HeldGroup, found: TranslatedGroups) -> None:
+        """Partitions that Ferry wrote before, and for which there is nothing to be written now."""
+        denied = found.denied.get(group, frozenset())
+        for topic in sorted(filter(self.rules.takes_topic, denied)):
+            self._leave(group, None, Why.FAILED, _denied(group, topic, self.rules.flow.source, "DESCRIBE"))
+        if not self._is_known(group):
+            return
+        here = {one.target for one in found.checkpoints.get(group, ())} | found.troubled.get(group, {}).keys()
+        committed = found.committed.get(group, ())
+        there = self.target.offsets.get(group, _NOWHERE)
+        unknown = self.target.denied.get(group, frozenset())
+        pending = self.target.pending.get(group, frozenset())
+        missing = [
+            place
+            for place in held.offsets
+            if place not in here and place not in pending and place.topic not in unknown
+            if held.sources.get(place.topic) not in denied
+        ]
+        forgettable = frozenset(place for place in missing if place not in there)
+        if forgettable:
+            self.gone[group] = forgettable
+        source, alias = self.rules.flow.source, self.rules.flow.target
+        for place in missing:
+            copied = held.sources_of(place)
+            if place not in there or not copied or any(one in committed for one in copied):
+                continue
+            if held.offsets[place].found_as(there[place].offset) is not None:
+                what = copied[0].topic if place.topic in held.read else copied[0]
+                self._leave(
+                    group,
+                    place,
+                    Why.DELETED,
+                    f"group {group} has no offset of {what} on {source} any more; on {alias} it stands at "
+                    f"{there[place].offset} of {place}: delete it there, too, if that was meant",
+                )
+
+    def settle(self, group: str, held: HeldGroup) -> None:
+        """See which of the last writes have come through."""
+        there = self.target.offsets.get(group, _NOWHERE)
+        settled = frozenset(
+            place
+            for place, one in held.offsets.items()
+            if one.prior is not None and place in there and there[place].offset == one.wrote.target
+        )
+        if settled and self._is_known(group):
+            self.settled[group] = settled
+
+    def _is_known(self, group: str) -> bool:
+        """Whether the target was asked for the group's offsets, and told them."""
+        there = self.target.listed.get(group)
+        return group not in self.target.failed and (there is None or not there.is_active)
+
+    def _leave(self, group: str, place: TopicPartition | None, why: Why, message: str) -> None:
+        self.left.append(Left(group=group, place=place, why=why, message=message))
+
+    def _doubt(self, held: HeldGroup | None) -> str:
+        """What else may have put an offset there: Ferry, in a time of which a ledger that was rebuilt says nothing."""
+        rebuilt = self.rules.rebuilt
+        if rebuilt is None or (held is not None and held.at > rebuilt.offset):
+            return ""
+        return f"; or Ferry did, for {rebuilt.sentence}"
+
+    def _moved(self, one: Checkpoint, there: CommittedOffset, held: Held | None, doubt: str) -> str:
+        if held is None:
+            what = "where no run put it: ferry groups rollback did, or somebody else"
+        else:
+            what = f"which is not what Ferry wrote last ({held.wrote.target})"
+        return (
+            f"group {one.group} stands at {there.offset} of {one.target} on {self.rules.flow.target}, {what}{doubt}. "
+            f"By {self.rules.flow.source} it would be {one.target_offset}: keep it, or have it written over by ferry "
+            f"groups sync --force --group {one.group}"
+        )
+
+    def _pending(self, one: Checkpoint) -> str:
+        return (
+            f"group {one.group} has an offset of {one.target} on {self.rules.flow.target} in a transaction that is not "
+            "decided: stop who writes it there, or wait for it to end"
+        )

@@ -1,0 +1,178 @@
+"""The ledger's records of consumer groups.
+
+```
+["group", lane, group]                 what Ferry meant to write last, by target partition; before each write
+["offsets", lane, snapshot, group]     what a group had on the target, and what was written over it
+["snapshot", lane, snapshot]           names a snapshot; its groups' records lie before it
+```
+
+A snapshot has the name that somebody gave it, or is the run's that wrote: then it holds what lay there before the run.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from ferry.features.groups.rules.held import Held, HeldGroup, Wrote
+from ferry.ledger.codec import LEDGER_VERSION, Json, encode
+from ferry.ledger.ledger import LedgerView
+from ferry.ledger.reading import checked, read_as, text, whole
+from ferry.model import CommittedOffset, Record, TopicPartition
+
+
+def group_record(lane: str, group: str, held: HeldGroup, *, run: str, at_ms: int) -> Record:
+    """What Ferry is about to write for a group, with all that it wrote before; a tombstone when that is nothing."""
+    key = encode(["group", lane, group])
+    if not held.offsets:
+        return Record(key=key, value=None)
+    topics: dict[str, list[list[int]]] = {}
+    for place, one in held.offsets.items():
+        row = [place.partition, one.wrote.source, one.wrote.target]
+        if one.prior is not None:
+            row += [one.prior.source, one.prior.target]
+        topics.setdefault(place.topic, []).append(row)
+    body = {
+        "v": LEDGER_VERSION,
+        "kind": "group",
+        "run": run,
+        "at_ms": at_ms,
+        "renewed_ms": held.renewed_ms,
+        "topics": [
+            {
+                "topic": held.sources.get(topic, ""),
+                "target_topic": topic,
+                "offsets": rows,
+                **({"read": list(held.read[topic])} if topic in held.read else {}),
+            }
+            for topic, rows in sorted(topics.items())
+        ],
+    }
+    return Record(key=key, value=encode(body))
+
+
+def parse_group(body: Json) -> HeldGroup:
+    """Inverse of `group_record`."""
+    offsets: dict[TopicPartition, Held] = {}
+    for topic in body["topics"]:
+        name = topic["target_topic"]
+        for partition, source, target, *prior in topic["offsets"]:
+            offsets[TopicPartition(name, partition)] = Held(Wrote(source, target), Wrote(*prior) if prior else None)
+    return HeldGroup(
+        offsets=offsets,
+        sources={topic["target_topic"]: topic["topic"] for topic in body["topics"]},
+        renewed_ms=body["renewed_ms"],
+        read={topic["target_topic"]: tuple(topic["read"]) for topic in body["topics"] if "read" in topic},
+    )
+
+
+def held_groups(view: LedgerView, lane: str, takes: Callable[[str], bool]) -> dict[str, HeldGroup]:
+    """What the ledger says of the groups that `takes` is true of."""
+    return {
+        key[2]: replace(read_as(record, parse_group), at=record.offset)
+        for key, record in view.of_kind("group")
+        if key[1] == lane and takes(key[2])
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What a group had on one target partition (None: nothing), and what was written over it (None: nothing)."""
+
+    before: CommittedOffset | None
+    wrote: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """A name under which offsets of groups are kept. `who` is empty for a run's own."""
+
+    name: str
+    at_ms: int
+    who: str = ""
+    groups: int = 0
+
+
+def snapshot_record(lane: str, snapshot: Snapshot) -> Record:
+    """Names a snapshot whose groups are in the ledger."""
+    body = {
+        "v": LEDGER_VERSION,
+        "kind": "snapshot",
+        "at_ms": snapshot.at_ms,
+        "who": snapshot.who,
+        "groups": snapshot.groups,
+    }
+    return Record(key=encode(["snapshot", lane, snapshot.name]), value=encode(body))
+
+
+def snapshots(view: LedgerView, lane: str) -> dict[str, Snapshot]:
+    """The lane's snapshots by name, oldest first."""
+    found = {}
+    for key, record in view.of_kind("snapshot"):
+        if key[1] == lane:
+            found[key[2]] = replace(read_as(record, _parse_snapshot), name=key[2])
+    return dict(sorted(found.items(), key=lambda entry: entry[1].at_ms))
+
+
+def _parse_snapshot(body: Json) -> Snapshot:
+    return Snapshot(name="", at_ms=body["at_ms"], who=body["who"], groups=body["groups"])
+
+
+def saved_record(lane: str, snapshot: str, group: str, offsets: Mapping[TopicPartition, Saved]) -> Record:
+    """What a group had, under a snapshot's name."""
+    topics: dict[str, list[list[object]]] = {}
+    for place, saved in offsets.items():
+        row: list[object] = [place.partition, saved.before.offset if saved.before else None, saved.wrote]
+        if saved.before is not None and (saved.before.metadata or saved.before.leader_epoch >= 0):
+            row += [saved.before.metadata, saved.before.leader_epoch]
+        topics.setdefault(place.topic, []).append(row)
+    body = {
+        "v": LEDGER_VERSION,
+        "kind": "offsets",
+        "topics": [{"target_topic": topic, "offsets": rows} for topic, rows in sorted(topics.items())],
+    }
+    return Record(key=encode(["offsets", lane, snapshot, group]), value=encode(body))
+
+
+def saved_places(view: LedgerView, lane: str, snapshot: str) -> dict[str, int]:
+    """The ledger offsets of those records of a snapshot that the view lacks, by key: summaries leave them out."""
+    prefix = encode(["offsets", lane, snapshot]).decode().removesuffix("]") + ","
+    return {key: at for key, at in view.rolled.left.items() if key.startswith(prefix) and key not in view.by_key}
+
+
+def saved_groups(view: LedgerView, lane: str, snapshot: str) -> dict[str, dict[TopicPartition, Saved]]:
+    """What a snapshot holds, by group. LookupError when the view lacks some of it: `saved_places` says where it is."""
+    if saved_places(view, lane, snapshot):
+        raise LookupError(f"what snapshot {snapshot!r} of lane {lane} holds was not read from the ledger")
+    return {
+        key[3]: read_as(record, _parse_saved)
+        for key, record in view.of_kind("offsets")
+        if key[1] == lane and key[2] == snapshot
+    }
+
+
+def _parse_saved(body: Json) -> dict[TopicPartition, Saved]:
+    found: dict[TopicPartition, Saved] = {}
+    for topic in body["topics"]:
+        for partition, before, wrote, *rest in topic["offsets"]:
+            metadata, epoch = rest or ("", -1)
+            committed = (
+                None if before is None else CommittedOffset(offset=before, metadata=metadata, leader_epoch=epoch)
+            )
+            place = TopicPartition(text(topic["target_topic"]), whole(partition))
+            found[place] = checked(Saved(committed, wrote))
+    return found
+
+
+def dropped_snapshots(view: LedgerView, lane: str, names: Iterable[str]) -> list[Record]:
+    """Tombstones for snapshots and all that they hold, whether the view has it or not."""
+    gone = set(names)
+    if not gone:
+        return []
+    return [
+        Record(key=key.encode(), value=None)
+        for kind in ("snapshot", "offsets")
+        for key in dict.fromkeys([*view.by_key, *view.rolled.left])
+        if key.startswith(f'["{kind}",{encode(lane).decode()},') and json.loads(key)[2] in gone
+    ]

@@ -1,0 +1,99 @@
+"""What happened while group offsets were looked at: who else wrote to the ledger, and who else moved a group."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from ferry.features.groups.rules.checkpoints import TargetGroups, Write
+from ferry.ledger.codec import decode_key
+from ferry.ledger.ledger import fold, pauses
+from ferry.ledger.reading import read_as, text
+from ferry.model import CommittedOffset, LedgerRecord, Left, Why
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meanwhile:
+    """`why` all groups are to be left alone, if they are; `taken` are groups that others wrote, with who did."""
+
+    why: str | None = None
+    taken: Mapping[str, str] = field(default_factory=dict)
+
+
+def meanwhile(
+    records: Iterable[LedgerRecord], lane: str, *, own: Collection[int] = (), now_ms: int, is_run: bool
+) -> Meanwhile:
+    """What ledger records since the look say, without the `own` ones, which are told by their offsets.
+
+    `is_run`: the look is that of a run, which a newer run relieves; whoever looks by hand is stopped by a pause alone.
+    """
+    others = [one for one in records if one.offset not in own]
+    view = fold(others, end=-1)
+    newer = max((one for one in view.runs if one.record.lane == lane), key=lambda one: one.generation, default=None)
+    pause = pauses(view, now_ms).get("")
+    why = None
+    if pause is not None:
+        why = f"{pause.who} paused the flow ({pause.why}) while they were looked at"
+    elif newer is not None and is_run:
+        why = f"run {newer.record.run} began while they were looked at"
+    taken = {}
+    for record in others:
+        if record.key.startswith(b'["group",') and (key := decode_key(record.key))[1:2] == [lane]:
+            # Without a value: `ferry groups rollback` put back all that Ferry wrote of the group.
+            taken[key[2]] = (
+                "a rollback" if record.value is None else f"run {read_as(record, lambda body: text(body['run']))}"
+            )
+    return Meanwhile(why=why, taken=taken)
+
+
+def left_to_others(taken: Mapping[str, str], groups: Collection[str]) -> list[Left]:
+    """Those of `groups` that somebody else wrote meanwhile, who knew more."""
+    return [
+        Left(
+            group=group,
+            place=None,
+            why=Why.MOVED,
+            message=f"group {group} was written by {run} while it was looked at: the next run looks again",
+        )
+        for group, run in taken.items()
+        if group in groups
+    ]
+
+
+def still_there(
+    writes: Mapping[str, list[Write]], now: TargetGroups, alias: str
+) -> tuple[dict[str, list[Write]], list[Left]]:
+    """The writes whose places on the target hold what they were decided upon, and what stands against the others."""
+    found: dict[str, list[Write]] = {}
+    left: list[Left] = []
+    for group, ones in writes.items():
+        if (error := now.failed.get(group)) is not None:
+            left.append(Left(group=group, place=None, why=Why.FAILED, message=error))
+            continue
+        there, pending = now.offsets.get(group, {}), now.pending.get(group, frozenset())
+        kept = []
+        for write in ones:
+            place = write.checkpoint.target
+            if place in pending:
+                why, how = Why.PENDING, "somebody commits it in a transaction now"
+            elif there.get(place) != write.before:
+                why, how = Why.MOVED, f"from {_said(write.before)} to {_said(there.get(place))}"
+            else:
+                kept.append(write)
+                continue
+            left.append(
+                Left(
+                    group=group,
+                    place=place,
+                    why=why,
+                    message=f"the offset of group {group} in {place} on {alias} changed during the look ({how}), "
+                    "and is left as it is",
+                )
+            )
+        if kept:
+            found[group] = kept
+    return found, left
+
+
+def _said(at: CommittedOffset | None) -> str:
+    return "none" if at is None else str(at.offset)

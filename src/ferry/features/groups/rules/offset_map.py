@@ -1,0 +1,164 @@
+"""The offset map of a topic-partition: which target offset stands for a source offset, exactly, and the way back."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Self, TypeAlias
+
+from ferry.ledger.history import Held, current_segments, holds_until
+from ferry.model import Gap, Segment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exact:
+    """The record at the offset lies at `offset` on the other side; at the copied end: a reader stands there."""
+
+    word: ClassVar = "exact"
+    offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InGap:
+    """Nothing of the offset was copied: a marker, or an aborted, deleted or skipped record.
+
+    `offset` is the next copied record, or the copied end.
+    """
+
+    word: ClassVar = "gap"
+    offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ahead:
+    """The offset lies behind what is copied. `offset` is the copied end: a reader from there may read again."""
+
+    word: ClassVar = "ahead"
+    offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Before:
+    """The offset lies before what was copied. `offset` is the first copied record, or the copied end without one.
+
+    With `pruned` it was copied, and neither side has it any more: the receipts of offsets before that one are gone from
+    the ledger, too. `offset` is then the first record that is left.
+    """
+
+    word: ClassVar = "before"
+    offset: int
+    pruned: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Approximate:
+    """Another replicator copied it. `offset` is at or before its record: a reader loses nothing, may read again."""
+
+    word: ClassVar = "approximate"
+    offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogStart:
+    """The side that is led to has deleted the record. `offset` is its log start: a reader goes on there."""
+
+    word: ClassVar = "log-start"
+    offset: int
+
+
+Translated: TypeAlias = Exact | InGap | Ahead | Before | Approximate | LogStart
+
+
+class OffsetMap:
+    """The segments of a topic-partition, by the offsets that are looked up: 24 bytes each.
+
+    It covers `[first, end)`. Who stands from `end` to `last` has read all of it, and is at `other` on the other side.
+    """
+
+    __slots__ = ("_counts", "_froms", "_tos", "end", "first", "last", "other")
+
+    def __init__(self, segments: Iterable[Segment], *, first: int, end: int, last: int, other: int) -> None:
+        """From `source_start` to `target_start` of segments that follow each other."""
+        self._froms, self._tos, self._counts = array("q"), array("q"), array("q")
+        for segment in segments:
+            self._froms.append(segment.source_start)
+            self._tos.append(segment.target_start)
+            self._counts.append(segment.count)
+        self.first = first
+        self.end = end
+        self.last = last
+        self.other = other
+
+    def __len__(self) -> int:
+        """How many segments it has."""
+        return len(self._froms)
+
+    @classmethod
+    def forward(
+        cls,
+        receipts: Sequence[Held],
+        gaps: Sequence[Gap] = (),
+        stands_at: int | None = None,
+        *,
+        begins: int | None = None,
+    ) -> Self:
+        """From source to target, of one target partition's receipts in ledger order, one at least.
+
+        What the lane's `gaps` say of them counts. `stands_at` is the target's last stable offset. When that is
+        `target_next` + 1, the last commit marker is all that lies between: who has read everything stands behind it,
+        with lag 0. `begins` is where the map begins when `receipts` are not all of them.
+        """
+        first, end = _covered(receipts, gaps)
+        first = first if begins is None else begins
+        other = receipts[-1].target_next
+        if not receipts[-1].adopted:
+            other = _behind_marker(other, stands_at)
+        return cls(current_segments(receipts, gaps), first=first, end=end, last=end, other=other)
+
+    @classmethod
+    def backward(cls, receipts: Sequence[Held], gaps: Sequence[Gap] = (), stands_at: int | None = None) -> Self:
+        """From target to source, as `forward`."""
+        segments = current_segments(receipts, gaps)
+        _, other = _covered(receipts, gaps)
+        end = receipts[-1].target_next
+        return cls(
+            (Segment(source_start=s.target_start, target_start=s.source_start, count=s.count) for s in segments),
+            first=segments[0].target_start if segments else end,
+            end=end,
+            last=end if receipts[-1].adopted else _behind_marker(end, stands_at),
+            other=other,
+        )
+
+    def translate(self, offset: int) -> Translated:
+        """Where a reader who would read `offset` next goes on, on the other side."""
+        if offset < self.first:
+            return Before(offset=self._tos[0] if self._tos else self.other)
+        if offset >= self.end:
+            return Exact(offset=self.other) if offset <= self.last else Ahead(offset=self.other)
+        at = bisect_right(self._froms, offset) - 1
+        if at >= 0 and offset < self._froms[at] + self._counts[at]:
+            return Exact(offset=self._tos[at] + offset - self._froms[at])
+        following = at + 1
+        return InGap(offset=self._tos[following] if following < len(self) else self.other)
+
+
+def _behind_marker(target_next: int, stands_at: int | None) -> int:
+    return target_next + 1 if stands_at == target_next + 1 else target_next
+
+
+def _covered(receipts: Sequence[Held], gaps: Sequence[Gap]) -> tuple[int, int]:
+    """The source offsets `[first, end)` that receipts still hold; without any, where the lane went back to.
+
+    An adopted receipt holds nothing itself, and says how far somebody else copied.
+    """
+    held = [(receipt.start, holds_until(receipt, gaps)) for receipt in receipts]
+    whole = [
+        (start, end)
+        for receipt, (start, end) in zip(receipts, held, strict=True)
+        if start < end or (receipt.adopted and start == end)
+    ]
+    if not whole:
+        return held[-1][1], held[-1][1]
+    return min(start for start, _ in whole), max(end for _, end in whole)

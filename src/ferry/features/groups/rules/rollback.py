@@ -1,0 +1,103 @@
+"""Going back to offsets that groups had on the target: how these differ from now, and which may be written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ferry.features.groups.rules.checkpoints import TargetGroups
+from ferry.features.groups.rules.codec import Saved
+from ferry.features.groups.rules.held import HeldGroup
+from ferry.model import CommittedOffset, Left, TopicPartition, Why
+
+Offsets = Mapping[TopicPartition, CommittedOffset]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """A group's offset on one target partition then and now; None: it had none, or has none."""
+
+    group: str
+    place: TopicPartition
+    then: int | None
+    now: int | None
+
+
+def differences(saved: Mapping[str, Mapping[TopicPartition, Saved]], now: Mapping[str, Offsets]) -> list[Difference]:
+    """Where groups of a snapshot stand elsewhere by now."""
+    found = []
+    for group, places in sorted(saved.items()):
+        offsets = now.get(group, {})
+        for place, one in sorted(places.items()):
+            then = None if one.before is None else one.before.offset
+            at = offsets[place].offset if place in offsets else None
+            if then != at:
+                found.append(Difference(group=group, place=place, then=then, now=at))
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rollback:
+    """What is to be written back, by group; what is left; how many offsets are as they were."""
+
+    writes: dict[str, dict[TopicPartition, CommittedOffset]]
+    left: list[Left]
+    unchanged: int
+
+
+def decide_rollback(
+    alias: str,
+    saved: Mapping[str, Mapping[TopicPartition, Saved]],
+    target: TargetGroups,
+    held: Mapping[str, HeldGroup],
+    *,
+    force: bool,
+) -> Rollback:
+    """Which offsets of a snapshot may be written to the target `alias`.
+
+    Only those of groups without members, and in place of what Ferry wrote; `force` lifts the latter. No offset is
+    deleted: where a group had none before, it keeps what it has.
+    """
+    writes: dict[str, dict[TopicPartition, CommittedOffset]] = {}
+    left: list[Left] = []
+    unchanged = 0
+    for group, places in sorted(saved.items()):
+        why = _whole(alias, group, target)
+        if why is not None:
+            left.append(why)
+            continue
+        offsets = target.offsets.get(group, {})
+        own = held[group].offsets if group in held else {}
+        for place, one in sorted(places.items()):
+            there = offsets.get(place)
+            if there == one.before or (there and one.before and there.offset == one.before.offset):
+                unchanged += 1
+                continue
+            is_own = there is None or there.offset == one.wrote
+            if there is not None and place in own:
+                is_own = is_own or own[place].found_as(there.offset) is not None
+            if one.before is None:
+                message = (
+                    f"group {group} had no offset of {place} on {alias}: it stays where it is; "
+                    "delete it by kafka-consumer-groups.sh --delete-offsets, if that is meant"
+                )
+                left.append(Left(group=group, place=place, why=Why.CREATED, message=message))
+            elif not is_own and not force:
+                message = (
+                    f"group {group} stands at {there.offset if there else None} of {place} on {alias}, where Ferry did "
+                    f"not put it: keep it, or have it written back to {one.before.offset} with --force --group {group}"
+                )
+                left.append(Left(group=group, place=place, why=Why.MOVED, message=message))
+            else:
+                writes.setdefault(group, {})[place] = one.before
+    return Rollback(writes=writes, left=left, unchanged=unchanged)
+
+
+def _whole(alias: str, group: str, target: TargetGroups) -> Left | None:
+    if group in target.failed:
+        return Left(group=group, place=None, why=Why.FAILED, message=target.failed[group])
+    there = target.listed.get(group)
+    if there is not None and there.is_active:
+        message = f"group {group} is {there.state} on {alias}, so its offsets are its members': stop them first"
+        return Left(group=group, place=None, why=Why.ACTIVE, message=message)
+    return None

@@ -1,0 +1,152 @@
+"""What groups have committed at the source, translated by the offset maps of what is copied."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from ferry.features.groups.rules.dealt_map import DealtMap, GoesOn, read_of
+from ferry.features.groups.rules.offset_map import Translated
+from ferry.features.groups.rules.which import GroupRules
+from ferry.model import Checkpoint, CommittedOffset, Found, TopicPartition, Vector
+
+
+class Maps(Protocol):
+    """The offset map of a partition (`ferry.features.groups.acts.offset_maps.PartitionMap`)."""
+
+    @property
+    def target(self) -> TopicPartition:
+        """Its copy."""
+
+    def trouble_at(self, offset: int) -> str | None:
+        """Why it does not lead on from an offset; None when it does."""
+
+    def translate(self, offset: int) -> Translated:
+        """As OffsetMap."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TranslatedGroups:
+    """The checkpoints of each group in copied topics; and its partitions of which nothing is copied yet.
+
+    `troubled` are the target partitions that no offset may be given for, as their maps do not hold, and why.
+    """
+
+    checkpoints: dict[str, list[Checkpoint]]
+    uncopied: dict[str, list[TopicPartition]]
+    committed: Mapping[str, Collection[TopicPartition]] = field(default_factory=dict)
+    """All partitions that a group has an offset of at the source, also those that the flow does not copy (any more)."""
+    denied: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Source topics that Ferry wrote offsets of and may not see any more: whether the group has one is not known."""
+    troubled: dict[str, dict[TopicPartition, str]] = field(default_factory=dict)
+    merged: dict[str, set[str]] = field(default_factory=dict)
+    """Source topics that a group has offsets of, and whose copies other flows write, too (ADR 9)."""
+
+    def troubles(self) -> list[str]:
+        """Why maps do not hold, group by group, each in a sentence."""
+        return [
+            f"group {group}: {why}"
+            for group, places in self.troubled.items()
+            for why in dict.fromkeys(places.values())  # that of a dealt topic is one for all of its partitions
+        ]
+
+
+_NONE_DENIED: Mapping[str, frozenset[str]] = {}
+_NONE_DEALT: Mapping[str, DealtMap] = {}
+
+
+def translated(
+    rules: GroupRules,
+    offsets: Mapping[str, Mapping[TopicPartition, CommittedOffset]],
+    maps: Mapping[TopicPartition, Maps],
+    denied: Mapping[str, frozenset[str]] = _NONE_DENIED,
+    dealt: Mapping[str, DealtMap] = _NONE_DEALT,
+) -> TranslatedGroups:
+    """Translate what groups have committed in topics that the flow copies; of other topics nothing is said.
+
+    `denied` are topics of which `offsets` has nothing, as the login may not see them; `dealt` those source topics whose
+    records were dealt to other partitions.
+    """
+    checkpoints: dict[str, list[Checkpoint]] = {}
+    uncopied: dict[str, list[TopicPartition]] = {}
+    troubled: dict[str, dict[TopicPartition, str]] = {}
+    merged: dict[str, set[str]] = {}
+    for group, committed in offsets.items():
+        found: list[Checkpoint] = []
+        for source, at in committed.items():
+            if rules.merges(source.topic):
+                if rules.takes_topic(source.topic):
+                    merged.setdefault(group, set()).add(source.topic)
+                continue
+            if source.topic in dealt:
+                continue
+            made = maps.get(source)
+            if made is None:
+                if rules.takes_topic(source.topic):
+                    uncopied.setdefault(group, []).append(source)
+                continue
+            why = made.trouble_at(at.offset)
+            if why is not None:
+                troubled.setdefault(group, {})[made.target] = why
+                continue
+            outcome = made.translate(at.offset)
+            found.append(
+                Checkpoint(
+                    group=group,
+                    source=source,
+                    source_offset=at.offset,
+                    target=made.target,
+                    target_offset=outcome.offset,
+                    outcome=_FOUND[outcome.word],
+                    metadata=at.metadata,
+                )
+            )
+        for topic, read in read_of({place: at.offset for place, at in committed.items()}, dealt).items():
+            here, against = dealt_checkpoints(group, topic, read, dealt[topic])
+            found += here
+            troubled.setdefault(group, {}).update(against)
+        if found:
+            checkpoints[group] = found
+    return TranslatedGroups(
+        checkpoints=checkpoints,
+        uncopied=uncopied,
+        committed=offsets,
+        denied=denied,
+        troubled={group: places for group, places in troubled.items() if places},
+        merged=merged,
+    )
+
+
+def dealt_checkpoints(
+    group: str, topic: str, read: Vector, led: DealtMap
+) -> tuple[list[Checkpoint], dict[TopicPartition, str]]:
+    """Where a group goes on in the copy of a topic that is dealt, by target partition, and where it may not be said."""
+    why = led.trouble_at(read)
+    if why is not None:
+        return [], dict.fromkeys([*led.places, *led.silent], why)
+    ahead = led.is_ahead(read)
+    found = [
+        Checkpoint(
+            group=group,
+            source=TopicPartition(topic, place.partition),
+            source_offset=sum(read),
+            target=place,
+            target_offset=at.offset,
+            outcome=_found_dealt(at, ahead),
+            read=read,
+            again=at.again,
+        )
+        for place, at in led.goes_on(read).items()
+    ]
+    silent = {place: f"nobody tells where {place} begins and ends: its leader does not answer" for place in led.silent}
+    return found, silent
+
+
+def _found_dealt(at: GoesOn, ahead: bool) -> Found:
+    if at.again is None:
+        return Found.BEFORE
+    return Found.AGAIN if at.again else Found.AHEAD if ahead else Found.EXACT
+
+
+_FOUND = {found.value: found for found in Found}

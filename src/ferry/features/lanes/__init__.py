@@ -1,0 +1,1 @@
+"""Lanes beside the live one: backfills, windows and their end."""

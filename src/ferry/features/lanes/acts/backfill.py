@@ -1,0 +1,55 @@
+"""A window of history, micro-run after micro-run, whoever copies each of them: a terminal's processes, or Spark."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ferry.model import Plan
+from ferry.run.pace import outlook
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """A micro-run of the window that has a plan; offsets are the source's."""
+
+    plan: Plan
+    left: int
+    """What of the window is not copied yet, before this run."""
+    is_done: bool = False
+    """Whether the run has nothing to copy, as one that is repeated after its end."""
+
+    @property
+    def ahead(self) -> int:
+        """What is to be copied behind this run."""
+        return max(0, self.left - sum(piece.offsets for piece in self.plan.slices))
+
+
+def copy_window(
+    open_run: Callable[[int], Opened | None],
+    copy: Callable[[Opened], bool],
+    left: Callable[[], int],
+    say: Callable[[str], None],
+) -> None:
+    """Open and copy run after run until the window is copied, or a run gets no further.
+
+    `open_run` opens the window's run of a number, from 1; None: another run has the lane by now, and the next number's
+    takes it back. `copy` tells whether the run came to its end, `left` how many offsets of the window are not copied,
+    `say` is told how far that is and about how long the rest takes.
+    """
+    begun, number = time.monotonic(), 0
+    whole: int | None = None
+    while True:
+        number += 1
+        run = open_run(number)
+        if run is None:
+            continue
+        whole = run.left if whole is None else whole
+        came_to_its_end = run.is_done or copy(run)
+        rest = left()
+        if rest < run.left:
+            say(f"window: {outlook(whole, rest, time.monotonic() - begun)}")
+        stuck = not run.plan.slices or (rest == run.left and not run.is_done)
+        if not rest or stuck or not came_to_its_end:
+            return

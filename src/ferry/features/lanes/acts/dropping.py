@@ -1,0 +1,179 @@
+"""Drops a lane beside the live one: scratch topics and groups, its group of positions, and its part of the ledger.
+
+A drop opens a run in the lane first, as every run is opened: whoever is at work there is fenced. What is gone already
+is no error. The lane's part of the ledger goes last, in a transaction of the drop's driver: a drop that was cut short
+is started again, and goes on; one that a newer run has overtaken forgets nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+from ferry.clock import wall_ms
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.flow.lane import in_lane
+from ferry.copy.kafka_port import KafkaLane, position_group
+from ferry.errors import BadInput, FerryError
+from ferry.features.lanes.acts.listing import known_lane
+from ferry.features.lanes.rules.codec import Dropped, dropped_lanes
+from ferry.features.lanes.rules.listing import Lane, forgetting_lane, lane_names
+from ferry.kafka.admin.topics import delete_topics
+from ferry.kafka.groups.listing import list_groups
+from ferry.kafka.groups.removal import delete_group
+from ferry.lane.connections import TargetConnection
+from ferry.lane.pruning import unswept_tombstones
+from ferry.ledger.ledger import LedgerView
+from ferry.model import Origin, Plan, RunRecord, lane_kind, scratch_lane
+from ferry.plan.rules.skipping import idle_plan, refuse_while_at_work
+from ferry.policy import DefaultReplicationPolicy, innermost
+from ferry.protocol.driver import Driver
+from ferry.protocol.opening import open_run
+
+RUN_PREFIX = "drop-"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drop:
+    """What is dropped, or was: a lane, the topics that are there of it, and its group."""
+
+    lane: str
+    topics: tuple[str, ...]
+    group: str
+    records: int
+    uncounted: str = ""
+    """What `records` does not have, as `Lane.uncounted`."""
+    earlier: Dropped | None = None
+    """The lane was dropped before, and nothing is left of it."""
+
+
+class LaneDrop:
+    """Drops one lane over a connection to the target. Use as a context manager."""
+
+    def __init__(self, flow: FlowConfig, lane: str, *, patience_s: float = 60.0) -> None:
+        """Raises BadInput for a live lane."""
+        if lane_kind(lane) is None:
+            raise BadInput(
+                f"lane {lane} is not dropped: only backfill-, drill- and append- lanes are, never live; ferry lanes "
+                "lists them"
+            )
+        self._flow = in_lane(flow, lane)
+        self._lane = lane
+        self._connection = TargetConnection.of(flow, patience_s=patience_s)
+
+    def __enter__(self) -> LaneDrop:
+        """Connect to the target; Unreachable when it does not answer."""
+        self._connection.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+
+    def preview(self) -> Drop:
+        """What would be dropped; writes nothing. BadInput when the ledger has no such lane."""
+        return self._connection.run(self._look)
+
+    def drop(self, run: str, origin: Origin, who: str, *, interrupt: bool = False) -> Drop:
+        """Drop the lane as a run `run` of its own; safe to repeat.
+
+        Raises Refused while a run is at work there (unless `interrupt`), or where a right is missing, and Superseded
+        when another run of the lane was opened since: then the ledger still has the lane, and the drop can be repeated.
+        """
+
+        async def work() -> Drop:
+            found = await self._look()
+            if found.earlier is not None:
+                return found
+            view = await self._connection.known.view()
+            if not interrupt and not _is_dropping(view, self._lane):
+                refuse_while_at_work(await self._connection.known.view_with_newest(self._lane, 1), self._lane)
+            port = KafkaLane(self._connection.ledger, self._flow.flow, self._lane, self._flow.transaction_timeout_ms)
+            drivers: list[Driver] = []
+
+            async def decide(driver: Driver) -> Plan:
+                drivers.append(driver)
+                return await self._decide(driver)
+
+            await open_run(port, self._record(run, origin), decide, view)
+            await drivers[-1].refuse_superseded()
+            await self._delete(found.topics)
+            for group in (*await self._scratch_groups(), found.group):
+                await delete_group(self._connection.target, group)
+            await self._forget(drivers[-1], found, who)
+            return found
+
+        return self._connection.run(work)
+
+    async def _look(self) -> Drop:
+        await self._connection.ledger.find()
+        known = self._connection.known
+        view = await known.view()
+        group = position_group(self._flow.flow, self._lane)
+        names = lane_names(view)
+        if self._lane not in names:
+            earlier = next((one for one in dropped_lanes(view) if one.lane == self._lane), None)
+            if earlier is None:
+                others = ", ".join(name for name in names if lane_kind(name) is not None) or "none to drop"
+                raise BadInput(f"flow {self._flow.flow} has no lane {self._lane}: its ledger knows {others}")
+            return Drop(lane=self._lane, topics=(), group=group, records=0, earlier=earlier)
+        lane = await known_lane(known, self._lane)
+        return Drop(
+            lane=self._lane,
+            topics=await self._topics(lane),
+            group=group,
+            records=lane.records,
+            uncounted=lane.uncounted,
+        )
+
+    async def _topics(self, lane: Lane) -> tuple[str, ...]:
+        """The lane's scratch topics that are there, also one that was created just before a run died."""
+        there = {name for name in await self._connection.target.refresh(None) if scratch_lane(name) == self._lane}
+        return tuple(sorted(name for name in there if name in lane.topics or self._is_ours(name)))
+
+    async def _scratch_groups(self) -> list[str]:
+        """The groups of a drill: their names end as those of its topics do."""
+        listed = await list_groups(self._connection.target)
+        return sorted(group for group in listed.groups if scratch_lane(group) == self._lane)
+
+    def _is_ours(self, topic: str) -> bool:
+        """Whether the name alone shows that no other flow can have created the topic."""
+        base = innermost(self._flow.policy)
+        return isinstance(base, DefaultReplicationPolicy) and base.topic_source(topic) == self._flow.flow.source
+
+    def _record(self, run: str, origin: Origin) -> RunRecord:
+        return RunRecord(
+            flow=self._flow.flow,
+            lane=self._lane,
+            run=run,
+            slots=1,
+            config_digest=self._flow.digest(),
+            started_ms=wall_ms(),
+            origin=origin,
+            deployment=self._flow.deployment,
+        )
+
+    async def _decide(self, driver: Driver) -> Plan:
+        self._connection.known.learn(driver.view, driver.read_ms)
+        return replace(idle_plan(driver.opened), notes=("the lane is dropped",))
+
+    async def _delete(self, topics: Collection[str]) -> None:
+        target = self._connection.target
+        there = await target.refresh(topics) if topics else {}
+        failed: dict[str, FerryError] = {**await delete_topics(target, {name: there[name].topic_id for name in there})}
+        for error in failed.values():
+            raise error
+
+    async def _forget(self, driver: Driver, found: Drop, who: str) -> None:
+        known = self._connection.known
+        view = await known.view()
+        word = Dropped(lane=self._lane, who=who, at_ms=wall_ms(), topics=found.topics, records=found.records)
+        rows = await known.rows(view, lambda of: of.lane == self._lane)
+        blocks = await known.block_keys(view, lambda of: of.lane == self._lane)
+        blocks += [record.key for record in await unswept_tombstones(self._connection.ledger, view, self._lane)]
+        await driver.commit(forgetting_lane(view, word, rows, blocks))
+
+
+def _is_dropping(view: LedgerView, lane: str) -> bool:
+    """Whether the lane's newest run is a drop that was cut short."""
+    newest = max((run for run in view.runs if run.record.lane == lane), key=lambda run: run.generation, default=None)
+    return newest is not None and newest.record.run.startswith(RUN_PREFIX)

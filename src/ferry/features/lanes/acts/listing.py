@@ -1,0 +1,26 @@
+"""Lanes as the ledger knows them; only the target is asked."""
+
+from __future__ import annotations
+
+from ferry.config.flow.flow import FlowConfig
+from ferry.features.lanes.rules.listing import Lane, lane_names, lane_of
+from ferry.lane.connections import TargetConnection
+from ferry.lane.known_ledger import KnownLedger
+
+
+def list_lanes(flow: FlowConfig, *, patience_s: float = 60.0) -> list[Lane]:
+    """All lanes of the flow, live ones among them; BadInput when the flow never ran."""
+    with TargetConnection.of(flow, patience_s=patience_s) as connection:
+
+        async def work() -> list[Lane]:
+            await connection.ledger.find()
+            names = lane_names(await connection.known.view())
+            return [await known_lane(connection.known, name) for name in names]
+
+        return connection.run(work)
+
+
+async def known_lane(known: KnownLedger, name: str) -> Lane:
+    """One lane, with all of its receipts in short."""
+    view = await known.view_with_newest(name, 1)
+    return lane_of(view, name, await known.rows(view, lambda of: of.lane == name))

@@ -1,0 +1,1 @@
+"""`ferry backfill` and `ferry lanes`."""

@@ -1,0 +1,195 @@
+"""`ferry lanes list|drop`: the lanes of a flow, and taking one away."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ferry.cli.desk import (
+    DEFAULT_PATIENCE,
+    ConfigOption,
+    Desk,
+    FlowArgument,
+    JsonOption,
+    PatienceOption,
+    QuietOption,
+    VerboseOption,
+)
+from ferry.cli.offered import offered_flows
+from ferry.cli.output import print_json, print_table
+from ferry.cli.person import new_run, person
+from ferry.errors import BadInput
+from ferry.words import count_of
+
+if TYPE_CHECKING:  # the command line starts light
+    from ferry.config.flow.flow import FlowConfig
+    from ferry.features.lanes.acts.dropping import Drop
+    from ferry.features.lanes.rules.listing import Lane
+
+lanes_app = typer.Typer(no_args_is_help=True, help="The lanes of a flow: list them, drop one.")
+
+
+@lanes_app.command("list")
+def list_command(
+    ctx: typer.Context,
+    flow: FlowArgument = None,
+    patience: PatienceOption = DEFAULT_PATIENCE,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """List the lanes that the flow's ledger knows; only the target is asked."""
+    # Imported here: the command line starts light.
+    from ferry.features.lanes.acts.listing import list_lanes
+
+    desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    lanes = list_lanes(chosen, patience_s=patience)
+    if desk.as_json:
+        print_json({"flow": str(chosen.flow), "lanes": [lane_json(chosen, lane) for lane in lanes]})
+        return 0
+    print_table(
+        ["lane", "topics", "partitions", "offsets", "records", "windows", "left", "last run", "state", "group"],
+        (
+            [
+                lane.name,
+                len(lane.topics),
+                len(lane.parts),
+                sum(end - start for part in lane.parts for start, end in part.ranges),
+                lane.records,
+                lane.windows,
+                lane.left,
+                lane.last_run.opened.record.run if lane.last_run is not None else None,
+                lane.last_run.state.value if lane.last_run is not None else None,
+                _group(chosen, lane.name),
+            ]
+            for lane in lanes
+        ),
+        right=["topics", "partitions", "offsets", "records", "windows", "left"],
+    )
+    for lane in lanes:
+        if lane.uncounted:
+            print(f"not counted of lane {lane.name}: {lane.uncounted}")
+    return 0
+
+
+@lanes_app.command("drop")
+def drop_command(
+    ctx: typer.Context,
+    lane: Annotated[str, typer.Argument(metavar="LANE", help="A backfill-NAME, drill-NAME or append-NAME lane.")],
+    flow: Annotated[
+        str | None,
+        typer.Option(
+            "--flow",
+            metavar="FLOW",
+            help="'source->target'; may be left out when the file has one flow.",
+            autocompletion=offered_flows,
+        ),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do it: topics are deleted.")] = False,
+    interrupt: Annotated[
+        bool, typer.Option("--interrupt", help="Also while a run is at work on the lane, or was killed: it ends.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would go; write nothing.")] = False,
+    patience: PatienceOption = DEFAULT_PATIENCE,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """Delete a lane's scratch topics, its group and its part of the ledger. Safe to repeat; never the live lane."""
+    # Imported here: the command line starts light.
+    from ferry.features.lanes.acts.dropping import RUN_PREFIX, LaneDrop
+    from ferry.run.micro_run import local_origin
+
+    desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    with LaneDrop(chosen, lane, patience_s=patience) as work:
+        found = work.preview()
+        if not dry_run and not yes and found.earlier is None:
+            raise BadInput(
+                f"lane {lane} has {count_of(len(found.topics), 'topic')} with {count_of(found.records, 'record')} on "
+                f"{chosen.flow.target}{_uncounted(found)}, which would be deleted: look with --dry-run, and say --yes"
+            )
+        if not dry_run:
+            found = work.drop(new_run(RUN_PREFIX.removesuffix("-")), local_origin(), person(), interrupt=interrupt)
+    if desk.as_json:
+        print_json(_drop_json(chosen, found, dry_run=dry_run))
+    else:
+        _show(found, dry_run=dry_run)
+    return 0
+
+
+def _uncounted(found: Drop) -> str:
+    return f" (not counted: {found.uncounted})" if found.uncounted else ""
+
+
+def _group(flow: FlowConfig, lane: str) -> str:
+    # Imported here: the command line starts light.
+    from ferry.copy.kafka_port import position_group
+
+    return position_group(flow.flow, lane)
+
+
+def lane_json(flow: FlowConfig, lane: Lane) -> dict[str, object]:
+    """A lane as `ferry lanes list --json` has it (docs/schemas/lanes-list.json)."""
+    last = lane.last_run
+    return {
+        "lane": lane.name,
+        "kind": "live" if lane.kind is None else lane.kind.value,
+        "group": _group(flow, lane.name),
+        "topics": list(lane.topics),
+        "windows": lane.windows,
+        "left": lane.left,
+        "records": lane.records,
+        "pruned_offsets": lane.pruned,
+        "dealt_partitions": lane.dealt,
+        "last_run": None
+        if last is None
+        else {
+            "run": last.opened.record.run,
+            "started_ms": last.opened.record.started_ms,
+            "state": last.state.value,
+        },
+        "parts": [
+            {
+                "topic": part.source.topic,
+                "partition": part.source.partition,
+                "target_topic": part.target.topic,
+                "ranges": [list(one) for one in part.ranges],
+                "records": part.records,
+                "pruned_offsets": part.pruned,
+            }
+            for part in lane.parts
+        ],
+    }
+
+
+def _drop_json(flow: FlowConfig, found: Drop, *, dry_run: bool) -> dict[str, object]:
+    earlier = found.earlier
+    return {
+        "flow": str(flow.flow),
+        "lane": found.lane,
+        "dropped": not dry_run,
+        "group": found.group,
+        "topics": list(found.topics),
+        "records": found.records,
+        "earlier": None if earlier is None else {"who": earlier.who, "at_ms": earlier.at_ms},
+    }
+
+
+def _show(found: Drop, *, dry_run: bool) -> None:
+    # Imported here: the command line starts light.
+    from ferry.model import time_text
+
+    if found.earlier is not None:
+        print(
+            f"lane {found.lane} was dropped by {found.earlier.who} at {time_text(found.earlier.at_ms)}: nothing is left"
+        )
+        return
+    for topic in found.topics:
+        print(f"{'would delete' if dry_run else 'deleted'} topic {topic}")
+    print(
+        f"lane {found.lane} {'would be' if dry_run else 'is'} dropped: {count_of(len(found.topics), 'topic')}, "
+        f"{count_of(found.records, 'record')}{_uncounted(found)}, group {found.group}"
+    )

@@ -1,0 +1,198 @@
+"""The lanes that a ledger knows, and what it would take to forget one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ferry.features.lanes.rules.codec import Dropped, dropped_record, recorded_windows
+from ferry.ledger.codec import encode
+from ferry.ledger.copied import copied, united
+from ferry.ledger.history import PastRun, PastState, past_runs
+from ferry.ledger.ledger import LedgerView, claims
+from ferry.ledger.map_block import Chain, MapRow
+from ferry.ledger.receipt_codec import receipt_key
+from ferry.ledger.unit_codec import last_units
+from ferry.model import LaneKind, Range, Record, TopicPartition, lane_kind
+from ferry.run.pace import outlook, told
+from ferry.words import count_of
+
+_OF_LANE = (
+    "accounted",
+    "acl",
+    "acls",
+    "adopted",
+    "attempt",
+    "began",
+    "checkpoint",
+    "deleted",
+    "era",
+    "fenced",
+    "gap",
+    "group",
+    "last",
+    "map",
+    "mirror",
+    "offsets",
+    "outcome",
+    "plan",
+    "pruned",
+    "receipt",
+    "run",
+    "seen",
+    "snapshot",
+    "start",
+    "unit",
+    "verified",
+    "window",
+)
+"""Kinds of records whose keys have the lane behind the kind."""
+_LAST_TO_GO = ("claim", "fenced", "run")
+"""What shows that a lane is there: goes with the last word on it, so that a drop that was cut short can go on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LanePart:
+    """One source partition that a lane has copied: the offsets, and how many records receipts name."""
+
+    source: TopicPartition
+    target: TopicPartition
+    ranges: tuple[Range, ...]
+    records: int
+    pruned: int = 0
+    """Offsets whose receipts were given up; their records are not counted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lane:
+    """A lane as its ledger knows it. `kind` is None for a live one."""
+
+    name: str
+    kind: LaneKind | None
+    topics: tuple[str, ...]
+    """Those on the target that it owns or has written."""
+    parts: tuple[LanePart, ...]
+    windows: int
+    last_run: PastRun | None
+    whole: int = 0
+    """Source offsets of all of its windows."""
+    left: int = 0
+    """Those of them that are not copied."""
+    dealt: int = 0
+    """Target partitions that records were dealt to; `parts` have none of these."""
+
+    @property
+    def records(self) -> int:
+        """What it has copied, as far as receipts of single partitions name it still."""
+        return sum(part.records for part in self.parts)
+
+    @property
+    def pruned(self) -> int:
+        """Source offsets whose receipts were given up."""
+        return sum(part.pruned for part in self.parts)
+
+    @property
+    def uncounted(self) -> str:
+        """What `records` does not have, after "not counted: "; empty when that is nothing."""
+        some = [
+            *([f"records of {count_of(self.pruned, 'offset')} whose receipts were pruned"] if self.pruned else []),
+            *([f"records that were dealt to {count_of(self.dealt, 'partition')}"] if self.dealt else []),
+        ]
+        return ", ".join(some)
+
+
+def outlook_of(lane: Lane, now_ms: int) -> str:
+    """How far a lane's windows are copied, and about how long the rest takes; empty for a lane without windows.
+
+    The time is told while a run is under way that has copied something, at the pace of that run.
+    """
+    if not lane.whole:
+        return ""
+    seconds = 0.0
+    run = lane.last_run
+    if run is not None and run.state is PastState.OPEN and run.report is not None:
+        done = sum(receipt.end - receipt.start for receipt in run.report.receipts)
+        # As if all that is copied had been at this run's pace.
+        seconds = max(0, now_ms - run.opened.record.started_ms) / 1000 / done * (lane.whole - lane.left) if done else 0
+    return outlook(lane.whole, lane.left, seconds) if seconds else told(lane.whole, lane.left)
+
+
+def lane_names(view: LedgerView) -> list[str]:
+    """The lanes of which a ledger has anything but that they were dropped."""
+    keys = (json.loads(key) for key in view.by_key if key.startswith(tuple(f'["{kind}",' for kind in _LAST_TO_GO)))
+    return sorted({parts[2] if parts[0] == "claim" else parts[1] for parts in keys})
+
+
+def lane_of(view: LedgerView, name: str, rows: Mapping[Chain, Sequence[MapRow]]) -> Lane:
+    """A lane; `rows` are its receipts, and `view` has its newest run whole."""
+    parts = tuple(
+        LanePart(
+            source=one.source,
+            target=one.target,
+            ranges=one.ranges,
+            records=sum(segment.count for segment in one.segments),
+            pruned=sum(end - start for start, end in one.pruned),
+        )
+        for one in copied(view, name, {of: ones for of, ones in rows.items() if of.lane == name})
+    )
+    wanted: dict[TopicPartition, list[Range]] = {}
+    for window in recorded_windows(view, name):
+        for number, part in window.ranges.items():
+            wanted.setdefault(TopicPartition(window.topic, number), []).append(part)
+    whole, left = _counted(wanted, {part.source: part.ranges for part in parts})
+    owned = {topic for topic, owner in claims(view).items() if owner == name}
+    return Lane(
+        name=name,
+        kind=lane_kind(name),
+        topics=tuple(sorted(owned | {part.target.topic for part in parts})),
+        parts=parts,
+        windows=len({one.window for one in recorded_windows(view, name)}),
+        last_run=next(iter(past_runs(view, name, 1)), None),
+        whole=whole,
+        left=left,
+        dealt=len(last_units(view, name)),
+    )
+
+
+def _counted(
+    wanted: Mapping[TopicPartition, Sequence[Range]], done: Mapping[TopicPartition, Sequence[Range]]
+) -> tuple[int, int]:
+    """How many offsets are wanted, and how many of them are not done; ranges may overlap."""
+    whole = left = 0
+    for place, some in wanted.items():
+        for start, end in united(some):
+            whole += end - start
+            left += end - start - sum(max(0, min(end, b) - max(start, a)) for a, b in done.get(place, ()))
+    return whole, left
+
+
+def forgetting_lane(
+    view: LedgerView, last_word: Dropped, rows: Mapping[Chain, Sequence[MapRow]], blocks: Iterable[bytes]
+) -> list[Record]:
+    """Tombstones for all that the ledger has of a lane, and the last word on it, in the order to be written.
+
+    `rows` are its receipts, `blocks` the keys of what holds them in short.
+    """
+    lane = last_word.lane
+    receipts = [
+        receipt_key(lane, of.target, row.start, of.since)
+        for of, ones in rows.items()
+        if of.lane == lane
+        for row in ones
+    ]
+    known = [json.loads(key) for key in (*view.by_key, *view.rolled.left) if key.startswith('["')]
+    own = [parts for parts in known if _is_of(parts, lane)]
+    first = [encode(parts) for parts in own if parts[0] not in _LAST_TO_GO]
+    last = [encode(parts) for parts in own if parts[0] in _LAST_TO_GO]
+    return [
+        *(Record(key=key, value=None) for key in dict.fromkeys([*receipts, *blocks, *first])),
+        dropped_record(last_word),
+        *(Record(key=key, value=None) for key in last),
+    ]
+
+
+def _is_of(parts: list[Any], lane: str) -> bool:
+    at = 2 if parts[0] == "claim" else 1
+    return bool(parts[0] in (*_OF_LANE, "claim") and parts[at] == lane)

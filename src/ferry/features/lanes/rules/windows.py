@@ -1,0 +1,351 @@
+"""Which source offsets a window means, in the light of what its lane has copied before.
+
+Kafka only appends, so the windows of a partition must come in order; and a log is not ordered by time, so two windows
+that touch in time must touch in offsets, too, or late records would fall between them:
+
+- a window that the lane had before means what it meant then (its record in the ledger);
+- else it begins where the windows before it end, when they reach up to its beginning in time; copied or not yet;
+- else at the first record of its time; and it ends before the first record of its end's time, or at the log's end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ferry.errors import BadInput, Refused
+from ferry.ledger.copied import without
+from ferry.model import (
+    LaneKind,
+    OffsetWindow,
+    Range,
+    Receipt,
+    TimeWindow,
+    TopicPartition,
+    TopicWindow,
+    TopicWindows,
+    Window,
+    WindowRecord,
+    lane_kind,
+    time_text,
+)
+from ferry.plan.rules.facts import Facts, SourceTopic
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """What the source says of one partition: the first offsets of a window's two times (-1: none so late).
+
+    `oldest_ms` is the time of the record at the log's start; None when it has none, or nobody knows.
+    """
+
+    start: int
+    end: int
+    oldest_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowPart:
+    """A window of one partition: source offsets `[start, end)`, and how far the lane has come in them."""
+
+    source: TopicPartition
+    start: int
+    end: int
+    stands: int
+
+    @property
+    def offsets(self) -> int:
+        """How many offsets the window has here."""
+        return self.end - self.start
+
+    @property
+    def left(self) -> int:
+        """How many of them are not copied yet."""
+        return max(0, self.end - max(self.start, self.stands))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowLook:
+    """A window in offsets, and what of it could not be looked at: the window is not done as long as there is some."""
+
+    parts: tuple[WindowPart, ...]
+    unserved: tuple[str, ...] = ()
+    """Partitions without a leader that the lane has not copied to the window's end, and topics that are not there."""
+
+    @property
+    def left(self) -> int:
+        """How many offsets are not copied yet, of those that are known."""
+        return sum(part.left for part in self.parts)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all of the window is copied."""
+        return not self.left and not self.unserved
+
+
+def check_window(facts: Facts, window: Window, topics: Collection[str]) -> None:
+    """Raise BadInput for a window that ends in the future, or names what the source does not have."""
+    if isinstance(window, TopicWindows):
+        for name, times in sorted(window.windows.items()):
+            _refuse_future(facts, times, f"the window of {name}")
+        return
+    if isinstance(window, TimeWindow):
+        _refuse_future(facts, window, "the window")
+        return
+    for place, (_, end) in sorted(window.ranges.items()):
+        topic = facts.sources.get(place.topic)
+        if topic is None or place.topic not in topics:
+            continue  # the plan says what is wrong with the topic
+        if place.partition in topic.leaderless:
+            continue
+        part = topic.partitions.get(place.partition)
+        if part is None:
+            count = len(topic.partitions) + len(topic.leaderless)
+            raise BadInput(f"topic {topic.name} has {count} partition(s), counted from 0: there is no {place}")
+        if end > part.log_end:
+            raise BadInput(
+                f"the window of {place} ends before offset {end}, but the source's log ends at {part.log_end}: end it "
+                "there or earlier"
+            )
+
+
+def _refuse_future(facts: Facts, window: TimeWindow, what: str) -> None:
+    if window.to_ms > facts.now_ms:
+        raise BadInput(
+            f"{what} ends at {time_text(window.to_ms)}, which is in the future (it is "
+            f"{time_text(facts.now_ms)} now): end it now or earlier, what comes later belongs to a later window"
+        )
+
+
+def window_parts(
+    lane: str,
+    facts: Facts,
+    window: Window,
+    topics: Collection[str],
+    listed: Mapping[TopicPartition, Listed],
+    recorded: Sequence[WindowRecord],
+) -> list[WindowPart]:
+    """The window, partition by partition, of all that can be asked. Pure.
+
+    Raises Refused where it would break the order of a partition, or records of it are deleted; nothing is half done.
+    """
+    lasts = {last.source: last for last in facts.receipts.values()}
+    parts = []
+    for name in sorted(facts.sources.keys() & topics):
+        topic = facts.sources[name]
+        known = [one for one in recorded if one.topic == name and one.topic_id in ("", topic.topic_id)]
+        for number in sorted(topic.partitions):
+            source = TopicPartition(topic=name, partition=number)
+            found = _part(lane, window.of(name), topic, source, lasts.get(source), listed.get(source), known)
+            if found is not None:
+                parts.append(found)
+    return parts
+
+
+def _part(
+    lane: str,
+    window: TopicWindow,
+    topic: SourceTopic,
+    source: TopicPartition,
+    last: Receipt | None,
+    listed: Listed | None,
+    known: Sequence[WindowRecord],
+) -> WindowPart | None:
+    here = [one for one in known if source.partition in one.ranges]
+    own = next((one.ranges[source.partition] for one in here if one.window == window.id), None)
+    wanted = own or _wanted(window, topic, source, listed)
+    if wanted is None:
+        return None
+    start, end = wanted
+    others = [one for one in here if one.window != window.id]
+    if own is None:
+        start = max((one.ranges[source.partition][1] for one in others if _touches(one, window)), default=start)
+        start = _behind_unfinished(lane, source, start, last, others)
+        end = max(start, end)
+        _refuse_disorder(lane, source, (start, end), last, [one.ranges[source.partition] for one in others])
+    stands = start if last is None else last.end
+    part = WindowPart(source=source, start=start, end=end, stands=stands)
+    return _served(part, window, topic, listed, fresh=own is None)
+
+
+def _wanted(window: TopicWindow, topic: SourceTopic, source: TopicPartition, listed: Listed | None) -> Range | None:
+    """What the window means by the source alone; None when it leaves the partition out, or nobody told."""
+    if isinstance(window, OffsetWindow):
+        return window.ranges.get(source)
+    if listed is None:
+        return None
+    upto = topic.partitions[source.partition].log_end
+    start = listed.start if listed.start >= 0 else upto
+    return start, max(start, listed.end if listed.end >= 0 else upto)
+
+
+def _touches(earlier: WindowRecord, window: TopicWindow) -> bool:
+    """Whether an earlier window of time ends just where this one begins."""
+    return isinstance(window, TimeWindow) and earlier.to_ms == window.from_ms
+
+
+def _behind_unfinished(
+    lane: str, source: TopicPartition, start: int, last: Receipt | None, others: Iterable[WindowRecord]
+) -> int:
+    """Where the window begins when earlier ones are not copied to their ends: with their rest, if it reaches so far.
+
+    Raises Refused when it does not: it could never be copied behind this window.
+    """
+    stands = -1 if last is None else last.end
+    ranges = [(max(part[0], stands), part[1]) for one in others for part in [one.ranges[source.partition]]]
+    rest = [part for part in ranges if part[0] < part[1] and part[0] < start]
+    if not rest:
+        return start
+    begin = min(part[0] for part in rest)
+    if without([(begin, start)], rest):
+        raise Refused(
+            f"lane {lane} has not copied an earlier window of {source} to its end, offsets {begin} to "
+            f"{max(part[1] for part in rest) - 1} are left, and windows of a partition come in order: finish that one "
+            "first, or take another lane"
+        )
+    return begin
+
+
+def _refuse_disorder(
+    lane: str, source: TopicPartition, wanted: Range, last: Receipt | None, windows: Sequence[Range]
+) -> None:
+    """Raise Refused when the lane has copied what lies behind the window, but not the window."""
+    if last is None:
+        return
+    start = wanted[0]
+    if lane_kind(lane) is None:
+        raise Refused(
+            f"lane {lane} has copied {source} up to offset {last.end} already, and Kafka only appends: history would "
+            "lie behind newer records there; copy it to scratch topics (--lane backfill-NAME)"
+        )
+    missing = without([(start, last.end)], windows) if start < last.end else ()
+    if missing:
+        raise Refused(
+            f"the window of {source} begins at offset {start}, but lane {lane} has copied it up to {last.end} without "
+            f"offsets {missing[0][0]} to {missing[0][1] - 1}, and Kafka only appends: copy earlier windows first, or "
+            f"take another lane, for example {lane}-2"
+        )
+
+
+def _served(
+    part: WindowPart, window: TopicWindow, topic: SourceTopic, listed: Listed | None, *, fresh: bool
+) -> WindowPart:
+    """The part as the source still has it. Raises Refused when records of it are deleted, unless that is allowed."""
+    log_start = topic.partitions[part.source.partition].log_start
+    begin = max(part.start, part.stands)
+    oldest = None if listed is None else listed.oldest_ms
+    allowed = isinstance(window, TimeWindow) and window.allow_deleted
+    if part.left and begin < log_start:
+        since = f" ({time_text(oldest)})" if oldest is not None else ""
+        remedy = (
+            "begin the window there"
+            if isinstance(window, OffsetWindow)
+            else "take what is left with --allow-deleted (in Airflow: allow_deleted)"
+        )
+        if not allowed:
+            raise Refused(
+                f"the log of {part.source} begins at offset {log_start}{since}, and offsets {begin} to "
+                f"{min(part.end, log_start) - 1} of the window are deleted: {remedy}"
+            )
+        return replace(part, start=log_start, end=max(part.end, log_start), stands=max(part.stands, log_start))
+    if (
+        isinstance(window, TimeWindow)
+        and fresh
+        and not allowed
+        and part.start <= log_start
+        and log_start > 0
+        and (oldest is None or window.from_ms < oldest)
+    ):
+        holds = f"at {time_text(oldest)}" if oldest is not None else "without a record that shows its time"
+        later = f"begin the window at {time_text(oldest)} or later, or " if oldest is not None else ""
+        raise Refused(
+            f"the log of {part.source} begins at offset {log_start}, {holds}, so records of the window, which begins "
+            f"at {time_text(window.from_ms)}, may be deleted: {later}take what is left with --allow-deleted (in "
+            "Airflow: allow_deleted)"
+        )
+    return part
+
+
+def unserved(
+    facts: Facts, window: Window, topics: Collection[str], recorded: Iterable[WindowRecord]
+) -> tuple[str, ...]:
+    """What of the window nobody can tell now, by name; but for what the ledger shows to be copied."""
+    ends = {last.source: last.end for last in facts.receipts.values()}
+    own = {one.topic: one.ranges for one in recorded if one.topic in topics and one.window == window.of(one.topic).id}
+    found = sorted(set(topics) - facts.sources.keys())
+    for name in sorted(facts.sources.keys() & topics):
+        for number in facts.sources[name].leaderless:
+            place = TopicPartition(topic=name, partition=number)
+            known = own.get(name, {}).get(number)
+            wanted = not isinstance(window, OffsetWindow) or place in window.ranges
+            if wanted and (known is None or ends.get(place, -1) < known[1] > known[0]):
+                found.append(str(place))
+    return tuple(found)
+
+
+def narrowed(facts: Facts, topics: Collection[str], parts: Iterable[WindowPart]) -> Facts:
+    """The facts as if each of the topics ended where the window does: what a plan of the window is decided from.
+
+    What is outside is left alone; ends of logs stay known where guards look at them. What the ledger knows of compacted
+    topics is about copies that follow them, not about history.
+    """
+    ends = {part.source: part.end for part in parts}
+    sources = dict(facts.sources)
+    for name in facts.sources.keys() & topics:
+        topic = facts.sources[name]
+        sources[name] = replace(
+            topic,
+            partitions={
+                number: replace(
+                    part,
+                    end=min(part.end, ends.get(TopicPartition(topic=name, partition=number), 0)),
+                    high_watermark=part.log_end,
+                )
+                for number, part in topic.partitions.items()
+            },
+        )
+    begins = {part.source: max(part.start, part.stands) for part in parts}
+    return replace(facts, sources=sources, begins=begins, seen={})
+
+
+def new_records(
+    lane: str,
+    facts: Facts,
+    window: Window,
+    parts: Iterable[WindowPart],
+    recorded: Iterable[WindowRecord],
+    run: str,
+) -> list[WindowRecord]:
+    """What the ledger is to keep of the window: of each topic of which it does not know all of these parts."""
+    recorded = list(recorded)
+    found: dict[str, dict[int, Range]] = {}
+    for part in parts:
+        found.setdefault(part.source.topic, {})[part.source.partition] = (part.start, part.end)
+    records = []
+    for topic, ranges in sorted(found.items()):
+        own, topic_id = window.of(topic), facts.sources[topic].topic_id
+        old = next((one for one in reversed(recorded) if (one.topic, one.window) == (topic, own.id)), None)
+        kept = dict(old.ranges) if old is not None and old.topic_id in ("", topic_id) else {}
+        if ranges.keys() <= kept.keys():
+            continue
+        times = (own.from_ms, own.to_ms) if isinstance(own, TimeWindow) else (None, None)
+        records.append(
+            WindowRecord(
+                lane=lane,
+                topic=topic,
+                window=own.id,
+                from_ms=times[0],
+                to_ms=times[1],
+                topic_id=topic_id,
+                ranges={**ranges, **kept},
+                run=run,
+                at_ms=facts.now_ms,
+            )
+        )
+    return records
+
+
+def refuse_endless(lane: str, window: Window | None) -> None:
+    """Raise BadInput for a run of a backfill lane without a window: it would never end."""
+    if window is None and lane_kind(lane) in (LaneKind.BACKFILL, LaneKind.APPEND):
+        raise BadInput(f"lane {lane} copies windows: give one (ferry backfill), or leave the lane to live runs")

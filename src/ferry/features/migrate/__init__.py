@@ -1,0 +1,1 @@
+"""From MirrorMaker 1 and 2 to Ferry, and back."""

@@ -1,0 +1,307 @@
+"""Take over from another replicator: read what it left, look at both logs, and write where the lane goes on.
+
+An adoption is a run that copies nothing, opened like every run: whoever is at work is fenced, and the facts that decide
+are gathered after that. Its records are the evidence (`adopted`) and the empty last receipts behind which the next
+run goes on, so guards hold against them as against any receipt (ADR 23).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+
+from ferry.errors import BadInput, Corrupt, Refused
+from ferry.features.migrate.acts.at_rest import (
+    Mm2Place,
+    copies_of,
+    refuse_members,
+    refuse_moving_mm2,
+    refuse_running_mm2,
+    refuse_undecided,
+)
+from ferry.features.migrate.acts.hand_back import HANDED_BACK
+from ferry.features.migrate.rules.adoption import Left, Pair, Takeover, Verdict, adoptions_of, judged, takeover
+from ferry.features.migrate.rules.codec import adoption_records
+from ferry.features.migrate.rules.connect_offsets import connector_offsets
+from ferry.features.migrate.rules.seam import NOT_LOOKED_AT, Ends, Seam, SeamState, seam
+from ferry.features.migrate.rules.wanted import refuse_unknown_topics
+from ferry.kafka.connect.cluster import Cluster
+from ferry.kafka.fetch.offsets import EARLIEST, LATEST, group_offsets, listed_offsets
+from ferry.kafka.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED
+from ferry.kafka.fetch.whole_topic import read_topic
+from ferry.kafka.fetch.windows import read_windows
+from ferry.ledger.codec import resume_record
+from ferry.ledger.deployments import admitted
+from ferry.ledger.ledger import LedgerView
+from ferry.model import Fate, Origin, Plan, Predecessor, Range, TopicPartition
+from ferry.plan.gather import Positions
+from ferry.plan.options import DEFAULT_LEDGER_REPLICATION, RunOptions, rules_of
+from ferry.plan.planner import Planner
+from ferry.plan.rules.facts import Facts
+from ferry.plan.rules.skipping import idle_plan, refuse_while_at_work
+from ferry.protocol.driver import Driver
+from ferry.protocol.opening import open_run
+from ferry.wire.mirror_records import parse_offset_sync
+
+_NEAR = 64
+"""Offsets around a position, and before the end of a copy, that are read first."""
+_FAR = 4_096
+"""Offsets on both sides of a position that are read where the copy does not end at it."""
+
+ReadLeft = Callable[[Facts, bool], Awaitable[tuple[Left, list[str]]]]
+"""What a predecessor left behind, and notes; Refused while it runs. With True also while anything of it moves."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdoptionOptions:
+    """Who asks for an adoption, of which topics (None: all), and whether copies count more than positions."""
+
+    who: str
+    only: frozenset[str] | None = None
+    align: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mm1Place:
+    """The consumer group of a MirrorMaker 1, on the source."""
+
+    group: str
+
+
+PredecessorPlace = Mm1Place | Mm2Place
+"""Where a predecessor keeps its positions."""
+
+
+def read_left(planner: Planner, place: PredecessorPlace) -> ReadLeft:
+    """How to learn what the predecessor left."""
+    return mm1_left(planner, place.group) if isinstance(place, Mm1Place) else mm2_left(planner, place)
+
+
+def mm2_left(planner: Planner, place: Mm2Place) -> ReadLeft:
+    """What a MirrorMaker 2 left: its offsets topic on the target, and its offset syncs."""
+
+    async def read(facts: Facts, watch: bool) -> tuple[Left, list[str]]:
+        flow, target = planner.flow, planner.target
+        notes = await refuse_running_mm2(target, place)
+        if watch:
+            await refuse_moving_mm2(flow, target, place, copies_of(flow, facts))
+        records = await read_topic(target, place.offsets_topic)
+        if records is None:
+            raise BadInput(
+                f"there is no topic {place.offsets_topic} on cluster {target.alias}: name the offset.storage.topic of "
+                "MirrorMaker 2 with --offsets-topic"
+            )
+        found = connector_offsets(records, place.connector, flow.flow.source, place.offsets_topic)
+        refuse_undecided(target, place, found)
+        if not found.next_offsets:
+            others = ", ".join(sorted(found.others)) or "none"
+            aliases = f", and it has cluster {', '.join(sorted(found.clusters))}" if found.clusters else ""
+            raise BadInput(
+                f"topic {place.offsets_topic} on cluster {target.alias} has no position of connector {place.connector} "
+                f"for source cluster {flow.flow.source}{aliases} (other connectors: {others}): name it with "
+                "--connector, or give the source the alias that MirrorMaker 2 had for it"
+            )
+        pairs, more = await _offset_syncs(planner)
+        left = Left(
+            by=Predecessor.MM2,
+            where=f"{place.offsets_topic} ({place.connector})",
+            next_offsets=found.next_offsets,
+            pairs=pairs,
+        )
+        return left, [*notes, *more]
+
+    return read
+
+
+async def _offset_syncs(planner: Planner) -> tuple[dict[TopicPartition, tuple[Pair, ...]], list[str]]:
+    """Pairs of MirrorMaker 2's offset syncs, in the order in which they were written; a note when there are none.
+
+    MirrorMaker 2 keeps them on the source unless its file says otherwise, Ferry writes its own on the target. Of a
+    partition that both topics have, the one that goes further counts.
+    """
+    flow = planner.flow
+    found: dict[TopicPartition, tuple[Pair, ...]] = {}
+    notes: list[str] = []
+    looked = [(planner.source, flow.flow.target), (planner.target, flow.flow.source)]
+    for cluster, other in looked:
+        topic = flow.policy.offset_syncs_topic(other)
+        try:
+            pairs = await _pairs_of(cluster, topic)
+        except (BadInput, Corrupt, Refused) as error:
+            notes.append(f"offset syncs of {topic} on cluster {cluster.alias} are left aside: {error}")
+            continue
+        for place, ones in pairs.items():
+            if place not in found or found[place][-1][0] < ones[-1][0]:
+                found[place] = tuple(ones)
+    if not found:
+        names = " and ".join(f"{flow.policy.offset_syncs_topic(other)} on {cluster.alias}" for cluster, other in looked)
+        notes.append(
+            f"there are no offset syncs ({names}): offsets before the adoption translate to the beginning of the copy"
+        )
+    return found, notes
+
+
+async def _pairs_of(cluster: Cluster, topic: str) -> dict[TopicPartition, list[Pair]]:
+    pairs: dict[TopicPartition, list[Pair]] = {}
+    for number, record in await read_topic(cluster, topic) or ():
+        if number == 0 and record.fate is Fate.COMMITTED:
+            sync = parse_offset_sync(record.key, record.value)
+            pairs.setdefault(sync.source, []).append((sync.upstream, sync.downstream))
+    return pairs
+
+
+def mm1_left(planner: Planner, group: str) -> ReadLeft:
+    """What a MirrorMaker 1 left: the positions of its consumer group on the source."""
+
+    async def read(facts: Facts, watch: bool) -> tuple[Left, list[str]]:
+        del watch  # who is in a consumer group says it all
+        source = planner.source
+        await refuse_members(
+            source,
+            group,
+            "MirrorMaker 1",
+            "stop it with SIGTERM, which commits its positions; one that was killed leaves its group when its session "
+            "times out",
+        )
+        places = [
+            TopicPartition(topic=topic.name, partition=number)
+            for topic in facts.sources.values()
+            for number in topic.partitions
+        ]
+        found = await group_offsets(source, group, places)
+        offsets = {place: word[0] for place, word in found.items() if word is not None}
+        if not offsets:
+            raise BadInput(
+                f"group {group} on cluster {source.alias} has no position on a topic of flow {planner.flow.flow}: "
+                "correct --group (group.id of its consumer file), or use its positions before they expire"
+            )
+        where = f"group {group} on {source.alias}"
+        notes = ["MirrorMaker 1 keeps no offset syncs: offsets before the adoption translate to the copy's beginning"]
+        return Left(by=Predecessor.MM1, where=where, next_offsets=offsets), notes
+
+    return read
+
+
+async def preview_adoption(planner: Planner, view: LedgerView, read: ReadLeft, options: AdoptionOptions) -> Takeover:
+    """What would be adopted now; writes nothing."""
+    return (await _decide(planner, view, read, options, watch=True))[0]
+
+
+async def adopt(
+    planner: Planner, view: LedgerView, read: ReadLeft, options: AdoptionOptions, run: str, origin: Origin
+) -> Takeover:
+    """Adopt what can be adopted; what stands against all of it is an error before anything is written.
+
+    Raises Refused while the predecessor runs or a run of the lane is at work, and as `open_run`.
+    """
+    refuse_while_at_work(await planner.with_newest(view), planner.lane)
+    before, _ = await _decide(planner, view, read, options, watch=True)
+    if not before.of(Verdict.ADOPT):
+        return before
+    await planner.ledger.open(planner.flow.ledger_replication_factor or DEFAULT_LEDGER_REPLICATION)
+    known = await planner.known.view()
+    record = admitted(known, planner.record(run, origin), take_over=False)
+    done: list[Takeover] = []
+
+    async def decide(driver: Driver) -> Plan:
+        planner.known.learn(driver.view, driver.read_ms)
+        found, facts = await _decide(planner, driver.view, read, options, watch=False)
+        _refuse_moved(before, found)
+        done.append(found)
+        adopted = adoptions_of(found, facts, driver.opened, options.who)
+        records = [part for one in adopted for part in adoption_records(one)]
+        pause = facts.pauses.get("")
+        if pause is not None and pause.why.startswith(HANDED_BACK):
+            records.append(resume_record(""))
+        driver.keep(records)
+        return replace(
+            idle_plan(driver.opened),
+            notes=(adoption_sentence(found),),
+            source_cluster_id=facts.source_cluster_id,
+            target_cluster_id=facts.target_cluster_id,
+        )
+
+    await open_run(planner.fencing_lane(), record, decide, known)
+    return done[-1]
+
+
+def _refuse_moved(before: Takeover, now: Takeover) -> None:
+    """What was at rest before the fencing must be so behind it."""
+    ends = {row.target: row.target_end for row in before.rows}
+    for row in now.rows:
+        if row.target_end != ends.get(row.target, row.target_end):
+            raise Refused(
+                f"{now.left.what} still runs, or somebody else writes: {row.target} grew from offset "
+                f"{ends[row.target]} to {row.target_end} meanwhile; stop it, then adopt again"
+            )
+    if now.left.next_offsets != before.left.next_offsets:
+        raise Refused(
+            f"{now.left.what} still runs: positions in {now.left.where} have changed; stop it, then adopt again"
+        )
+
+
+def adoption_sentence(found: Takeover) -> str:
+    """`3 partitions adopted from MirrorMaker 2 by ...`."""
+    count = len(found.of(Verdict.ADOPT))
+    return f"{count} partition{'' if count == 1 else 's'} adopted from {found.left.what} by {found.left.where}"
+
+
+async def _decide(
+    planner: Planner, view: LedgerView, read: ReadLeft, options: AdoptionOptions, *, watch: bool
+) -> tuple[Takeover, Facts]:
+    facts = await planner.facts(view, Positions.NONE)
+    left, notes = await read(facts, watch)
+    if watch:  # it has proved to be at rest since: what both sides show from now on does not move
+        facts = await planner.facts(view, Positions.NONE)
+    rules = rules_of(planner.flow, planner.lane, RunOptions(only=options.only))
+    refuse_unknown_topics(rules, facts)
+    places = {
+        TopicPartition(topic=name, partition=number): end
+        for name, topic in facts.targets.items()
+        for number, end in topic.ends.items()
+    }
+    begins = await listed_offsets(planner.target, dict.fromkeys(places, EARLIEST), isolation=READ_UNCOMMITTED)
+    stable = await listed_offsets(planner.target, dict.fromkeys(places, LATEST), isolation=READ_COMMITTED)
+    held = {place: end for place, end in stable.found.items() if end < places[place]}
+    found = takeover(rules, facts, left, begins.found, held)
+    seams = await _seams(planner.source, planner.target, found)
+    found = judged(found, seams, align=options.align)
+    return replace(found, notes=(*notes, *found.notes)), facts
+
+
+async def _seams(source: Cluster, target: Cluster, found: Takeover) -> Mapping[TopicPartition, Seam]:
+    """How each copy's end meets the position: a few records of both sides, more only where they do not meet.
+
+    MirrorMaker 1 dealt records to partitions by their keys, so its copies cannot be held against the source like that.
+    """
+    if found.left.by is Predecessor.MM1:
+        return {}
+    rows = {row.source: row for row in found.of(Verdict.ADOPT)}
+    tails = await read_windows(
+        target, {row.target: (max(row.target_start, row.target_end - _NEAR), row.target_end) for row in rows.values()}
+    )
+    seams: dict[TopicPartition, Seam] = {}
+    for around in (_NEAR, _FAR):
+        left = {
+            place: row
+            for place, row in rows.items()
+            if row.target in tails and not _settled(seams.get(place, NOT_LOOKED_AT))
+        }
+        windows: dict[TopicPartition, Range] = {
+            place: (max(row.log_start, row.position - around), min(row.source_end, row.position + around))
+            for place, row in left.items()
+        }
+        for place, contents in (await read_windows(source, windows)).items():
+            row = rows[place]
+            ends = Ends(
+                source=contents,
+                target=tails[row.target],
+                source_whole=windows[place][0] == row.log_start,
+                target_empty=row.target_end == 0,
+            )
+            seams[place] = seam(ends, row.position)
+    return seams
+
+
+def _settled(found: Seam) -> bool:
+    return found.state is SeamState.CLEAN and not found.records

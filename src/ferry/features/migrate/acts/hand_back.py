@@ -1,0 +1,146 @@
+"""Hand a flow back to MirrorMaker 2: the lane's places, written where its workers look when they start.
+
+A hand-back is a run that copies nothing: every writer of the lane is fenced before its places are read, so none of
+them copies on behind what is handed back. The flow is paused with it, for a schedule may still be on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ferry.errors import BadInput
+from ferry.features.migrate.acts.at_rest import (
+    Mm2Place,
+    copies_of,
+    refuse_moving_mm2,
+    refuse_running_mm2,
+    refuse_undecided,
+)
+from ferry.features.migrate.rules.connect_offsets import ConnectorOffsets, connector_offsets
+from ferry.features.migrate.rules.hand_back import Handed, HandedRow, hand_back_rows, position_records
+from ferry.features.migrate.rules.wanted import refuse_unknown_topics
+from ferry.features.records.rules.partitioner import partition_of_key
+from ferry.kafka.connect.cluster import Cluster
+from ferry.kafka.fetch.whole_topic import read_topic
+from ferry.kafka.produce.appending import Appender
+from ferry.kafka.produce.internal_topic import InternalTopic
+from ferry.ledger.codec import pause_record
+from ferry.ledger.deployments import admitted
+from ferry.ledger.ledger import LedgerView
+from ferry.model import Origin, Pause, Plan, Record, TopicPartition
+from ferry.plan.gather import Positions
+from ferry.plan.options import RunOptions, rules_of
+from ferry.plan.planner import Planner
+from ferry.plan.rules.skipping import idle_plan, refuse_while_at_work
+from ferry.protocol.driver import Driver
+from ferry.protocol.opening import open_run
+
+_OFFSETS_PARTITIONS, _OFFSETS_REPLICAS = 25, 3
+"""Of an offsets topic that Kafka Connect creates, unless its file says another number (`DistributedConfig`)."""
+
+HANDED_BACK = "handed back to MirrorMaker 2"
+"""How the reason of the pause begins that a hand-back leaves; an adoption lifts it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandBackOptions:
+    """Who hands back, of which topics (None: all). `to_file`: the records are only returned.
+
+    `create`: the offsets topic is created where there is none, for a MirrorMaker 2 that is yet to be started.
+    """
+
+    who: str
+    only: frozenset[str] | None = None
+    to_file: bool = False
+    create: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandedBack:
+    """What was handed back, or would be; `records` are those for the offsets topic."""
+
+    rows: tuple[HandedRow, ...]
+    records: tuple[Record, ...]
+    notes: tuple[str, ...]
+
+
+async def preview_hand_back(
+    planner: Planner, view: LedgerView, place: Mm2Place, options: HandBackOptions
+) -> HandedBack:
+    """What would be handed back now; writes nothing."""
+    return (await _decide(planner, view, place, options, watch=True))[0]
+
+
+async def hand_back(
+    planner: Planner, view: LedgerView, place: Mm2Place, options: HandBackOptions, run: str, origin: Origin
+) -> HandedBack:
+    """Write the lane's places into MirrorMaker 2's offsets topic, and pause the flow.
+
+    Raises Refused while a run of the lane is at work, or MirrorMaker 2 runs; BadInput when it has no offsets topic.
+    """
+    refuse_while_at_work(await planner.with_newest(view), planner.lane)
+    await _decide(planner, view, place, options, watch=True)
+    record = admitted(view, planner.record(run, origin), take_over=False)
+    done: list[HandedBack] = []
+
+    async def decide(driver: Driver) -> Plan:
+        planner.known.learn(driver.view, driver.read_ms)
+        found, theirs = await _decide(planner, driver.view, place, options, watch=False)
+        done.append(found)
+        if options.create and found.records:
+            topic = InternalTopic(planner.target, place.offsets_topic, partitions=_OFFSETS_PARTITIONS)
+            await topic.create(_OFFSETS_REPLICAS)
+        if not options.to_file and found.records:
+            await _write(planner.target, place.offsets_topic, found, theirs)
+        if found.records and options.only is None:
+            pause = Pause(topic="", who=options.who, why=f"{HANDED_BACK} by {run}", since_ms=record.started_ms)
+            driver.keep([pause_record(pause)])
+        note = f"{len(found.records)} position(s) {HANDED_BACK}: {place.offsets_topic} ({place.connector})"
+        return replace(idle_plan(driver.opened), notes=(note,))
+
+    await open_run(planner.fencing_lane(), record, decide, view)
+    return done[-1]
+
+
+async def _decide(
+    planner: Planner, view: LedgerView, place: Mm2Place, options: HandBackOptions, *, watch: bool
+) -> tuple[HandedBack, ConnectorOffsets]:
+    flow, target = planner.flow, planner.target
+    facts = await planner.facts(view, Positions.NONE)
+    rules = rules_of(flow, planner.lane, RunOptions(only=options.only))
+    refuse_unknown_topics(rules, facts)
+    records = await read_topic(target, place.offsets_topic)
+    notes: list[str] = []
+    if records is None and not options.to_file:
+        missing = f"there is no topic {place.offsets_topic} on cluster {target.alias}"
+        if not options.create:
+            raise BadInput(
+                f"{missing}: name MirrorMaker 2's offset.storage.topic with --offsets-topic; or, when it was never "
+                "started there, have the topic created with --create; or write the positions to a file with --output"
+            )
+        notes.append(f"{missing}: it is created, with {_OFFSETS_PARTITIONS} partitions, as Kafka Connect does it")
+    if records is not None or options.create:
+        notes += await refuse_running_mm2(target, place)
+        if watch:
+            await refuse_moving_mm2(flow, target, place, copies_of(flow, facts))
+    theirs = connector_offsets(records or (), place.connector, flow.flow.source, place.offsets_topic)
+    refuse_undecided(target, place, theirs)
+    rows = hand_back_rows(rules, facts, theirs)
+    if theirs.next_offsets and not any(row.was >= 0 for row in rows):
+        notes.append(
+            f"{place.offsets_topic} has positions of {place.connector}, but none of a topic that is handed back"
+        )
+    made = position_records(rows, theirs, place.connector, flow.flow.source)
+    return HandedBack(rows=tuple(rows), records=tuple(made), notes=tuple(notes)), theirs
+
+
+async def _write(target: Cluster, topic: str, found: HandedBack, theirs: ConnectorOffsets) -> None:
+    """Append the records to the partitions where Kafka's own producer puts their keys."""
+    sources = [row.source for row in found.rows if row.verdict is Handed.WRITE]
+    count = len(target.topics[topic].partitions)
+    parts: dict[int, list[Record]] = {}
+    for source, record in zip(sources, found.records, strict=True):
+        number = theirs.partitions.get(source, partition_of_key(record.key, count))
+        parts.setdefault(number, []).append(record)
+    for number, records in sorted(parts.items()):
+        await Appender(target, TopicPartition(topic=topic, partition=number), "topic").append(records)

@@ -1,0 +1,217 @@
+"""`ferry adopt`: go on where another replicator was stopped."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ferry.cli.desk import (
+    DEFAULT_PATIENCE,
+    ConfigOption,
+    Desk,
+    FlowArgument,
+    JsonOption,
+    PatienceOption,
+    QuietOption,
+    TopicsOption,
+    VerboseOption,
+    only_topics,
+)
+from ferry.cli.output import print_json, print_table, print_warning
+from ferry.cli.person import new_run, person
+from ferry.words import count_of
+
+if TYPE_CHECKING:  # the command line starts light
+    from ferry.config.flow.flow import FlowConfig
+    from ferry.features.migrate.acts.adopting import PredecessorPlace
+    from ferry.features.migrate.rules.adoption import Row, Takeover
+
+adopt_app = typer.Typer(help="Go on where another replicator was stopped.", no_args_is_help=True)
+
+
+@adopt_app.callback()
+def adopt() -> None:
+    """Go on where another replicator was stopped."""
+
+
+NOT_ALL = 1
+"""The exit code when a partition could not be adopted."""
+
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show what would be adopted; write nothing.")]
+AlignOption = Annotated[
+    bool,
+    typer.Option(
+        "--align",
+        help="Begin behind the copy's last record where that is certain, also where the position says otherwise.",
+    ),
+]
+OffsetsTopicOption = Annotated[
+    str | None,
+    typer.Option(
+        "--offsets-topic",
+        metavar="TOPIC",
+        help="offset.storage.topic of Kafka Connect's workers, on the target; a dedicated one has "
+        "mm2-offsets.{source}.internal.",
+    ),
+]
+ConnectorOption = Annotated[
+    str | None,
+    typer.Option("--connector", metavar="NAME", help="The source connector's name; MirrorSourceConnector."),
+]
+WorkersOption = Annotated[
+    str | None,
+    typer.Option("--group", metavar="GROUP", help="group.id of the workers; a dedicated one has {source}-mm2."),
+]
+StatusTopicOption = Annotated[
+    str | None,
+    typer.Option(
+        "--status-topic",
+        metavar="TOPIC",
+        help="status.storage.topic of Kafka Connect's workers: their group stays when the connector is stopped.",
+    ),
+]
+
+
+@adopt_app.command("mm2")
+def adopt_mm2_command(
+    ctx: typer.Context,
+    flow: FlowArgument = None,
+    topics: TopicsOption = None,
+    offsets_topic: OffsetsTopicOption = None,
+    connector: ConnectorOption = None,
+    group: WorkersOption = None,
+    status_topic: StatusTopicOption = None,
+    align: AlignOption = False,
+    dry_run: DryRunOption = False,
+    patience: PatienceOption = DEFAULT_PATIENCE,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """Take over from a stopped MirrorMaker 2, dedicated or on Kafka Connect: the next run goes on where it ended.
+
+    Its positions are read from its offsets topic on the target, and held against both logs. Nothing of MirrorMaker 2's
+    is changed. Exit code 1: some partitions could not be adopted.
+    """
+    # Imported here: the command line starts light.
+    from ferry.features.migrate.acts.at_rest import Mm2Place
+
+    desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    place = Mm2Place.of(
+        chosen.flow.source,
+        offsets_topic=offsets_topic,
+        connector=connector,
+        group=group,
+        status_topic=status_topic,
+    )
+    return _adopt(desk, chosen, place, topics, align=align, dry_run=dry_run, patience_s=patience)
+
+
+@adopt_app.command("mm1")
+def adopt_mm1_command(
+    ctx: typer.Context,
+    group: Annotated[str, typer.Option("--group", metavar="GROUP", help="group.id of MirrorMaker 1's consumer file.")],
+    flow: FlowArgument = None,
+    topics: TopicsOption = None,
+    dry_run: DryRunOption = False,
+    patience: PatienceOption = DEFAULT_PATIENCE,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """Take over from a stopped MirrorMaker 1 by the positions of its consumer group on the source.
+
+    Exit code 1: some partitions could not be adopted.
+    """
+    # Imported here: the command line starts light.
+    from ferry.features.migrate.acts.adopting import Mm1Place
+
+    desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    return _adopt(desk, chosen, Mm1Place(group=group), topics, align=False, dry_run=dry_run, patience_s=patience)
+
+
+def _adopt(
+    desk: Desk,
+    flow: FlowConfig,
+    place: PredecessorPlace,
+    topics: list[str] | None,
+    *,
+    align: bool,
+    dry_run: bool,
+    patience_s: float,
+) -> int:
+    # Imported here: the command line starts light.
+    from ferry.cli.bar import working
+    from ferry.cli.shapes import adoption_json
+    from ferry.features.migrate.acts.adopting import AdoptionOptions
+    from ferry.features.migrate.rules.adoption import Verdict
+    from ferry.run.micro_run import MicroRuns, local_origin
+
+    options = AdoptionOptions(who=person(), only=only_topics(flow, topics), align=align)
+    run = None if dry_run else new_run("adopt")
+    sentence = f"Holding what the predecessor of {flow.flow} left against both logs"
+    with working(sentence, quiet=desk.quiet), MicroRuns(flow, patience_s=patience_s) as runs:
+        if run is None:
+            found = runs.preview_adoption(place, options)
+        else:
+            found = runs.adopt(place, options, run, local_origin())
+            run = run if found.of(Verdict.ADOPT) else None
+    if desk.as_json:
+        print_json(adoption_json(flow.flow, run, found))
+    else:
+        _print(found, dry_run=dry_run, quiet=desk.quiet)
+    return NOT_ALL if found.of(Verdict.REFUSED) else 0
+
+
+def _print(found: Takeover, *, dry_run: bool, quiet: bool) -> None:
+    # Imported here: the command line starts light.
+    from ferry.features.migrate.rules.adoption import Verdict
+
+    numbers = ("position", "source start", "source end", "target end", "lost", "doubled")
+    rows = [row for row in found.rows if row.verdict is not Verdict.NOTHING]
+    print_table(
+        ("topic", "partition", *numbers, "copy's end", "outcome"),
+        (
+            (
+                row.source.topic,
+                row.source.partition,
+                *(None if value < 0 else value for value in (row.position, row.log_start, row.source_end)),
+                None if row.target_end < 0 else row.target_end,
+                row.lost,
+                _doubled(row),
+                row.seam.state.value,
+                f"would {row.verdict}" if dry_run and row.verdict is Verdict.ADOPT else _outcome(row),
+            )
+            for row in rows
+        ),
+        right=("partition", *numbers),
+    )
+    for row in rows:
+        if row.why:
+            print(f"{row.source}: {row.verdict.value}: {row.why}")
+    for note in found.notes if not quiet else ():
+        print_warning(note)
+    adopted, refused = found.of(Verdict.ADOPT), found.of(Verdict.REFUSED)
+    doubled = sum(row.doubled or 0 for row in adopted)
+    unknown = sum(row.doubled is None for row in adopted)
+    lost = sum(row.lost for row in adopted)
+    print(
+        f"{count_of(len(adopted), 'partition')} {'would be ' if dry_run else ''}adopted from {found.left.what} by "
+        f"{found.left.where}, {len(refused)} refused; lost {lost}, at most {doubled} doubled"
+        + (f", and not known for {count_of(unknown, 'partition')}" if unknown else "")
+        + ("" if dry_run or not adopted else "; next: ferry plan")
+    )
+
+
+def _doubled(row: Row) -> str | int:
+    return f"up to {max(0, row.source_end - row.position)}" if row.doubled is None else row.doubled
+
+
+def _outcome(row: Row) -> str:
+    # Imported here: the command line starts light.
+    from ferry.features.migrate.rules.adoption import Verdict
+
+    return {Verdict.ADOPT: "adopted", Verdict.UNCHANGED: "as it was"}.get(row.verdict, row.verdict.value)

@@ -1,0 +1,154 @@
+"""`ferry hand-back`: let MirrorMaker 2 go on where a flow stands."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ferry.cli.desk import (
+    DEFAULT_PATIENCE,
+    ConfigOption,
+    Desk,
+    FlowArgument,
+    JsonOption,
+    PatienceOption,
+    QuietOption,
+    TopicsOption,
+    VerboseOption,
+    only_topics,
+    refuse_option_as_file,
+)
+from ferry.cli.output import print_json, print_table, print_warning, write_output
+from ferry.cli.person import new_run, person
+from ferry.errors import BadInput
+from ferry.features.migrate.cli.adopt import ConnectorOption, OffsetsTopicOption, StatusTopicOption, WorkersOption
+from ferry.words import count_of
+
+if TYPE_CHECKING:  # the command line starts light
+    from ferry.features.migrate.acts.hand_back import HandedBack
+
+hand_back_app = typer.Typer(help="Let MirrorMaker 2 go on where a flow stands.", no_args_is_help=True)
+
+
+@hand_back_app.callback()
+def hand_back() -> None:
+    """Let MirrorMaker 2 go on where a flow stands."""
+
+
+NOT_ALL = 1
+"""The exit code when a partition could not be handed back."""
+
+
+@hand_back_app.command("mm2")
+def hand_back_mm2_command(
+    ctx: typer.Context,
+    flow: FlowArgument = None,
+    topics: TopicsOption = None,
+    offsets_topic: OffsetsTopicOption = None,
+    connector: ConnectorOption = None,
+    group: WorkersOption = None,
+    status_topic: StatusTopicOption = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            metavar="FILE",
+            help="Write the positions into this file, a JSON object with key and value a line; not into the topic.",
+        ),
+    ] = None,
+    create: Annotated[
+        bool,
+        typer.Option("--create", help="Create the offsets topic where there is none: MirrorMaker 2 never ran there."),
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be handed back; write nothing.")] = False,
+    patience: PatienceOption = DEFAULT_PATIENCE,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """Write the flow's places into MirrorMaker 2's offsets topic, so that it goes on without loss or double.
+
+    The flow is paused with it: `ferry adopt mm2` takes it back, or `ferry resume` when MirrorMaker 2 was never
+    started. Exit code 1: some partitions could not be handed back.
+    """
+    # Imported here: the command line starts light.
+    from ferry.cli.shapes import hand_back_json
+    from ferry.features.migrate.acts.at_rest import Mm2Place
+    from ferry.features.migrate.acts.hand_back import HandBackOptions
+    from ferry.features.migrate.rules.hand_back import Handed
+    from ferry.run.micro_run import MicroRuns, local_origin
+
+    desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    refuse_option_as_file("--output", output)
+    if output is not None and output.exists() and not dry_run:
+        raise BadInput(f"--output {output} exists: name another file")
+    if create and output is not None:
+        raise BadInput("--create is for the topic, and --output for a file: leave one of the two out")
+    place = Mm2Place.of(
+        chosen.flow.source,
+        offsets_topic=offsets_topic,
+        connector=connector,
+        group=group,
+        status_topic=status_topic,
+    )
+    options = HandBackOptions(who=person(), only=only_topics(chosen, topics), to_file=output is not None, create=create)
+    run = None if dry_run else new_run("hand-back")
+    with MicroRuns(chosen, patience_s=patience) as runs:
+        found = (
+            runs.preview_hand_back(place, options)
+            if run is None
+            else runs.hand_back(place, options, run, local_origin())
+        )
+    if output is not None and run is not None:
+        _write(output, found)
+    if desk.as_json:
+        print_json(hand_back_json(chosen.flow, run, place.offsets_topic, place.connector, found))
+    else:
+        where = place.offsets_topic if output is None else str(output)
+        _print(found, where, dry_run=dry_run, quiet=desk.quiet)
+    return NOT_ALL if any(row.verdict is Handed.REFUSED for row in found.rows) else 0
+
+
+def _write(output: Path, found: HandedBack) -> None:
+    """All of the lines or none."""
+    lines = [
+        json.dumps({"key": json.loads(record.key), "value": json.loads(record.value or b"null")}, ensure_ascii=False)
+        for record in found.records
+    ]
+    write_output(output, "".join(f"{line}\n" for line in lines))
+
+
+def _print(found: HandedBack, where: str, *, dry_run: bool, quiet: bool) -> None:
+    # Imported here: the command line starts light.
+    from ferry.features.migrate.rules.hand_back import Handed
+
+    numbers = ("goes on at", "was")
+    print_table(
+        ("topic", "partition", *numbers, "outcome"),
+        (
+            (
+                row.source.topic,
+                row.source.partition,
+                row.position if row.position >= 0 else None,
+                row.was if row.was >= 0 else None,
+                row.verdict.value,
+            )
+            for row in found.rows
+            if row.verdict is not Handed.NOTHING
+        ),
+        right=("partition", *numbers),
+    )
+    for row in found.rows:
+        if row.why:
+            print(f"{row.source}: {row.verdict.value}: {row.why}")
+    for note in found.notes if not quiet else ():
+        print_warning(note)
+    written = count_of(len(found.records), "position")
+    if dry_run:
+        print(f"{written} would be written to {where}")
+    else:
+        print(f"{written} written to {where}; the flow is paused until ferry adopt mm2 or ferry resume")

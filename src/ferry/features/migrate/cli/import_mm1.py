@@ -1,0 +1,267 @@
+"""`ferry config import-mm1`: from MirrorMaker 1's command line and files to one MirrorMaker 2 file."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ferry.cli.desk import JsonOption, QuietOption, VerboseOption, refuse_option_as_file
+from ferry.cli.output import print_json, write_output
+from ferry.errors import BadInput
+from ferry.words import count_of
+
+if TYPE_CHECKING:  # the command line starts light
+    from ferry.features.migrate.mm1.arguments import Arguments
+    from ferry.features.migrate.mm1.convert import Conversion
+    from ferry.features.migrate.mm1.login import Login
+    from ferry.features.migrate.mm1.outcome import Outcome
+    from ferry.features.migrate.mm1.side import SideFile
+
+TO_DECIDE = 1
+"""The exit code when the new file cannot say all that the old set-up said."""
+
+
+def import_mm1_command(
+    ctx: typer.Context,
+    output: Annotated[
+        Path | None, typer.Option("--output", metavar="FILE", help="Write the new file here, not to standard output.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file of --output.")] = False,
+    source_servers: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--source.bootstrap.servers",
+            metavar="HOST:PORT,...",
+            help="For a consumer file that names only ZooKeeper; repeat it for several, in their order.",
+        ),
+    ] = None,
+    target_servers: Annotated[
+        str | None,
+        typer.Option("--target.bootstrap.servers", metavar="HOST:PORT,...", help="The same for the producer file."),
+    ] = None,
+    source_aliases: Annotated[
+        list[str] | None,
+        typer.Option("--source.alias", metavar="NAME", help="Name of a source cluster; repeat it for several."),
+    ] = None,
+    target_alias: Annotated[
+        str, typer.Option("--target.alias", metavar="NAME", help="Name of the target cluster.")
+    ] = "target",
+    offsets: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--offsets",
+            metavar="CSV",
+            help="Where MirrorMaker 1's group stands (kafka-consumer-groups.sh --export); repeat it for several.",
+        ),
+    ] = None,
+    copy_secrets: Annotated[
+        bool,
+        typer.Option("--copy-secrets", help="Write passwords into the new file; else it refers to the old files."),
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would become of everything, write no file.")
+    ] = False,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """Write the MirrorMaker 2 file that does what a MirrorMaker 1 does, and say what became of each of its options.
+
+    Put MirrorMaker 1's own options behind the command's: --consumer.config FILE (several: several sources),
+    --producer.config FILE, --whitelist REGEX, --blacklist REGEX, --num.streams N and all others, in any spelling
+    of its versions. The whole command line may be pasted, from kafka-mirror-maker.sh on.
+
+    Exit code 1: the file is written, but something is left for you to decide.
+    """
+    # Imported here: the command line starts light.
+    from ferry.config.settings import read_text
+    from ferry.features.migrate.mm1.arguments import read_arguments
+    from ferry.features.migrate.mm1.convert import Request, convert
+    from ferry.features.migrate.mm1.offsets import read_offsets
+
+    as_json, quiet = as_json or ctx.obj.as_json, quiet or ctx.obj.quiet
+    del verbose  # nothing is logged here
+    arguments = read_arguments(ctx.args)
+    consumers = tuple(_side_file(given.value) for given in arguments.all("consumer.config"))
+    producer = _side_file(arguments.all("producer.config")[0].value)
+    refuse_option_as_file("--output", output)
+    _look_at_output(output, force, consumers, producer, copy_secrets=copy_secrets)
+    ask = not as_json and sys.stdin.isatty()
+    conversion = convert(
+        Request(
+            arguments=arguments,
+            consumers=consumers,
+            producer=producer,
+            login=_login(arguments),
+            source_aliases=_aliases(source_aliases, len(consumers), target_alias),
+            target_alias=target_alias,
+            source_servers=_source_servers(consumers, source_servers or [], ask=ask),
+            target_servers=target_servers or _asked_servers(producer, "target", ask=ask),
+            source_offsets=_one_each(
+                [read_offsets(read_text(path), str(path)) for path in offsets or ()], len(consumers), "--offsets"
+            ),
+            copy_secrets=copy_secrets,
+        )
+    )
+    if output is not None and not dry_run:
+        # It may hold passwords, or say where they are.
+        write_output(output, conversion.text, mode=0o600)
+    if as_json:
+        print_json({**_json(conversion, output), "dry_run": dry_run})
+    elif not quiet:
+        _print(conversion, output, dry_run=dry_run)
+    elif output is None:
+        print(conversion.text, end="")
+    return TO_DECIDE if conversion.to_decide() else 0
+
+
+def _side_file(name: str) -> SideFile:
+    from ferry.config.settings import read_text
+    from ferry.config.text.properties import parse
+    from ferry.features.migrate.mm1.side import SideFile
+
+    path = Path(name)
+    return SideFile(name=name, path=path.resolve(), entries=parse(read_text(path), name))
+
+
+def _login(arguments: Arguments) -> Login | None:
+    """The JAAS file that the pasted command line names, or KAFKA_OPTS, where Kafka's scripts look."""
+    from ferry.config.login.jaas import jaas_file
+    from ferry.config.settings import read_text
+    from ferry.config.text.problem import BadValue
+    from ferry.features.migrate.mm1.login import read_login
+
+    path = Path(arguments.jaas_file) if arguments.jaas_file is not None else jaas_file()
+    if path is None:
+        return None
+    try:
+        return read_login(read_text(path), str(path), path.resolve())
+    except BadValue as error:
+        raise BadInput(f"{path}: {error}") from None
+
+
+def _look_at_output(
+    output: Path | None, force: bool, consumers: Sequence[SideFile], producer: SideFile, *, copy_secrets: bool
+) -> None:
+    if output is None:
+        if copy_secrets:
+            raise BadInput("--copy-secrets would show passwords on standard output: add --output FILE")
+        return
+    if any(output.resolve() == file.path for file in (*consumers, producer)):
+        raise BadInput(f"--output {output} is a file of MirrorMaker 1: name another")
+    if output.exists() and not force:
+        raise BadInput(f"--output {output} exists: name another file, or add --force to replace it")
+
+
+def _aliases(given: list[str] | None, count: int, target: str) -> tuple[str, ...]:
+    from ferry.config.keys import values
+    from ferry.config.text.problem import BadValue
+
+    aliases = given or (["source"] if count == 1 else [f"source{number}" for number in range(1, count + 1)])
+    if len(aliases) != count:
+        raise BadInput(f"{_too_few('--source.alias', len(aliases), count)}: name each")
+    for option, alias in (*(("--source.alias", alias) for alias in aliases), ("--target.alias", target)):
+        try:
+            values.name(alias)
+        except BadValue as error:
+            raise BadInput(f"{option}: {error}") from None
+    if len({*aliases, target}) != count + 1:
+        raise BadInput(f"aliases {', '.join([*aliases, target])}: two clusters have one name; give each its own")
+    return tuple(aliases)
+
+
+def _one_each(given: Sequence[str], count: int, option: str) -> tuple[str | None, ...]:
+    if given and len(given) != count:
+        raise BadInput(f"{_too_few(option, len(given), count)}: give one for each")
+    return tuple(given) or (None,) * count
+
+
+def _too_few(option: str, given: int, files: int) -> str:
+    return f"{option} is given {count_of(given, 'time')} for {count_of(files, 'consumer file')}"
+
+
+def _source_servers(consumers: Sequence[SideFile], given: list[str], *, ask: bool) -> tuple[str | None, ...]:
+    """Servers for each consumer file: those given for all, or for those that name none, or asked for."""
+    lacking = [file for file in consumers if _lacks_servers(file)]
+    if given and len(given) == len(lacking):
+        left = iter(given)
+        return tuple(next(left) if file in lacking else None for file in consumers)
+    if given:
+        return _one_each(given, len(consumers), "--source.bootstrap.servers")
+    return tuple(_asked_servers(file, "source", ask=ask) for file in consumers)
+
+
+def _lacks_servers(file: SideFile) -> bool:
+    from ferry.features.migrate.mm1.keys import PRODUCER_KEYS
+
+    names = PRODUCER_KEYS[0].names
+    return not any(entry.key in names for entry in file.entries)
+
+
+def _asked_servers(file: SideFile, what: str, *, ask: bool) -> str | None:
+    from ferry.features.migrate.mm1.convert import zookeeper_of
+
+    if not ask or not _lacks_servers(file):
+        return None
+    zookeeper = zookeeper_of(file)
+    names = f"names ZooKeeper only ({zookeeper.value})" if zookeeper is not None else "names none"
+    answer: str = typer.prompt(
+        f"Bootstrap servers of the {what} cluster (host:port, ...); {file.name} {names}", err=True
+    )
+    return answer
+
+
+def _json(conversion: Conversion, output: Path | None) -> dict[str, Any]:
+    return {
+        "file": str(output) if output is not None else None,
+        "properties": conversion.text if output is None else None,
+        "flows": [
+            {
+                "source": flow.flow.source,
+                "target": flow.flow.target,
+                "topics": list(flow.topics),
+                "topics_exclude": list(flow.topics_exclude),
+            }
+            for flow in conversion.flows
+        ],
+        "options": [_outcome_json(outcome) for outcome in conversion.outcomes],
+    }
+
+
+def _outcome_json(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "file": outcome.place.file,
+        "line": outcome.place.line,
+        "option": outcome.option,
+        "value": outcome.value,
+        "fate": outcome.fate.value,
+        "became": outcome.became or None,
+        "why": outcome.why,
+    }
+
+
+def _print(conversion: Conversion, output: Path | None, *, dry_run: bool) -> None:
+    """The account; beside the file's text it goes to standard error."""
+    if output is None:
+        print(conversion.text, end="", flush=True)
+    account = sys.stderr if output is None else sys.stdout
+    for outcome in conversion.outcomes:
+        print(_sentence(outcome), file=account)
+    left = len(conversion.to_decide())
+    after = "nothing is written" if dry_run else f"next: ferry config check {output or 'FILE'}"
+    print(
+        f"{count_of(len(conversion.flows), 'flow')}, {count_of(len(conversion.outcomes), 'option')} accounted for,"
+        f" {left} left for you to decide; {after}",
+        file=account,
+    )
+
+
+def _sentence(outcome: Outcome) -> str:
+    """`where: option = value: fate: new line; why`."""
+    given = f"{outcome.option} = {outcome.value}" if outcome.value else outcome.option
+    became = f"{outcome.became}; " if outcome.became else ""
+    return f"{outcome.place}: {given}: {outcome.fate.value}: {became}{outcome.why}"

@@ -1,0 +1,366 @@
+"""What a lane takes over from another replicator: partition by partition where it goes on, or why it does not. Pure.
+
+A partition is adopted where the predecessor's position, the source's log and the end of the copy fit together. All
+others keep whatever stood before, so that the next plan's guards refuse what is not explained.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from ferry.features.migrate.rules.seam import NOT_LOOKED_AT, Seam, SeamState
+from ferry.model import Adoption, OpenedRun, Predecessor, TopicPartition
+from ferry.plan.rules.facts import Facts, SourceTopic, TargetTopic
+from ferry.plan.rules.guards import (
+    cluster_refusal,
+    leaderless_refusal,
+    source_trouble,
+    target_cluster_refusal,
+)
+from ferry.plan.rules.rules import Rules
+from ferry.plan.rules.topics import owned
+from ferry.words import several
+
+MOST_PAIRS = 1 << 16
+"""Pairs that the ledger keeps of a partition: by default MirrorMaker 2 writes one for 100 records that it copies."""
+
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Left:
+    """What a predecessor left behind: the next source offset and known pairs by source partition.
+
+    `where` names what it was read from; `what` is the predecessor in a sentence.
+    """
+
+    by: Predecessor
+    where: str
+    next_offsets: Mapping[TopicPartition, int]
+    pairs: Mapping[TopicPartition, tuple[Pair, ...]] = field(default_factory=dict)
+
+    @property
+    def what(self) -> str:
+        """`MirrorMaker 2`."""
+        return f"MirrorMaker {self.by.value[-1]}"
+
+
+class Verdict(StrEnum):
+    """What becomes of one partition."""
+
+    ADOPT = "adopt"
+    UNCHANGED = "unchanged"
+    """The lane stands there already."""
+    NOTHING = "nothing"
+    """The predecessor copied nothing of it, and its copy is empty: the lane begins it as configured."""
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One partition: what both sides show, and what becomes of it. Offsets of -1 are not known.
+
+    `position` is the next source offset to be copied. `lost` are source offsets that retention took before they were
+    copied; `doubled` are records that will be copied a second time, None when that is not known: then at most all
+    offsets from the position to the source's end.
+    """
+
+    source: TopicPartition
+    target: TopicPartition
+    verdict: Verdict
+    position: int
+    log_start: int
+    source_end: int
+    target_start: int = -1
+    target_end: int = -1
+    stands: int = 0
+    """Where the lane stands in its ledger: 0 before its first receipt."""
+    lost: int = 0
+    doubled: int | None = 0
+    seam: Seam = NOT_LOOKED_AT
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Takeover:
+    """What an adoption does, or did."""
+
+    left: Left
+    rows: tuple[Row, ...]
+    notes: tuple[str, ...] = ()
+
+    def of(self, verdict: Verdict) -> tuple[Row, ...]:
+        """The rows of one verdict."""
+        return tuple(row for row in self.rows if row.verdict is verdict)
+
+
+def takeover(
+    rules: Rules,
+    facts: Facts,
+    left: Left,
+    begins: Mapping[TopicPartition, int],
+    held: Mapping[TopicPartition, int] | None = None,
+) -> Takeover:
+    """Every partition that the flow copies, before anybody has looked into the logs.
+
+    `begins` is where target partitions begin, `held` where open transactions hold them back.
+    """
+    rows = tuple(
+        row
+        for name in sorted(facts.sources)
+        if rules.only is None or name in rules.only
+        for row in _rows(rules, facts, facts.sources[name], left, begins)
+    )
+    rows = tuple(_held(row, left, (held or {}).get(row.target)) for row in rows)
+    return Takeover(left=left, rows=rows, notes=tuple(_notes(rules, left, rows)))
+
+
+def judged(found: Takeover, seams: Mapping[TopicPartition, Seam], *, align: bool = False) -> Takeover:
+    """The same with what the ends of the copies say.
+
+    With `align` the lane begins behind the copy's last record where that is certain, whatever the position says.
+    """
+    return replace(
+        found,
+        rows=tuple(
+            _met(row, seams.get(row.source, NOT_LOOKED_AT), found.left, align=align)
+            if row.verdict is Verdict.ADOPT
+            else row
+            for row in found.rows
+        ),
+    )
+
+
+def adoptions_of(found: Takeover, facts: Facts, opened: OpenedRun, who: str) -> list[Adoption]:
+    """What the ledger is told: of each adopted partition where its predecessor stopped."""
+    adopted = []
+    for row in found.of(Verdict.ADOPT):
+        last = facts.receipts.get(row.target)
+        # What the lane itself has written before is in its receipts.
+        own = row if last is None else replace(row, target_start=max(row.target_start, last.target_next))
+        adopted.append(_adoption(found, facts, opened, who, own, -1 if last is None else last.since))
+    return adopted
+
+
+def _adoption(found: Takeover, facts: Facts, opened: OpenedRun, who: str, row: Row, since: int) -> Adoption:
+    return Adoption(
+        flow=opened.record.flow,
+        lane=opened.record.lane,
+        run=opened.record.run,
+        generation=opened.generation,
+        source=row.source,
+        target=row.target,
+        start=row.stands,
+        end=row.position,
+        target_start=row.target_start,
+        target_next=row.target_end,
+        by=found.left.by,
+        where=found.left.where,
+        who=who,
+        at_ms=facts.now_ms,
+        pairs=kept_pairs(found.left.pairs.get(row.source, ()), row),
+        source_epoch=row.seam.leader_epoch,
+        source_topic_id=facts.sources[row.source.topic].topic_id,
+        target_topic_id=facts.targets[row.target.topic].topic_id,
+        source_cluster_id=facts.source_cluster_id,
+        target_cluster_id=facts.target_cluster_id,
+        since=since,
+    )
+
+
+def kept_pairs(pairs: tuple[Pair, ...], row: Row) -> tuple[Pair, ...]:
+    """The pairs of one partition that hold, ascending: all of them, for a reader behind a pair reads on from there.
+
+    Of more than MOST_PAIRS the newer half is kept, and of what is before it one of so many.
+
+    They come in the order in which they were written. One that leads back, on either side, says that what was
+    written before it is of another log, or of another copy.
+    """
+    found: list[Pair] = []
+    for pair in pairs:
+        if found and (pair[0] < found[-1][0] or pair[1] < found[-1][1]):
+            found.clear()
+        if found and pair[0] == found[-1][0]:
+            found.pop()
+        found.append(pair)
+    inside = [
+        pair for pair in found if row.stands <= pair[0] < row.position and row.target_start <= pair[1] < row.target_end
+    ]
+    if len(inside) <= MOST_PAIRS:
+        return tuple(inside)
+    dense = MOST_PAIRS // 2
+    older = inside[:-dense]
+    return (*older[:: -(-len(older) // dense)], *inside[-dense:])
+
+
+def _rows(
+    rules: Rules, facts: Facts, topic: SourceTopic, left: Left, begins: Mapping[TopicPartition, int]
+) -> Iterator[Row]:
+    target_name = rules.policy.format_remote_topic(rules.flow.source, topic.name)
+    for number in sorted({*topic.partitions, *topic.leaderless}):
+        source = TopicPartition(topic=topic.name, partition=number)
+        yield _row(rules, facts, topic, source, TopicPartition(topic=target_name, partition=number), left, begins)
+
+
+def _row(
+    rules: Rules,
+    facts: Facts,
+    topic: SourceTopic,
+    source: TopicPartition,
+    place: TopicPartition,
+    left: Left,
+    begins: Mapping[TopicPartition, int],
+) -> Row:
+    part = topic.partitions.get(source.partition)
+    target = facts.targets.get(place.topic)
+    last = facts.receipts.get(place)
+    row = Row(
+        source=source,
+        target=place,
+        verdict=Verdict.ADOPT,
+        position=left.next_offsets.get(source, -1),
+        log_start=-1 if part is None else part.log_start,
+        source_end=-1 if part is None else part.log_end,
+        target_start=begins.get(place, -1),
+        target_end=-1 if target is None else target.ends.get(source.partition, -1),
+        stands=0 if last is None else last.end,
+    )
+    if part is not None and row.position < 0 and (last is not None or row.target_end <= max(row.target_start, 0)):
+        return replace(row, verdict=Verdict.NOTHING if last is None else Verdict.UNCHANGED)
+    why = _left_out(rules, facts, topic, row) or _unreadable(row, left, target) or _moved(facts, topic, row)
+    if why is not None:
+        return replace(row, verdict=Verdict.REFUSED, why=why)
+    if last is not None and row.position < last.end:
+        why = f"the lane has copied {source} up to offset {last.end}, {left.what} up to {row.position}"
+        return replace(row, verdict=Verdict.UNCHANGED, why=why)
+    markers = 0 if last is None or last.adopted else 1
+    if last is not None and row.position == last.end and row.target_end <= last.target_next + markers:
+        return replace(row, verdict=Verdict.UNCHANGED)
+    return replace(row, lost=max(0, row.log_start - row.position), doubled=None)
+
+
+def _held(row: Row, left: Left, stable: int | None) -> Row:
+    """A copy whose last records are not decided: nobody can say yet where it ends."""
+    if stable is None or row.verdict is not Verdict.ADOPT:
+        return row
+    why = (
+        f"a transaction that is still open holds back target {row.target} from offset {stable} on: wait until its "
+        f"writer's transaction.timeout.ms has passed (exactly-once {left.what}), or end it with kafka-transactions.sh "
+        "abort, then adopt again"
+    )
+    return replace(row, verdict=Verdict.REFUSED, why=why)
+
+
+def _left_out(rules: Rules, facts: Facts, topic: SourceTopic, row: Row) -> str | None:
+    """Why the lane may not have the partition, or nobody can tell about it now."""
+    if row.source.partition not in topic.partitions:
+        return leaderless_refusal(topic, row.source.partition).message
+    if rules.merges(topic.name):
+        return (
+            f"topic {topic.name} is merged with other flows' on the target (ferry.merge.topics), so the end of its "
+            "copy is not this flow's: give its partitions in ferry.start"
+        )
+    transform = rules.transform_of(topic.name)
+    if transform is not None and transform.partitions is not None:
+        return (
+            f"ferry.transform.{transform.name} deals {topic.name} to other partitions than those of its copy, so no "
+            "position in the copy says what is still to come: give the new copy another name, or leave the topic out "
+            "of the adoption"
+        )
+    owner = facts.claims.get(row.target.topic, rules.lane)
+    return None if owner == rules.lane else owned(topic.name, row.target.topic, owner).message
+
+
+def _unreadable(row: Row, left: Left, target: TargetTopic | None) -> str | None:
+    """Why position and logs do not belong together."""
+    if row.position < 0:
+        return (
+            f"target {row.target} holds records, and {left.where} has no position of {row.source}: when {left.what} "
+            "did not write them, find out who did; when it did, name the place of its positions"
+        )
+    if target is None or row.target.partition >= target.partitions:
+        return (
+            f"there is no target {row.target}, although {left.where} says that {row.source} was copied up to offset "
+            f"{row.position}: correct the replication policy or the alias, else leave the topic out of the adoption"
+        )
+    if row.target_end < 0 or row.target_start < 0:
+        return f"target {row.target} has no leader: bring its brokers back, then adopt again"
+    if row.position > row.source_end:
+        return (
+            f"{left.where} says that {row.source} was copied up to offset {row.position}, but its log ends at "
+            f"{row.source_end}: it was truncated, or the topic created again; compare both sides, and leave the topic "
+            "out of the adoption"
+        )
+    return None
+
+
+def _moved(facts: Facts, topic: SourceTopic, row: Row) -> str | None:
+    """Why what the lane itself has copied before does not fit what is there now."""
+    last = facts.receipts.get(row.target)
+    if last is None:
+        return None
+    why = cluster_refusal(facts, last) or target_cluster_refusal(facts, last)
+    trouble = source_trouble(facts, topic, row.source.partition, last, last.end)
+    return why or (None if trouble is None else trouble.refusal.message)
+
+
+def _met(row: Row, found: Seam, left: Left, *, align: bool) -> Row:
+    """A row to be adopted, by what the end of its copy says."""
+    row = replace(row, seam=found)
+    if found.state is SeamState.CLEAN:
+        return replace(row, doubled=found.records)
+    behind = found.source_next
+    if align and behind is not None and behind >= row.stands:
+        return replace(
+            row,
+            position=behind,
+            lost=max(0, row.log_start - behind),
+            doubled=0,
+            why=f"{left.where} says {row.position}, the copy ends with the record before {behind}",
+        )
+    if found.state is SeamState.BEHIND:
+        return replace(
+            row,
+            verdict=Verdict.REFUSED,
+            doubled=0,
+            why=f"the copy {row.target} ends {found.records} record(s) before the position of {source_position(row)} "
+            f"in {left.where}: they are missing on the target; "
+            + (
+                f"--align begins behind the copy's last record, at offset {behind}"
+                if behind is not None
+                else "compare both sides, then give the partition in ferry.start"
+            ),
+        )
+    if found.state is SeamState.AHEAD:
+        return replace(
+            row,
+            doubled=found.records,
+            why=f"{left.what} did not commit the position of its last records: at most {found.records} will be copied "
+            "twice" + (f"; --align begins behind them, at offset {behind}" if behind is not None else ""),
+        )
+    return replace(row, doubled=0 if row.position >= row.source_end else None)
+
+
+def source_position(row: Row) -> str:
+    """`orders-3, 1042`."""
+    return f"{row.source}, {row.position}"
+
+
+def _notes(rules: Rules, left: Left, rows: tuple[Row, ...]) -> Iterator[str]:
+    known = {row.source for row in rows}
+    adopted = sorted({row.source.topic for row in rows if row.verdict is Verdict.ADOPT})
+    changed = [name for name in adopted if rules.transform_of(name) is not None]
+    if changed:
+        yield (
+            f"{several(changed)} is transformed by the file from where the lane goes on; what {left.what} has copied "
+            "stays as it copied it"
+        )
+    strangers = sorted({place.topic for place in left.next_offsets} - {place.topic for place in known})
+    if strangers and rules.only is None:
+        shown = ", ".join(strangers[:5]) + (f" and {len(strangers) - 5} more" if len(strangers) > 5 else "")
+        yield (
+            f"{left.where} also has positions of topics that flow {rules.flow} does not copy: {shown}; nobody copies "
+            "them any more"
+        )

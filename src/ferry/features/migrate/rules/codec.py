@@ -1,0 +1,180 @@
+"""Adoptions as records of the ledger: the evidence, and the empty receipt behind which the lane goes on (ADR 23)."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from base64 import b64decode, b64encode
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
+
+from ferry.errors import BadInput
+from ferry.ledger.codec import LEDGER_VERSION, Json, encode
+from ferry.ledger.ledger import LedgerView
+from ferry.ledger.reading import read_as
+from ferry.ledger.receipt_codec import receipt_json
+from ferry.model import Adoption, Flow, Predecessor, Receipt, Record, TopicPartition, parse_topic_id
+
+NO_DIGEST = "00000000"
+"""CRC-32C of nothing."""
+
+SHOWN_PAIRS = 64
+"""Pairs that a record has in full; where there are more it has all of them in `all_pairs`, too."""
+
+_MOST_UNPACKED_BYTES = 64 << 20
+
+Pair = tuple[int, int]
+
+
+def adoption_records(adoption: Adoption) -> tuple[Record, Record]:
+    """The adoption under its own key, and the partition's last receipt: an empty one, at the adoption's end."""
+    target, body = adoption.target, adoption_json(adoption)
+    if len(adoption.pairs) > SHOWN_PAIRS:
+        body |= {"pairs": [list(pair) for pair in _some(adoption.pairs)], "all_pairs": packed_pairs(adoption.pairs)}
+    return (
+        Record(
+            key=encode(["adopted", adoption.lane, target.topic, target.partition, adoption.end]),
+            value=encode(body),
+        ),
+        Record(
+            key=encode(["last", adoption.lane, target.topic, target.partition]),
+            value=encode(receipt_json(adopted_receipt(adoption))),
+        ),
+    )
+
+
+def _some(pairs: Sequence[Pair]) -> list[Pair]:
+    """As many as a record shows, half of them at the end: for people, and for versions that know no others."""
+    dense = SHOWN_PAIRS // 2
+    older = pairs[:-dense]
+    return [*older[:: -(-len(older) // dense)], *pairs[-dense:]]
+
+
+def packed_pairs(pairs: Iterable[Pair]) -> str:
+    """Ascending pairs in little space: base64 of the zlib stream of a JSON list, of what is added to each number."""
+    steps, before = list[int](), (0, 0)
+    for pair in pairs:
+        steps += (pair[0] - before[0], pair[1] - before[1])
+        before = pair
+    return b64encode(zlib.compress(encode(steps), 9)).decode()
+
+
+def unpacked_pairs(text: str) -> tuple[Pair, ...]:
+    """Inverse of `packed_pairs`; BadInput for what is none."""
+    try:
+        stream = zlib.decompressobj()
+        found = stream.decompress(b64decode(text), _MOST_UNPACKED_BYTES)
+        if not stream.eof:
+            raise ValueError("they are cut off, or too many")
+        steps = json.loads(found)
+        sources, targets = accumulate(steps[::2]), accumulate(steps[1::2])
+        return tuple(zip(sources, targets, strict=True))
+    except (ValueError, TypeError, zlib.error) as error:
+        raise BadInput(f"the pairs of an adoption in the ledger cannot be read: {error}") from error
+
+
+def adopted_receipt(adoption: Adoption) -> Receipt:
+    """What stands for the lane's last receipt: nothing copied, and everything before `end` done.
+
+    A Ferry that knows no adoptions goes on there all the same, and takes what lies before for not copied.
+    """
+    return Receipt(
+        flow=adoption.flow,
+        lane=adoption.lane,
+        run=adoption.run,
+        generation=adoption.generation,
+        slot=0,
+        source=adoption.source,
+        target=adoption.target,
+        start=adoption.end,
+        end=adoption.end,
+        target_next=adoption.target_next,
+        segments=(),
+        records=0,
+        bytes=0,
+        batches=0,
+        digest=NO_DIGEST,
+        at_ms=adoption.at_ms,
+        missing=0,
+        source_epoch=adoption.source_epoch,
+        source_topic_id=adoption.source_topic_id,
+        target_topic_id=adoption.target_topic_id,
+        source_cluster_id=adoption.source_cluster_id,
+        target_cluster_id=adoption.target_cluster_id,
+        since=adoption.since,
+        adopted=adoption.by.value,
+    )
+
+
+def adoption_json(adoption: Adoption) -> Json:
+    """An adoption as the documented JSON object."""
+    return {
+        "v": LEDGER_VERSION,
+        "kind": "adopted",
+        "flow": str(adoption.flow),
+        "lane": adoption.lane,
+        "run": adoption.run,
+        "generation": adoption.generation,
+        "topic": adoption.source.topic,
+        "partition": adoption.source.partition,
+        "target_topic": adoption.target.topic,
+        "target_partition": adoption.target.partition,
+        "start": adoption.start,
+        "end": adoption.end,
+        "target_start": adoption.target_start,
+        "target_next": adoption.target_next,
+        "by": adoption.by.value,
+        "where": adoption.where,
+        "who": adoption.who,
+        "at_ms": adoption.at_ms,
+        "pairs": [list(pair) for pair in adoption.pairs],
+        "source_epoch": adoption.source_epoch,
+        "source_topic_id": adoption.source_topic_id,
+        "target_topic_id": adoption.target_topic_id,
+        "source_cluster_id": adoption.source_cluster_id,
+        "target_cluster_id": adoption.target_cluster_id,
+        "since": adoption.since,
+    }
+
+
+def parse_adoption(body: Json) -> Adoption:
+    """Inverse of `adoption_json`."""
+    return Adoption(
+        flow=Flow.parse(body["flow"]),
+        lane=body["lane"],
+        run=body["run"],
+        generation=body["generation"],
+        source=TopicPartition(topic=body["topic"], partition=body["partition"]),
+        target=TopicPartition(topic=body["target_topic"], partition=body["target_partition"]),
+        start=body["start"],
+        end=body["end"],
+        target_start=body["target_start"],
+        target_next=body["target_next"],
+        by=Predecessor(body["by"]),
+        where=body["where"],
+        who=body["who"],
+        at_ms=body["at_ms"],
+        pairs=unpacked_pairs(body["all_pairs"])
+        if "all_pairs" in body
+        else tuple((source, target) for source, target in body["pairs"]),
+        source_epoch=body["source_epoch"],
+        source_topic_id=parse_topic_id(body["source_topic_id"]),
+        target_topic_id=parse_topic_id(body["target_topic_id"]),
+        source_cluster_id=body["source_cluster_id"],
+        target_cluster_id=body["target_cluster_id"],
+        since=body["since"],
+    )
+
+
+def adoptions(
+    view: LedgerView, lane: str, *, source: TopicPartition | None = None, target: TopicPartition | None = None
+) -> Iterable[Adoption]:
+    """What the lane took over, in ledger order, narrowed by source or target partition."""
+    for key, record in view.of_kind("adopted"):
+        if key[1] != lane or (target is not None and key[2:4] != [target.topic, target.partition]):
+            continue
+        if record.value is None:
+            continue
+        found = read_as(record, parse_adoption)
+        if source is None or found.source == source:
+            yield found

@@ -1,0 +1,102 @@
+"""What goes back to MirrorMaker 2: the lane's places as the positions of its source connector. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ferry.config.flow.transforms import CONNECT
+from ferry.features.migrate.rules.connect_offsets import ConnectorOffsets, format_key, format_value
+from ferry.model import Record, TopicPartition
+from ferry.plan.rules.facts import Facts
+from ferry.plan.rules.progress import next_offset
+from ferry.plan.rules.rules import Rules
+
+
+class Handed(StrEnum):
+    """What becomes of one partition's position."""
+
+    WRITE = "write"
+    UNCHANGED = "unchanged"
+    """MirrorMaker 2 has this position already."""
+    NOTHING = "nothing"
+    """Nothing was copied: MirrorMaker 2 begins it at its beginning, as the lane would."""
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandedRow:
+    """One source partition: where the lane stands, and what MirrorMaker 2's own position was (-1: none)."""
+
+    source: TopicPartition
+    verdict: Handed
+    position: int
+    was: int
+    why: str = ""
+
+
+def hand_back_rows(rules: Rules, facts: Facts, theirs: ConnectorOffsets) -> list[HandedRow]:
+    """Every partition that the flow copies, with where it goes on.
+
+    One whose own position in MirrorMaker 2 lies further on is refused: it has copied records that the lane has not.
+    """
+    return [
+        _row(rules, facts, TopicPartition(topic=name, partition=number), theirs)
+        for name in sorted(facts.sources)
+        if rules.only is None or name in rules.only
+        for number in sorted({*facts.sources[name].partitions, *facts.sources[name].leaderless})
+    ]
+
+
+def _row(rules: Rules, facts: Facts, source: TopicPartition, theirs: ConnectorOffsets) -> HandedRow:
+    was = theirs.next_offsets.get(source, -1)
+    why = _transformed(rules, source.topic)
+    if why is not None:
+        return HandedRow(source=source, verdict=Handed.REFUSED, position=-1, was=was, why=why)
+    part = facts.sources[source.topic].partitions.get(source.partition)
+    target = TopicPartition(
+        topic=rules.policy.format_remote_topic(rules.flow.source, source.topic), partition=source.partition
+    )
+    last = facts.receipts.get(target)
+    if part is None and last is None:
+        why = f"{source} has no leader, and the lane has not copied it: bring its brokers back"
+        return HandedRow(source=source, verdict=Handed.REFUSED, position=-1, was=was, why=why)
+    stands = next_offset(facts, source, part, last) if part is not None else (last.end if last is not None else 0)
+    if part is not None and last is None and stands <= part.log_start:
+        return HandedRow(source=source, verdict=Handed.NOTHING, position=stands, was=was)
+    if was > stands:
+        why = (
+            f"MirrorMaker 2 stands at offset {was} of {source}, beyond the lane, which stands at {stands}: it has "
+            "copied on its own since, so adopt it first"
+        )
+        return HandedRow(source=source, verdict=Handed.REFUSED, position=stands, was=was, why=why)
+    if stands == 0:
+        return HandedRow(source=source, verdict=Handed.NOTHING, position=0, was=was)
+    verdict = Handed.UNCHANGED if was == stands else Handed.WRITE
+    return HandedRow(source=source, verdict=verdict, position=stands, was=was)
+
+
+def _transformed(rules: Rules, topic: str) -> str | None:
+    """Why MirrorMaker 2 may not have a topic: it would go on without what the file says of its records."""
+    transform = rules.transform_of(topic)
+    if transform is None or (transform.name == CONNECT and transform.partitions is None):
+        return None  # Connect's own transforms stand in its file, too
+    return (
+        f"ferry.transform.{transform.name} makes the copy of {topic}, and MirrorMaker 2 would go on without it: leave "
+        "the topic out with --topic, or say the same by transforms of Connect first"
+    )
+
+
+def position_records(rows: list[HandedRow], theirs: ConnectorOffsets, connector: str, cluster: str) -> list[Record]:
+    """What Kafka Connect reads when MirrorMaker 2 starts, for the rows to be written.
+
+    A key that is there keeps its bytes: Connect and compaction take the last record of each.
+    """
+    return [
+        Record(
+            key=theirs.keys.get(row.source, format_key(connector, cluster, row.source)),
+            value=format_value(row.position),
+        )
+        for row in rows
+        if row.verdict is Handed.WRITE
+    ]

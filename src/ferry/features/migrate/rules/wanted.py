@@ -1,0 +1,16 @@
+"""Which topics of a flow a takeover or a hand-back is about."""
+
+from __future__ import annotations
+
+from ferry.errors import BadInput
+from ferry.plan.rules.facts import Facts
+from ferry.plan.rules.rules import Rules
+
+
+def refuse_unknown_topics(rules: Rules, facts: Facts) -> None:
+    """Raise BadInput for a topic that was asked for by name and is not the flow's."""
+    if rules.only is not None and (unknown := sorted(rules.only - facts.sources.keys())):
+        raise BadInput(
+            f"flow {rules.flow} does not copy topic {unknown[0]}: cluster {rules.flow.source} has no such topic, or "
+            "the filters leave it out"
+        )

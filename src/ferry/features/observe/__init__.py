@@ -1,0 +1,1 @@
+"""Metrics, alerts, and runs that begin because of lag."""

@@ -1,0 +1,58 @@
+"""The metrics of a folder over HTTP, where no node_exporter reads it: a scrape reads the files anew."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from ferry.errors import BadInput
+from ferry.features.observe.acts.textfile import PATTERN, families, parse
+from ferry.features.observe.rules.samples import Labels
+
+log = logging.getLogger(__name__)
+
+ERROR = "ferry_scrape_error"
+_TOLD = "1 when the folder, or one of its files, could not be read; what could be is there"
+
+
+class FolderCollector(Collector):
+    """What all files of a folder say, one family for each metric."""
+
+    def __init__(self, folder: Path) -> None:
+        """The folder is read when it is collected from."""
+        self._folder = folder
+
+    def collect(self) -> Iterator[Metric]:
+        """Never raises: a file that cannot be read is a warning, and 1 in `ferry_scrape_error`."""
+        values: dict[tuple[str, Labels], float] = {}
+        failed = not self._folder.is_dir()
+        for path in sorted(self._folder.glob(PATTERN)):
+            try:
+                values |= parse(path.read_text(encoding="utf-8"))
+            except (OSError, ValueError) as error:
+                log.warning("metrics in %s cannot be read: %s", path, error)
+                failed = True
+        yield from families(values)
+        yield GaugeMetricFamily(ERROR, _TOLD, value=float(failed))
+
+
+def serve(folder: Path, address: str, port: int) -> tuple[Any, Thread]:
+    """Begin to answer at `http://address:port/metrics`; the server, whose `server_port` is the port, and its thread.
+
+    Raises BadInput when the folder is none, or the place is taken.
+    """
+    if not folder.is_dir():
+        raise BadInput(f"{folder} is no folder: make it, and let ferry.metrics.folder name it")
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(FolderCollector(folder))
+    try:
+        return start_http_server(port, addr=address, registry=registry)
+    except OSError as error:
+        raise BadInput(f"nothing can listen at {address}:{port} ({error.strerror or error}): choose another") from None

@@ -1,0 +1,113 @@
+"""A flow's metrics in a file of Prometheus's text format, for node_exporter's textfile collector.
+
+One file per flow, replaced whole. It keeps what counters have come to: who lost it starts them at zero, which
+Prometheus understands as any restart.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import Metric as Family
+from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.registry import Collector
+
+from ferry.config.flow.flow import FlowConfig
+from ferry.features.observe.rules.of_run import only_of
+from ferry.features.observe.rules.samples import METRICS, Labels, Values
+from ferry.files import is_full, write_whole
+
+log = logging.getLogger(__name__)
+
+READABLE = 0o644
+"""node_exporter runs as somebody else."""
+PATTERN = "ferry__*.prom"
+"""The files of all flows."""
+_TOTAL = "_total"
+
+
+def metrics_file(folder: Path, flow: FlowConfig) -> Path:
+    """Where a flow's metrics stand in a folder; another lane has a file of its own."""
+    lane = "" if flow.lane == "live" else f"__{flow.lane}"
+    return folder / f"ferry__{flow.flow.source}__{flow.flow.target}{lane}.prom"
+
+
+def update(flow: FlowConfig, change: Callable[[Values], Values]) -> None:
+    """Change the flow's metrics, if the file says where they are; one that cannot be written is a warning, no error.
+
+    A run that is done is not undone by what watches it. The alert for an absent metric tells of it.
+    """
+    if flow.alerts.metrics_folder is None:
+        return
+    folder = Path(flow.alerts.metrics_folder)
+    path = metrics_file(folder, flow)
+    try:
+        with _locked(folder):
+            write_whole(path, exposition(change(only_of(_read(path), flow))), mode=READABLE)
+    except OSError as error:
+        remedy = "make room there" if is_full(error) else "make it a folder that you may write"
+        log.warning("metrics are not written to %s (%s): %s", path, error.strerror, remedy)
+
+
+def exposition(values: Values) -> str:
+    """The text of a file with these values."""
+    registry = CollectorRegistry()
+    registry.register(_Collected(values))
+    return generate_latest(registry).decode()
+
+
+def parse(text: str) -> Values:
+    """Inverse of `exposition`; ValueError for any other text."""
+    return {
+        (sample.name.removesuffix(_TOTAL), tuple(sorted(sample.labels.items()))): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def families(values: Values) -> Iterator[Family]:
+    """The values as Prometheus's families, in the order of the declaration."""
+    by_name: dict[str, list[tuple[Labels, float]]] = {}
+    for (name, labels), value in values.items():
+        by_name.setdefault(name, []).append((labels, value))
+    for metric in METRICS:
+        if metric.name in by_name:
+            family = Family(metric.name, metric.meaning, "counter" if metric.counts else "gauge")
+            for labels, value in sorted(by_name[metric.name]):
+                family.add_sample(metric.written, dict(labels), value)
+            yield family
+
+
+class _Collected(Collector):
+    def __init__(self, values: Values) -> None:
+        self._values = values
+
+    def collect(self) -> Iterator[Family]:
+        return families(self._values)
+
+
+def _read(path: Path) -> Values:
+    try:
+        return parse(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except ValueError as error:
+        log.warning("metrics in %s cannot be read (%s): its counters start anew", path, error)
+        return {}
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """One writer at a time, without a file of the lock's own among those that node_exporter reads."""
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(opened)

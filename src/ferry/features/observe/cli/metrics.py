@@ -1,0 +1,75 @@
+"""`ferry metrics serve`: the metrics that runs have left, for Prometheus, where no node_exporter reads them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ferry.cli.desk import ConfigOption, Desk, JsonOption, QuietOption, VerboseOption
+from ferry.cli.output import print_json
+from ferry.errors import BadInput
+
+PORT = 9464
+"""As OpenTelemetry's exporter for Prometheus has it."""
+
+metrics_app = typer.Typer(help="The metrics that runs leave for Prometheus.", no_args_is_help=True)
+
+
+@metrics_app.callback()
+def metrics_group() -> None:
+    """The metrics that runs leave for Prometheus."""
+
+
+@metrics_app.command("serve")
+def serve_command(
+    ctx: typer.Context,
+    folder: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="DIR",
+            help="The folder of ferry.metrics.folder; may be left out when the flows of the file name one alone.",
+        ),
+    ] = None,
+    address: Annotated[
+        str, typer.Option("--address", metavar="ADDRESS", help="Where to listen; 0.0.0.0 is everywhere.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option("--port", metavar="PORT", min=0, max=65535, help="0 is any that is free.")
+    ] = PORT,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """Answer Prometheus with what all files of a folder tell, until it is interrupted.
+
+    The files are read at each scrape. There is no login: it shows how much is copied to whoever may connect.
+    """
+    # Imported here: the command line starts light.
+    from ferry.features.observe.acts.endpoint import serve
+
+    desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    found = _folder(desk) if folder is None else folder
+    server, thread = serve(found, address, port)
+    url = f"http://{f'[{address}]' if ':' in address else address}:{server.server_port}/metrics"
+    if desk.as_json:
+        print_json({"url": url, "folder": str(found)})
+    else:
+        print(f"metrics of {found} at {url}")
+    sys.stdout.flush()  # whoever started it waits for the address
+    try:
+        thread.join()
+    finally:
+        server.shutdown()
+    return 0
+
+
+def _folder(desk: Desk) -> Path:
+    folders = {flow.alerts.metrics_folder for flow in desk.settings().flows if flow.alerts.metrics_folder is not None}
+    if len(folders) != 1:
+        why = "no flow" if not folders else "flows name several folders, and not one"
+        raise BadInput(f"{why} of the file has a ferry.metrics.folder that is meant: name the folder")
+    return Path(folders.pop())

@@ -1,0 +1,129 @@
+"""Which findings at a run's end should be told to somebody, in one sentence each."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ferry.config.flow.flow import FlowConfig
+from ferry.features.observe.rules.due import due_ms
+from ferry.ledger.history import PastState, past_runs
+from ferry.ledger.ledger import LedgerView
+from ferry.ledger.report import Report, guard_counts
+from ferry.plan.rules.lag import PartitionLag, is_behind, total_of
+from ferry.words import count_of
+
+THROTTLED_SHARE = 0.5
+"""Of a run's wall time. Brokers' quotas that held its tasks back longer, added up over tasks, are told."""
+RUNS_LOOKED_AT = 20
+"""How many of a lane's newest runs tell whether one is late."""
+_NAMED = 3
+
+
+class AlertKind(StrEnum):
+    """What is wrong."""
+
+    LAG = "lag"
+    LATE = "late"
+    GUARD = "guard"
+    VERIFICATION = "verification"
+    THROTTLED = "throttled"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alert:
+    """One finding. `flow` is `source->target`."""
+
+    kind: AlertKind
+    flow: str
+    run: str
+    sentence: str
+
+
+def wants_lag(flow: FlowConfig) -> bool:
+    """Whether the lag is measured at a run's end: for metrics, or to tell somebody that a limit is passed."""
+    limited = flow.rpo.seconds is not None or flow.rpo.records is not None
+    return flow.alerts.metrics_folder is not None or (flow.alerts.callback is not None and limited)
+
+
+def alerts_of(flow: FlowConfig, report: Report, lags: Collection[PartitionLag] | None) -> list[Alert]:
+    """What a run's report and the lag behind it call for; `lags` is None when nobody measured it."""
+    found: list[tuple[AlertKind, str]] = []
+    if lags is not None and (late := _lag_sentence(flow, lags)):
+        found.append((AlertKind.LAG, late))
+    tripped = guard_counts(report.refusals, report.plan.gaps, report.plan.lifted)
+    if tripped:
+        told = ", ".join(
+            f"{guard} {count} {outcome}"
+            for guard, one in tripped.items()
+            for outcome, count in (("refused", one.refused), ("skipped", one.skipped), ("restarted", one.restarted))
+            if count
+        )
+        first = next((f"; first: {refusal.message}" for refusal in report.refusals if refusal.kind in tripped), "")
+        found.append((AlertKind.GUARD, f"guards of flow {flow.flow} tripped: {told}{first}"))
+    if report.verified is not None and not report.verified.equal:
+        why = "; ".join(report.verified.complaints[:_NAMED])
+        found.append((AlertKind.VERIFICATION, f"run {report.plan.run} of flow {flow.flow} did not verify: {why}"))
+    quota_s = (report.throttled.source + report.throttled.target) / 1000
+    if report.seconds and quota_s > THROTTLED_SHARE * report.seconds:
+        held_back = (
+            f"quotas of brokers held the tasks of flow {flow.flow} back for {quota_s:.1f} s, added up, in a run of "
+            f"{report.seconds:.1f} s: raise the quotas of its principals, or set ferry.throttle.bytes.per.second"
+        )
+        found.append((AlertKind.THROTTLED, held_back))
+    return [Alert(kind=kind, flow=str(flow.flow), run=report.plan.run, sentence=text) for kind, text in found]
+
+
+def _lag_sentence(flow: FlowConfig, lags: Collection[PartitionLag]) -> str | None:
+    rpo = flow.rpo
+    behind = [lag for lag in lags if is_behind(lag, max_records=rpo.records, max_seconds=rpo.seconds)]
+    if not behind:
+        return None
+    limits = (("seconds", rpo.seconds, None, rpo.seconds), ("records", rpo.records, rpo.records, None))
+    passed = " and ".join(
+        f"ferry.rpo.{name} = {limit}"
+        for name, limit, records, seconds in limits
+        if any(is_behind(lag, max_records=records, max_seconds=seconds) for lag in behind)
+    )
+    allow = "allow" if " and " in passed else "allows"
+    total = total_of(behind)
+    oldest = "of an age that is not known" if total.seconds is None else f"up to {total.seconds:.0f} s old"
+    names = ", ".join(str(lag.source) for lag in behind[:_NAMED])
+    more = f" and {len(behind) - _NAMED} more" if len(behind) > _NAMED else ""
+    return (
+        f"flow {flow.flow} is further behind than {passed} {allow}: {total.records} records {oldest} "
+        f"are not on {flow.flow.target} yet ({names}{more})"
+    )
+
+
+def late_alert(flow: FlowConfig, run: str, view: LedgerView, now_ms: int) -> Alert | None:
+    """What to tell when a run was not done in time; None when another has succeeded since, or may still."""
+    past = past_runs(view, flow.lane, RUNS_LOOKED_AT)
+    ends = [
+        one.report.started_ms + int(one.report.seconds * 1000)
+        for one in past
+        if one.report is not None and one.state is PastState.SUCCESS
+    ]
+    intervals = flow.alerts.late_intervals
+    if ends:
+        due = due_ms(flow.schedule, max(ends), intervals)
+        if due is None or now_ms < due:
+            return None
+        since = f"the last one ended {(now_ms - max(ends)) / 1000:.0f} s ago"
+    else:
+        since = f"none of the newest {count_of(len(past), 'run')} in the ledger did"
+        if len(past) == RUNS_LOOKED_AT:
+            oldest = min(one.opened.record.started_ms for one in past)
+            due = due_ms(flow.schedule, oldest, intervals)
+            if due is not None and now_ms < due:  # one before these may have succeeded in time
+                sentence = (
+                    f"run {run} of flow {flow.flow} is late, and {since}; whether one has succeeded since "
+                    f"{intervals} intervals of {flow.schedule} was not looked at"
+                )
+                return Alert(kind=AlertKind.LATE, flow=str(flow.flow), run=run, sentence=sentence)
+    sentence = (
+        f"no run of flow {flow.flow} has succeeded for {intervals} intervals of {flow.schedule}: {since}; look at run "
+        f"{run}"
+    )
+    return Alert(kind=AlertKind.LATE, flow=str(flow.flow), run=run, sentence=sentence)

@@ -1,0 +1,1 @@
+"""The record path: records are read, changed, sent to other partitions and written."""

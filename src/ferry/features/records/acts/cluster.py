@@ -1,0 +1,24 @@
+"""A connection to one cluster that belongs to no flow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ferry.config.flow.clients import ConnectionOptions
+from ferry.kafka.connect.cluster import Cluster, event_loop
+from ferry.lane.connections import manager_options
+
+
+@contextmanager
+def connected(alias: str, options: ConnectionOptions, *, patience_s: float = 60.0) -> Iterator[Cluster]:
+    """The cluster while the block lasts, on an event loop of its own; Unreachable when it does not answer."""
+    arguments = manager_options(options)
+    loop = event_loop()  # behind what can fail: it holds sockets
+    cluster = Cluster(loop, alias, arguments, patience_s=patience_s)
+    try:
+        loop.run(cluster.open)
+        yield cluster
+    finally:
+        cluster.close()
+        loop.close()

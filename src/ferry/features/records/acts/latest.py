@@ -1,0 +1,61 @@
+"""The last records of topics, a few of each: for somebody to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from ferry.config.flow.clients import flow_fetch_options, kafka_python_options
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.flow.start import StartEarliest, StartLatest
+from ferry.config.record_source import TASK_RECORDS, RecordSource
+from ferry.config.text.filters import PatternList
+from ferry.errors import BadInput
+from ferry.features.records.acts.reading import ReadSpec
+from ferry.features.records.acts.survey import survey
+from ferry.features.records.rules.ranges import dealt
+
+
+def latest_specs(
+    flow: FlowConfig, topics: PatternList, wanted: Callable[[str], bool], count: int
+) -> dict[str, tuple[ReadSpec, ...]]:
+    """How the last `count` offsets of each partition are read, by topic of the source; empty topics are among them.
+
+    `topics` are those to ask the cluster about, `wanted` says of each whether it is meant. Raises as `survey`.
+    """
+    properties = flow.client("source", "consumer")
+    try:
+        connection = kafka_python_options({"client.id": "ferry-sample", **properties})
+    except BadInput as error:
+        raise BadInput(f"cluster {flow.flow.source}: {properties.told(str(error))}") from None
+    found = survey(
+        RecordSource(
+            alias=flow.flow.source,
+            connection=connection,
+            fetch=flow_fetch_options(flow),
+            topics=topics,
+            begin=StartEarliest(),
+            end=StartLatest(),
+            task_records=TASK_RECORDS,
+        )
+    )
+    ranges = {
+        place: (max(start, end - count), end) for place, (start, end) in found.ranges.items() if wanted(place.topic)
+    }
+    specs: dict[str, tuple[ReadSpec, ...]] = {}
+    for topic in sorted({place.topic for place in ranges}):
+        mine = {place: part for place, part in ranges.items() if place.topic == topic and part[0] < part[1]}
+        blank = ReadSpec(
+            alias=found.alias,
+            connection=found.connection,
+            fetch=found.fetch,
+            pieces=(),
+            topic_ids={topic: found.topic_ids[topic]},
+        )
+        specs[topic] = tuple(replace(blank, pieces=pieces) for pieces in dealt(mine, found.task_records))
+    return specs
+
+
+def patterns(items: Mapping[str, PatternList]) -> PatternList:
+    """One list of several."""
+    return PatternList(items=tuple(dict.fromkeys(item for one in items.values() for item in one.items)))

@@ -1,0 +1,222 @@
+"""Read pieces of partitions batch by batch, for whoever takes them at a pace of his own.
+
+The event loop turns in a thread: a slow taker lets no request run out of time. What is fetched and not taken stays
+within a fixed amount of memory.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
+
+from ferry.config.flow.clients import ConnectionOptions, FetchOptions
+from ferry.errors import Corrupt, FerryError, Refused, Unreachable
+from ferry.features.records.acts.cluster import connected
+from ferry.features.records.acts.withheld import Told
+from ferry.features.records.rules.ranges import ReadRange
+from ferry.kafka.connect.cluster import Cluster
+from ferry.kafka.fetch.intake import Answer, Fetched, Intake, ReadFailure
+from ferry.kafka.fetch.lineage import Mark
+from ferry.kafka.fetch.requests import READ_COMMITTED
+from ferry.kafka.fetch.source import SourceReader
+from ferry.kafka.fetch.throttle import Throttle
+from ferry.model import RefusalKind, Slice, TopicPartition, Unit
+from ferry.wire.batch import Batch
+
+MEMORY_BYTES = 64 << 20
+
+IN_ORDER_BYTES = 32 << 20
+"""The same where one piece is read after the other: that process changes and writes its records, too."""
+
+_LOOK_SECONDS = 0.02
+"""How often the reading thread looks for what was taken meanwhile."""
+
+_WHY: Mapping[RefusalKind, str] = {
+    RefusalKind.RETENTION_PASSED: "its records were deleted meanwhile; load the frame again, or raise retention",
+    RefusalKind.SOURCE_TRUNCATED: "its log was cut meanwhile (unclean leader election?); load the frame again",
+    RefusalKind.TOPIC_GONE: "the topic was deleted meanwhile",
+    RefusalKind.TOPIC_RECREATED: "the topic was created again meanwhile; load the frame again",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadSpec:
+    """All that a process needs to read some pieces; travels pickled, its secrets never in text."""
+
+    alias: str
+    connection: ConnectionOptions = field(repr=False)
+    fetch: FetchOptions
+    pieces: tuple[ReadRange, ...]
+    topic_ids: Mapping[str, str]
+    patience_s: float = 60.0
+    isolation: int = READ_COMMITTED
+    marks: Mapping[TopicPartition, Mark] = field(default_factory=dict)
+    """What was read of these logs before; a log that has lost some of it is not read."""
+    bytes_per_second: int | None = None
+    """Most that is fetched; None is no limit."""
+    in_order: bool = False
+    """Whether one piece is read after the other, in their order; else all at once."""
+
+
+Noted = Callable[[TopicPartition, Mark], None]
+"""Hears up to where a log was read, and of its leader epoch there."""
+
+
+def read_batches(
+    spec: ReadSpec, told: Told | None = None, noted: Noted | None = None
+) -> Iterator[tuple[ReadRange, Batch]]:
+    """The data batches of committed records that lie in the pieces, in offset order within each; checksums are right.
+
+    The first and last batch of a piece may hold records outside of it. A batch is a view of memory that is used again
+    once the next one is asked for. Raises Corrupt, Refused for what is gone or may not be read, Unreachable; with
+    `told` that hears of a piece that cannot be read on, behind its last batch, and the others are read.
+    """
+    reading = _Reading(spec)
+    try:
+        for piece, found in reading.found():
+            if isinstance(found, Batch):
+                if noted is not None:
+                    noted(piece.place, Mark(found.leader_epoch, found.next_offset))
+                yield piece, found
+            elif isinstance(found, Mark):
+                if noted is not None:
+                    noted(piece.place, found)
+            elif told is None:
+                raise _error(spec.alias, piece.place, found)
+            else:
+                told(piece.place, found)
+    finally:
+        reading.stop()
+
+
+def marks_of(written: Iterable[Slice | Unit], pieces: Iterable[ReadRange]) -> dict[TopicPartition, Mark]:
+    """What was read of the logs of some pieces before, as the slices and units tell that are written of them.
+
+    Of a log that many units read, what one of them has read furthest.
+    """
+    known: dict[TopicPartition, Mark] = {}
+    for one in written:
+        if isinstance(one, Slice):
+            known[one.source] = Mark(one.read_epoch, one.read_end)
+            continue
+        for number, mark in enumerate(map(Mark, one.source_epochs, one.starts)):
+            place = TopicPartition(one.source_topic, number)
+            if mark.epoch >= 0 and (place not in known or known[place].end < mark.end):
+                known[place] = mark
+    return {piece.place: known[piece.place] for piece in pieces if piece.place in known}
+
+
+class _Reading:
+    """The thread that reads, and what it hands over."""
+
+    def __init__(self, spec: ReadSpec) -> None:
+        self._spec = spec
+        self._pieces = {piece.place: piece for piece in spec.pieces}
+        self._found: SimpleQueue[tuple[ReadRange, Fetched | ReadFailure | Mark] | Exception | None] = SimpleQueue()
+        """None ends it."""
+        self._taken: SimpleQueue[Answer] = SimpleQueue()
+        self._held = 0
+        """Batches that were handed over and are not back yet."""
+        self._settled: set[TopicPartition] = set()
+        """What has failed, or ended, and was told so."""
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="ferry-records", daemon=True)
+        self._thread.start()
+
+    def found(self) -> Iterator[tuple[ReadRange, Batch | ReadFailure | Mark]]:
+        """What the thread has read, until the end; raises what ended it.
+
+        Behind the batches of a piece its failure, or how far its log was read.
+        """
+        while (found := self._found.get()) is not None:
+            if isinstance(found, Exception):
+                raise found
+            piece, fetched = found
+            if isinstance(fetched, ReadFailure | Mark):
+                yield piece, fetched
+                continue
+            if not fetched.hidden:
+                yield piece, fetched.batch
+            self._taken.put(fetched.answer)
+
+    def stop(self) -> None:
+        """Read no more."""
+        self._stopped.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            with connected(self._spec.alias, self._spec.connection, patience_s=self._spec.patience_s) as cluster:
+                cluster.loop.run(self._read, cluster)
+            self._found.put(None)
+        except Exception as error:  # it is the taker's to raise
+            self._found.put(error)
+
+    async def _read(self, cluster: Cluster) -> None:
+        rate, pieces = self._spec.bytes_per_second, self._spec.pieces
+        throttle = None if rate is None else Throttle(cluster.loop, rate)
+        for group in [(piece,) for piece in pieces] if self._spec.in_order else [pieces]:
+            if not self._stopped.is_set():
+                await self._read_pieces(cluster, group, throttle)
+
+    async def _read_pieces(self, cluster: Cluster, pieces: tuple[ReadRange, ...], throttle: Throttle | None) -> None:
+        rate = self._spec.bytes_per_second
+        memory = IN_ORDER_BYTES if self._spec.in_order else MEMORY_BYTES
+        reader = SourceReader(
+            cluster,
+            {piece.place: (piece.start, piece.end) for piece in pieces},
+            self._spec.topic_ids,
+            isolation=self._spec.isolation,
+            memory_bytes=memory if rate is None else min(memory, max(1 << 20, 2 * rate)),
+            marks=self._spec.marks,
+            options=self._spec.fetch,
+            throttle=throttle,
+        )
+        intake = reader.intake
+        try:
+            await reader.start()
+            while not self._stopped.is_set():
+                arrived, intake.arrived = intake.arrived, []
+                for place in dict.fromkeys(arrived):
+                    self._hand_over(intake, place)
+                self._release(intake)
+                if not intake.exhausted():
+                    await intake.news(_LOOK_SECONDS)
+                elif self._spec.in_order and self._held:
+                    await cluster.loop.sleep(_LOOK_SECONDS / 10)  # the next reader has all of the memory again
+                else:
+                    return
+        finally:
+            reader.close()
+
+    def _hand_over(self, intake: Intake, place: TopicPartition) -> None:
+        while intake.queues[place]:
+            self._held += 1
+            self._found.put((self._pieces[place], intake.take(place)))
+        end = intake.failures.get(place) or (intake.marks[place] if place in intake.finished else None)
+        if end is not None and place not in self._settled:
+            self._settled.add(place)
+            self._found.put((self._pieces[place], end))
+
+    def _release(self, intake: Intake) -> None:
+        while True:
+            try:
+                intake.release([self._taken.get_nowait()])
+                self._held -= 1
+            except Empty:
+                return
+
+
+def _error(alias: str, place: TopicPartition, failure: ReadFailure) -> FerryError:
+    """The failure for somebody who reads: its own message is for somebody who copies by a plan."""
+    match failure.kind:
+        case RefusalKind.CORRUPT:
+            return Corrupt(failure.message)
+        case RefusalKind.NO_LEADER:
+            return Unreachable(failure.message)
+    why = _WHY.get(failure.kind)
+    if why is None:
+        return Refused(failure.message)
+    return Refused(f"{place} on cluster {alias} cannot be read on from offset {failure.offset}: {why}")

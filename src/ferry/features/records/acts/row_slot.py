@@ -1,0 +1,347 @@
+"""The exactly-once sink: one slot's writer of transformed records, from rows that Spark has sorted.
+
+The protocol is the slot's own. What it writes are slices, whose records keep their partition, and units, whose records
+are dealt anew. Rows come in the order in which these are copied, and within each in the order of its content. So a
+chunk is so many rows, a retry gives those since the last commit again, and what an earlier attempt has committed is
+passed over.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ferry.config.flow.transforms import Poison
+from ferry.copy.dropped import Drop, Dropped, Hindered, drop, verdict
+from ferry.copy.kafka_port import KafkaSlot, SlotWiring
+from ferry.copy.outbox import Entry, Outbox, Request
+from ferry.copy.portion import Todo
+from ferry.copy.pump import MOST_SEGMENTS
+from ferry.errors import Refused, Retryable
+from ferry.features.records.acts.letterbox import Letter, Letterbox
+from ferry.features.records.acts.rows import Rows, Stretch
+from ferry.features.records.acts.slice_part import SlicePart
+from ferry.features.records.acts.source_logs import EpochNotes, Marks, SourceLogs
+from ferry.features.records.acts.unit_part import UnitPart
+from ferry.features.records.acts.withheld import Withholding, narrowed, told_of
+from ferry.features.records.rules.letters import PoisonRule
+from ferry.kafka.admin.topic_settings import batch_limits
+from ferry.kafka.fetch.lineage import UNKNOWN_EPOCH
+from ferry.model import Codec, Compression, Piece, Plan, Refusal, RefusalKind, Slice, TopicPartition, Unit, Vector
+from ferry.wire.batch import restamped
+from ferry.wire.encoding import RecordColumns, batch_of_columns
+
+BATCH_BYTES = 512 << 10
+"""Of records before they are compressed."""
+
+KEPT_BYTES = 48 << 20
+"""A chunk ends when its records, which are kept until it counts, take so many bytes before they are compressed."""
+
+_LIMIT_SHARE = 0.9
+"""How much of what the target topic takes a batch may have before it is compressed: then it fits."""
+
+_MOST_RECORDS = 10_000
+
+_NONE = np.zeros(1, np.bool_)
+
+_NO_RULES: Mapping[str, PoisonRule] = MappingProxyType({})
+
+_NONE_WITHHELD: Withholding = MappingProxyType({})
+
+_NONE_SEEN: Marks = MappingProxyType({})
+
+RowPart = SlicePart | UnitPart
+
+
+class RowSlot(KafkaSlot):
+    """One slot's writer of rows on a real target."""
+
+    def __init__(
+        self,
+        rows: Rows,
+        wiring: SlotWiring,
+        rules: Mapping[str, PoisonRule] = _NO_RULES,
+        withheld: Withholding = _NONE_WITHHELD,
+        seen: Marks = _NONE_SEEN,
+        notes: EpochNotes | None = None,
+    ) -> None:
+        """`rules` by source topic, of those at least whose rows may be letters.
+
+        Rows of what is `withheld` do not come. Of slices it may grow while rows come, until the first one of another.
+        `seen` is what `seen_before` has found; `notes` are of rows that are read while they are written.
+        """
+        super().__init__(wiring)
+        self._rows = rows
+        self._portion = wiring.portion
+        self._rules = rules
+        self._withheld = withheld
+        self._sources = SourceLogs(source=wiring.source, seen=seen, notes=notes)
+        self._letterbox = Letterbox(wiring.target, self._transaction, wiring.ref.flow)
+        self._left: list[RowPart] = []
+        """Parts of what is not wholly copied yet, in the order of the rows; nothing of the first one's chunk is sent
+        before `copy_chunk` is called."""
+        self._batch_bytes: Mapping[str, int] = {}
+        self._short: dict[TopicPartition, Refusal] = {}
+        """Of units that do not come to their ends."""
+        self._taken = 0
+        """Bytes of the records of the chunk under way, before they are compressed."""
+        self._own: frozenset[TopicPartition] = frozenset()
+
+    async def begin(self, plan: Plan, todo: Mapping[TopicPartition, tuple[Piece, int, int]]) -> None:
+        """As SlotPort. The rows since the last commit come again; they are those of its portion."""
+        todo = todo if self._portion is None else self._portion.of(todo)
+        todo = self._without_withheld(todo)
+        epochs = await self._sources.check(piece for piece, _, _ in todo.values())
+        todo = self._without_withheld(todo)  # what was cut, too
+        expected = await self._begin_targets(plan, todo)
+        self._rows.rewind()
+        slot = self._ref.slot
+        own = {piece.target for piece in plan.of_slot(slot)}
+        self._own = frozenset(own | {unit.target for unit in plan.units_of(slot)})
+        self._batch_bytes = await batch_limits(self._target, {piece.target.topic for piece, _, _ in todo.values()})
+        await self._letterbox.begin(
+            rule.letters.topic
+            for rule in (self._rules.get(piece.source.topic) for piece, _, _ in todo.values())
+            if rule is not None and rule.poison is Poison.SKIP
+        )
+        parts = [
+            self._part(plan, piece, source_next, target_next, expected.get(piece.target, -1), epochs)
+            for piece, source_next, target_next in todo.values()
+        ]
+        self._left = sorted(parts, key=lambda part: part.piece.target)
+
+    def _without_withheld(self, todo: Todo) -> Todo:
+        """With units as far as rows of theirs come, which is told of them; Dropped for slices."""
+        self._drop_withheld(piece for piece, _, _ in todo.values())
+        withheld = self._kept_back()
+        found: dict[TopicPartition, tuple[Piece, int, int]] = {}
+        for place, (piece, source_next, target_next) in todo.items():
+            rest = piece
+            if isinstance(piece, Unit):
+                refusal = told_of(piece, withheld)
+                if refusal is not None:
+                    self._short[place] = refusal
+                    rest = narrowed(piece, withheld)
+            if rest.start < rest.end:
+                found[place] = (rest, source_next, target_next)
+        return found
+
+    def _drop_withheld(self, pieces: Iterable[Piece]) -> None:
+        """Raise Dropped for slices that would be copied past where their rows end."""
+        withheld = self._kept_back()
+        found = ((piece, withheld.get(piece.source)) for piece in pieces if isinstance(piece, Slice))
+        drops = [
+            Drop(piece=piece, refusal=held.refusal, offset=held.offset)
+            for piece, held in found
+            if held is not None and held.offset < piece.end
+        ]
+        if drops:
+            raise Dropped(drops)
+
+    def _kept_back(self) -> Withholding:
+        return {**self._withheld, **self._sources.cuts}
+
+    def refusals(self) -> Mapping[TopicPartition, Refusal]:
+        """As SlotPort; of units by their own number."""
+        return {**super().refusals(), **self._short}
+
+    def _part(
+        self,
+        plan: Plan,
+        piece: Piece,
+        source_next: int,
+        target_next: int,
+        expected: int,
+        epochs: Mapping[TopicPartition, int],
+    ) -> RowPart:
+        if isinstance(piece, Unit):
+            return UnitPart(
+                plan=plan,
+                origin=self._origin,
+                piece=piece,
+                begins=piece.starts,
+                reached=piece.starts,
+                target_next=target_next,
+                expected=expected,
+                source_epochs=_epochs_of(piece, epochs),
+            )
+        return SlicePart(
+            plan=plan,
+            origin=self._origin,
+            piece=piece,
+            start=source_next,
+            end=source_next,
+            target_next=target_next,
+            source_epoch=epochs.get(piece.source, UNKNOWN_EPOCH),
+            expected=expected,
+        )
+
+    async def copy_chunk(self) -> Sequence[RowPart]:  # type: ignore[override]  # parts of both kinds
+        """As SlotPort."""
+        plan = self._plan
+        if plan is None or not self._left:
+            return []
+        found: list[RowPart] = []
+        outbox = Outbox(self._target, self._transaction, lambda: None)
+        until = time.monotonic() + self._limits.chunk_seconds
+        sent = self._taken = 0
+        while self._left and self._has_room(sent) and time.monotonic() < until and not self._stop():
+            part = self._left[0]
+            if isinstance(part, SlicePart) and part.runs > MOST_SEGMENTS - _MOST_RECORDS:
+                break
+            rows, letters, is_over = self._next_rows(part)
+            if not found or found[-1] is not part:
+                found.append(part)
+            if rows:
+                sent += await self._send(outbox, part, rows, first=not sent)
+            if letters:
+                sent += await self._letterbox.post(outbox, part.piece, letters, first=not sent)
+                part.letters += len(letters)
+            if rows or letters:
+                part.come_to(*_last(rows, letters))
+            if is_over:
+                self._drop_withheld([part.piece])
+                part.come_to_end()
+                self._left.pop(0)
+            await outbox.settle_answered()
+        await outbox.settle_all()
+        found = [part for part in found if part.moved]
+        if not found:
+            return []
+        await self._logs.vouch(found)
+        await self._sources.vouch([part for part in found if isinstance(part, SlicePart)])
+        self._chunk = {part.piece.target: part for part in found if isinstance(part, SlicePart)}
+        if self._left and self._left[0] is found[-1]:
+            self._left[0] = self._following(plan, found[-1])
+        if isinstance(found[0], SlicePart):
+            self._telling = self._throttled()
+            found[0].throttled = self._telling - self._told
+        return found
+
+    def _has_room(self, sent: int) -> bool:
+        return sent < self._limits.chunk_bytes and self._taken < KEPT_BYTES
+
+    def _following(self, plan: Plan, part: RowPart) -> RowPart:
+        """The part of the next chunk that goes on where this one has come to."""
+        expected = part.target_next + 1 if part.segments else part.expected  # behind our marker
+        if isinstance(part, SlicePart):
+            epochs = {part.piece.source: part.source_epoch}
+            return self._part(plan, part.piece, part.end, part.target_next, expected, epochs)
+        following = self._part(plan, part.piece, 0, part.target_next, expected, {})
+        if isinstance(following, UnitPart):
+            following.begins = following.reached = part.reached
+            following.source_epochs = part.source_epochs
+        return following
+
+    def _next_rows(self, part: RowPart) -> tuple[list[Stretch], list[Letter], bool]:
+        """The rows of a part's next batch, the dead letters between them, and whether they are its last ones.
+
+        Raises Dropped at one that is refused.
+        """
+        target = part.piece.target
+        taken = int(self._batch_bytes.get(target.topic, BATCH_BYTES) * _LIMIT_SHARE)
+        room = min(BATCH_BYTES, self._limits.chunk_bytes, taken)
+        found: list[Stretch] = []
+        letters: list[Letter] = []
+        count = 0
+        while (stretch := self._rows.next()) is not None and stretch.target <= target:
+            wanted = part.wanted(stretch) if stretch.target == target else _NONE
+            if not wanted[0]:
+                self._pass(stretch)
+                self._rows.take(_leading(~wanted) if stretch.target == target else stretch.size)
+                continue
+            if stretch.refusal is not None:
+                raise Dropped([drop(part.piece, RefusalKind.POISON, int(stretch.offsets[0]), stretch.refusal)])
+            sizes = np.cumsum(stretch.columns().sizes()[: _MOST_RECORDS - count])
+            fitting = min(int(np.searchsorted(sizes, room, side="right")), _leading(wanted))
+            if not fitting and count:
+                return found, letters, False
+            fitting = max(1, fitting)
+            room -= int(sizes[fitting - 1])
+            self._taken += int(sizes[fitting - 1])
+            count += fitting
+            mine = self._rows.take(fitting)
+            if mine.letter is None:
+                found.append(mine)
+            else:
+                letters.append(Letter(mine.row(), self._rules[part.piece.source.topic], mine.letter))
+        return found, letters, True
+
+    def _pass(self, stretch: Stretch) -> None:
+        """Leave rows out that were written before; Refused for what would be left out without ever being."""
+        if stretch.target not in self._own:
+            raise Refused(
+                f"a record for {stretch.target} came to slot {self._ref.slot}, which does not write there (a bug): "
+                "nothing of the chunk was written"
+            )
+
+    async def _send(self, outbox: Outbox, part: RowPart, rows: list[Stretch], *, first: bool) -> int:
+        piece = part.piece
+        batch = batch_of_columns(_columns(rows), self._limits.compression or Compression(codec=Codec.NONE))
+        limit = self._batch_bytes.get(piece.target.topic)
+        offset = int(rows[0].offsets[0])
+        at = offset if isinstance(piece, Slice) else part.start
+        if limit is not None and len(batch.data) > limit:
+            why = (
+                f"the record at offset {offset} of {piece.source.topic}-{rows[0].partitions[0]} takes "
+                f"{len(batch.data)} bytes, where {piece.target} takes {limit}: raise max.message.bytes there, or let "
+                "the transform shorten it"
+            )
+            raise verdict([drop(piece, RefusalKind.TOO_LARGE, at, why)])
+        try:
+            node = self._target.leader(piece.target)
+        except Retryable as error:
+            why = f"{error}: bring its brokers back"
+            raise Hindered([drop(piece, RefusalKind.NO_LEADER, at, why)]) from error
+        transaction = self._transaction
+        sequence = transaction.next_sequence(piece.target, batch.record_count)
+        data = restamped(batch, transaction.producer_id, transaction.producer_epoch, sequence)
+        request = Request()
+        request.add(Entry(part, part.outgoing(rows, batch)), data)
+        if first:
+            await outbox.send_first(node, request)
+        else:
+            await outbox.send(node, request)
+        return len(data)
+
+    async def send_positions(self, positions: Mapping[TopicPartition, tuple[int, str]]) -> None:
+        """As SlotPort. No group can say how far many source partitions were read: nothing is sent of units."""
+        slices = {place: position for place, position in positions.items() if place in self._chunk}
+        if slices:
+            await super().send_positions(slices)
+
+    async def commit(self) -> None:
+        """As SlotPort. What was taken of the rows is done with."""
+        await super().commit()
+        self._rows.settle()
+
+
+def _epochs_of(unit: Unit, epochs: Mapping[TopicPartition, int]) -> Vector:
+    """Those of its source partitions: of what is read now, else those of what was read last."""
+    before = unit.source_epochs
+    return tuple(
+        epochs.get(TopicPartition(unit.source_topic, number), before[number] if number < len(before) else -1)
+        for number in range(len(unit.ends))
+    )
+
+
+def _last(rows: Sequence[Stretch], letters: Sequence[Letter]) -> tuple[int, int]:
+    """Source partition and offset of the last one."""
+    places = [(int(one.partitions[-1]), int(one.offsets[-1])) for one in rows[-1:]]
+    return max([*places, *((one.row.partition, one.row.offset) for one in letters[-1:])])
+
+
+def _leading(wanted: npt.NDArray[np.bool_]) -> int:
+    """How many at the beginning are."""
+    return len(wanted) if wanted.all() else int(np.argmin(wanted))
+
+
+def _columns(rows: Sequence[Stretch]) -> RecordColumns:
+    """The rows of one batch as columns."""
+    every = [one.columns() for one in rows]
+    return every[0] if len(every) == 1 else RecordColumns(*map(pa.concat_arrays, zip(*every, strict=True)))

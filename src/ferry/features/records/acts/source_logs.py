@@ -1,0 +1,223 @@
+"""Whether what rows were read from is one history of each log, and still there (ADR 19).
+
+Many tasks read a log, at different times: one that is cut between them, and grows again, would be read in part before
+and in part after. So where each log reaches what is to be read is asked before the first task reads, and once more when
+the last one has. A slot that reads while it writes asks where the leader epochs of its batches tell of another leader.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ferry.config.flow.clients import ConnectionOptions
+from ferry.copy.chunk import PartProgress
+from ferry.copy.dropped import Drop, Dropped, Hindered, drop
+from ferry.features.records.acts.cluster import connected
+from ferry.features.records.acts.withheld import Failure, Withheld
+from ferry.kafka.connect.cluster import Cluster
+from ferry.kafka.fetch.lineage import UNKNOWN_EPOCH, Mark
+from ferry.kafka.produce.kept import Cut, cut_since, reached_epochs
+from ferry.ledger.units import of_partition
+from ferry.model import Piece, Refusal, RefusalKind, Slice, TopicPartition
+
+_LOOKS_BEFORE = 7
+"""As often a leader is looked for before anything is read: 13 s, longer than most elections take."""
+
+Marks = Mapping[TopicPartition, Mark]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """Leader epochs in which logs reached what is to be read of them, and whose leader told nothing."""
+
+    marks: Marks
+    silent: Mapping[TopicPartition, Failure]
+
+
+def seen_before(
+    alias: str, options: ConnectionOptions, ranges: Mapping[TopicPartition, tuple[int, int]], *, patience_s: float
+) -> Seen:
+    """Look at the logs of which these offsets `[start, end)` are to be read; to be called before the first is.
+
+    Raises Unreachable.
+    """
+    if not ranges:
+        return Seen(marks={}, silent={})
+    with connected(alias, options, patience_s=patience_s) as cluster:
+        found: Seen = cluster.loop.run(look_before, cluster, ranges)
+        return found
+
+
+async def look_before(cluster: Cluster, ranges: Mapping[TopicPartition, tuple[int, int]]) -> Seen:
+    """The same on a connection."""
+    ends = {place: end for place, (_, end) in ranges.items()}
+    await cluster.refresh({place.topic for place in ends})
+    now = await reached_epochs(cluster, ends, looks=_LOOKS_BEFORE)
+    marks = {place: Mark(epoch, ends[place]) for place, epoch in now.epochs.items()}
+    marks |= now.short  # who reads it says that it is short
+    silent = {
+        place: Failure(kind=RefusalKind.NO_LEADER, message=_silent(place, cluster.alias), offset=ranges[place][0])
+        for place in now.silent
+    }
+    return Seen(marks=marks, silent=silent)
+
+
+class EpochNotes:
+    """The leader epochs of batches, as a slot reads them that writes meanwhile."""
+
+    def __init__(self) -> None:
+        self._ends: dict[TopicPartition, list[int]] = {}
+        self._epochs: dict[TopicPartition, list[int]] = {}
+
+    def note(self, place: TopicPartition, mark: Mark) -> None:
+        """A log was read up to `mark.end`, where it is one of that leader epoch; ends rise."""
+        ends, epochs = self._ends.setdefault(place, []), self._epochs.setdefault(place, [])
+        if epochs and epochs[-1] == mark.epoch:
+            ends[-1] = max(ends[-1], mark.end)
+        else:
+            ends.append(mark.end)
+            epochs.append(mark.epoch)
+
+    def epoch(self, place: TopicPartition, end: int) -> int:
+        """A leader epoch in which the log that was read reached this offset; UNKNOWN_EPOCH: none is noted."""
+        at = bisect_left(self._ends.get(place, []), end)
+        epochs = self._epochs.get(place, [])
+        return epochs[at] if at < len(epochs) else UNKNOWN_EPOCH
+
+
+@dataclass(slots=True, kw_only=True)
+class SourceLogs:
+    """The logs that the rows of one slot come from.
+
+    `seen` of rows that all were read before the slot begins, since then; `notes` of those that are read while it
+    writes.
+    """
+
+    source: Cluster
+    seen: Marks
+    notes: EpochNotes | None
+    cuts: dict[TopicPartition, Withheld] = field(default_factory=dict)
+    """Logs that were found to be cut: nothing more of them is written."""
+    _before: dict[TopicPartition, Mark] = field(default_factory=dict)
+    """What was written of slices, by what a receipt or the last chunk says."""
+
+    async def check(self, pieces: Iterable[Piece]) -> dict[TopicPartition, int]:
+        """Begin with what is left; the leader epochs that go with its end, where all of it was read before.
+
+        What was cut joins `cuts`, and has no epoch. Raises Hindered where nobody can tell now.
+        """
+        every = list(pieces)
+        self._before = {
+            piece.source: Mark(piece.read_epoch, piece.read_end) for piece in every if isinstance(piece, Slice)
+        }
+        ends = ends_of(every)
+        if self.notes is not None or not ends:
+            return {}
+        await self.source.refresh({place.topic for place in ends})
+        found = await reached_epochs(self.source, ends)
+        # After that: what is still there now was there when it was read, and when its epoch was told.
+        cuts = await cut_since(self.source, [*self._seen_of(ends), *_marks_of(every)])
+        short = {place: Cut(Mark(one.epoch, ends[place]), one.end) for place, one in found.short.items()}
+        cut = {**short, **cuts.found}
+        self.cuts |= {place: self._withheld(place, one) for place, one in cut.items()}
+        silent = cuts.unanswered | found.silent
+        hindered = [
+            self._hindered(piece, min(lost))
+            for piece in every
+            if (lost := ends_of([piece]).keys() & silent - cut.keys())
+        ]
+        if hindered:
+            raise Hindered(hindered)
+        return {place: epoch for place, epoch in found.epochs.items() if place not in cut}
+
+    async def vouch(self, parts: Sequence[PartProgress]) -> None:
+        """Note in the parts of a chunk the leader epochs of what was read; nothing is asked while these stay.
+
+        A leader epoch has one log: records of the epoch that was written last are of that log. Raises Dropped for a log
+        that has lost what was written of it before the chunk, Hindered where nobody can tell now.
+        """
+        if self.notes is None:
+            return
+        for part in parts:
+            part.source_epoch = self.notes.epoch(part.piece.source, part.end)
+        by_place = {part.piece.source: part for part in parts}
+        before = {
+            place: mark
+            for place, part in by_place.items()
+            if (mark := self._before.get(place)) is not None and mark.epoch != part.source_epoch
+        }
+        before = {place: mark for place, mark in before.items() if mark.epoch != UNKNOWN_EPOCH}
+        if before:
+            await self.source.refresh({place.topic for place in before})
+            cuts = await cut_since(self.source, before.items())
+            drops = [
+                Drop(piece=by_place[place].piece, refusal=self._withheld(place, one).refusal, offset=one.mark.end)
+                for place, one in cuts.found.items()
+            ]
+            if drops:
+                raise Dropped(drops)
+            if cuts.unanswered:
+                raise Hindered([self._hindered(by_place[place].piece, place) for place in sorted(cuts.unanswered)])
+        self._before |= {
+            place: Mark(part.source_epoch, part.end)
+            for place, part in by_place.items()
+            if part.source_epoch != UNKNOWN_EPOCH
+        }
+
+    def _seen_of(self, ends: Iterable[TopicPartition]) -> list[tuple[TopicPartition, Mark]]:
+        return [(place, self.seen[place]) for place in ends if place in self.seen]
+
+    def _hindered(self, piece: Piece, place: TopicPartition) -> Drop:
+        why = _silent(place, self.source.alias)
+        return drop(piece, RefusalKind.NO_LEADER, piece.start, why, passing=True)
+
+    def _withheld(self, place: TopicPartition, cut: Cut) -> Withheld:
+        where = f"{place} on cluster {self.source.alias}"
+        why = f"(leader epoch {cut.mark.epoch} ends there; unclean leader election?)"
+        if cut.mark == self.seen.get(place):
+            message = (
+                f"{where} ended at offset {cut.mark.end} or behind before it was read, but its log was truncated to "
+                f"{cut.at} meanwhile {why}: nothing more of it was written; run again"
+            )
+        else:
+            message = (
+                f"{where} was read up to offset {cut.mark.end}, but its log was truncated to {cut.at} since {why}: "
+                "plan again, and the plan says what can be done"
+            )
+        refusal = Refusal(
+            topic=place.topic, partition=place.partition, kind=RefusalKind.SOURCE_TRUNCATED, message=message
+        )
+        return Withheld(offset=0, refusal=refusal)
+
+
+def ends_of(pieces: Iterable[Piece]) -> dict[TopicPartition, int]:
+    """Up to where source partitions are read for these."""
+    ends: dict[TopicPartition, int] = {}
+    for piece in pieces:
+        if isinstance(piece, Slice):
+            ends[piece.source] = piece.end
+            continue
+        for number, (start, end) in enumerate(zip(piece.starts, piece.ends, strict=True)):
+            if start < end:
+                place = TopicPartition(piece.source_topic, number)
+                ends[place] = max(end, ends.get(place, end))
+    return ends
+
+
+def _marks_of(pieces: Iterable[Piece]) -> list[tuple[TopicPartition, Mark]]:
+    """What was written of the logs that these go on reading."""
+    found: list[tuple[TopicPartition, Mark]] = []
+    for piece in pieces:
+        if isinstance(piece, Slice):
+            found.append((piece.source, Mark(piece.read_epoch, piece.read_end)))
+            continue
+        for number, mark in enumerate(map(Mark, piece.source_epochs, piece.starts)):
+            if mark.end < of_partition(piece.ends, number):
+                found.append((TopicPartition(piece.source_topic, number), mark))
+    return found
+
+
+def _silent(place: TopicPartition, alias: str) -> str:
+    return f"no leader of {place} on cluster {alias} tells how far its log reaches: bring its brokers back"

@@ -1,0 +1,134 @@
+"""What a chunk has of one unit so far; becomes the receipt of its transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from ferry.clock import wall_ms
+from ferry.copy.outgoing import Outgoing
+from ferry.features.records.acts.rows import Stretch
+from ferry.ledger.units import reached_at
+from ferry.model import Origin, Plan, Unit, UnitReceipt, Vector
+from ferry.wire.batch import Batch, extended_digest
+from ferry.wire.renumber import Run
+
+
+@dataclass(slots=True, kw_only=True)
+class UnitPart:
+    """One target partition's part of the chunk under way. `piece` is what was left of the unit when it was taken over.
+
+    `begins` and `reached` are where the chunk began and how far it has come.
+    """
+
+    plan: Plan
+    origin: Origin
+    piece: Unit
+    begins: Vector
+    reached: Vector
+    target_next: int
+    expected: int = -1
+    target_epoch: int = -1
+    source_epochs: Vector = ()
+    segments: list[list[int]] = field(default_factory=list)
+    """`[-1, target offset, count]` of what was written without a gap between."""
+    records: int = 0
+    bytes: int = 0
+    batches: int = 0
+    digest: int = 0
+    max_timestamp: int = -1
+    letters: int = 0
+    """As of a slice's part."""
+
+    @property
+    def start(self) -> int:
+        """As of a unit."""
+        return sum(self.begins)
+
+    @property
+    def moved(self) -> bool:
+        """Whether the chunk got anywhere on this partition."""
+        return self.reached != self.begins
+
+    def wanted(self, stretch: Stretch) -> npt.NDArray[np.bool_]:
+        """Whether each of the rows is still to be written: `piece` is what is left; nothing of newer partitions."""
+        unit, partitions = self.piece, stretch.partitions
+        known = partitions < len(unit.starts)
+        at = np.where(known, partitions, 0)
+        starts, ends = np.array(unit.starts, np.int64)[at], np.array(unit.ends, np.int64)[at]
+        return known & (starts <= stretch.offsets) & (stretch.offsets < ends)
+
+    def come_to(self, partition: int, offset: int) -> None:
+        """All up to this place is on its way."""
+        self.reached = reached_at(self.piece, partition, offset)
+
+    def come_to_end(self) -> None:
+        """No row is left."""
+        self.reached = self.piece.ends
+
+    def outgoing(self, stretches: Sequence[Stretch], batch: Batch) -> Outgoing:
+        """The batch of these rows, as it is noted; all answers are awaited before the chunk counts."""
+        self._sent(batch)
+        return Outgoing(batch, ((int(stretches[0].offsets[0]), batch.record_count),), 0, -1, True, ())
+
+    def _sent(self, batch: Batch) -> None:
+        self.records += batch.record_count
+        self.bytes += len(batch.data)
+        self.batches += 1
+        self.digest = extended_digest(self.digest, batch)
+        self.max_timestamp = max(self.max_timestamp, batch.max_timestamp)
+
+    def written(self, runs: Iterable[Run], target_base: int) -> bool:
+        """The broker's answer for one batch; False when another writer's records lie between ours."""
+        count = sum(number for _, number in runs)
+        contiguous = not self.segments or self.target_next == target_base
+        if self.segments and contiguous:
+            self.segments[-1][2] += count
+        else:
+            self.segments.append([-1, target_base, count])
+        self.target_next = target_base + count
+        return contiguous
+
+    def is_elsewhere(self, target_base: int) -> bool:
+        """Whether the first batch came to lie where it should not: somebody may have written before it."""
+        return not self.segments and 0 <= self.expected != target_base
+
+    def receipt(self) -> UnitReceipt:
+        """The receipt of this part."""
+        plan, unit = self.plan, self.piece
+        return UnitReceipt(
+            flow=plan.flow,
+            lane=plan.lane,
+            run=plan.run,
+            generation=plan.generation,
+            slot=unit.slot,
+            source_topic=unit.source_topic,
+            target=unit.target,
+            era=unit.era,
+            begins=self.begins,
+            reached=self.reached,
+            target_start=self.segments[0][1] if self.segments else -1,
+            target_next=self.target_next,
+            records=self.records,
+            bytes=self.bytes,
+            batches=self.batches,
+            digest=f"{self.digest:08x}",
+            transform=unit.digest,
+            at_ms=wall_ms(),
+            max_timestamp_ms=self.max_timestamp,
+            source_topic_id=unit.source_topic_id,
+            target_topic_id=unit.target_topic_id,
+            source_cluster_id=plan.source_cluster_id,
+            target_cluster_id=plan.target_cluster_id,
+            target_epoch=self.target_epoch,
+            dead_letters=self.letters,
+            source_epochs=self.source_epochs,
+            origin=self.origin,
+        )
+
+    def position(self) -> tuple[int, str]:
+        """Nothing: a group's offset cannot say how far many source partitions were read; the ledger alone does."""
+        return max(self.target_next, 0), ""

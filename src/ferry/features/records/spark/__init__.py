@@ -1,0 +1,1 @@
+"""The record path in Spark."""

@@ -1,0 +1,272 @@
+"""What Spark tasks do to hold transformed records against the target. Runs in Python workers; knows no Spark.
+
+```
+marked_rows    which task has which stretches         -> a row for each, so that none is passed over
+numbered_rows  COLUMNS of `ferry.features.records.spark.transform` -> HELD: the rows of stretches
+held_tasks     HELD, sorted by ORDER                   -> task int, body binary: the pickled Compared of a stretch
+```
+A stretch's source rows come from Spark; its target records are read from the cluster while they are compared. Copies of
+topics that get other partitions (`dealt_holding`) go the same way; a stretch is then a target partition.
+"""
+
+from __future__ import annotations
+
+import pickle
+from bisect import bisect_right
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby, islice, pairwise
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from ferry.config.flow.transforms import Poison
+from ferry.errors import Corrupt, FerryError, Refused
+from ferry.features.records.acts.reading import ReadSpec, read_batches
+from ferry.features.records.rules.ranges import ReadRange
+from ferry.features.verify.acts.compare import Compared, Comparer
+from ferry.features.verify.acts.pairing import SOURCE, TARGET, opened
+from ferry.features.verify.acts.verifier import CompareSpec
+from ferry.features.verify.rules.differences import Comparison, Places
+from ferry.features.verify.rules.stretches import Stretch, is_void
+from ferry.lane.connections import FlowConnections
+from ferry.model import Content, NotCompared, NotComparedKind, TopicPartition
+from ferry.plan.rules.compaction import OneSided
+from ferry.plan.rules.witness import witnesses
+from ferry.spark.columns import binaries, ints, longs, nullable_binaries, texts
+from ferry.wire.arrow_columns import name_bytes
+from ferry.wire.codecs import Malformed, TooLong
+from ferry.wire.headers import Header
+from ferry.wire.written import packed_headers
+
+HELD = ("task", "stretch", "chunk", "partition", "offset", "timestamp", "key", "value", "headers", "trouble")
+"""`trouble` says why a row cannot be compared, else null; `offset` is -1 in the row that names a stretch. `chunk` is
+the number of one of a dealt copy, else 0, `partition` that of the source."""
+
+ORDER = ("stretch", "chunk", "partition", "offset")
+
+NAMING = -1
+_CHUNK = 256
+"""Records of a side that are fed at once."""
+
+
+class HeldBy(NamedTuple):
+    """A stretch, and the task that compares it."""
+
+    task: int
+    stretch: Stretch
+
+
+def marked_rows(
+    tasks: Mapping[int, int], schema: pa.Schema, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """A row for each stretch, by its number, for its task; `batches` have one row in all."""
+    for batch in batches:
+        if batch.num_rows:
+            numbers = sorted(tasks)
+            nothing: list[bytes | None] = [None] * len(numbers)
+            empty = pa.ListArray.from_arrays(
+                pa.array([0] * (len(numbers) + 1), pa.int32()),
+                pa.array([], schema.field("headers").type.value_type),
+                type=schema.field("headers").type,
+            )
+            columns = [
+                ints([tasks[number] for number in numbers]),
+                ints(numbers),
+                ints([NAMING] * len(numbers)),
+                ints([NAMING] * len(numbers)),
+                longs([NAMING] * len(numbers)),
+                longs([0] * len(numbers)),
+                nullable_binaries(nothing, schema.field("key").type),
+                nullable_binaries(nothing, schema.field("value").type),
+                empty,
+                nullable_binaries(nothing, schema.field("trouble").type),
+            ]
+            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def numbered_rows(
+    dealt: Mapping[int, HeldBy], poison: Poison, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """The rows that lie in a stretch, with its number; without those that a copy sends to the dead letters."""
+    starts: dict[tuple[str, int], list[int]] = {}
+    numbers: dict[tuple[str, int], list[int]] = {}
+    for number, (_, one) in sorted(dealt.items(), key=lambda item: item[1].stretch.source_range):
+        starts.setdefault(one.source, []).append(one.source_range[0])
+        numbers.setdefault(one.source, []).append(number)
+    for batch in batches:
+        kept: list[int] = []
+        chosen: list[int] = []
+        troubles: list[bytes | None] = []
+        columns = (texts(batch.column(name)) for name in ("topic", "target", "partition", "offset", "poison"))
+        for at, (topic, aim, partition, offset, why) in enumerate(zip(*columns, strict=True)):
+            place = topic, partition
+            index = bisect_right(starts.get(place, ()), offset) - 1
+            if index < 0:
+                continue
+            number = numbers[place][index]
+            stretch = dealt[number].stretch
+            if offset >= stretch.source_range[1] or (why is not None and poison is Poison.SKIP):
+                continue
+            kept.append(at)
+            chosen.append(number)
+            troubles.append(trouble(stretch.target, aim, offset, why, poison))
+        if kept:
+            rows = batch.take(pa.array(kept, pa.int32()))
+            arrays = [
+                ints([dealt[number].task for number in chosen]),
+                ints(chosen),
+                ints([0] * len(chosen)),
+                *(rows.column(name) for name in HELD[3:-1]),
+                nullable_binaries(troubles, schema.field("trouble").type),
+            ]
+            yield pa.RecordBatch.from_arrays(arrays, names=list(HELD))
+
+
+def trouble(target: TopicPartition, aim: str | None, offset: int, why: str | None, poison: Poison) -> bytes | None:
+    """Why a row of a copy cannot be compared; None when it can."""
+    if why is not None and poison is Poison.FAIL:
+        return f"the record at offset {offset} cannot be transformed any more: {why}".encode()
+    if why is None and aim != target.topic:
+        return f"the record at offset {offset} is sent to topic {aim} by now, its copy is in {target}".encode()
+    return None
+
+
+def held_tasks(spec: CompareSpec, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Compare the stretches of a task one after the other; `spec.stretches` are all, by their numbers.
+
+    What cannot be read on of one does not stop the others. Raises what is no FerryError.
+    """
+    for number, rows in groupby(held_rows(batches), key=lambda row: row.stretch):
+        body = pickle.dumps(_held(spec, spec.stretches[number], rows))
+        yield pa.RecordBatch.from_arrays([ints([number]), binaries([body])], names=["task", "body"])
+
+
+class Row(NamedTuple):
+    """A row of HELD."""
+
+    stretch: int
+    chunk: int
+    partition: int
+    content: Content
+    trouble: str | None
+
+
+def held_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[Row]:
+    """The rows of a task."""
+    for batch in batches:
+        columns = (batch.column(name).to_pylist() for name in HELD[1:7])
+        values, troubles = batch.column("value").to_pylist(), batch.column("trouble").to_pylist()
+        headers = _headers(batch.column("headers"))
+        for (number, chunk, partition, offset, time, key), value, pairs, why in zip(
+            zip(*columns, strict=True), values, headers, troubles, strict=True
+        ):
+            yield Row(number, chunk, partition, Content(offset, time, key, value, packed_headers(pairs)), why)
+
+
+def _headers(column: pa.ListArray) -> Iterator[Sequence[Header]]:
+    pairs = column.values  # not flattened: the offsets count from its beginning
+    names = name_bytes(pairs.field("key"))
+    values = pairs.field("value").to_pylist()
+    for start, end in pairwise(column.offsets.to_pylist()):
+        yield [(names[at], values[at]) for at in range(start, end)] if start < end else ()
+
+
+def _held(spec: CompareSpec, stretch: Stretch, rows: Iterable[Row]) -> Compared:
+    """Compare one stretch."""
+    places, lone, found = Places(stretch.segments), OneSided(), Compared()
+    see = witnesses(spec.secret, values=spec.values)
+    comparison = Comparison(
+        stretch.source,
+        stretch.target,
+        places,
+        stretch.source_range,
+        stretch.target_range,
+        see,
+        one_sided=lone.add if stretch.compacted else None,
+    )
+    expected, there = _expected(rows, found), _there(spec, stretch, places, found)
+    sides: tuple[Iterator[Content], Iterator[Content]] = (expected, there)
+    failure: FerryError | None = None
+    try:
+        while not comparison.is_complete:
+            for side in (SOURCE, TARGET):
+                if comparison.wants(side):
+                    some = list(islice(sides[side], _CHUNK))
+                    comparison.feed(side, some, done=len(some) < _CHUNK)
+        if stretch.compacted:
+            _explain(spec, stretch, lone, found)
+    except FerryError as error:
+        failure = error
+    finally:
+        there.close()
+    found.records = comparison.records
+    found.differences = [*comparison.differences, *found.differences]
+    found.more = comparison.more
+    if failure is not None:
+        found.not_compared.append(_left(stretch, comparison.settled_until, failure))
+    return found
+
+
+def _expected(rows: Iterable[Row], found: Compared) -> Iterator[Content]:
+    """What the transform makes of the source's records; Refused at the first that it cannot be applied to."""
+    for row in rows:
+        if row.trouble is not None:
+            raise Refused(row.trouble)
+        if row.content.offset != NAMING:
+            found.bytes += size_of(row.content)
+            yield row.content
+
+
+def size_of(content: Content) -> int:
+    """Bytes of a record, as it was read."""
+    return len(content.key or b"") + len(content.value or b"") + len(content.headers)
+
+
+def _there(spec: CompareSpec, stretch: Stretch, places: Places, found: Compared) -> Generator[Content, None, None]:
+    """The target's records that are held against the copy. Raises as `read_batches`."""
+    start, end = stretch.target_range
+    if start >= end:
+        return
+    wanted = ReadSpec(
+        alias=spec.flow.target,
+        connection=spec.target,
+        fetch=spec.limits.fetch,
+        pieces=(ReadRange(stretch.target, start, end),),
+        topic_ids={},
+        patience_s=spec.patience_s,
+    )
+    for _, batch in read_batches(wanted):
+        found.bytes += len(batch.data)
+        try:
+            yield from (
+                content
+                for content in list(opened(batch, stretch.target_range))
+                if places.back(content.offset) is not None
+                or not (stretch.shared or is_void(content.offset, stretch.void))
+            )
+        except (Malformed, TooLong) as error:
+            raise Corrupt(
+                f"the batch at offset {batch.base_offset} of {stretch.target} cannot be opened: {error}"
+            ) from error
+
+
+def _explain(spec: CompareSpec, stretch: Stretch, lone: OneSided, found: Compared) -> None:
+    """Look why a side of a compacted topic lacks what the other has."""
+    if not any(lone.keys) and not lone.is_full:
+        return
+    with FlowConnections(spec.flow, spec.target, spec.source, patience_s=spec.patience_s) as connections:
+        comparer = Comparer(connections, spec.limits, witnesses(spec.secret, values=spec.values))
+        connections.run(lambda: comparer.explain_transformed(stretch, lone, found))
+
+
+def _left(stretch: Stretch, at: int, error: FerryError) -> NotCompared:
+    end = stretch.source_range[1]
+    start = min(at, end)
+    return NotCompared(
+        source=stretch.source,
+        start=start,
+        end=end,
+        why=NotComparedKind.UNREADABLE,
+        message=f"offsets {start} to {end - 1} of {stretch.source} could not be compared: {error}",
+        asked=True,
+    )

@@ -1,0 +1,100 @@
+"""A Spark of this machine alone, for the command line."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from ferry.errors import FerryError, Refused, Retryable
+from ferry.features.records.spark.transform import prepare
+from ferry.spark.session import REMOTE_VARIABLE, stop
+from ferry.spark.submit import submit_conf
+
+LEAST_JAVA = 17
+
+_GATEWAY_EXITED = "JAVA_GATEWAY_EXITED"
+_JAVA_SECONDS = 30.0
+
+TRIES_OF_A_TASK = 4
+"""As on a cluster; in local mode Spark tries a task once."""
+
+
+def not_started(error: PySparkException) -> FerryError:
+    """Why no local Spark started: Refused where there is no Java for it, Retryable where its JVM ended."""
+    condition = error.getCondition()
+    if condition != _GATEWAY_EXITED:
+        return Retryable(f"no local Spark starts here ({condition}): see what Spark printed, then run again")
+    found = java_version()
+    if found is None or found < LEAST_JAVA:
+        there = "no java command starts" if found is None else f"java is of version {found}"
+        return Refused(f"no local Spark starts here, for {there}: install Java {LEAST_JAVA}, or set JAVA_HOME to it")
+    code = _exit_code(error)
+    how = "ended"
+    if code is not None:
+        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+    return Retryable(
+        f"no local Spark starts here: its JVM {how} before it was ready; Java {found} is there, so see what ended it "
+        "(memory?), then run again"
+    )
+
+
+def java_version() -> int | None:
+    """The major version of the java command that Spark takes; None where none starts."""
+    home = os.environ.get("JAVA_HOME")
+    try:
+        done = subprocess.run(
+            [f"{home}/bin/java" if home else "java", "-version"],
+            capture_output=True,
+            text=True,
+            timeout=_JAVA_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    found = re.search(r'version "(?:1\.)?(\d+)', done.stderr)
+    return int(found.group(1)) if found and not done.returncode else None
+
+
+def _exit_code(error: BaseException) -> int | None:
+    """How the process ended that PySpark began and gave up; it says so nowhere but in its own frame."""
+    trace = error.__traceback__
+    while trace is not None:
+        process = trace.tb_frame.f_locals.get("proc")
+        if isinstance(process, subprocess.Popen):
+            return process.poll()
+        trace = trace.tb_next
+    return None
+
+
+@contextmanager
+def local_session(name: str, *, cores: int = 1) -> Iterator[SparkSession]:
+    """A session for transforms, whatever Spark the flow's runs use; it logs nothing.
+
+    Raises as `not_started` says where none starts.
+    """
+    os.environ.pop(REMOTE_VARIABLE, None)
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    # What Spark says of a query it does not understand is one sentence of ours.
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
+    builder = SparkSession.builder.master(f"local[{cores},{TRIES_OF_A_TASK}]").appName(name)
+    for key, value in {**submit_conf(), "spark.log.level": "OFF"}.items():
+        builder = builder.config(key, value)
+    try:
+        spark = builder.getOrCreate()
+    except PySparkException as error:
+        raise not_started(error) from error
+    try:
+        prepare(spark)
+        yield spark
+    finally:
+        stop(spark)

@@ -1,0 +1,85 @@
+"""Transformed slices a portion at a time: what a job shuffles stays bounded, and each portion counts once written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from pyspark.sql import SparkSession
+
+from ferry.clock import wall_ms
+from ferry.copy.ends import SlotEnd, portions_joined
+from ferry.copy.portion import Portion
+from ferry.copy.task import TaskSpec
+from ferry.features.records.spark.row_job import Stream
+from ferry.model import Piece, Plan, Slice, TopicPartition
+from ferry.plan.rules.portions import is_whole, portion_of
+from ferry.spark.session import at_once
+
+Write = Callable[[Mapping[int, TaskSpec], Sequence[Stream]], list[SlotEnd]]
+"""Writes all of some streams, and answers every slot's end."""
+
+
+def write_in_portions(
+    spark: SparkSession,
+    plan: Plan,
+    specs: Mapping[int, TaskSpec],
+    streams: Sequence[Stream],
+    reached: Mapping[TopicPartition, int],
+    write: Write,
+    each: int,
+) -> list[SlotEnd]:
+    """Write the streams, portion by portion until all is done or the run's time is over; every slot's end.
+
+    A portion has about `each` bytes for every task that Spark runs at once. `reached` says how far earlier attempts
+    have come. A slice with something against it is not gone on with, nor are those of a slot that gave up. Units, whose
+    content cannot be cut, are all in the first portion.
+    """
+    pieces = [piece for stream in streams for piece in stream.pieces]
+    left = {piece.source: piece for piece in pieces if isinstance(piece, Slice)}
+    at = {place: max(piece.start, reached.get(place, 0)) for place, piece in left.items()}
+    most = each if is_whole(left.values(), at, each) else each * at_once(spark)
+    ends: dict[int, SlotEnd] = {}
+    units = {piece.slot for piece in pieces if not isinstance(piece, Slice)}
+    while units or left:
+        portion = portion_of(left.values(), at, most)
+        mine = [replace(stream, pieces=_narrowed(stream.pieces, portion, units=bool(units))) for stream in streams]
+        told = Portion(ranges=portion, units=bool(units))
+        slots = units | {left[place].slot for place in portion}
+        for end in write({slot: replace(specs[slot], portion=told) for slot in sorted(slots)}, mine):
+            ends[end.slot] = portions_joined(ends.get(end.slot), end)
+        units = set()
+        at |= {place: end for place, (_, end) in portion.items()}
+        left = {place: piece for place, piece in left.items() if at[place] < piece.end and _goes_on(ends, piece)}
+        if _is_late(plan, specs):
+            for piece in left.values():
+                ends[piece.slot] = replace(ends[piece.slot], time_over=True)
+            break
+    return [end for _, end in sorted(ends.items())]
+
+
+def _narrowed(
+    pieces: Sequence[Piece], portion: Mapping[TopicPartition, tuple[int, int]], *, units: bool
+) -> tuple[Piece, ...]:
+    """The pieces as far as they are in a portion."""
+    found: list[Piece] = []
+    for piece in pieces:
+        if not isinstance(piece, Slice):
+            found += [piece] if units else []
+        elif piece.source in portion:
+            start, end = portion[piece.source]
+            found.append(replace(piece, start=start, end=end))
+    return tuple(found)
+
+
+def _goes_on(ends: Mapping[int, SlotEnd], piece: Slice) -> bool:
+    """Whether the last portion of a slice was written whole."""
+    end = ends.get(piece.slot)
+    if end is None or end.failure is not None or end.stopped or end.time_over:
+        return False
+    return all((one.topic, one.partition) not in (piece.source, (piece.source.topic, None)) for one in end.refusals)
+
+
+def _is_late(plan: Plan, specs: Mapping[int, TaskSpec]) -> bool:
+    began_ms = min(spec.began_ms for spec in specs.values())
+    return 0 < plan.max_seconds < (wall_ms() - began_ms) / 1000

@@ -1,0 +1,165 @@
+"""The frames that a Spark job which writes rows consists of; their actions read, change, deal and write.
+
+```
+read (a task for so many offsets) -> transform -> deal (murmur2) -> shuffle by slot, sort -> write (a task a slot)
+```
+Where the steps are plain, one Python process for each slot reads, changes and writes slices (`alone`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import IntegerType, StringType, StructField, StructType
+
+from ferry.config.record_source import TASK_RECORDS
+from ferry.features.records.acts.reading import ReadSpec, marks_of
+from ferry.features.records.acts.rows import COLUMNS
+from ferry.features.records.rules.pace import Share, edge_tasks
+from ferry.features.records.rules.ranges import ReadRange, dealt, ranges_of
+from ferry.features.records.spark.alone import Alone, write_alone
+from ferry.features.records.spark.dealing import SLOT, dealt_rows, kept_rows
+from ferry.features.records.spark.frames import read_frame
+from ferry.features.records.spark.row_job import RowJob, Stream
+from ferry.features.records.spark.schema import HEADERS, SCHEMA, WRITTEN
+from ferry.features.records.spark.tally import KEPT, READ
+from ferry.features.records.spark.unit_stage import END, FIRST, Stage, one_after_the_other, write_slot
+from ferry.model import Piece, Slice, Unit
+from ferry.spark.session import at_once, slot_frame
+from ferry.spark.stage import ROW
+
+_ALONE = -1
+"""In place of a stream's number, of what Python reads alone."""
+
+ReadTasks = Sequence[tuple[ReadRange, ...]]
+"""By task what it reads of the source."""
+
+_DEALT = StructType(
+    [
+        StructField(SLOT, IntegerType(), nullable=False),
+        StructField("target_topic", StringType(), nullable=False),
+        StructField("target_partition", IntegerType(), nullable=False),
+        *WRITTEN,
+        StructField("refusal", StringType(), nullable=True),
+        StructField("letter", StringType(), nullable=True),
+    ]
+)
+
+
+def alone_frame(job: RowJob) -> DataFrame:
+    """The answer of slots that Python writes alone; a task each."""
+    of_topic = {piece.source.topic: stream for stream in job.streams for piece in stream.pieces}
+    slices: dict[int, list[Slice]] = {slot: [] for slot in job.specs}
+    for piece in job.pieces:
+        if isinstance(piece, Slice):
+            slices[piece.slot].append(piece)
+    tasks = {}
+    for slot, spec in job.specs.items():
+        mine = sorted(slices[slot], key=lambda piece: piece.target)
+        topics = {piece.source.topic for piece in mine}
+        parts = tuple(ReadRange(piece.source, piece.start, piece.end) for piece in mine if piece.start < piece.end)
+        tasks[slot] = Alone(
+            spec=spec,
+            read=replace(_read_spec(job, mine, parts, len(job.specs)), in_order=True),
+            targets={piece.source: piece.target for piece in mine},
+            changes={topic: plain for topic in topics if (plain := of_topic[topic].plain) is not None},
+            rules={topic: of_topic[topic].rule for topic in topics},
+        )
+    return slot_frame(job.spark, tasks, len(tasks)).mapInArrow(
+        partial(write_alone, tasks, to_arrow_schema(SCHEMA, timezone="UTC"), job.tally.telling(_ALONE)), ROW
+    )
+
+
+def shuffled_frame(job: RowJob) -> tuple[DataFrame, list[Share], int]:
+    """The answer of slots whose records pass through Spark.
+
+    Also which tasks of the stage ahead of the shuffle are which transform's, and how many there are: the first ones
+    have the edge rows.
+    """
+    slots = sorted(job.specs)
+    indexes = {slot: index for index, slot in enumerate(slots)}
+    # Each task has two rows at least. The first one names its slot: one without records has receipts to write, too.
+    read = {
+        number: dealt(ranges_of(stream.pieces), TASK_RECORDS)
+        for number, stream in enumerate(job.streams)
+        if stream.pieces
+    }
+    begin = edge_tasks(sum(max(1, len(tasks)) for tasks in read.values()), len(slots))
+    rows = _edge_rows(job.spark, len(slots), begin)
+    shares: list[Share] = []
+    for number, tasks in read.items():
+        stream = job.streams[number]
+        rows = rows.unionByName(_rows(job, indexes, stream, number, tasks))
+        shares.append(share_of(stream, tasks, begin))
+        begin = shares[-1].tasks.stop
+    ordered = rows.repartitionById(len(slots), sf.col(SLOT)).sortWithinPartitions(*COLUMNS[:4])
+    rules = {piece.source.topic: stream.rule for stream in job.streams for piece in stream.pieces}
+    answer = ordered.mapInArrow(partial(write_slot, dict(job.specs), rules, job.withheld, job.seen), ROW)
+    return answer, shares, begin
+
+
+def share_of(stream: Stream, tasks: ReadTasks, begin: int) -> Share:
+    """The tasks of a stage, from number `begin` on, that carry a stream's transform out; one where nothing is read."""
+    numbers = range(begin, begin + max(1, len(tasks)))
+    return Share(transform=stream.rule.transform, tasks=numbers, timeout_s=stream.timeout_s)
+
+
+def _rows(job: RowJob, indexes: dict[int, int], stream: Stream, number: int, tasks: ReadTasks) -> DataFrame:
+    """The rows of the stream of this number; what is read and what is kept of it is counted."""
+    read, kept = job.tally.counting(READ, number), job.tally.counting(KEPT, number)
+    changed = stream.change(source_frame(job, stream.pieces, tasks, read))
+    slices = [piece for piece in stream.pieces if isinstance(piece, Slice)]
+    units = [piece for piece in stream.pieces if isinstance(piece, Unit)]
+    rule = stream.rule
+    deal = partial(kept_rows, indexes, slices, rule) if slices else partial(dealt_rows, indexes, units, rule)
+    return changed.mapInArrow(partial(one_after_the_other, kept, deal), _DEALT)
+
+
+def source_frame(job: RowJob, pieces: Sequence[Piece], tasks: ReadTasks, then: Stage) -> DataFrame:
+    """What the tasks read, which lies in the pieces; it goes through `then` where it is read."""
+    return read_frame(job.spark, [_read_spec(job, pieces, of_task, len(tasks)) for of_task in tasks], then)
+
+
+def _read_spec(job: RowJob, written: Sequence[Piece], parts: tuple[ReadRange, ...], tasks: int) -> ReadSpec:
+    """How one of so many tasks reads its parts of the source, of which these slices and units are `written`."""
+    spec = job.spec
+    rate = spec.limits.rate
+    topic_ids = {piece.source.topic: piece.source_topic_id for piece in written}
+    return ReadSpec(
+        alias=job.plan.flow.source,
+        connection=spec.source,
+        fetch=spec.limits.fetch,
+        pieces=parts,
+        topic_ids={part.place.topic: topic_ids[part.place.topic] for part in parts},
+        patience_s=spec.patience_s,
+        isolation=spec.limits.isolation,
+        marks=marks_of(written, parts),
+        bytes_per_second=None
+        if rate is None
+        else max(1, rate.bytes_per_second // min(max(1, tasks), at_once(job.spark))),
+    )
+
+
+def _edge_rows(spark: SparkSession, count: int, tasks: int) -> DataFrame:
+    """The first and the last row of each slot, of so many tasks."""
+    empty = {
+        "target_topic": sf.when(sf.col("id") < count, sf.lit("")).otherwise(sf.lit(END)),
+        "target_partition": sf.lit(FIRST),
+        "partition": sf.lit(0),
+        "offset": sf.lit(0).cast("bigint"),
+        "timestamp": sf.lit(0).cast("bigint"),
+        "key": sf.lit(None).cast("binary"),
+        "value": sf.lit(None).cast("binary"),
+        "headers": sf.array().cast(HEADERS),
+        "refusal": sf.lit(None).cast("string"),
+        "letter": sf.lit(None).cast("string"),
+    }
+    frame = spark.range(0, 2 * count, 1, tasks).select(
+        (sf.col("id") % count).cast("int").alias(SLOT), *(v.alias(k) for k, v in empty.items())
+    )
+    return frame.select([field.name for field in _DEALT.fields])

@@ -1,0 +1,229 @@
+"""Records before and after their transform, for somebody to look at: read here, changed in a local Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.flow.transforms import TransformSpec
+from ferry.errors import BadInput, FerryError, Refused
+from ferry.features.records.acts.latest import latest_specs, patterns
+from ferry.features.records.acts.reading import ReadSpec
+from ferry.features.records.acts.transform_digest import transform_digest
+from ferry.features.records.rules.filters import EVERYTHING
+from ferry.features.records.spark.failures import SPARKS, cause_of
+from ferry.features.records.spark.local_session import local_session
+from ferry.features.records.spark.rows import record_rows
+from ferry.features.records.spark.schema import SCHEMA
+from ferry.features.records.spark.transform import transformed
+
+MOST_FOUND = 3
+"""So many records of a topic at which its transform breaks off are looked for; others are named with those around."""
+
+Headers = tuple[tuple[str, bytes | None], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """A record before or after; `topic` is the source's, or the target's whole name."""
+
+    topic: str
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: Headers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """A record of the source, and what would be written; None: it is left out."""
+
+    partition: int
+    offset: int
+    before: Side
+    after: Side | None
+    poison: str | None
+    """Why the transform cannot be applied to it; what becomes of it `TransformSpec.poison` says."""
+    broken: str | None = None
+    """Why the transform breaks off there, or at a record beside it; `after` is not known then."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """Some of a topic's last records. `topic` None: a transform that no topic of the source is named by."""
+
+    transform: TransformSpec
+    digest: str
+    """Empty with `error`."""
+    topic: str | None
+    target: str | None
+    """The name of its copy, as far as the source topic's name decides it."""
+    named: str | None
+    """The policy's own name for it."""
+    pairs: tuple[Pair, ...]
+    error: FerryError | None = None
+    """Why the transform cannot be carried out at all, by its key; there are no pairs then."""
+
+
+def samples(flow: FlowConfig, count: int, only: Collection[str] | None, *, clear: bool) -> list[Sample]:
+    """The last records of each topic that has a transform, `count` at most of each; each transform is checked.
+
+    Nothing is written. `clear`: whether a sentence may show a value. A transform that cannot be carried out, or breaks
+    off at a record, says so in its own samples. Raises as `acts.survey.survey` and `local_session`.
+    """
+    wanted = {one.name: one.topics for one in flow.transforms}
+
+    def is_wanted(topic: str) -> bool:
+        taken = (only is None or topic in only) and flow.selection.takes(topic)
+        return taken and flow.transform_of(topic) is not None
+
+    specs = latest_specs(flow, patterns(wanted), is_wanted, count)
+    tables = {topic: _last(parts, count) for topic, parts in specs.items()}
+    with local_session("ferry plan --sample") as spark:
+        return sampled(spark, flow, tables, clear=clear)
+
+
+def sampled(spark: SparkSession, flow: FlowConfig, tables: Mapping[str, pa.Table], *, clear: bool) -> list[Sample]:
+    """What the flow's transforms make of records, by topic; those that no topic has are checked with none."""
+    found: list[Sample] = []
+    for topic, table in tables.items():
+        transform = flow.transform_of(topic)
+        if transform is not None:
+            target = flow.policy.format_remote_topic(flow.flow.source, topic)
+            named = {topic: flow.first_name(topic)}
+            found.append(_sample(spark, transform, named, target, _told(table), clear=clear))
+    for one in flow.transforms:
+        if all(sample.transform != one for sample in found):
+            found.append(_sample(spark, one, {}, None, [], clear=clear))
+    return found
+
+
+def _last(specs: Collection[ReadSpec], count: int) -> pa.Table:
+    """The last records by their time, in the order of partitions and offsets."""
+    schema = to_arrow_schema(SCHEMA, timezone="UTC")
+    batches = [batch for spec in specs for batch in record_rows(spec, EVERYTHING, schema)]
+    table = pa.Table.from_batches(batches, schema=schema)
+    by_time = table.sort_by([("timestamp", "descending"), ("partition", "ascending"), ("offset", "descending")])
+    return by_time.slice(0, count).sort_by([("partition", "ascending"), ("offset", "ascending")])
+
+
+def _sample(
+    spark: SparkSession,
+    spec: TransformSpec,
+    named: Mapping[str, str],
+    target: str | None,
+    before: list[dict[str, Any]],
+    *,
+    clear: bool,
+) -> Sample:
+    topic = next(iter(named), None)
+    name = None if topic is None else named[topic]
+    try:
+        digest = transform_digest(spec)
+        transformed(spark.createDataFrame([], SCHEMA), spec, named)
+    except (BadInput, Refused) as error:
+        return Sample(transform=spec, digest="", topic=topic, target=target, named=name, pairs=(), error=error)
+    trial = _Trial(spark, spec, named, clear=clear)
+    trial.carry_out(before)
+    return Sample(
+        transform=spec,
+        digest=digest,
+        topic=topic,
+        target=target,
+        named=name,
+        pairs=tuple(_pair(one, trial.rows.get(_place(one)), target, trial.broken.get(_place(one))) for one in before),
+    )
+
+
+class _Trial:
+    """Carries a transform out on records, and finds by halves those that it breaks off at."""
+
+    def __init__(self, spark: SparkSession, spec: TransformSpec, named: Mapping[str, str], *, clear: bool) -> None:
+        self._spark, self._spec, self._named, self._clear = spark, spec, named, clear
+        self.rows: dict[tuple[int, int], Any] = {}
+        """What became of records, by partition and offset."""
+        self.broken: dict[tuple[int, int], str] = {}
+        """Why it breaks off, likewise."""
+        self._found = 0
+
+    def carry_out(self, records: list[dict[str, Any]]) -> None:
+        """Each row comes of one record, so those of a part are what they are with the others."""
+        if not records:
+            return
+        frame = self._spark.createDataFrame([_row(one) for one in records], SCHEMA)
+        try:
+            rows = transformed(frame, self._spec, self._named).collect()
+        except SPARKS as error:
+            middle = len(records) // 2
+            if not middle or self._found >= MOST_FOUND:
+                self._found += 1
+                why = self._why(error)
+                beside = "" if not middle else f"it, or one of the {len(records)} records here: "
+                self.broken |= {_place(one): beside + why for one in records}
+                return
+            self.carry_out(records[:middle])
+            self.carry_out(records[middle:])
+            return
+        self.rows |= {(row.partition, row.offset): row for row in rows}
+
+    def _why(self, error: Exception) -> str:
+        lines = str(error).strip().splitlines()
+        return lines[0][:300] if self._clear and lines else cause_of(error)
+
+
+def _place(one: Mapping[str, Any]) -> tuple[int, int]:
+    return one["partition"], one["offset"]
+
+
+def _told(table: pa.Table) -> list[dict[str, Any]]:
+    """The records. In the names of headers bytes that are no UTF-8 are shown as `\\xff`."""
+    at = table.schema.get_field_index("headers")
+    pairs = pa.list_(pa.struct([("key", pa.binary()), ("value", pa.binary())]))
+    found: list[dict[str, Any]] = table.set_column(at, "headers", table.column(at).cast(pairs)).to_pylist()
+    for one in found:
+        for pair in one["headers"]:
+            pair["key"] = pair["key"].decode(errors="backslashreplace")
+    return found
+
+
+def _row(one: dict[str, Any]) -> tuple[Any, ...]:
+    headers = [(pair["key"], pair["value"]) for pair in one["headers"]]
+    return (*(one[name] for name in SCHEMA.fieldNames()[:-1]), headers)
+
+
+def _pair(before: dict[str, Any], after: Any, target: str | None, broken: str | None) -> Pair:
+    headers = tuple((pair["key"], pair["value"]) for pair in before["headers"])
+    old = Side(
+        topic=before["topic"],
+        timestamp=before["timestamp"],
+        key=before["key"],
+        value=before["value"],
+        headers=headers,
+    )
+    new = None
+    if after is not None:
+        new = Side(
+            topic=after.target if after.poison is None else target or after.target,
+            timestamp=after.timestamp,
+            key=_bytes(after.key),
+            value=_bytes(after.value),
+            headers=tuple((pair.key, _bytes(pair.value)) for pair in after.headers),
+        )
+    return Pair(
+        partition=before["partition"],
+        offset=before["offset"],
+        before=old,
+        after=new,
+        poison=None if after is None else after.poison,
+        broken=broken,
+    )
+
+
+def _bytes(value: bytes | bytearray | None) -> bytes | None:
+    return None if value is None else bytes(value)

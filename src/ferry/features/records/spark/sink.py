@@ -1,0 +1,165 @@
+"""The exactly-once sink as a Spark job: have slots write what streams make, and leave out what cannot be carried out.
+
+A task that is repeated writes what it has not written: the ledger says what that is. So does a job that is repeated.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial, reduce
+
+from pyspark.sql import DataFrame, SparkSession
+
+from ferry.config.record_source import TASK_RECORDS
+from ferry.copy.ends import AGAIN, TRIES, SlotEnd, joined
+from ferry.copy.task import TaskSpec
+from ferry.errors import FerryError, Refused, Retryable
+from ferry.features.records.acts.source_logs import Seen, seen_before
+from ferry.features.records.acts.withheld import Withheld, withheld_at, without
+from ferry.features.records.rules.locating import Ranges
+from ferry.features.records.rules.pace import Share
+from ferry.features.records.rules.ranges import dealt, ranges_of
+from ferry.features.records.spark.failures import SPARKS, cause_of, told_by_ferry, unread_of
+from ferry.features.records.spark.faults import faults_of
+from ferry.features.records.spark.row_frames import alone_frame, share_of, shuffled_frame, source_frame
+from ferry.features.records.spark.row_job import RowJob, Stream
+from ferry.features.records.spark.tally import Tally
+from ferry.features.records.spark.unit_stage import COUNT, count
+from ferry.features.records.spark.watching import TooSlow, watched
+from ferry.model import Plan, Refusal, RefusalKind, Sifted, TopicPartition, Unit
+from ferry.spark.session import is_remote
+from ferry.spark.stage import parse_rows
+
+log = logging.getLogger(__name__)
+
+
+def write_rows(
+    spark: SparkSession,
+    plan: Plan,
+    counts: dict[str, Sifted],
+    specs: Mapping[int, TaskSpec],
+    streams: Sequence[Stream],
+) -> list[SlotEnd]:
+    """Write what the streams make, `specs` by slot; every slot's end. Those that gave up are tried once more.
+
+    What is lost, what a transform breaks off at, and what cannot be read is refused, and all else is written.
+    `counts`, by topic, are added to. Raises Refused on Spark Connect, whose server logs functions with the connection
+    data in them.
+    """
+    refuse_remote(spark)
+    ends: dict[int, SlotEnd] = {}
+    withheld = lost_of(streams)
+    found: Mapping[str, Sifted] = {}
+    every = RowJob(spark=spark, plan=plan, specs=specs, streams=streams, withheld=withheld, tally=Tally(spark))
+    todo = set(specs)
+    for _ in range(TRIES):
+        job = replace(every.of_slots(todo), tally=Tally(spark))
+        for end in _despite_faults(job, withheld):
+            ends[end.slot] = joined(ends.get(end.slot), end)
+        found = found or job.tally.totals()  # another try reads a part of it again
+        todo = {slot for slot, end in ends.items() if isinstance(end.failure, AGAIN)}
+        if not todo:
+            break
+    for topic, sifted in found.items():
+        counts[topic] = counts.get(topic, Sifted()).with_more(sifted)
+    return [end for _, end in sorted(ends.items())]
+
+
+def lost_of(streams: Iterable[Stream]) -> dict[TopicPartition, Withheld]:
+    """All that lost streams would read, withheld from where it begins."""
+    found: dict[TopicPartition, Withheld] = {}
+    for piece, why in ((piece, one.lost) for one in streams if one.lost for piece in one.pieces):
+        places = {piece.source: piece.start}
+        if isinstance(piece, Unit):
+            places = {TopicPartition(piece.source_topic, number): 0 for number in range(len(piece.starts))}
+        for place, offset in places.items():
+            refusal = Refusal(topic=place.topic, partition=place.partition, kind=RefusalKind.TRANSFORM, message=why)
+            found[place] = Withheld(offset=offset, refusal=refusal)
+    return found
+
+
+def _despite_faults(every: RowJob, withheld: dict[TopicPartition, Withheld]) -> list[SlotEnd]:
+    """As `_written`, again without what a transform breaks off at, or cannot be read: that joins `withheld`.
+
+    Nothing that passes through Spark is written while it is changed: a job that breaks off there has written nothing.
+    """
+    every = replace(every, alone=frozenset(every.plain_slots()))
+    while True:
+        job = every.left(withheld)
+        try:
+            seen = _seen(job)
+        except FerryError as failure:
+            return [SlotEnd(slot=slot, failure=failure) for slot in job.specs]
+        withheld |= withheld_at(seen.silent)
+        job = replace(job.left(withheld), seen=seen.marks)
+        try:
+            return _written(job)
+        except SPARKS as error:
+            log.warning("a job on transformed topics ended: %s", cause_of(error))
+            try:
+                found = _faults(job, error)
+            except FerryError as failure:
+                return [SlotEnd(slot=slot, failure=failure) for slot in job.specs]
+            except TooSlow as slow:
+                found = _given_up(job, slow)
+        except TooSlow as slow:
+            found = _given_up(job, slow)
+        for sentence in sorted({held.refusal.message for held in found.values()}):
+            log.warning("%s", sentence)
+        withheld |= found
+        job.tally.forget()
+
+
+def _given_up(job: RowJob, slow: TooSlow) -> dict[TopicPartition, Withheld]:
+    return lost_of(replace(one, lost=slow.given_up.get(one.rule.transform, "")) for one in job.streams)
+
+
+def _seen(job: RowJob) -> Seen:
+    """Where logs reach what is to be read of them for slots that write when all is read. Raises Unreachable."""
+    ranges = ranges_of([piece for piece in job.pieces if piece.slot not in job.alone])
+    return seen_before(job.plan.flow.source, job.spec.source, ranges, patience_s=job.spec.patience_s)
+
+
+def _faults(job: RowJob, error: Exception) -> dict[TopicPartition, Withheld]:
+    """What has to be left out. Raises what a task of Ferry's own raised, Retryable when it was nothing of that."""
+    found = withheld_at(unread_of(error))
+    told = told_by_ferry(error)
+    if not found and told is not None:
+        raise told
+    if not found:
+        for stream in job.streams:
+            if any(stream.plain is None or isinstance(piece, Unit) for piece in stream.pieces):
+                found |= faults_of(stream.rule.transform, stream.pieces, partial(_attempt, job, stream))
+    if ranges_of(without(job.pieces, found)) == ranges_of(job.pieces):
+        raise Retryable(f"Spark gave up the transformed topics ({cause_of(error)}): see its log")
+    return found
+
+
+def _attempt(job: RowJob, stream: Stream, ranges: Ranges) -> None:
+    """Carry a stream's transform out on these ranges, and write nothing. Raises what Spark raises, and TooSlow."""
+    tasks = dealt(ranges, TASK_RECORDS)
+    changed = stream.change(source_frame(job, stream.pieces, tasks, iter)).mapInArrow(count, COUNT)
+    share = share_of(stream, tasks, 0)
+    watched(job.spark, [share], share.tasks.stop, changed.collect)
+
+
+def refuse_remote(spark: SparkSession) -> None:
+    """Raise Refused on Spark Connect."""
+    if is_remote(spark):
+        raise Refused("transformed topics are not written on Spark Connect: use a Spark session without it")
+
+
+def _written(job: RowJob) -> list[SlotEnd]:
+    of_python = job.of_slots(job.alone)
+    of_spark = job.of_slots(job.specs.keys() - job.alone)
+    answers = [alone_frame(of_python)] if of_python.specs else []
+    shares, tasks = list[Share](), 1
+    if of_spark.specs:
+        answer, shares, tasks = shuffled_frame(of_spark)
+        answers.append(answer)
+    if len(answers) == 1 or all(spec.limits.rate is None for spec in job.specs.values()):
+        answers = [reduce(DataFrame.unionByName, answers)]  # at once; else each has all of the rate
+    found = watched(job.spark, shares, tasks, lambda: [row for frame in answers for row in frame.collect()])
+    return parse_rows((row.slot, row.kind, row.body) for row in found)

@@ -1,0 +1,155 @@
+"""The Spark data source `ferry`: bounded ranges of a cluster's records as a DataFrame, without any jar.
+
+```python
+from ferry.features.records.spark.source import register
+
+register(spark)
+frame = spark.read.format("ferry").option("config", "mm2.properties").option("cluster", "primary").load("orders")
+```
+Spark asks the class for a reader on the driver's machine, in a Python process of its own, and runs `read` in tasks.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    EqualNullSafe,
+    EqualTo,
+    Filter,
+    GreaterThan,
+    GreaterThanOrEqual,
+    In,
+    InputPartition,
+    IsNotNull,
+    LessThan,
+    LessThanOrEqual,
+    StringStartsWith,
+)
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from ferry.config.record_source import record_source
+from ferry.errors import BadInput
+from ferry.features.records.acts.reading import ReadSpec
+from ferry.features.records.acts.survey import Surveyed, narrowed_ranges, survey
+from ferry.features.records.rules.filters import Condition, Narrowing, Operator, narrowed
+from ferry.features.records.rules.ranges import dealt
+from ferry.features.records.spark.rows import record_rows
+from ferry.features.records.spark.schema import SCHEMA
+from ferry.spark.package import zip_package
+from ferry.spark.session import is_remote
+
+PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
+"""Spark hands filters to Python data sources only with this, and refuses one that takes them without."""
+
+_OPERATORS: Mapping[type[Filter], Operator] = {
+    EqualTo: Operator.EQUAL,
+    EqualNullSafe: Operator.EQUAL,
+    LessThan: Operator.LESS,
+    LessThanOrEqual: Operator.AT_MOST,
+    GreaterThan: Operator.MORE,
+    GreaterThanOrEqual: Operator.AT_LEAST,
+    In: Operator.ONE_OF,
+    StringStartsWith: Operator.BEGINS_WITH,
+    IsNotNull: Operator.IS_THERE,
+}
+
+
+def register(spark: SparkSession) -> None:
+    """Make the format `ferry` known to a session, and let Spark hand filters to it.
+
+    On Spark Connect the server's workers get this very Ferry; what Ferry imports has to be there.
+    """
+    if is_remote(spark):
+        with tempfile.TemporaryDirectory(prefix="ferry-") as folder:
+            spark.addArtifacts(str(zip_package(Path(folder) / "ferry.zip")), pyfile=True)
+    spark.conf.set(PUSHDOWN, "true")
+    spark.dataSource.register(FerrySource)
+
+
+class FerrySource(DataSource):
+    """Bounded: what there is to read is settled when a frame is loaded, and looked up then."""
+
+    def __init__(self, options: MutableMapping[str, str]) -> None:
+        """Look at the cluster. Raises as `record_source` and `survey`."""
+        super().__init__({})  # references are looked up now; nothing has to travel as text
+        self._found = survey(record_source({name.lower(): value for name, value in options.items()}))
+
+    @classmethod
+    def name(cls) -> str:
+        """The format's name."""
+        return "ferry"
+
+    def schema(self) -> StructType:
+        """The columns, always the same."""
+        return SCHEMA
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """What reads; BadInput for a schema of somebody's own."""
+        if schema != SCHEMA:
+            raise BadInput("the columns of format ferry are fixed: leave .schema(...) out, and select what is wanted")
+        return FerryReader(self._found)
+
+
+class FerryReader(DataSourceReader):
+    """Narrows what was found by the query's filters, and deals it to tasks."""
+
+    def __init__(self, found: Surveyed) -> None:
+        self._found = found
+        self._where = Narrowing()
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's name
+        """Take on what can be answered by reading less; Spark asks the others of each record."""
+        left = []
+        for one in filters:
+            condition = _condition(one)
+            where, rest = narrowed([condition], self._where) if condition is not None else (self._where, [one])
+            self._where = where
+            if rest:
+                left.append(one)
+        return left
+
+    def partitions(self) -> list[InputPartition]:
+        """What each task reads. Raises as `survey`."""
+        ranges = narrowed_ranges(self._found, self._where)
+        return [
+            RecordsPartition(
+                ReadSpec(
+                    alias=self._found.alias,
+                    connection=self._found.connection,
+                    fetch=self._found.fetch,
+                    pieces=pieces,
+                    topic_ids={piece.place.topic: self._found.topic_ids[piece.place.topic] for piece in pieces},
+                )
+            )
+            for pieces in dealt(ranges, self._found.task_records)
+        ]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The records of one task's pieces. Raises as `read_batches`."""
+        if not isinstance(partition, RecordsPartition):  # Spark makes one of its own where there is nothing to read
+            return iter(())
+        return record_rows(partition.spec, self._where, to_arrow_schema(SCHEMA, timezone="UTC"))
+
+
+class RecordsPartition(InputPartition):
+    """What one task reads."""
+
+    def __init__(self, spec: ReadSpec) -> None:
+        self.spec = spec
+
+
+def _condition(one: Filter) -> Condition | None:
+    operator = _OPERATORS.get(type(one))
+    path: tuple[str, ...] = getattr(one, "attribute", ())
+    if operator is None or len(path) != 1:
+        return None
+    value = getattr(one, "value", None)
+    return Condition(path[0], operator, tuple(value) if isinstance(value, list) else value)

@@ -1,0 +1,184 @@
+"""Which transforms a plan has carried out, and on what; held against the file before anything is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from pyspark.sql import SparkSession
+
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.flow.transforms import Poison, TransformSpec
+from ferry.errors import BadInput, Refused
+from ferry.features.records.acts.transform_digest import transform_digest
+from ferry.features.records.rules.letters import PoisonRule
+from ferry.features.records.rules.rule_text import parse_rule
+from ferry.features.records.spark.plain import plain_change
+from ferry.features.records.spark.row_job import Stream
+from ferry.features.records.spark.schema import SCHEMA
+from ferry.features.records.spark.sink import refuse_remote
+from ferry.features.records.spark.transform import prepare, transformed
+from ferry.model import Piece, Plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """A transform that a plan names, with what it makes; without `spec` the sentence why it cannot be carried out."""
+
+    name: str
+    pieces: tuple[Piece, ...]
+    spec: TransformSpec | None = None
+    why: str = ""
+
+
+Transforms = list[Named]
+
+
+def transforms_of(flow: FlowConfig, plan: Plan) -> Transforms:
+    """The transforms that a plan names. One that is not what it was when the run was planned is told in its place."""
+    pieces: dict[tuple[str, str], list[Piece]] = {}
+    for piece in plan.slices:
+        if piece.transform:
+            pieces.setdefault((piece.transform, piece.transform_digest), []).append(piece)
+    known = {one.name: one for one in flow.transforms}
+    found: Transforms = []
+    for (name, digest), mine in sorted(pieces.items()):
+        spec = known.get(name)
+        what = "is not in the file any more" if spec is None else "is another one by now"
+        other = (
+            f"ferry.transform.{name} {what}, or PySpark, Ferry or its function's module is, since run {plan.run} was "
+            "planned: start a new run, which goes on where this one stands"
+        )
+        found.append(_held_against(name, spec, digest, tuple(mine), other))
+    return found + _dealt(flow, plan)
+
+
+def _held_against(name: str, spec: TransformSpec | None, digest: str, pieces: tuple[Piece, ...], other: str) -> Named:
+    """The transform, where it has this digest here; `other` says that it has not."""
+    try:
+        if spec is not None and transform_digest(spec) == digest:
+            return Named(name=name, pieces=pieces, spec=spec)
+    except (BadInput, Refused) as error:
+        return Named(name=name, pieces=pieces, why=str(error))
+    return Named(name=name, pieces=pieces, why=other)
+
+
+def _dealt(flow: FlowConfig, plan: Plan) -> Transforms:
+    """The same of units, by the rules in the plan: one that the file has changed since is finished as it was."""
+    rules = {era.target_topic: era for era in plan.eras}
+    pieces: dict[tuple[str, str], list[Piece]] = {}
+    for unit in plan.units:
+        pieces.setdefault((rules[unit.target.topic].spec, unit.digest), []).append(unit)
+    found: Transforms = []
+    for (text, digest), mine in sorted(pieces.items()):
+        spec = parse_rule(text, flow.transforms)
+        other = (
+            f"ferry.transform.{spec.name} cannot be carried out here as run {plan.run} has planned it: PySpark, Ferry, "
+            "the module of its function or its salt is another one: start a new run where Spark's driver has the same, "
+            "which goes on where this one stands"
+        )
+        found.append(_held_against(spec.name, spec, digest, tuple(mine), other))
+    return found
+
+
+def _named(spec: TransformSpec, topic: str, target: str, aim: str) -> str:
+    """What the transform calls the topic that the plan calls `aim`; in a lane that has another name."""
+    return aim if spec.targets else spec.target_of(topic, target) or aim
+
+
+def lost_transforms(spark: SparkSession, flow: FlowConfig, only: Collection[str] | None) -> dict[str, str]:
+    """The transforms of these topics (None: all) that cannot be carried out here, by name: why, by the key."""
+    prepare(spark)
+    empty = spark.createDataFrame([], SCHEMA)
+    names = None if only is None else {_today(flow, topic) for topic in only}
+    found: dict[str, str] = {}
+    for spec in flow.transforms:
+        if names is None or spec.name in names:
+            try:
+                transformed(empty, spec, {})
+            except (BadInput, Refused) as error:
+                found[spec.name] = str(error)
+    return found
+
+
+def refuse_in_vain(flow: FlowConfig, preview: Callable[[], Plan], lost: Mapping[str, str]) -> None:
+    """Raise Refused, in one sentence, where a plan has nothing to copy but what lost transforms would make.
+
+    `preview` makes one that nobody has sealed; where that is refused, there is nothing to copy either. What units
+    finish by a rule that was before today's is not lost with it.
+    """
+    if not lost:
+        return
+    try:
+        plan = preview()
+    except Refused:  # by what stands against any run: the next one says it, once the transforms check
+        raise Refused(_first_of(lost, lost)) from None
+    names = {_today(flow, piece.source.topic) for piece in plan.slices}
+    rules = {era.target_topic: era for era in plan.eras}
+    known = {spec.name: spec for spec in flow.transforms}
+    dealt = {(_today(flow, unit.source_topic), rules[unit.target.topic].digest) for unit in plan.units}
+    names |= {name if name and _is_of(known[name], digest) else "" for name, digest in dealt}
+    if names <= lost.keys():
+        raise Refused(_first_of(lost, names or lost))
+
+
+def _first_of(lost: Mapping[str, str], names: Collection[str]) -> str:
+    more = f" (and {len(lost) - 1} more that cannot be carried out)" if len(lost) > 1 else ""
+    return f"{lost[min(names)]}{more}"
+
+
+def _today(flow: FlowConfig, topic: str) -> str:
+    """The name of a topic's transform; empty: it has none, or two, which its plan refuses."""
+    try:
+        spec = flow.transform_of(topic)
+    except Refused:
+        return ""
+    return "" if spec is None else spec.name
+
+
+def _is_of(spec: TransformSpec, digest: str) -> bool:
+    """Whether a rule of that digest is today's; one without a digest is, as far as anybody knows."""
+    try:
+        return digest in ("", transform_digest(spec))
+    except (BadInput, Refused):
+        return True
+
+
+def streams_of(spark: SparkSession, flow: FlowConfig, transforms: Transforms) -> list[Stream]:
+    """How Spark carries them out, each of them checked; one that cannot be is `lost`. Refused on Spark Connect."""
+    if not transforms:
+        return []
+    refuse_remote(spark)
+    prepare(spark)
+    return [_stream(spark, flow, named) for named in transforms]
+
+
+def _stream(spark: SparkSession, flow: FlowConfig, named: Named) -> Stream:
+    if named.spec is None:
+        return _lost(flow, named, named.why)
+    spec, pieces = named.spec, named.pieces
+    aims = sorted({(piece.source.topic, piece.target.topic) for piece in pieces})
+    targets = {topic: flow.first_name(topic) for topic, _ in aims}
+    change = partial(transformed, spec=spec, targets=targets)
+    try:
+        plain = plain_change(spec, targets)
+        if plain is None:  # plain steps are known to be sound
+            change(spark.createDataFrame([], SCHEMA))
+    except (BadInput, Refused) as error:
+        return _lost(flow, named, str(error))
+    names = {aim: (targets[topic], _named(spec, topic, targets[topic], aim)) for topic, aim in aims}
+    rule = PoisonRule(
+        transform=spec.name,
+        poison=spec.poison,
+        letters=flow.dead_letters,
+        names=names,
+        targets={topic: spec.targets_of(topic, name) for topic, name in targets.items()},
+    )
+    return Stream(change=change, rule=rule, pieces=pieces, plain=plain, timeout_s=spec.timeout_ms / 1000)
+
+
+def _lost(flow: FlowConfig, named: Named, why: str) -> Stream:
+    """Of what nothing is read: `change` is never asked."""
+    rule = PoisonRule(transform=named.name, poison=Poison.FAIL, letters=flow.dead_letters)
+    return Stream(change=lambda records: records, rule=rule, pieces=named.pieces, lost=why)

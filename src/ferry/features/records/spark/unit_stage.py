@@ -1,0 +1,110 @@
+"""What the Spark tasks of the record path do: read, deal, write. Runs in Python workers; knows no Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain
+
+import pyarrow as pa
+
+from ferry.copy.task import TaskSpec
+from ferry.errors import Retryable
+from ferry.features.records.acts.reading import ReadSpec
+from ferry.features.records.acts.row_slot import RowSlot
+from ferry.features.records.acts.rows import COLUMNS, Rows
+from ferry.features.records.acts.source_logs import Marks
+from ferry.features.records.acts.withheld import Failure, Unread, Withholding
+from ferry.features.records.rules.filters import Narrowing
+from ferry.features.records.rules.letters import PoisonRule
+from ferry.features.records.spark.dealing import SLOT
+from ferry.features.records.spark.rows import record_rows
+from ferry.model import TopicPartition
+from ferry.spark.stage import attempted, batch_of_rows, rows
+
+FIRST = -1
+"""Target partition of the row that names a task's slot; it sorts before all records."""
+
+END = "~"
+"""Target topic of a slot's last row; it sorts behind all names of topics. An Arrow stream that breaks off, because the
+JVM is gone, looks like one that ends: without this row the rest of a slot would be taken for left out."""
+
+
+COUNT = "records bigint"
+
+
+def count(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """How many rows there are, as COUNT; all of their columns are made."""
+    total = sum(batch.num_rows for batch in batches)
+    yield pa.RecordBatch.from_arrays([pa.array([total], pa.int64())], names=["records"])
+
+
+Stage = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+"""What a Python worker does."""
+
+
+def one_after_the_other(first: Stage, second: Stage, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Both in one worker, which a call of `mapInArrow` for each would not be."""
+    return second(first(batches))
+
+
+def read_pieces(
+    specs: Sequence[ReadSpec], schema: pa.Schema, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """The records of the pieces that the rows name by number. Raises as `read_batches`."""
+    for batch in batches:
+        for number in batch.column("id").to_pylist():
+            yield from record_rows(specs[number], Narrowing(), schema)
+
+
+def read_apart(
+    specs: Sequence[ReadSpec], schema: pa.Schema, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """The same; raises Unread, for all that cannot be read on together, when what can be read is."""
+    unread: dict[TopicPartition, Failure] = {}
+
+    def told(place: TopicPartition, failure: Failure) -> None:
+        unread.setdefault(place, failure)
+
+    for batch in batches:
+        for number in batch.column("id").to_pylist():
+            yield from record_rows(specs[number], Narrowing(), schema, told)
+    if unread:
+        raise Unread(unread)
+
+
+def write_slot(
+    specs: Mapping[int, TaskSpec],
+    rules: Mapping[str, PoisonRule],
+    withheld: Withholding,
+    seen: Marks,
+    batches: Iterable[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:
+    """Write the rows of one slot, which the first row names by its index; one that gives up is an answer, too.
+
+    It comes behind a shuffle: no row of it before all of them were read. `seen` is of before the first was.
+
+    Anything but a FerryError is raised: Spark then tries the task again, perhaps elsewhere.
+    """
+    left = iter(batches)
+    first = next((batch for batch in left if batch.num_rows), None)
+    if first is None:
+        return
+    slots = sorted(specs)
+    spec = specs[slots[first.column(SLOT)[0].as_py()]]
+    records = whole_rows(chain([first.slice(1)], left))
+    writer = partial(RowSlot, Rows(records), rules=rules, withheld=withheld, seen=seen)
+    yield batch_of_rows(rows(attempted(spec, writer)))
+
+
+def whole_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The records before the row that ends them, as COLUMNS; Retryable where that row does not come."""
+    ended = False
+    for batch in batches:
+        count = batch.num_rows
+        if count and batch.column("target_topic")[count - 1].as_py() == END:
+            ended, count = True, count - 1
+        if count:
+            yield batch.select(COLUMNS).slice(0, count)
+    if not ended:
+        raise Retryable("the rows of a slot broke off before their end: Spark's executor, or its disk, is gone")

@@ -1,0 +1,272 @@
+"""Hold the copies of transformed topics against their sources: Spark applies the same transform, tasks compare.
+
+```
+read (a task for so many offsets) -> transform -> number by stretch -> shuffle by task, sort -> compare with the target
+```
+Only what today's transform made is compared: its digest is in the receipts. Copies with other partitions go the same
+way, and are numbered by target partition and chunk in place of stretches.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import IntegerType, StringType, StructField, StructType
+
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.flow.transforms import TransformSpec
+from ferry.config.record_source import TASK_RECORDS
+from ferry.errors import FerryError
+from ferry.features.records.acts.reading import ReadSpec
+from ferry.features.records.acts.transform_digest import transform_digest
+from ferry.features.records.rules.pace import Share, edge_tasks
+from ferry.features.records.rules.ranges import ReadRange, dealt
+from ferry.features.records.spark.dealt_holding import held_dealt_tasks, numbered_dealt_rows
+from ferry.features.records.spark.frames import read_frame
+from ferry.features.records.spark.holding import ORDER, HeldBy, held_tasks, marked_rows, numbered_rows
+from ferry.features.records.spark.holding_portions import compared_in_portions
+from ferry.features.records.spark.schema import WRITTEN
+from ferry.features.records.spark.transform import prepare, transformed
+from ferry.features.records.spark.watching import watched
+from ferry.features.verify.acts.compare import Compared
+from ferry.features.verify.acts.survey import Survey
+from ferry.features.verify.acts.verifier import CompareSpec
+from ferry.features.verify.rules.dealt import DealtCopy, dealt_by_todays_rule, not_applied, source_ranges
+from ferry.features.verify.rules.portions import (
+    OffsetBytes,
+    Unread,
+    cost_of,
+    cost_of_dealt,
+    joined,
+    portion_of,
+    portion_of_dealt,
+    without_unread,
+    without_unread_dealt,
+)
+from ferry.features.verify.rules.stretches import Stretch, unreadable
+from ferry.features.verify.rules.stretches import dealt as dealt_stretches
+from ferry.features.verify.rules.transformed import Rule, by_todays_rule
+from ferry.features.verify.spark.stage import ROW
+from ferry.model import NotCompared, NotComparedKind, Range, TopicPartition
+from ferry.spark.session import at_once, is_remote
+
+_HELD = StructType(
+    [
+        StructField("task", IntegerType(), nullable=False),
+        StructField("stretch", IntegerType(), nullable=False),
+        StructField("chunk", IntegerType(), nullable=False),
+        *WRITTEN,
+        StructField("trouble", StringType(), nullable=True),
+    ]
+)
+
+Spec = Callable[[Sequence[Stretch], Sequence[DealtCopy]], CompareSpec]
+Stage = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+
+def compare_transformed(spark: SparkSession, flow: FlowConfig, spec: Spec, found: Survey, *, asked: bool) -> Compared:
+    """Compare what a transform made; one that cannot be applied does not stop the others, nor does a source partition
+    that cannot be read.
+
+    `spec` is what tasks need to compare some of it, `asked` as of `by_todays_rule`.
+    """
+    compared = Compared()
+    usable, unusable = _rules(flow, sorted({one.source.topic for one in found.transformed} | _topics(found.dealt)))
+    for topic, why in unusable.items():
+        compared.not_compared += [unreadable(one, why) for one in found.transformed if one.source.topic == topic]
+        dealt = [one for one in found.dealt if one.topic == topic]
+        compared.not_compared += not_applied(dealt, why, NotComparedKind.UNREADABLE)
+    rules = {topic: rule for topic, (rule, _) in usable.items()}
+    left = [one for one in found.transformed if one.source.topic not in unusable]
+    held, changed = by_todays_rule(left, rules, asked=asked)
+    copies, changed_dealt = dealt_by_todays_rule(
+        [one for one in found.dealt if one.topic not in unusable], rules, asked=asked
+    )
+    compared.not_compared += [*changed, *changed_dealt]
+    if not held and not copies:
+        return compared
+    if is_remote(spark):
+        why = "transformed topics are not compared on Spark Connect: use a Spark session without it"
+        compared.not_compared += [unreadable(one, why) for one in held]
+        compared.not_compared += not_applied(copies, why, NotComparedKind.UNREADABLE)
+        return compared
+    prepare(spark)
+    most = flow.portion_bytes
+    if cost_of(held, found.sizes) + cost_of_dealt(copies, found.sizes) > most:
+        most *= at_once(spark)
+    for name in sorted({rules[topic].name for topic in {one.source.topic for one in held} | _topics(copies)}):
+        topics = {topic: transform for topic, (rule, transform) in usable.items() if rule.name == name}
+        again = _Again(
+            spark=spark,
+            flow=flow,
+            transform=next(iter(topics.values())),
+            spec=spec,
+            sizes=found.sizes,
+            most=most,
+        )
+        mine = [one for one in held if one.source.topic in topics]
+        dealt = [one for one in copies if one.topic in topics]
+        compared.add(compared_in_portions(_Stretches(again), mine))
+        compared.add(compared_in_portions(_Copies(again), dealt))
+    return compared
+
+
+def _topics(copies: Iterable[DealtCopy]) -> set[str]:
+    return {one.topic for one in copies}
+
+
+def _rules(flow: FlowConfig, topics: Sequence[str]) -> tuple[dict[str, tuple[Rule, TransformSpec]], dict[str, str]]:
+    """By source topic the rule that the file has today, if any, or why it cannot be had."""
+    found: dict[str, tuple[Rule, TransformSpec]] = {}
+    failed: dict[str, str] = {}
+    digest = cache(lambda name: transform_digest(next(one for one in flow.transforms if one.name == name)))
+    for topic in topics:
+        try:
+            transform = flow.transform_of(topic)
+            if transform is not None:
+                found[topic] = Rule(transform.name, digest(transform.name)), transform
+        except FerryError as error:
+            failed[topic] = str(error)
+    return found, failed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Again:
+    """A transform that is carried out again."""
+
+    spark: SparkSession
+    flow: FlowConfig
+    transform: TransformSpec
+    spec: Spec
+    sizes: OffsetBytes
+    most: int
+    """About how many bytes one job shuffles."""
+
+    def held(
+        self,
+        spec: CompareSpec,
+        reads: Sequence[tuple[ReadRange, ...]],
+        number: Stage,
+        tasks: Mapping[int, int],
+        work: Stage,
+    ) -> Compared:
+        """What tasks find that get what is read and changed, numbered by `number`: each the rows of its numbers."""
+        schema = to_arrow_schema(_HELD, timezone="UTC")
+        rows = self._changed(spec, reads).mapInArrow(number, _HELD)
+        count = len(set(tasks.values()))
+        more = edge_tasks(len(reads), count)
+        names = self.spark.range(0, 1, 1, more).mapInArrow(partial(marked_rows, tasks, schema), _HELD)
+        ordered = rows.unionByName(names).repartitionById(count, sf.col("task")).sortWithinPartitions(*ORDER)
+        share = Share(
+            transform=self.transform.name,
+            tasks=range(len(reads)),
+            timeout_s=self.transform.timeout_ms / 1000,
+            done="compared",
+        )
+        answer = watched(self.spark, [share], len(reads) + more, ordered.mapInArrow(work, ROW).collect)
+        found = Compared()
+        for row in answer:
+            found.add(pickle.loads(row.body))
+        return found
+
+    def _changed(self, spec: CompareSpec, tasks: Sequence[tuple[ReadRange, ...]]) -> DataFrame:
+        """What the transform makes of pieces of the source, each of which a task reads."""
+        reads = [
+            ReadSpec(
+                alias=spec.flow.source,
+                connection=spec.source,
+                fetch=spec.limits.fetch,
+                pieces=pieces,
+                topic_ids={},
+                patience_s=spec.patience_s,
+                isolation=spec.limits.isolation,
+            )
+            for pieces in tasks
+        ]
+        topics = {piece.place.topic for pieces in tasks for piece in pieces}
+        targets = {topic: self.flow.first_name(topic) for topic in topics}
+        return transformed(read_frame(self.spark, reads, iter), self.transform, targets)
+
+
+class _Stretches:
+    """Stretches of topics that keep their partitions."""
+
+    def __init__(self, again: _Again) -> None:
+        self._again = again
+        self.name = again.transform.name
+
+    def portion(self, left: Sequence[Stretch]) -> tuple[list[Stretch], list[Stretch]]:
+        return portion_of(left, self._again.sizes, self._again.most)
+
+    def compare(self, portion: Sequence[Stretch]) -> Compared:
+        spec = self._again.spec(portion, ())
+        numbers = {id(one): number for number, one in enumerate(spec.stretches)}
+        shares = dealt_stretches(spec.stretches, self._again.flow.tasks_max)
+        tasks = {numbers[id(one)]: HeldBy(task, one) for task, share in enumerate(shares) for one in share}
+        reads = _pieces([(one.source, one.source_range) for one in spec.stretches])
+        number = partial(numbered_rows, tasks, self._again.transform.poison, to_arrow_schema(_HELD, timezone="UTC"))
+        of_tasks = {number: one.task for number, one in tasks.items()}
+        return self._again.held(spec, reads, number, of_tasks, partial(held_tasks, spec))
+
+    def readable(
+        self, groups: Sequence[Sequence[Stretch]], unread: Unread
+    ) -> tuple[list[list[Stretch]], list[NotCompared]]:
+        return without_unread(groups, unread)
+
+    def lost(self, some: Sequence[Stretch], why: str) -> list[NotCompared]:
+        return [unreadable(one, why) for one in joined(some)]
+
+
+class _Copies:
+    """Copies of topics that get other partitions."""
+
+    def __init__(self, again: _Again) -> None:
+        self._again = again
+        self.name = again.transform.name
+
+    def portion(self, left: Sequence[DealtCopy]) -> tuple[list[DealtCopy], list[DealtCopy]]:
+        return portion_of_dealt(left, self._again.sizes, self._again.most)
+
+    def compare(self, portion: Sequence[DealtCopy]) -> Compared:
+        spec = self._again.spec((), portion)
+        numbers = {id(one): number for number, one in enumerate(spec.dealt)}
+        shares = dealt_stretches(spec.dealt, self._again.flow.tasks_max)
+        tasks = {numbers[id(one)]: task for task, share in enumerate(shares) for one in share}
+        reads = _pieces(list(source_ranges(spec.dealt).items()))
+        transform, flow = self._again.transform, self._again.flow
+        targets = {topic: transform.targets_of(topic, flow.first_name(topic)) for topic in _topics(spec.dealt)}
+        schema = to_arrow_schema(_HELD, timezone="UTC")
+        number = partial(numbered_dealt_rows, tasks, spec.dealt, transform.poison, targets, schema)
+        return self._again.held(spec, reads, number, tasks, partial(held_dealt_tasks, spec))
+
+    def readable(
+        self, groups: Sequence[Sequence[DealtCopy]], unread: Unread
+    ) -> tuple[list[list[DealtCopy]], list[NotCompared]]:
+        return without_unread_dealt(groups, unread)
+
+    def lost(self, some: Sequence[DealtCopy], why: str) -> list[NotCompared]:
+        return not_applied(some, why, NotComparedKind.UNREADABLE)
+
+
+def _pieces(found: Sequence[tuple[TopicPartition, Range]]) -> list[tuple[ReadRange, ...]]:
+    """What each task reads; none reads two pieces of one partition."""
+    tasks: list[tuple[ReadRange, ...]] = []
+    left = list(found)
+    while left:
+        layer: dict[TopicPartition, Range] = {}
+        rest = []
+        for place, part in left:
+            if place in layer:
+                rest.append((place, part))
+            else:
+                layer[place] = part
+        tasks += dealt(layer, TASK_RECORDS)
+        left = rest
+    return tasks

@@ -1,0 +1,1 @@
+"""The public sink: any DataFrame is written exactly once."""

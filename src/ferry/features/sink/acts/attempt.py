@@ -1,0 +1,188 @@
+"""An attempt at a batch, on the driver: what is written of it is read behind a fence, and frozen before more is.
+
+1. Append the attempt's record; its ledger offset is the generation.
+2. Read the ledger up to it; fence every slot that any attempt ever had, and the driver's own writer.
+3. Append, by that writer, that they are fenced, and read the ledger up to that record (ADR 5): all that earlier
+   attempts have written lies before it, and is decided.
+4. Settle what the batch is, slots write it (`ferry.features.sink.acts.slot`), close it.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Collection, Iterable, Mapping
+from uuid import uuid4
+
+from ferry.clock import wall_ms
+from ferry.errors import BadInput, Fenced, OutcomeUnknown, Refused, Retryable, Superseded
+from ferry.features.sink.acts.ids import DRIVER, DeliverySpec, delivery_ledger, delivery_writer
+from ferry.features.sink.rules import codec
+from ferry.features.sink.rules.standing import Standing, last_known, outlived, standing
+from ferry.kafka.connect.cluster import Cluster, TopicInfo
+from ferry.kafka.produce.ledger import LedgerTopic
+from ferry.kafka.produce.open_transactions import named_transactions
+from ferry.kafka.produce.transaction import Transaction
+from ferry.model import Record, TopicPartition
+from ferry.model.delivery import DeliveryReceipt, Settled, TargetShape
+from ferry.plan.rules.undecided import undecided_sentence
+
+NEAR_RECORDS = 256
+"""Where the last attempt is looked for at first: so many offsets before the end; then in four times as many."""
+
+MOST_SETTLED_BYTES = 1_000_000
+"""What a batch is, and at last where it lies, has to fit into a record of the ledger: some 9,000 target partitions."""
+
+
+class Attempt:
+    """One attempt, on the driver's cluster connection. Lives on its event loop."""
+
+    def __init__(self, cluster: Cluster, spec: DeliverySpec) -> None:
+        self._cluster = cluster
+        self._spec = spec
+        self._ledger = LedgerTopic(cluster, spec.application, topic=delivery_ledger(spec.application))
+        self._writer = self._transaction(DRIVER)
+        self._where = f"ledger {self._ledger.place.topic} on cluster {cluster.alias}"
+        self.generation = -1
+
+    async def open(self, slots: int) -> Standing:
+        """Steps 1 to 3; what the ledger says of the batch.
+
+        Raises Superseded when a newer attempt began meanwhile, Refused for a ledger that would not keep receipts and
+        for a batch that is forgotten.
+        """
+        spec = self._spec
+        await self._ledger.open(spec.ledger_replicas)
+        name = uuid4().hex
+        host = f"{socket.gethostname()}:{os.getpid()}"
+        self.generation = await self._ledger.append([codec.attempt_record(name, spec.batch, slots, wall_ms(), host)])
+        before = await self._look(self.generation + 1)
+        for slot in range(before.slots):
+            await self._transaction(slot).initialise()
+        await self._writer.initialise()
+        old = [key for key, at in before.attempts.items() if at < self.generation]
+        told = codec.fenced_record(self.generation, before.slots, before.known(self.generation))
+        fenced = await self._write([told, *(codec.tombstone([codec.ATTEMPT, key]) for key in old)])
+        found = await self._look_again(before, max(fenced) + 1, fenced)
+        self._refuse_newer(found)
+        if spec.batch <= found.forgotten and found.settled is None:
+            raise Refused(
+                f"{spec} may have been written: nothing is known any more of its batches up to {found.forgotten}; go "
+                "on with a higher number, or under another name of the application"
+            )
+        return found
+
+    async def shapes(self, topics: Collection[str], found: Standing) -> dict[str, TargetShape]:
+        """The target topics as they are now, with as many partitions as a batch that was begun was settled for.
+
+        Raises BadInput for one that is not there, Refused for one that is another one than when the batch was begun.
+        """
+        known = {} if found.settled is None else found.settled.topics
+        names = sorted({*topics, *known})
+        there = await self._cluster.refresh(names)
+        shapes: dict[str, TargetShape] = {}
+        for name in names:
+            info = there.get(name)
+            before = known.get(name)
+            where = f"topic {name} on cluster {self._cluster.alias}"
+            if info is None or not info.partitions:
+                raise BadInput(f"{where} is not there: create it, or correct its name")
+            if before is not None and found.delivered is None and _is_another(before, info):
+                raise Refused(
+                    f"{where} was deleted and created again since {self._spec} was begun: what was written of it is "
+                    "gone; deliver it under another number"
+                )
+            shapes[name] = before or TargetShape(partitions=len(info.partitions), topic_id=info.id_text)
+        return shapes
+
+    async def settle(self, settled: Settled) -> None:
+        """Freeze what the batch is. Raises Superseded, and Retryable where it is not known whether it is frozen."""
+        record = codec.settled_record(self._spec.batch, settled)
+        if codec.most_bytes(self._spec.batch, settled) > MOST_SETTLED_BYTES:
+            raise Refused(f"{self._spec} goes to {len(settled.due)} target partitions, too many for one: divide it")
+        await self._write([record])
+
+    async def close(
+        self, settled: Settled, receipts: Mapping[TopicPartition, DeliveryReceipt], found: Standing
+    ) -> None:
+        """Say that the batch is written whole; its parts' records, and the oldest batches, are not needed any more."""
+        batch = self._spec.batch
+        last = [receipts[place] for place in sorted(settled.due)]
+        over = outlived(found, batch)
+        records = [
+            codec.delivered_record(batch, settled, last, wall_ms()),
+            codec.tombstone([codec.SETTLED, batch]),
+            *(codec.tombstone([codec.RECEIPT, batch, *one.place]) for one in last),
+            *(codec.tombstone([codec.DELIVERED, one]) for one in over),
+        ]
+        if over:
+            records.append(codec.forgotten_record(max(over)))
+        await self._write(records)
+
+    async def leave(self) -> None:
+        """End an open transaction of the driver's, best effort."""
+        await self._writer.leave()
+
+    def _transaction(self, slot: int | str) -> Transaction:
+        spec = self._spec
+        return Transaction(self._cluster, delivery_writer(spec.application, slot), spec.transaction_timeout_ms)
+
+    async def _look(self, end: int) -> Standing:
+        """What is committed before an offset, read on from what an earlier attempt knew.
+
+        The whole ledger is read where none has left that, and for a batch that was begun or written before it.
+        """
+        batch, start, width = self._spec.batch, await self._ledger.start(), NEAR_RECORDS
+        while (at := end - width) > start:
+            records, _ = await self._ledger.read(at, end)
+            known = last_known(records, self._where)
+            if known is None:
+                width *= 4
+            elif batch in known.written or batch in known.begun:
+                break
+            elif known.upto < at:
+                width = end - known.upto
+            else:
+                since = (record for record in records if record.offset >= known.upto)
+                return standing(since, batch, self._where, before=known)
+        records, _ = await self._ledger.read(start, end)
+        return standing(records, batch, self._where)
+
+    async def _look_again(self, before: Standing, end: int, own: Collection[int]) -> Standing:
+        """As `before`, up to a later offset; `own` records are acknowledged commits, whatever their markers say."""
+        records, _ = await self._ledger.read(before.upto(self.generation), end)
+        found = standing(records, self._spec.batch, self._where, own, before=before)
+        if found.first_open is not None:
+            raise Retryable(await self._undecided(found.first_open))
+        return found
+
+    async def _undecided(self, offset: int) -> str:
+        """Whose transaction keeps a record of the ledger undecided: one that hangs keeps every batch waiting."""
+        place = self._ledger.place
+        found = (await named_transactions(self._cluster, [place])).get(place, ())
+        oldest = next((one for one in found if one.start <= offset), None)
+        if oldest is None:
+            return f"{self._where} has a record at offset {offset} that is undecided yet: try again"
+        return f"{undecided_sentence(self._where, place, oldest)}; then try again"
+
+    async def _write(self, records: Iterable[Record]) -> frozenset[int]:
+        """In one transaction of the driver's writer."""
+        try:
+            offsets = await self._ledger.append_in(self._writer, list(records))
+            await self._writer.commit()
+        except Fenced as error:
+            # An attempt that began before ours may have fenced us late, and finds out that it was overtaken.
+            since, _ = await self._ledger.read(self.generation, None)
+            self._refuse_newer(standing(since, self._spec.batch, self._where))
+            raise Retryable(f"{self._spec}: {error}; try again, what was written is kept") from error
+        except OutcomeUnknown as error:
+            raise Retryable(f"{self._spec}: {error}; try again, what was written is kept") from error
+        return offsets
+
+    def _refuse_newer(self, found: Standing) -> None:
+        if found.newest > self.generation:
+            raise Superseded(f"{self._spec} is superseded by a newer attempt of the application: let that finish")
+
+
+def _is_another(before: TargetShape, now: TopicInfo) -> bool:
+    return before.topic_id not in ("", now.id_text) or len(now.partitions) < before.partitions

@@ -1,0 +1,177 @@
+"""The records of an application's ledger as JSON; compaction keeps the last one of each key.
+
+```
+["attempt", id]                       begins an attempt; its offset is the attempt's generation
+["fenced"]                            the last attempt that fenced all slots, how many there were, and what it knew of
+                                      all batches (`known`): the next one reads on from there
+["settled", batch]                    what a batch is, before any of it is written
+["receipt", batch, topic, partition]  how much of it a target partition has
+["delivered", batch]                  it is written whole; what was settled, and its receipts, are tombstones then
+["forgotten"]                         up to which batch nothing is known any more
+```
+All but the first are written in transactions of writers that a later attempt fences before it reads.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from ferry.errors import Refused
+from ferry.ledger.codec import encode
+from ferry.model import Record, TopicPartition
+from ferry.model.delivery import DeliveryReceipt, Due, KnownBatches, Settled, TargetShape
+
+VERSION = 1
+_HIGHEST = 2**63 - 1
+ATTEMPT, FENCED, SETTLED, RECEIPT, DELIVERED, FORGOTTEN = (
+    "attempt",
+    "fenced",
+    "settled",
+    "receipt",
+    "delivered",
+    "forgotten",
+)
+Json = dict[str, Any]
+
+MOST_WRITTEN = 1 << 20
+"""Written batches that a record may name, in two numbers for many: a ledger keeps a thousand and a few."""
+
+
+def attempt_record(attempt: str, batch: int, slots: int, at_ms: int, host: str) -> Record:
+    """Begins an attempt at a batch with so many slots."""
+    return _record([ATTEMPT, attempt], {"batch": batch, "slots": slots, "at_ms": at_ms, "host": host})
+
+
+def fenced_record(generation: int, slots: int, known: KnownBatches | None) -> Record:
+    """The attempt of this generation has fenced so many slots; before it began, so much was known of all batches."""
+    body = (
+        None
+        if known is None
+        else {
+            "upto": known.upto,
+            "written": _stretches(known.written),
+            "begun": sorted(known.begun),
+            "forgotten": known.forgotten,
+        }
+    )
+    return _record([FENCED], {"generation": generation, "slots": slots, "known": body})
+
+
+def parse_known(value: Json) -> KnownBatches | None:
+    """What `fenced_record` has of batches; None in one of an earlier Ferry."""
+    known = value.get("known")
+    if known is None:
+        return None
+    if sum(last - first + 1 for first, last in known["written"]) > MOST_WRITTEN:
+        raise ValueError(f"it names more than {MOST_WRITTEN} batches")
+    return KnownBatches(
+        upto=known["upto"],
+        written=frozenset(batch for first, last in known["written"] for batch in range(first, last + 1)),
+        begun=frozenset(known["begun"]),
+        forgotten=known["forgotten"],
+    )
+
+
+def settled_record(batch: int, settled: Settled) -> Record:
+    """What a batch is."""
+    return _record([SETTLED, batch], {"topics": _topics_json(settled), "due": _due_json(settled)})
+
+
+def receipt_record(batch: int, receipt: DeliveryReceipt) -> Record:
+    """How much of it a target partition has."""
+    value = {
+        "records": receipt.done.records,
+        "digest": receipt.done.digest,
+        "first": receipt.first,
+        "last": receipt.last,
+        "slot": receipt.slot,
+        "generation": receipt.generation,
+    }
+    return _record([RECEIPT, batch, *receipt.place], value)
+
+
+def delivered_record(batch: int, settled: Settled, receipts: list[DeliveryReceipt], at_ms: int) -> Record:
+    """That a batch is written whole, and where."""
+    offsets = [[*one.place, one.first, one.last] for one in receipts]
+    body = {"topics": _topics_json(settled), "due": _due_json(settled), "offsets": offsets, "at_ms": at_ms}
+    return _record([DELIVERED, batch], body)
+
+
+def most_bytes(batch: int, settled: Settled) -> int:
+    """How large the largest record of a batch may become: the one that says where it lies, at the highest offsets."""
+    last = [
+        DeliveryReceipt(place=place, done=due, first=_HIGHEST, last=_HIGHEST, slot=0, generation=0)
+        for place, due in sorted(settled.due.items())
+    ]
+    return len(delivered_record(batch, settled, last, _HIGHEST).value or b"")
+
+
+def forgotten_record(batch: int) -> Record:
+    """That nothing is known any more of the batches up to this one."""
+    return _record([FORGOTTEN], {"batch": batch})
+
+
+def tombstone(key: list[Any]) -> Record:
+    """Takes the record of a key away."""
+    return Record(key=encode(key), value=None)
+
+
+def parse_value(value: bytes, where: str) -> Json:
+    """The value of a record; Refused for one that a newer Ferry wrote."""
+    found: Json = json.loads(value)
+    if found.get("v") != VERSION:
+        raise Refused(f"{where} has a record of version {found.get('v')}, this Ferry reads {VERSION}: use a newer one")
+    return found
+
+
+def parse_settled(value: Json) -> Settled:
+    """Inverse of what `settled_record` and `delivered_record` have of it."""
+    return Settled(
+        topics={
+            name: TargetShape(partitions=partitions, topic_id=topic_id)
+            for name, (partitions, topic_id) in value["topics"].items()
+        },
+        due={TopicPartition(topic, number): Due(records, digest) for topic, number, records, digest in value["due"]},
+    )
+
+
+def parse_receipt(key: list[Any], value: Json) -> DeliveryReceipt:
+    """Inverse of `receipt_record`."""
+    return DeliveryReceipt(
+        place=TopicPartition(key[2], key[3]),
+        done=Due(value["records"], value["digest"]),
+        first=value["first"],
+        last=value["last"],
+        slot=value["slot"],
+        generation=value["generation"],
+    )
+
+
+def parse_offsets(value: Json) -> dict[TopicPartition, tuple[int, int]]:
+    """The first and the last target offset of each partition, of `delivered_record`."""
+    return {TopicPartition(topic, number): (first, last) for topic, number, first, last in value["offsets"]}
+
+
+def _record(key: list[Any], value: Json) -> Record:
+    return Record(key=encode(key), value=encode({"v": VERSION, **value}))
+
+
+def _stretches(batches: Iterable[int]) -> list[list[int]]:
+    """The first and the last of batches whose numbers follow each other."""
+    found: list[list[int]] = []
+    for batch in sorted(batches):
+        if found and found[-1][1] == batch - 1:
+            found[-1][1] = batch
+        else:
+            found.append([batch, batch])
+    return found
+
+
+def _topics_json(settled: Settled) -> Json:
+    return {name: [shape.partitions, shape.topic_id] for name, shape in sorted(settled.topics.items())}
+
+
+def _due_json(settled: Settled) -> list[list[Any]]:
+    return [[*place, *due] for place, due in sorted(settled.due.items())]

@@ -1,0 +1,236 @@
+"""What an application's ledger says of one batch, and what stands against writing on it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ferry.features.sink.rules import codec
+from ferry.features.sink.rules.codec import (
+    ATTEMPT,
+    DELIVERED,
+    FENCED,
+    FORGOTTEN,
+    RECEIPT,
+    SETTLED,
+    parse_offsets,
+    parse_receipt,
+    parse_settled,
+    parse_value,
+)
+from ferry.ledger.codec import key_parts
+from ferry.ledger.reading import reading, slots
+from ferry.model import Fate, LedgerRecord, TopicPartition
+from ferry.model.delivery import DeliveryReceipt, Due, KnownBatches, Settled, Written, WrittenPart
+
+KEPT_BATCHES = 1000
+"""Delivered batches that an application's ledger still knows."""
+
+_SHOWN = 3
+
+
+@dataclass(slots=True, kw_only=True)
+class Standing:
+    """What committed records say, up to an offset."""
+
+    attempts: dict[str, int] = field(default_factory=dict)
+    """By id the generations of those that are not tombstones."""
+    slots: int = 0
+    """The most that any attempt may have used."""
+    settled: Settled | None = None
+    receipts: dict[TopicPartition, DeliveryReceipt] = field(default_factory=dict)
+    delivered: dict[TopicPartition, tuple[int, int]] | None = None
+    """Of a batch that is written whole, the first and the last target offsets."""
+    batches: set[int] = field(default_factory=set)
+    """All that are known to be written whole."""
+    begun: set[int] = field(default_factory=set)
+    """All that are settled, and not written whole."""
+    forgotten: int = -1
+    undecided: set[TopicPartition] = field(default_factory=set)
+    """Partitions with a receipt of the batch in an open transaction."""
+    first_open: int | None = None
+    """Where the first record of an open transaction lies."""
+
+    @property
+    def newest(self) -> int:
+        """The generation of the newest attempt; -1: there is none."""
+        return max(self.attempts.values(), default=-1)
+
+    def upto(self, generation: int) -> int:
+        """From where an attempt of this generation has to read again: its own record, or the first undecided one."""
+        return generation if self.first_open is None else min(generation, self.first_open)
+
+    def known(self, generation: int) -> KnownBatches | None:
+        """What that attempt leaves to later ones; None where that would be too much for a record."""
+        if len(self.begun) > KEPT_BATCHES:
+            return None
+        return KnownBatches(
+            upto=self.upto(generation),
+            written=frozenset(self.batches),
+            begun=frozenset(self.begun),
+            forgotten=self.forgotten,
+        )
+
+
+def last_known(records: Sequence[LedgerRecord], where: str) -> KnownBatches | None:
+    """What the last attempt that fenced all slots knew of all batches; None: there is none, or an earlier Ferry's."""
+    for record in reversed(records):
+        if record.fate is Fate.COMMITTED and record.value is not None and key_parts(record.key)[:1] == [FENCED]:
+            with reading(f"{where}, ledger record at offset {record.offset},"):
+                return codec.parse_known(parse_value(record.value, where))
+    return None
+
+
+def standing(
+    records: Iterable[LedgerRecord],
+    batch: int,
+    where: str,
+    own: Collection[int] = (),
+    *,
+    before: Standing | KnownBatches | None = None,
+) -> Standing:
+    """Fold the ledger's records, in order, for one batch. Raises Refused for those of a newer Ferry.
+
+    Those at the offsets `own` are known to be committed: their markers may lie behind what was read. `before` is what
+    is known already: of records up to the first undecided one, or of batches of which this is none.
+    """
+    found = _begin(before)
+    for record in records:
+        if record.fate is Fate.ABORTED:
+            continue
+        if record.fate is Fate.OPEN and record.offset not in own:
+            found.first_open = record.offset if found.first_open is None else found.first_open
+            key = key_parts(record.key)
+            if key[:2] == [RECEIPT, batch]:
+                with reading(f"{where}, ledger record at offset {record.offset},"):
+                    found.undecided.add(TopicPartition(key[2], key[3]))
+            continue
+        key = key_parts(record.key)
+        if key:
+            with reading(f"{where}, ledger record at offset {record.offset},"):
+                _take(found, record, key, batch, where)
+    return found
+
+
+def _begin(before: Standing | KnownBatches | None) -> Standing:
+    if before is None:
+        return Standing()
+    if isinstance(before, KnownBatches):
+        return Standing(batches=set(before.written), begun=set(before.begun), forgotten=before.forgotten)
+    return replace(
+        before,
+        attempts=dict(before.attempts),
+        receipts=dict(before.receipts),
+        batches=set(before.batches),
+        begun=set(before.begun),
+        undecided=set(),
+        first_open=None,
+    )
+
+
+def _take(found: Standing, record: LedgerRecord, key: list[Any], batch: int, where: str) -> None:
+    """Take a committed record. Of other batches the keys say enough: there may be very many."""
+    kind, offset, is_there = key[0], record.offset, record.value is not None
+    if kind in (SETTLED, DELIVERED) and len(key) > 1:
+        (found.begun.add if kind == SETTLED and is_there else found.begun.discard)(key[1])
+    if kind == DELIVERED and len(key) > 1:
+        (found.batches.add if is_there else found.batches.discard)(key[1])
+    of_batch = len(key) > 1 and key[1] == batch
+    if not of_batch and kind not in (ATTEMPT, FENCED, FORGOTTEN):
+        return
+    value = None if record.value is None else parse_value(record.value, where)
+    if kind == ATTEMPT:
+        if value is None:
+            found.attempts.pop(key[1], None)
+        else:
+            found.attempts[key[1]] = offset
+            found.slots = max(found.slots, slots(value["slots"]))
+    elif kind == FENCED and value is not None:
+        found.slots = max(found.slots, slots(value["slots"]))
+    elif kind == FORGOTTEN and value is not None:
+        found.forgotten = max(found.forgotten, value["batch"])
+    elif of_batch:
+        _take_of_batch(found, key, value)
+
+
+def _take_of_batch(found: Standing, key: list[Any], value: dict[str, Any] | None) -> None:
+    if key[0] == SETTLED and value is not None:
+        found.settled = parse_settled(value)
+    elif key[0] == RECEIPT:
+        place = TopicPartition(key[2], key[3])
+        if value is None:
+            found.receipts.pop(place, None)
+        else:
+            found.receipts[place] = parse_receipt(key, value)
+    elif key[0] == DELIVERED:
+        found.settled = None if value is None else parse_settled(value)
+        found.delivered = None if value is None else parse_offsets(value)
+
+
+def intruder(
+    records: Iterable[LedgerRecord],
+    batch: int,
+    generation: int,
+    own: Collection[int],
+    places: Collection[TopicPartition],
+) -> str | None:
+    """What stands against a commit among the records since the slot was taken over; None: nothing.
+
+    That is an attempt newer than ours, or a receipt of somebody else's for one of our partitions that is not aborted.
+    """
+    for record in records:
+        if record.fate is Fate.ABORTED or record.offset in own or record.value is None:
+            continue
+        key = key_parts(record.key)
+        if not key:
+            continue
+        if key[0] == ATTEMPT and record.offset > generation:
+            return f"a newer attempt began at ledger offset {record.offset}"
+        if key[0] == RECEIPT and key[1] == batch and TopicPartition(key[2], key[3]) in places:
+            return f"another writer's receipt for {key[2]}-{key[3]} lies at ledger offset {record.offset}"
+    return None
+
+
+def other_content(what: str, known: Mapping[TopicPartition, Due], found: Mapping[TopicPartition, Due]) -> str | None:
+    """The sentence that a frame gives something else than an earlier attempt's did; None: it is the same."""
+    different = sorted(place for place in known.keys() | found.keys() if known.get(place) != found.get(place))
+    if not different:
+        return None
+    return other_sentence(what, [(place, known.get(place), found.get(place)) for place in different])
+
+
+def other_sentence(what: str, different: list[tuple[TopicPartition, Due | None, Due | None]]) -> str:
+    """What differs, of the first few partitions, and the remedy."""
+    nothing = Due(0, 0)
+    shown = []
+    for place, before, now in different[:_SHOWN]:
+        one, two = (before or nothing).records, (now or nothing).records
+        shown.append(f"{place} had {one} records and has {two}" if one != two else f"{place} has {one} others")
+    more = f" and {len(different) - _SHOWN} partitions more" if len(different) > _SHOWN else ""
+    return (
+        f"{what} has other records than when it was begun ({', '.join(shown)}{more}): give the frame that it had then, "
+        "without what changes each time (clocks, random numbers, tables that go on), or the batch another number"
+    )
+
+
+def written(
+    application: str,
+    batch: int,
+    settled: Settled,
+    offsets: Mapping[TopicPartition, tuple[int, int]],
+    *,
+    already: bool,
+) -> Written:
+    """The answer, a row for each target partition in order."""
+    parts = tuple(
+        WrittenPart(place.topic, place.partition, *offsets[place], due.records)
+        for place, due in sorted(settled.due.items())
+    )
+    return Written(application=application, batch=batch, already=already, parts=parts)
+
+
+def outlived(found: Standing, batch: int) -> list[int]:
+    """The batches that are forgotten when this one is delivered: the lowest numbers beyond KEPT_BATCHES."""
+    known = sorted(found.batches | {batch})
+    return [one for one in known[: max(0, len(known) - KEPT_BATCHES)] if one != batch]

@@ -1,0 +1,260 @@
+"""Write any DataFrame to Kafka exactly once, with record timestamps, in transactions, and learn where it lies (ADR 41).
+
+```python
+from ferry.features.sink.spark.sink import write
+
+told = write(
+    frame,
+    to={"config": "mm2.properties", "cluster": "backup"},
+    topics=["enriched"],
+    application="enriched",
+    batch=17,
+)
+told.parts  # topic, partition, first, last, records
+```
+The columns of `frame` are those of the source `ferry`, and of Spark's own Kafka sink but for the timestamp:
+
+```
+topic string            optional where `topics` has one
+partition int           optional, may be null: then the key says it, as to Kafka's default partitioner
+timestamp bigint        milliseconds since 1970, Kafka's own number
+key, value              binary or string, may be null
+headers                 array<struct<key: string, value: binary>>, optional, may be null
+```
+Others are left alone. `to` are options of the source `ferry`, besides `ledger.replication.factor` (3) and
+`transaction.timeout.ms` (60000).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from pyspark import StorageLevel
+from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import functions as sf
+from pyspark.sql.types import (
+    AtomicType,
+    BinaryType,
+    ByteType,
+    IntegerType,
+    LongType,
+    ShortType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from ferry.config.record_target import check_application, record_target
+from ferry.errors import BadInput, FerryError, Refused, Retryable, Superseded, Unreachable
+from ferry.features.records.spark.schema import HEADERS
+from ferry.features.sink.acts.driver import Delivering, delivering
+from ferry.features.sink.acts.ids import DeliverySpec, SlotSpec
+from ferry.features.sink.spark.stage import ANSWER, delivered, placed
+from ferry.model import TopicPartition
+from ferry.model.delivery import DeliveryReceipt, Due, Written
+from ferry.spark.session import at_once, is_remote
+from ferry.spark.stage import ERRORS
+
+TRIES = 3
+"""How often slots that gave up are begun within one call."""
+
+_AGAIN = (Retryable, Unreachable)
+_ORDER = "order_{}"
+_LOW = (1 << 32) - 1
+
+
+def write(
+    frame: DataFrame,
+    *,
+    to: Mapping[str, str],
+    topics: Sequence[str],
+    application: str,
+    batch: int,
+    order_by: Sequence[str] = (),
+    slots: int | None = None,
+) -> Written:
+    """Write the records of a frame once, whatever is killed and however often it is called; where they lie.
+
+    In a target partition they lie by the columns `order_by`, then by their timestamps. `slots` are the most tasks, and
+    transactions, at the same time: as many as Spark has cores, unless said. Records go to `topics` alone, which must be
+    there. A batch that was written whole is told, and nothing is written.
+
+    Raises:
+        BadInput: a value, a column, or a record that cannot be written; nothing was written.
+        Refused: the frame gives other records than when this batch was begun, or the cluster does not take them.
+        Superseded: a later call for this application has begun.
+        Retryable, Unreachable: call it again; what was written is kept.
+    """
+    check_application(application, batch)
+    target = record_target({name.lower(): value for name, value in to.items()})
+    _check_frame(frame, topics, order_by, slots)
+    spark = frame.sparkSession
+    spec = DeliverySpec(
+        alias=target.alias,
+        connection=target.connection,
+        compression=target.compression,
+        application=application,
+        batch=batch,
+        ledger_replicas=target.ledger_replicas,
+        transaction_timeout_ms=target.transaction_timeout_ms,
+    )
+    with delivering(spec, list(topics), slots or at_once(spark)) as delivery:
+        ordered = _ordered(_prepared(frame, topics, delivery.counts, order_by), delivery, len(order_by))
+        ordered = ordered.persist(StorageLevel.DISK_ONLY)  # what is counted is what is written
+        try:
+            told = delivery.settle(_due(ordered, spec))
+            if told is not None:
+                return told
+            return delivery.close(_by_slots(ordered, delivery.slot_specs()))
+        finally:
+            ordered.unpersist()
+
+
+def _check_frame(frame: DataFrame, topics: Sequence[str], order_by: Sequence[str], slots: int | None) -> None:
+    if is_remote(frame.sparkSession):
+        raise Refused("frames are not written on Spark Connect: use a Spark session without it")
+    if frame.isStreaming:
+        raise BadInput("the frame is a stream: call write in writeStream.foreachBatch, with the number it hands over")
+    if isinstance(topics, str) or not topics or not all(topics):
+        raise BadInput(f"topics is {topics!r}: write a list of the topics that records may go to")
+    if isinstance(order_by, str):
+        raise BadInput(f"order_by is {order_by!r}: write a list of columns")
+    if slots is not None and not 1 <= slots <= 1000:
+        raise BadInput(f"slots is {slots}: write a number from 1 to 1000")
+    types = {field.name: field.dataType for field in frame.schema.fields}
+    if "topic" not in types and len(topics) > 1:
+        raise BadInput(f"the frame has no column topic, and there are {len(topics)} topics: add the column")
+    _check_type(types, "topic", (StringType,), "a string", needed=False)
+    _check_type(types, "timestamp", (LongType,), "milliseconds since 1970 as bigint: unix_millis(...) gives them")
+    _check_type(types, "partition", (IntegerType, ShortType, ByteType), "int", needed=False)
+    _check_type(types, "key", (BinaryType, StringType), "binary or string", needed=False)
+    _check_type(types, "value", (BinaryType, StringType), "binary or string")
+    if "headers" in types and types["headers"].simpleString() != HEADERS.simpleString():
+        raise BadInput(f"column headers is {types['headers'].simpleString()}: it has to be {HEADERS.simpleString()}")
+    for name in order_by:
+        _check_type(types, name, (AtomicType,), "a number, a time, a string or binary")
+
+
+def _check_type(
+    types: Mapping[str, object], name: str, wanted: tuple[type, ...], what: str, *, needed: bool = True
+) -> None:
+    if name not in types:
+        if needed:
+            raise BadInput(f"the frame has no column {name}: add it, as {what}")
+    elif not isinstance(types[name], wanted):
+        raise BadInput(f"column {name} of the frame is {types[name]}: it has to be {what}")
+
+
+def _prepared(frame: DataFrame, topics: Sequence[str], counts: Mapping[str, int], order_by: Sequence[str]) -> DataFrame:
+    """The columns of a delivery, a digest of each record, and why it cannot be written, else null."""
+    there = set(frame.columns)
+    headers = sf.col("headers") if "headers" in there else sf.lit(None)
+    columns = {
+        "topic": sf.col("topic") if "topic" in there else sf.lit(topics[0]),
+        "partition": sf.col("partition").cast("int") if "partition" in there else sf.lit(None).cast("int"),
+        "timestamp": sf.col("timestamp"),
+        "key": sf.col("key").cast("binary") if "key" in there else sf.lit(None).cast("binary"),
+        "value": sf.col("value").cast("binary"),
+        "headers": sf.coalesce(headers.cast(_NULLABLE), sf.array().cast(_NULLABLE)),
+        **{_ORDER.format(number): sf.col(name) for number, name in enumerate(order_by)},
+    }
+    named = frame.select(*(column.alias(name) for name, column in columns.items()))
+    hashed: list[Column] = [sf.col("timestamp")]
+    for name in ("key", "value", *(_ORDER.format(number) for number in range(len(order_by)))):
+        hashed += [sf.isnull(name), sf.col(name)]
+    hashed += [sf.col("headers"), sf.transform("headers", lambda header: sf.isnull(header["value"]))]
+    return named.withColumns({"digest": sf.xxhash64(*hashed), "trouble": _trouble(counts)})
+
+
+_NULLABLE = "array<struct<key: string, value: binary>>"
+
+
+def _trouble(counts: Mapping[str, int]) -> Column:
+    """Why a record cannot be written; null: it can."""
+    pairs: list[Column] = [column for name, count in counts.items() for column in (sf.lit(name), sf.lit(count))]
+    count = sf.try_element_at(sf.create_map(*pairs), sf.col("topic"))
+    partition, timestamp = sf.col("partition"), sf.col("timestamp")
+    no_name = sf.exists("headers", lambda header: sf.isnull(header) | sf.isnull(header["key"]))
+    return (
+        sf.when(sf.isnull("topic"), sf.lit("has no topic"))
+        .when(sf.isnull(count), sf.format_string("goes to topic %s, which is not among topics", "topic"))
+        .when(
+            (partition < 0) | (partition >= count),
+            sf.format_string("goes to partition %d of %s, which has %d", partition, sf.col("topic"), count),
+        )
+        .when(sf.isnull(timestamp), sf.lit("has no timestamp"))
+        .when(timestamp < 0, sf.format_string("has timestamp %d, before 1970", timestamp))
+        .when(no_name, sf.lit("has a header without a name"))
+    )
+
+
+def _ordered(prepared: DataFrame, delivery: Delivering, orders: int) -> DataFrame:
+    """The rows by slot, and in each in the order in which they are written: the same for the same records.
+
+    Whatever is equal in all that is sorted by is equal in all that is written.
+    """
+    slot = StructField("slot", IntegerType(), nullable=False)
+    schema = StructType([slot, *prepared.schema.fields])
+    names = [_ORDER.format(number) for number in range(orders)]
+    dealt = prepared.mapInArrow(partial(placed, dict(delivery.counts), delivery.slots), schema)
+    return dealt.repartitionById(delivery.slots, sf.col("slot")).sortWithinPartitions(
+        "topic", "partition", *names, "timestamp", "digest", "key", "value", "headers"
+    )
+
+
+def _due(ordered: DataFrame, spec: DeliverySpec) -> dict[TopicPartition, Due]:
+    """What there is for each target partition. Raises BadInput for a record that cannot be written."""
+    digest = sf.col("digest")
+    counted = ordered.groupBy("topic", "partition").agg(
+        sf.count(sf.lit(1)).alias("records"),
+        sf.sum(digest.bitwiseAND(sf.lit(_LOW))).alias("low"),
+        sf.sum(sf.shiftrightunsigned(digest, 32)).alias("high"),
+        sf.min("trouble").alias("trouble"),
+    )
+    found: dict[TopicPartition, Due] = {}
+    for row in counted.collect():
+        if row.trouble is not None:
+            raise BadInput(f"a record of {spec} {row.trouble}: correct or leave out what is so; nothing was written")
+        total = ((row.high << 32) + row.low) % (1 << 64)
+        found[TopicPartition(row.topic, row.partition)] = Due(row.records, total)
+    return found
+
+
+def _by_slots(ordered: DataFrame, specs: dict[int, SlotSpec]) -> dict[TopicPartition, DeliveryReceipt]:
+    """Have all slots write; those that gave up are begun again. Raises what stands against one of them."""
+    receipts: dict[TopicPartition, DeliveryReceipt] = {}
+    todo = dict(specs)
+    for last in range(TRIES - 1, -1, -1):
+        if not todo:
+            break
+        rows = ordered.where(sf.col("slot").isin(*todo)).mapInArrow(partial(delivered, dict(todo)), ANSWER).collect()
+        failures: list[FerryError] = []
+        for row in rows:
+            if row.failure is None:
+                receipts |= {one.place: one for one in _receipts(row)}
+                del todo[row.slot]
+            else:
+                kind, sentence = json.loads(row.failure)
+                failures.append(ERRORS.get(kind, FerryError)(sentence))
+        final = [one for one in failures if not isinstance(one, _AGAIN)]
+        if final:
+            raise next((one for one in final if isinstance(one, Superseded)), final[0])
+        if todo and not last:
+            raise next(iter(failures), Retryable("Spark lost the answers of slots: see its log, and call it again"))
+    return receipts
+
+
+def _receipts(row: Row) -> list[DeliveryReceipt]:
+    return [
+        DeliveryReceipt(
+            place=TopicPartition(topic, partition),
+            done=Due(records, digest),
+            first=first,
+            last=last,
+            slot=slot,
+            generation=generation,
+        )
+        for topic, partition, records, digest, first, last, slot, generation in json.loads(row.receipts)
+    ]

@@ -1,0 +1,1 @@
+"""Switchover, failover and failback, and whether a flow is ready for them."""

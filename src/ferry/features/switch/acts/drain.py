@@ -1,0 +1,107 @@
+"""Run a flow until nothing is left to copy. Every run of it is an ordinary micro-run, so a kill costs nothing."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable
+
+from ferry.config.flow.flow import FlowConfig
+from ferry.errors import FerryError, Refused, Superseded
+from ferry.features.switch.acts.quiet import moved_since
+from ferry.features.switch.acts.sides import Sides
+from ferry.features.switch.acts.standing import takes
+from ferry.features.switch.rules.draining import drain_run, lasting, undrained
+from ferry.lane.connections import FlowConnections
+from ferry.model import Plan, Refusal
+from ferry.model.switch import Evidence, Step, SwitchState
+from ferry.plan.lag import measure_lag
+from ferry.plan.rules.lag import total_of
+from ferry.run.local import copy_plan
+from ferry.run.micro_run import MicroRuns, local_origin
+from ferry.words import several
+
+Copy = Callable[[MicroRuns, Plan], FerryError | None]
+"""Copies what is left of a plan and keeps how that ended: on this machine, or as a Spark job.
+
+Answers, or raises, why not all of it was copied.
+"""
+
+
+def drain(sides: Sides, state: SwitchState, *, patience_s: float, copy: Copy = copy_plan) -> Evidence:
+    """Copy what is left; Refused, naming what cannot be copied once all else is, or that producers are at work again.
+
+    Raises as a micro-run does.
+    """
+    options, flow = state.switch.options, sides.via
+    until = time.monotonic() + options.drain_timeout_seconds
+    runs = records = 0
+    while True:
+        runs += 1
+        copied, refused = _run_once(flow, drain_run(state.switch.id, secrets.token_hex(4)), patience_s, copy)
+        records += copied
+        lags = [lag for lag in measure_lag(flow, patience_s=patience_s) if takes(flow, lag.source.topic)]
+        left = total_of(lags)
+        if not left.behind and not left.unknown:
+            break
+        if time.monotonic() > until:
+            behind = several([str(lag.source) for lag in lags if lag.records != 0])
+            why = undrained(refused) if refused else "see what holds them up with ferry plan"
+            raise Refused(
+                f"after {options.drain_timeout_seconds:g} s {left.records} records of {left.behind} partitions "
+                f"({behind}) are not copied yet: {why}; then go on"
+            )
+    _refuse_moved(flow, state, patience_s)
+    return Evidence(
+        sentence=f"{records} records were copied in {runs} run(s), nothing is left",
+        facts={"runs": runs, "records": records},
+        rows=tuple(
+            {
+                "topic": lag.source.topic,
+                "partition": lag.source.partition,
+                "source_end": lag.source_end,
+                "copied_end": lag.position,
+            }
+            for lag in lags
+        ),
+    )
+
+
+def _run_once(flow: FlowConfig, run: str, patience_s: float, copy: Copy) -> tuple[int, list[Refusal]]:
+    """One micro-run; how many records it copied, and what it refused that may pass. Refused for what may not."""
+    try:
+        with MicroRuns(flow, patience_s=patience_s) as runs:
+            plan = runs.open_new(run, local_origin())
+            if plan.paused:
+                raise Refused(
+                    f"topics are paused ({several(list(plan.paused))}), they cannot be drained: ferry resume, then go "
+                    "on"
+                )
+            if runs.left(plan):
+                failure = copy(runs, plan)
+                if failure is not None and not isinstance(failure, Superseded):
+                    raise failure
+            runs.checkpoint(plan.run)
+            report = runs.report(plan.run)
+    except Superseded:
+        return 0, []  # a scheduled run began at the same moment; the next look decides
+    if plan.refusals or lasting(report.refusals):
+        raise Refused(f"{undrained(report.refusals)}; all else is copied: go on when that is mended")
+    return report.records, list(report.refusals)
+
+
+def _refuse_moved(flow: FlowConfig, state: SwitchState, patience_s: float) -> None:
+    """Raise Refused where the source has grown since it was quiet: somebody produces there."""
+    rows = state.rows(Step.QUIET)
+
+    async def work() -> list[str]:
+        return await moved_since(flow, connections.source, rows)
+
+    with FlowConnections.of(flow, patience_s=patience_s) as connections:
+        moved = connections.run(work)
+    if moved:
+        switch = state.switch
+        raise Refused(
+            f"{len(moved)} partitions of {flow.flow.source} have grown since they were quiet ({several(moved)}): stop "
+            f"who writes there, then ferry switch abandon '{switch.named}' {switch.id}, and begin anew"
+        )

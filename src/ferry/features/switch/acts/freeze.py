@@ -1,0 +1,85 @@
+"""Evidence from before anything is changed: where partitions stand, and where groups do. Writes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from ferry.clock import wall_ms
+from ferry.features.switch.acts.groups import GroupPlan, plan_groups
+from ferry.features.switch.acts.sides import Sides
+from ferry.features.switch.acts.standing import look_at_standings, why_lost
+from ferry.features.switch.rules.standing import Standing
+from ferry.lane.connections import TargetFirst
+from ferry.ledger.ledger import pauses
+from ferry.model import Pause, TopicPartition
+from ferry.model.switch import Evidence, SwitchState
+
+
+def frozen(sides: Sides, state: SwitchState, *, patience_s: float) -> Evidence:
+    """Look at both sides, as far as they answer; a row is a partition, or a group."""
+
+    async def work() -> tuple[list[Standing], Pause | None]:
+        await connections.ledger.find()
+        held = pauses(await connections.view(), wall_ms()).get("")
+        return await look_at_standings(sides.via, connections), held
+
+    with TargetFirst.of(sides.via, patience_s=patience_s) as connections:
+        rows, held = connections.run(work)
+        lost = why_lost(connections)
+    groups = _group_rows(plan_groups(sides, state, settled=False, patience_s=patience_s), rows)
+    missing = sum(max(0, row.source_end - row.copied_end) for row in rows)
+    return Evidence(
+        sentence=f"{len(rows)} partitions, {missing} records of them are not copied yet; {len(groups)} groups"
+        + (f"; {sides.old} does not answer" if lost else ""),
+        facts={
+            "source_answers": lost is None,
+            "source_error": lost,
+            "paused": None if held is None else _pause_json(held),
+            "groups": len(groups),
+        },
+        rows=(*(row.to_json() for row in rows), *groups),
+    )
+
+
+def _group_rows(made: GroupPlan, rows: Iterable[Standing]) -> list[dict[str, Any]]:
+    """Of each group its offsets with the lag there (None: not known), and where they lead on the new cluster.
+
+    Of a cluster that does not answer they are those of the last checkpoint.
+    """
+    ends = {row.source: row.source_end for row in rows if row.source_known == "source"}
+    found = []
+    for group, placed in sorted(made.placed.items()):
+        seen: Mapping[TopicPartition, int] = (
+            {place: at.offset for place, at in made.read[group].items()}
+            if group in made.read
+            else {one.source: one.source_offset for one in placed.values() if one.source is not None}
+        )
+        against = next((one.why for one in made.moving if one.group == group), None)
+        found.append(
+            {
+                "group": group,
+                "known": "source" if group in made.read else "checkpoint",
+                "offsets": [
+                    [at.topic, at.partition, offset, _lag(ends, at, offset)] for at, offset in sorted(seen.items())
+                ],
+                "translated": [
+                    [one.place.topic, one.place.partition, one.offset, one.word]
+                    for _, one in sorted(placed.items())
+                    if one.by != "start"
+                ],
+                "why": against,
+            }
+        )
+    return found
+
+
+def _lag(ends: Mapping[TopicPartition, int], place: TopicPartition, offset: int) -> int | None:
+    end = ends.get(place)
+    return None if end is None else max(0, end - offset)
+
+
+def _pause_json(held: Pause) -> dict[str, object]:
+    """A pause that holds, as `ferry.features.switch.acts.stop` reads it again: in an earlier Ferry, too."""
+    return {name: one for name, one in asdict(held).items() if not name.startswith("lifted")}

@@ -1,0 +1,108 @@
+"""Switches along a flow and back: they lie in two ledgers, on two clusters, of which one may be gone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ferry.clock import wall_ms
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.settings import Settings
+from ferry.errors import BadInput, Refused, Unreachable
+from ferry.features.switch.acts.journal import Journal, LedgerFile
+from ferry.features.switch.acts.opposite import moved_on_along
+from ferry.features.switch.acts.stop import pause_reason, paused_before
+from ferry.features.switch.rules.codec import switch_states
+from ferry.features.switch.rules.steps import POINT_OF_NO_RETURN, refuse_abandoning
+from ferry.ledger.codec import pause_record, resume_record
+from ferry.ledger.ledger import UNREAD, pauses
+from ferry.model import Flow
+from ferry.model.switch import SwitchState
+from ferry.run.ledger.access import LedgerAccess
+
+
+def all_switches(
+    settings: Settings, flow: FlowConfig, *, patience_s: float
+) -> tuple[list[SwitchState], tuple[str, ...]]:
+    """The switches of both directions, oldest first, and why a ledger was not read; Unreachable when neither can be."""
+    found: list[SwitchState] = []
+    unread: list[str] = []
+    both = _both(settings, flow)
+    for one in both:
+        try:
+            with LedgerAccess(one, patience_s=patience_s) as ledger:
+                found += switch_states(ledger.view() if ledger.exists() else UNREAD).values()
+        except (Unreachable, Refused) as error:
+            unread.append(str(error))
+            if len(unread) == len(both):
+                raise
+    return sorted(found, key=lambda state: state.switch.at_ms), tuple(unread)
+
+
+def one_switch(settings: Settings, flow: FlowConfig, switch: str, *, patience_s: float) -> SwitchState:
+    """One of them; BadInput, naming the others, when there is none of that id."""
+    found, unread = all_switches(settings, flow, patience_s=patience_s)
+    for state in found:
+        if state.switch.id == switch:
+            return state
+    known = ", ".join(state.switch.id for state in found) or "none"
+    more = f" (not all ledgers could be read: {unread[0]})" if unread else ""
+    raise BadInput(f"there is no switch {switch} of {flow.flow}: name one of those there are ({known}){more}")
+
+
+def abandon_switch(
+    settings: Settings, flow: FlowConfig, switch: str, why: str, who: str, *, patience_s: float
+) -> SwitchState:
+    """Give a switch up, with the flow paused as it was before; Refused once it has promoted the new cluster."""
+    via = one_switch(settings, flow, switch, patience_s=patience_s).switch.via
+    chosen = next(one for one in _both(settings, flow) if one.flow == via)
+    with LedgerAccess(chosen, patience_s=patience_s) as access:
+        return abandon(access, Journal(access, who), switch, why, lambda state: _moved_on(settings, state, patience_s))
+
+
+def check_abandoning(settings: Settings, flow: FlowConfig, switch: str, *, patience_s: float) -> SwitchState:
+    """A switch that may be given up, as it stands; Refused for one that may not. Writes nothing."""
+    state = one_switch(settings, flow, switch, patience_s=patience_s)
+    if state.end is None and POINT_OF_NO_RETURN in state.done:
+        refuse_abandoning(state, _moved_on(settings, state, patience_s))
+    else:
+        refuse_abandoning(state)
+    return state
+
+
+def _moved_on(settings: Settings, state: SwitchState, patience_s: float) -> SwitchState | None:
+    """The switch the other way that has come between, as far as it can be seen."""
+    back = next((one for one in settings.flows if one.flow == state.switch.back), None)
+    return None if back is None else moved_on_along(back, state, patience_s=patience_s)
+
+
+def abandon(
+    access: LedgerFile,
+    journal: Journal,
+    switch: str,
+    why: str,
+    moved_on: Callable[[SwitchState], SwitchState | None] = lambda _: None,
+) -> SwitchState:
+    """The same over an open connection. The pause goes first: a switch whose pause is lifted can be given up again.
+
+    `moved_on` finds the switch the other way that has come between. What has promoted and is given up for that one
+    leaves the flow's pause as it is: the other one, or the way back from it, sees to that.
+    """
+    if not why.strip():
+        raise BadInput("--why is empty: say why the switch is given up")
+    state = journal.state(switch)
+    if state.end is None and POINT_OF_NO_RETURN in state.done:
+        other = moved_on(state)
+        refuse_abandoning(state, other)
+        return journal.abandon(switch, why.strip(), other)
+    refuse_abandoning(state)
+    now_ms = wall_ms()
+    held, before = pauses(access.view(), now_ms).get(""), paused_before(state)
+    if held is not None and held.why == pause_reason(state):
+        stands = before is not None and before.holds_at(now_ms)
+        access.append([pause_record(before) if before is not None and stands else resume_record("")])
+    return journal.abandon(switch, why.strip())
+
+
+def _both(settings: Settings, flow: FlowConfig) -> list[FlowConfig]:
+    back = Flow(source=flow.flow.target, target=flow.flow.source)
+    return [flow, *(one for one in settings.flows if one.flow == back)]

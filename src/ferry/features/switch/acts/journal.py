@@ -1,0 +1,146 @@
+"""The journal of switches: their records in the ledger on the cluster that is switched to.
+
+A step is written down before it is begun and after it is done. Whoever begins a step again takes it over: the record of
+an earlier beginner is not the last one any more, and what he does is idempotent.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from ferry.clock import wall_ms
+from ferry.errors import BadInput, Refused, Retryable, Superseded
+from ferry.features.switch.rules.codec import begun_record, done_records, end_record, switch_record, switch_states
+from ferry.features.switch.rules.steps import (
+    next_step,
+    refuse_abandoning,
+    refuse_out_of_turn,
+    refuse_second,
+    unfinished,
+)
+from ferry.ledger.ledger import UNREAD, LedgerView
+from ferry.model import Record
+from ferry.model.switch import Evidence, Step, StepBegun, StepDone, Switch, SwitchEnd, SwitchOutcome, SwitchState
+
+READ_SECONDS = 30.0
+"""How long a leader may take to show what it has acknowledged: it may be a new one."""
+
+
+class LedgerFile(Protocol):
+    """The ledger, as far as a journal needs it (`ferry.run.ledger.access.LedgerAccess`)."""
+
+    def exists(self) -> bool:
+        """Whether there is one."""
+
+    def view(self) -> LedgerView:
+        """What it says now."""
+
+    def append(self, records: Sequence[Record]) -> int:
+        """Write records; the offset of the last one."""
+
+
+class Journal:
+    """The switches of one ledger."""
+
+    def __init__(self, ledger: LedgerFile, who: str, *, sleep: Callable[[float], None] = time.sleep) -> None:
+        """`who` writes, `user@host`."""
+        self._ledger = ledger
+        self._who = who
+        self._sleep = sleep
+
+    def states(self) -> dict[str, SwitchState]:
+        """All switches by id, oldest first; none where the flow never ran."""
+        return switch_states(self._view())
+
+    def state(self, switch: str) -> SwitchState:
+        """One of them; BadInput, naming the others, when there is none of that id."""
+        return _named(self.states(), switch)
+
+    def open(self, switch: Switch) -> SwitchState:
+        """Open a switch, or find it opened already; Refused while another one is not finished.
+
+        Of two that are opened at the same time the first in the ledger counts, the other one is given up.
+        """
+        known = refuse_second(self.states(), switch)
+        if known is not None:
+            return known
+        states = self._written([switch_record(switch)])
+        first = unfinished(states)
+        if first is not None and first.switch.id != switch.id:
+            why = f"{first.switch.verb} {first.switch.id} was opened at the same time"
+            self._end(switch.id, SwitchOutcome.ABANDONED, why)
+            raise Refused(f"{why} by {first.switch.who}: let it end, or give it up with ferry switch abandon")
+        return _named(states, switch.id)
+
+    def begin(self, switch: str, step: Step) -> StepBegun:
+        """Begin the step that is due; whoever began it before has lost it. Raises as `refuse_out_of_turn`."""
+        refuse_out_of_turn(self.state(switch), step)
+        begun = StepBegun(step=step, who=self._who, begun_ms=wall_ms(), token=secrets.token_hex(8))
+        self._refuse_lost(self._written([begun_record(switch, begun)]), switch, begun)
+        return begun
+
+    def done(self, switch: str, begun: StepBegun, evidence: Evidence) -> SwitchState:
+        """Write down what the step found; Superseded when somebody else has begun it since."""
+        self.refuse_lost(switch, begun)
+        done = StepDone(step=begun.step, who=self._who, begun_ms=begun.begun_ms, done_ms=wall_ms(), evidence=evidence)
+        return _named(self._written(done_records(switch, done)), switch)
+
+    def refuse_lost(self, switch: str, begun: StepBegun) -> None:
+        """Raise Superseded when somebody else has begun the step since, or the switch has ended."""
+        self._refuse_lost(self.states(), switch, begun)
+
+    def finish(self, switch: str) -> SwitchState:
+        """Write down that all steps are done; nothing where that is written already."""
+        state = self.state(switch)
+        if state.end is not None:
+            return state
+        due = next_step(state)
+        if due is not None:
+            raise Refused(f"switch {switch} is not finished: its next step is {due}")
+        return self._end(switch, SwitchOutcome.FINISHED, "")
+
+    def abandon(self, switch: str, why: str, moved_on: SwitchState | None = None) -> SwitchState:
+        """Give a switch up; raises as `refuse_abandoning`."""
+        refuse_abandoning(self.state(switch), moved_on)
+        return self._end(switch, SwitchOutcome.ABANDONED, why)
+
+    def _end(self, switch: str, outcome: SwitchOutcome, why: str) -> SwitchState:
+        end = SwitchEnd(outcome=outcome, who=self._who, why=why, at_ms=wall_ms())
+        return _named(self._written([end_record(switch, end)]), switch)
+
+    def _refuse_lost(self, states: Mapping[str, SwitchState], switch: str, begun: StepBegun) -> None:
+        state = _named(states, switch)
+        now = state.begun.get(begun.step)
+        if state.end is not None:
+            raise Superseded(f"switch {switch} was {state.end.outcome} by {state.end.who} meanwhile: stop here")
+        if now is None or now.token != begun.token:
+            done = state.done.get(begun.step)
+            other = now.who if now is not None else done.who if done is not None else "somebody else"
+            raise Superseded(
+                f"step {begun.step} of switch {switch} was begun again by {other}: look at ferry switch show, and let "
+                "one of the two go on"
+            )
+
+    def _written(self, records: Sequence[Record]) -> dict[str, SwitchState]:
+        """Append, and read up to what was appended."""
+        offset = self._ledger.append(records)
+        until = time.monotonic() + READ_SECONDS
+        while (view := self._ledger.view()).end <= offset:
+            if time.monotonic() > until:
+                raise Retryable(f"the ledger does not show offset {offset}, which it has acknowledged: try again")
+            self._sleep(0.05)
+        return switch_states(view)
+
+    def _view(self) -> LedgerView:
+        return self._ledger.view() if self._ledger.exists() else UNREAD
+
+
+def _named(states: Mapping[str, SwitchState], switch: str) -> SwitchState:
+    state = states.get(switch)
+    if state is None:
+        known = ", ".join(states) or "none"
+        raise BadInput(f"the ledger has no switch {switch}: name one of those that ferry switch list shows ({known})")
+    return state

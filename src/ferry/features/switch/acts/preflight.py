@@ -1,0 +1,167 @@
+"""What is looked at before a switch begins, by its verb. Writes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from ferry.config.flow.flow import FlowConfig
+from ferry.errors import BadInput, FilterInVain, Refused
+from ferry.features.switch.acts.earlier import earlier_switch
+from ferry.features.switch.acts.groups import GroupPlan, plan_groups
+from ferry.features.switch.acts.opposite import FACT, Opposite, look_opposite
+from ferry.features.switch.acts.readiness import check_readiness
+from ferry.features.switch.acts.sides import Sides
+from ferry.features.switch.acts.standing import look_at_standings, why_lost
+from ferry.features.switch.rules.moving import again_sentence
+from ferry.features.switch.rules.readiness import Check, Readiness, Rpo
+from ferry.features.switch.rules.transformed import Made, leaving, returning, transformed_topics
+from ferry.lane.connections import FlowConnections, TargetFirst
+from ferry.model.switch import Step, SwitchState, Verb
+from ferry.run.ledger.access import LedgerAccess
+from ferry.words import several
+
+
+def look_before(sides: Sides, state: SwitchState, *, patience_s: float) -> tuple[Readiness, dict[str, Any]]:
+    """The checks of a verb, and facts for the evidence. Raises Unreachable for a cluster that the verb needs."""
+    readiness, facts = _of_verb(sides, state, patience_s)
+    lost = facts.get("source_error")  # nobody shall wait for it twice
+    opposite = (
+        Opposite(unread=lost)
+        if lost is not None
+        else look_opposite(sides, patience_s=patience_s, needed=sides.verb is not Verb.FAILOVER)
+    )
+    transforms = _transforms(sides, state.switch.options.leave_topics, patience_s)
+    checks = (*readiness.checks, *transforms, opposite.check(state.switch))
+    return replace(readiness, checks=checks), {**facts, FACT: opposite.known}
+
+
+def _transforms(sides: Sides, leave: Collection[str], patience_s: float) -> list[Check]:
+    """What is to be known of copies that a transform made; against a failback stands what nobody has said may stay."""
+    if sides.verb is Verb.SWITCHOVER:
+        return []  # the flow's own readiness has said it
+    if sides.verb is Verb.FAILBACK:
+        return [] if sides.back is None else unreturned(sides.back, sides.via, leave, patience_s=patience_s)
+    return leaving(sides.via.flow, _made(sides.via, patience_s))
+
+
+def unreturned(flow: FlowConfig, back: FlowConfig, leave: Collection[str], *, patience_s: float) -> list[Check]:
+    """The checks of a failback along `back` of what `flow` has made by transforms; `leave` are topics that may stay."""
+    return returning(
+        flow.flow, _made(flow, patience_s), lambda topic: back.selection.transformed_there(topic) is not None, leave
+    )
+
+
+def _made(flow: FlowConfig, patience_s: float) -> list[Made]:
+    with LedgerAccess(flow, patience_s=patience_s) as ledger:
+        return transformed_topics(ledger.view(), flow.lane) if ledger.exists() else []
+
+
+def _of_verb(sides: Sides, state: SwitchState, patience_s: float) -> tuple[Readiness, dict[str, Any]]:
+    if sides.verb is Verb.FAILOVER:
+        return _failover(sides, state, patience_s)
+    if sides.verb is Verb.FAILBACK:
+        return _failback(sides, state, patience_s)
+    readiness = check_readiness(
+        sides.via,
+        rpo_of(sides, state),
+        back=sides.back is not None,
+        wants_back=state.switch.options.reverse,
+        leave=state.switch.options.leave_groups,
+        leave_active=state.switch.options.leave_active,
+        planned=True,
+        patience_s=patience_s,
+    )
+    return readiness, {"records": readiness.records, "seconds": readiness.seconds}
+
+
+def rpo_of(sides: Sides, state: SwitchState) -> Rpo:
+    """What was asked for, else what the file says."""
+    options, own = state.switch.options, sides.via.rpo
+    return Rpo(
+        records=own.records if options.rpo_records is None else options.rpo_records,
+        seconds=own.seconds if options.rpo_seconds is None else options.rpo_seconds,
+    )
+
+
+def _failover(sides: Sides, state: SwitchState, patience_s: float) -> tuple[Readiness, dict[str, Any]]:
+    """The target alone must be well; whether the source answers is told."""
+    with TargetFirst.of(sides.via, patience_s=patience_s) as connections:
+        rows = connections.run(partial(look_at_standings, sides.via, connections))
+        lost = why_lost(connections)
+    silent = [str(row.target) for row in rows if row.target_end is None and row.copied_end > 0]
+    source = f"{sides.old} does not answer: {lost}" if lost else f"{sides.old} answers: a switchover would lose nothing"
+    checks = [
+        Check(name="source", ok=True, message=source),
+        Check(
+            name="target",
+            ok=not silent,
+            message=f"{len(silent)} partitions of {sides.new} ({several(silent)}) do not answer: bring their brokers "
+            "back"
+            if silent
+            else f"{len(rows)} copied partitions of {sides.new} answer",
+        ),
+        _groups(sides, state, patience_s),
+    ]
+    return Readiness(checks=tuple(checks), partitions=len(rows)), {"source_answers": lost is None, "source_error": lost}
+
+
+def _groups(sides: Sides, state: SwitchState, patience_s: float) -> Check:
+    made = plan_groups(sides, state, patience_s=patience_s)
+    against = made.against(state.switch.options)
+    if against:
+        named = several([one.group for one in against])
+        message = f"{len(against)} groups ({named}) cannot be moved: {against[0].why}"
+        return Check(name="groups", ok=False, message=message)
+    if made.unknown is not None and not state.switch.options.leave_unknown:
+        return Check(name="groups", ok=False, message=made.unknown)
+    moved = [one for one in made.moving if one.why is None]
+    left = [one.group for one in made.moving if one.why is not None]
+    message = f"{len(moved)} groups can be moved{again_sentence(moved)}"
+    if left:
+        message += f"; {len(left)} are left ({several(left)})"
+    if made.unknown is not None:
+        return Check(name="groups", ok=True, message=f"{message}; {made.unknown}")
+    if not moved and not left:
+        message += f": {_nothing(sides, made)}"
+    return Check(name="groups", ok=True, message=message)
+
+
+def _nothing(sides: Sides, made: GroupPlan) -> str:
+    """Why no group is moved, where none is left either."""
+    if not made.source_answers and not sides.via.syncs_groups:
+        return (
+            f"{sides.old} does not answer, and sync.group.offsets.enabled is false, so no run wrote offsets: every "
+            "group begins where it stands, or by its own auto.offset.reset"
+        )
+    return f"neither {sides.old} nor the ledger has offsets of a group of this flow"
+
+
+def _failback(sides: Sides, state: SwitchState, patience_s: float) -> tuple[Readiness, dict[str, Any]]:
+    """Both clusters must answer; the flow that leads back may have to be started first."""
+    before = earlier_switch(sides, patience_s)
+    facts: dict[str, Any] = {"after": before.switch.id}
+    with LedgerAccess(sides.via, patience_s=patience_s) as ledger:
+        runs = ledger.exists() and bool(ledger.view().runs)
+    if before.fact(Step.REVERSE, "started") and runs:
+        try:
+            readiness = check_readiness(
+                sides.via,
+                rpo_of(sides, state),
+                back=True,
+                leave=state.switch.options.leave_groups,
+                leave_active=state.switch.options.leave_active,
+                planned=True,
+                patience_s=patience_s,
+            )
+        except FilterInVain as error:
+            raise Refused(str(error)) from error
+        return readiness, facts
+    with FlowConnections.of(sides.via, patience_s=patience_s) as connections:
+        if connections.source.cluster_id == connections.target.cluster_id:
+            raise BadInput(f"{sides.old} and {sides.new} are the same cluster: correct their bootstrap servers")
+    first = "the switch did not start it" if runs else "it has not run yet"
+    message = f"{sides.old} and {sides.new} answer; {sides.via.flow} begins at the cut-over: {first}"
+    return Readiness(checks=(Check(name="clusters", ok=True, message=message),)), facts

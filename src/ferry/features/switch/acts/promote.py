@@ -1,0 +1,90 @@
+"""Declare the new cluster the one that clients use: the last look at the old one, and the write block taken away."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from ferry.errors import Refused
+from ferry.features.switch.acts.engine import StillMine
+from ferry.features.switch.acts.groups import move_again
+from ferry.features.switch.acts.quiet import groups_at_work, moved_since
+from ferry.features.switch.acts.sides import Sides
+from ferry.features.switch.rules.names import names_of
+from ferry.kafka.admin.acls import NoAuthorizer, delete_acls, described_acls
+from ferry.lane.connections import FlowConnections, TargetConnection
+from ferry.model import AclBinding
+from ferry.model.switch import Evidence, Step, SwitchState, Verb
+from ferry.words import several
+
+
+def promote(sides: Sides, state: SwitchState, still_mine: StillMine, *, patience_s: float) -> Evidence:
+    """Nothing may have come to the old cluster since it was drained, nor any consumer, unless this is a failover.
+
+    Groups stand where they were moved to: a checkpoint that a run committed late is replaced.
+    """
+    if state.switch.verb is not Verb.FAILOVER:
+        _refuse_moved(sides, state, patience_s)
+    again = move_again(sides, state, still_mine, patience_s=patience_s)
+    removed: list[AclBinding] = []
+    note = ""
+    if state.switch.options.remove_write_block:
+        topics = {
+            name
+            for row in state.rows(Step.STOP)
+            if (made := names_of(sides.via, row["topic"], sides.clusters)) is not None
+            for name in (made.copy, made.live)
+        }
+        with TargetConnection.of(sides.via, patience_s=patience_s) as connection:
+            still_mine()
+            try:
+                removed = connection.run(partial(_remove_block, connection, topics))
+            except NoAuthorizer as error:
+                note = f"; no write block is there: {error}"
+    blocked = f", {len(removed)} ACLs that denied WRITE are deleted" if removed else note
+    moved = f"; {len(again)} groups had other offsets by then, and are moved again ({several(again)})" if again else ""
+    return Evidence(
+        sentence=f"{sides.new} is the cluster that clients use{blocked}{moved}",
+        facts={"removed_acls": [str(one) for one in removed], "moved_again": again},
+    )
+
+
+async def _remove_block(connection: TargetConnection, topics: set[str]) -> list[AclBinding]:
+    """Delete DENY WRITE on these topics, one by one named; who denies all topics by a prefix has meant more."""
+    blocks = sorted(
+        (
+            one
+            for one in await described_acls(connection.target)
+            if one.resource_type == "topic"
+            and one.pattern_type == "literal"
+            and one.resource_name in topics
+            and (one.operation, one.permission) == ("Write", "deny")
+        ),
+        key=str,
+    )
+    for error in (await delete_acls(connection.target, blocks)).values():
+        raise error
+    return blocks
+
+
+def _refuse_moved(sides: Sides, state: SwitchState, patience_s: float) -> None:
+    rows = state.rows(Step.DRAIN)
+
+    async def work() -> tuple[list[str], set[str]]:
+        moved = await moved_since(sides.via, connections.source, rows)
+        return moved, await groups_at_work(sides.via, connections.source, switch.options)
+
+    switch = state.switch
+    with FlowConnections.of(sides.via, patience_s=patience_s) as connections:
+        moved, active = connections.run(work)
+    if active:
+        raise Refused(
+            f"{len(active)} groups have members on {sides.old} again ({several(sorted(active))}), and would read twice "
+            f"what they read there now: stop them, then ferry switch abandon '{switch.named}' {switch.id}, and begin "
+            "anew"
+        )
+    if moved:
+        raise Refused(
+            f"{len(moved)} partitions of {sides.old} have grown since they were drained ({several(moved)}), so a "
+            f"producer still writes there: stop it, then ferry switch abandon '{switch.named}' {switch.id}, and begin "
+            "anew"
+        )

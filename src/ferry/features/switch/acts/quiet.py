@@ -1,0 +1,132 @@
+"""Wait until nobody writes to the old cluster, and no group reads there any more."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection
+
+from ferry.config.flow.flow import FlowConfig, SwitchHook
+from ferry.errors import Refused
+from ferry.features.groups.rules.which import is_own
+from ferry.features.switch.acts.engine import StillMine
+from ferry.features.switch.acts.redirect import call_hook
+from ferry.features.switch.acts.sides import Sides
+from ferry.features.switch.acts.standing import source_ends
+from ferry.kafka.connect.cluster import Cluster
+from ferry.kafka.groups.listing import list_groups
+from ferry.lane.connections import FlowConnections
+from ferry.model import TopicPartition
+from ferry.model.switch import Evidence, SwitchOptions, SwitchState
+from ferry.words import several
+
+LOOK_SECONDS = 0.5
+
+
+def wait_for_quiet(
+    sides: Sides, state: SwitchState, still_mine: StillMine, *, hook: SwitchHook, patience_s: float
+) -> Evidence:
+    """Call the hook that stops clients, and wait for producers and consumers to stop.
+
+    Raises Refused when the hook fails, and, naming what still moves, when the time is over.
+    """
+    options, flow = state.switch.options, sides.via
+    called = call_hook(sides, state, hook, "stop", still_mine)
+    asked = "".join(f"{one['sentence']}; " for one in called)
+
+    async def work() -> Evidence:
+        waiting = _Waiting(flow, connections.source, options)
+        began = time.monotonic()
+        while True:
+            await waiting.look()
+            now = time.monotonic()
+            if now - waiting.moved_at >= options.quiet_seconds and not waiting.active:
+                break
+            if now - began > options.quiet_timeout_seconds:
+                raise Refused(waiting.sentence(options.quiet_timeout_seconds))
+            await connections.loop.sleep(LOOK_SECONDS)
+        return Evidence(
+            sentence=asked
+            + f"no partition of {sides.old} grew for {options.quiet_seconds:g} s, and no group has members",
+            facts={"waited_seconds": round(time.monotonic() - began, 1), "hook": called or None},
+            rows=tuple(
+                {"topic": place.topic, "partition": place.partition, "source_end": end}
+                for place, end in sorted(waiting.ends.items())
+            ),
+        )
+
+    with FlowConnections.of(flow, patience_s=patience_s) as connections:
+        return connections.run(work)
+
+
+class _Waiting:
+    def __init__(self, flow: FlowConfig, source: Cluster, options: SwitchOptions) -> None:
+        self.ends: dict[TopicPartition, int] = {}
+        self.moved: set[TopicPartition] = set()
+        """What has moved since the last time that everything stood."""
+        self.moved_at = time.monotonic()
+        self.active: set[str] = set()
+        self._flow, self._source, self._options = flow, source, options
+
+    async def look(self) -> None:
+        ends, silent = await source_ends(self._flow, self._source)
+        _refuse_silent(self._source, silent)
+        moved = {place for place, end in ends.items() if self.ends.get(place) not in (None, end)}
+        if moved or not self.ends:
+            self.moved_at = time.monotonic()
+        self.moved = moved or self.moved
+        self.ends = ends
+        self.active = await groups_at_work(self._flow, self._source, self._options)
+
+    def sentence(self, seconds: float) -> str:
+        """What still moves."""
+        alias, found = self._source.alias, []
+        if self.moved:
+            places = several(sorted(str(place) for place in self.moved))
+            found.append(f"records still come to {len(self.moved)} partitions ({places}): stop their producers")
+        if self.active:
+            groups = several(sorted(self.active))
+            found.append(
+                f"{len(self.active)} groups have members ({groups}): stop them, or give this switch up and begin one "
+                "with --leave-group"
+            )
+        why = "; ".join(found) or "it has just come to rest"
+        return f"after {seconds:g} s cluster {alias} is not quiet: {why}"
+
+
+async def groups_at_work(flow: FlowConfig, source: Cluster, options: SwitchOptions) -> set[str]:
+    """Groups of the flow that have members on the cluster that is left, but for those that the switch leaves.
+
+    Refused when a broker does not list its groups: nobody knows who reads there.
+    """
+    listed = await list_groups(source)
+    if listed.silent:
+        node, why = next(iter(listed.silent.items()))
+        raise Refused(
+            f"{len(listed.silent)} brokers of {source.alias} do not list their groups (broker {node}: {why}): bring "
+            "them back, or fail over instead"
+        )
+    return {
+        name
+        for name, group in listed.groups.items()
+        if group.is_active
+        and not options.leave_active
+        and name not in options.leave_groups
+        and flow.groups.takes(name)
+        and not is_own(name)
+    }
+
+
+async def moved_since(flow: FlowConfig, source: Cluster, rows: Collection[dict[str, object]]) -> list[str]:
+    """Partitions that do not end any more where a step's `rows` say; Refused when one does not tell its end."""
+    ends, silent = await source_ends(flow, source)
+    _refuse_silent(source, silent)
+    known = {(row["topic"], row["partition"]): row["source_end"] for row in rows}
+    return sorted(str(place) for place, end in ends.items() if known.get((place.topic, place.partition), 0) != end)
+
+
+def _refuse_silent(source: Cluster, silent: Collection[TopicPartition]) -> None:
+    if silent:
+        raise Refused(
+            f"{len(silent)} partitions of {source.alias} do not tell their ends "
+            f"({several([str(place) for place in silent])}): bring their brokers back, or fail over instead"
+        )

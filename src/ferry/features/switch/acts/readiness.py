@@ -1,0 +1,158 @@
+"""`ferry readiness`: gather what it is decided from, in one look at both clusters; writes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from functools import partial
+
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.flow.principal import principal_of
+from ferry.errors import Refused, Unreachable
+from ferry.features.acls.rules.sync import AclDiff
+from ferry.features.groups.acts.checkpoint import GroupSync
+from ferry.features.groups.rules.checkpoints import without_checkpoint
+from ferry.features.switch.rules.readiness import Looked, Readiness, Rpo, readiness_of
+from ferry.features.switch.rules.transformed import Transformed, changed_topics, transformed_topics, transforms_check
+from ferry.kafka.admin.acls import NoAuthorizer, described_acls
+from ferry.lane.connections import FlowConnections
+from ferry.lane.known_ledger import KnownLedgers
+from ferry.ledger.history import PastRun, past_runs
+from ferry.ledger.ledger import LedgerView
+from ferry.ledger.writers import LedgerWriters
+from ferry.model import Left, Plan, Why
+from ferry.plan.lag import first_timestamps, with_oldest
+from ferry.plan.options import WHOLE
+from ferry.plan.planner import Planner
+from ferry.plan.rules.lag import lag_of
+from ferry.plan.transforms import transform_digests
+
+
+def check_readiness(
+    flow: FlowConfig,
+    rpo: Rpo,
+    *,
+    back: bool,
+    wants_back: bool = True,
+    leave: Collection[str] = (),
+    leave_active: bool = False,
+    planned: bool = False,
+    patience_s: float = 60.0,
+) -> Readiness:
+    """Whether the flow's target could take over now. `back`: whether the file enables the reverse flow,
+    `wants_back` whether that is to be started.
+
+    `planned`: by a switch that asks the source where groups stand, so that it needs no checkpoints. `leave` are groups
+    that do not matter, with `leave_active` all that have members. Raises BadInput when the flow never ran, Unreachable
+    when one of the clusters does not answer, and Refused when nothing of the flow may be planned.
+    """
+    with FlowConnections.of(flow, patience_s=patience_s) as connections:
+        ends = (back, wants_back)
+        looking = partial(_checked, flow, connections, rpo, ends, frozenset(leave), leave_active, planned)
+        return connections.run(looking)
+
+
+async def _checked(
+    flow: FlowConfig,
+    connections: FlowConnections,
+    rpo: Rpo,
+    back: tuple[bool, bool],
+    leave: frozenset[str],
+    leave_active: bool,
+    planned: bool,
+) -> Readiness:
+    ledgers = KnownLedgers()
+    planner = Planner(
+        flow=flow,
+        lane=flow.lane,
+        source=connections.source,
+        target=connections.target,
+        ledger=connections.ledger,
+        ledgers=ledgers,
+    )
+    await connections.ledger.find()
+    view = await planner.known.view_with_newest(flow.lane, 1)
+    facts, plan = await planner.survey(view, WHOLE)
+    last = next(iter(past_runs(view, flow.lane, 1)), None)
+    acls, no_authorizer = await _acls(planner, view, plan)
+    groups, behind, lacking = await _groups(flow, connections, view, leave, leave_active)
+    looked = Looked(
+        facts=facts,
+        plan=plan,
+        lags=await with_oldest(connections.source, facts, lag_of(facts, flow.policy, flow.flow.source)),
+        last_run=last,
+        stamped_ms=await _stamp(connections, last),
+        groups=groups,
+        behind_groups=behind,
+        acls=acls,
+        no_authorizer=no_authorizer,
+        writers=await _writers(flow, connections),
+        back=back[0],
+        wants_back=back[1],
+        without_checkpoint=lacking,
+        planned=planned,
+        syncs_groups=flow.syncs_groups,
+    )
+    ready = readiness_of(looked, flow.policy, flow.flow.source, rpo)
+    check = transforms_check(flow.flow, _transformed(flow, view, facts.sources))
+    return replace(ready, checks=(*ready.checks, check))
+
+
+def _transformed(flow: FlowConfig, view: LedgerView, topics: Collection[str]) -> Transformed:
+    """The flow's transforms as a run of here would find them, beside what they have made up to now."""
+    digests, lost = transform_digests(flow)
+    specs = ((topic, flow.transform_of(topic)) for topic in topics)
+    wanted = {topic: (spec.name, digests[spec.name]) for topic, spec in specs if spec and spec.name in digests}
+    return Transformed(
+        made=transformed_topics(view, flow.lane),
+        changed=changed_topics(view, flow.lane, wanted),
+        lost=list(lost.values()),
+    )
+
+
+async def _stamp(connections: FlowConnections, last: PastRun | None) -> int | None:
+    """When the broker wrote the last run's record, by its own clock (LogAppendTime)."""
+    if last is None:
+        return None
+    place = connections.ledger.place
+    found = await first_timestamps(connections.target, {place: last.opened.generation})
+    return found.get(place)
+
+
+async def _groups(
+    flow: FlowConfig, connections: FlowConnections, view: LedgerView, leave: frozenset[str], leave_active: bool
+) -> tuple[list[Left], int, dict[str, str]]:
+    sync = GroupSync(flow=flow, lane=flow.lane, connections=connections)
+    looked = await sync.look(view, sync.rules(), every=True)
+    lacking = without_checkpoint(sync.rules(), looked.decided, looked.held)
+    passed = set() if flow.finds_new_groups or not looked.held else looked.decided.writes.keys() - looked.held.keys()
+    for group in passed:
+        lacking[group] = (
+            f"refresh.groups.enabled is false, so no run looks at group {group}: write its offsets once with ferry "
+            f"groups sync '{flow.flow}' --group {group}"
+        )
+    left = [one for one in looked.left if one.group not in leave and not (leave_active and one.why is Why.ACTIVE)]
+    lacking = {group: why for group, why in sorted(lacking.items()) if group not in leave}
+    return left, len(looked.decided.writes) - len(passed), lacking
+
+
+async def _acls(planner: Planner, view: LedgerView, plan: Plan) -> tuple[AclDiff | None, str]:
+    """How the ACLs differ, and why that cannot be said of a flow that syncs them."""
+    if not planner.flow.syncs_acls:
+        return None, ""
+    try:
+        return await planner.acls.diff(view, plan), ""
+    except NoAuthorizer as error:
+        return None, str(error)
+
+
+async def _writers(flow: FlowConfig, connections: FlowConnections) -> LedgerWriters:
+    """Who may write to the ledger, as far as this login may see it."""
+    topic, own = connections.ledger.place.topic, principal_of(flow, "target").name
+    try:
+        acls = await described_acls(connections.target)
+    except NoAuthorizer as error:
+        return LedgerWriters(topic=topic, own=own, acls=None, why=str(error), is_open=True)
+    except (Refused, Unreachable) as error:
+        return LedgerWriters(topic=topic, own=own, acls=None, why=str(error))
+    return LedgerWriters(topic=topic, own=own, acls=acls)

@@ -1,0 +1,182 @@
+"""The hooks that stop clients, and send them to the new cluster: a command, an HTTP call, or both. The outcome is kept.
+
+Each may be called twice when a process was killed: it is told the switch's id, by which it can know that.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from dataclasses import replace
+from http.client import HTTPException
+from typing import Any
+from urllib.parse import urlsplit
+
+from ferry.config.flow.flow import FlowConfig, SwitchHook
+from ferry.errors import BadInput, Refused
+from ferry.features.switch.acts.engine import StillMine
+from ferry.features.switch.acts.sides import Sides
+from ferry.model.switch import Evidence, SwitchState
+
+SAID_BYTES = 2_000
+"""How much of a hook's answer is kept: the last of what a command says, the first of an HTTP answer."""
+
+_AIRFLOW = ("AIRFLOW__", "AIRFLOW_CONN_", "AIRFLOW_VAR_")
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """A redirect is an answer: to follow it would make a GET of the POST, and its 200 would say that clients moved."""
+
+    def http_error_302(self, *_: Any, **__: Any) -> None:
+        """Follow nothing, and do not try to read where it points to."""
+
+    http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
+
+
+def redirect(sides: Sides, state: SwitchState, hook: SwitchHook, still_mine: StillMine) -> Evidence:
+    """Call the hook; Refused when it fails or takes too long: nothing after it is done then."""
+    called = call_hook(sides, state, hook, "redirect", still_mine)
+    if not called:
+        return Evidence(sentence="no hook is set: send clients to the new cluster by hand", facts={"hook": None})
+    return Evidence(sentence="; ".join(str(one["sentence"]) for one in called), facts={"hook": called})
+
+
+def call_hook(
+    sides: Sides, state: SwitchState, hook: SwitchHook, what: str, still_mine: StillMine
+) -> list[dict[str, object]]:
+    """What came of the `stop` or the `redirect` hook; nothing where none is set. Raises Refused."""
+    body = {
+        "hook": what,
+        "switch": state.switch.id,
+        "verb": state.switch.verb.value,
+        "flow": str(state.switch.named),
+        "from": sides.old,
+        "to": sides.new,
+        "bootstrap": _bootstrap(sides.via),
+    }
+    called = []
+    if hook.command is not None:
+        still_mine()
+        called.append(_command(hook.command, body, hook.timeout_seconds))
+    if hook.url is not None:
+        still_mine()
+        called.append(_call(hook.url, body, hook.timeout_seconds))
+    return called
+
+
+def with_given(file: SwitchHook, given: SwitchHook | None) -> SwitchHook:
+    """The file's hooks, each replaced by the one that was given in its place, if one was."""
+    if given is None:
+        return file
+    return replace(
+        file,
+        command=file.command if given.command is None else given.command,
+        url=file.url if given.url is None else given.url,
+    )
+
+
+def words_of(given: SwitchHook | None) -> tuple[str, ...]:
+    """Which hooks were given, as a switch's options keep it."""
+    hooks = () if given is None else (("command", given.command), ("url", given.url))
+    return tuple(word for word, hook in hooks if hook is not None)
+
+
+def refuse_unusable(hook: SwitchHook, what: str) -> None:
+    """BadInput for a command of the `stop` or the `redirect` hook that no shell would understand."""
+    try:
+        words = shlex.split("none" if hook.command is None else hook.command)
+    except ValueError as error:
+        raise BadInput(f"the {what} command cannot be read ({error}): correct its quotes") from None
+    if not words:
+        raise BadInput(f"the {what} command is empty: name a program, or remove the line")
+
+
+def _bootstrap(flow: FlowConfig) -> str:
+    return str(flow.client("target", "producer").get("bootstrap.servers", ""))
+
+
+def _command(command: str, body: dict[str, str], seconds: int) -> dict[str, object]:
+    what = body["hook"]
+    words = shlex.split(command)
+    names = {f"FERRY_SWITCH_{name.upper()}": value for name, value in body.items()}
+    began = time.monotonic()
+    try:
+        done = subprocess.run(
+            words,
+            env={**_environment(), **names},
+            capture_output=True,
+            timeout=seconds,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+    except subprocess.TimeoutExpired:
+        raise Refused(_again(f"the {what} command took longer than {seconds} s")) from None
+    except OSError as error:
+        raise Refused(_again(f"the {what} command {words[0]!r} could not be started ({error})")) from None
+    said = (done.stdout + done.stderr)[-SAID_BYTES:].decode(errors="replace").strip()
+    if done.returncode:
+        raise Refused(_again(f"the {what} command ended with exit code {done.returncode} ({said[-200:]})"))
+    took = time.monotonic() - began
+    return {
+        "kind": "command",
+        "seconds": round(took, 1),
+        "said": said,
+        "sentence": f"the command ended well in {took:.1f} s",
+    }
+
+
+def _environment() -> dict[str, str]:
+    """What a hook has of the environment: all but what Airflow keeps there, its keys, database and connections."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(_AIRFLOW)}
+
+
+def _call(url: str, body: dict[str, str], seconds: int) -> dict[str, object]:
+    what = body["hook"]
+    request = urllib.request.Request(
+        url,
+        data=json.dumps(body).encode(),
+        headers={"Content-Type": "application/json", "Idempotency-Key": body["switch"]},
+        method="POST",
+    )
+    began = time.monotonic()
+    try:
+        with urllib.request.build_opener(_NoRedirect).open(request, timeout=seconds) as answer:
+            said, status = answer.read(SAID_BYTES).decode(errors="replace").strip(), answer.status
+    except urllib.error.HTTPError as error:
+        error.close()
+        raise Refused(_again(f"the {what} hook answered with HTTP {error.code}{_elsewhere(error)}")) from None
+    except (OSError, HTTPException) as error:
+        reason = getattr(error, "reason", error)
+        if isinstance(error, HTTPException):
+            reason = f"its answer is no HTTP: {type(error).__name__}"
+        raise Refused(_again(f"the {what} hook could not be called ({reason})")) from None
+    took = time.monotonic() - began
+    return {
+        "kind": "http",
+        "status": status,
+        "seconds": round(took, 1),
+        "said": said,
+        "sentence": f"the hook answered with HTTP {status} in {took:.1f} s",
+    }
+
+
+def _elsewhere(error: urllib.error.HTTPError) -> str:
+    """Where a redirect points to, without what may hold a secret there: its query, a login."""
+    place = error.headers.get("Location") if 300 <= error.code < 400 else None
+    if place is None:
+        return ""
+    try:
+        parts = urlsplit(place)
+    except ValueError:
+        return ", a redirect to no address"
+    where = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
+    return f", a redirect to {where}, and redirects are not followed"
+
+
+def _again(sentence: str) -> str:
+    return f"{sentence}: correct it"

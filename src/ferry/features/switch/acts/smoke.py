@@ -1,0 +1,81 @@
+"""A smoke test of the new cluster: records go in and come out, and the moved groups' offsets can be read."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Collection, Mapping
+from functools import partial
+
+from ferry.errors import Refused, Retryable
+from ferry.features.switch.acts.sides import Sides
+from ferry.features.switch.rules.moving import moved_offsets
+from ferry.kafka.admin.topics import NewTopic, create_topic, delete_topics
+from ferry.kafka.connect.cluster import Cluster
+from ferry.kafka.fetch.whole_topic import read_topic
+from ferry.kafka.groups.offsets import fetch_offsets
+from ferry.kafka.produce.appending import Appender
+from ferry.lane.connections import TargetConnection
+from ferry.model import Record, TopicPartition
+from ferry.model.switch import Evidence, Step, SwitchState
+
+RECORDS = 10
+
+
+def smoke_topic(switch: str) -> str:
+    """The scratch topic; no policy lets it be copied, for its name begins like those of Kafka's own."""
+    return f"__ferry-smoke.{switch}"
+
+
+def smoke_test(sides: Sides, state: SwitchState, *, patience_s: float) -> Evidence:
+    """Refused when something does not work; the scratch topic is deleted again."""
+    if not state.switch.options.smoke:
+        return Evidence(sentence="left out", facts={"smoke": False})
+    wanted = moved_offsets(state.rows(Step.GROUPS))
+    with TargetConnection.of(sides.via, patience_s=patience_s) as connection:
+        connection.run(partial(_round_trip, connection.target, smoke_topic(state.switch.id)))
+        count = connection.run(partial(_groups, connection.target, wanted))
+    return Evidence(
+        sentence=f"{RECORDS} records went to {sides.new} and came back, offsets of {len(wanted)} groups can be read",
+        facts={"smoke": True, "records": RECORDS, "groups": len(wanted), "offsets": count},
+    )
+
+
+async def _round_trip(target: Cluster, topic: str) -> None:
+    await create_topic(target, NewTopic(name=topic, partitions=1, replication_factor=-1, configs={}))
+    place = TopicPartition(topic=topic, partition=0)
+
+    async def visible() -> None:
+        if topic not in await target.refresh([topic]):
+            raise Retryable(f"topic {topic} is not yet visible on cluster {target.alias}")
+        target.leader(place)
+
+    try:
+        await target.retrying(visible)
+        mark = secrets.token_hex(8).encode()
+        await Appender(target, place, "topic").append(
+            [Record(key=mark, value=f"{number}".encode()) for number in range(RECORDS)]
+        )
+        found = [record for _, record in await read_topic(target, topic) or () if record.key == mark]
+        if [record.value for record in found] != [f"{number}".encode() for number in range(RECORDS)]:
+            raise Refused(
+                f"of {RECORDS} records written to {topic} on cluster {target.alias} {len(found)} came back: look at "
+                "its brokers before clients come"
+            )
+    finally:
+        info = target.topics.get(topic)
+        if info is not None:
+            for error in (await delete_topics(target, {topic: info.topic_id})).values():
+                raise error
+
+
+async def _groups(target: Cluster, wanted: Mapping[str, Collection[TopicPartition]]) -> int:
+    read = await fetch_offsets(target, wanted, stable=False)
+    for error in read.failed.values():
+        raise error
+    missing = sorted(group for group, places in wanted.items() if set(places) - read.found.get(group, {}).keys())
+    if missing:
+        raise Refused(
+            f"group {missing[0]} lacks offsets on cluster {target.alias} that were committed there: look at "
+            "offsets.retention.minutes, and at who deletes groups"
+        )
+    return sum(len(places) for places in read.found.values())

@@ -1,0 +1,200 @@
+"""Start a flow against a switch: at the cut-over where names do not tell its records apart, and not paused any more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from ferry.clock import wall_ms
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.flow.start import StartLatest
+from ferry.errors import Refused, Unreachable
+from ferry.features.switch.acts.engine import StillMine
+from ferry.features.switch.acts.handing import hand_over
+from ferry.features.switch.acts.sides import Sides
+from ferry.features.switch.acts.standing import source_ends
+from ferry.features.switch.rules.beginning import beginnings, latest_beginnings, own_ends
+from ferry.features.switch.rules.standing import parse_standing
+from ferry.kafka.fetch.offsets import LATEST, listed_offsets
+from ferry.kafka.fetch.requests import READ_UNCOMMITTED
+from ferry.lane import connections
+from ferry.lane.connections import FlowConnections
+from ferry.ledger.codec import resume_record
+from ferry.ledger.ledger import UNREAD, pauses
+from ferry.model import TopicPartition
+from ferry.model.switch import Evidence, Step, SwitchState, Verb
+from ferry.plan.options import DEFAULT_LEDGER_REPLICATION
+from ferry.words import count_of, several
+
+
+def start_reverse(sides: Sides, state: SwitchState, still_mine: StillMine, *, patience_s: float) -> Evidence:
+    """Start the flow back. After a failover its target may be gone: that is said, and left to the failback."""
+    switch = state.switch
+    if not switch.options.reverse:
+        return Evidence(sentence=f"{switch.back} is left as it is", facts={"started": False})
+    if sides.back is None:
+        raise Refused(
+            f"the file has no flow {switch.back}: add {switch.back}.enabled = true and its topics, then go on"
+        )
+    if switch.verb is Verb.FAILOVER:  # it may well be gone, and nobody shall wait for it
+        patience_s = min(patience_s, connections.SOURCE_PATIENCE_S)
+    try:
+        started = start_flow(
+            sides.back, state, switch.approved_by, still_mine, looked_to=_known_ends(state), patience_s=patience_s
+        )
+    except (Unreachable, Refused) as error:
+        if switch.verb is not Verb.FAILOVER:
+            raise
+        return Evidence(
+            sentence=f"{switch.back} is not started, for {sides.old} is not well: ferry failback starts it",
+            facts={"started": False, "why": str(error)},
+        )
+    return _with_stayed(started, sides, state, patience_s)
+
+
+def _known_ends(state: SwitchState) -> dict[TopicPartition, int]:
+    """Up to where the switch has seen the cluster that was left: as it was drained, else as its flow was stopped.
+
+    What comes there later is found as somebody else's by the first run back.
+    """
+    rows = state.rows(Step.DRAIN) or [row for row in state.rows(Step.STOP) if row["source_known"] == "source"]
+    return {TopicPartition(topic=row["topic"], partition=row["partition"]): row["source_end"] for row in rows}
+
+
+def _with_stayed(started: Evidence, sides: Sides, state: SwitchState, patience_s: float) -> Evidence:
+    """The last look at the cluster that was left: what came there after it was drained is not on the new one."""
+    if Step.DRAIN not in state.done:
+        return started  # what a failover leaves is its loss
+
+    async def work() -> dict[TopicPartition, int]:
+        return (await source_ends(sides.via, both.source))[0]
+
+    with FlowConnections.of(sides.via, patience_s=patience_s) as both:
+        ends = both.run(work)
+    known = _known_ends(state)
+    stayed = [(place, known.get(place, 0), end) for place, end in sorted(ends.items()) if end > known.get(place, 0)]
+    facts = {**started.facts, "stayed": [[place.topic, place.partition, start, end] for place, start, end in stayed]}
+    if not stayed:
+        return replace(started, facts=facts)
+    count = sum(end - start for _, start, end in stayed)
+    where = several([str(place) for place, _, _ in stayed])
+    sentence = (
+        f"{started.sentence}; {count_of(count, 'record')} at most came to {len(stayed)} partitions of {sides.old} "
+        f"after it was drained ({where}), and are not on {sides.new}: stop who writes there, and write them again; "
+        "ferry failback exports them"
+    )
+    return replace(started, sentence=sentence, facts=facts)
+
+
+def start_flow(
+    flow: FlowConfig,
+    state: SwitchState,
+    who: str,
+    still_mine: StillMine,
+    *,
+    looked_to: Mapping[TopicPartition, int] | None = None,
+    patience_s: float,
+) -> Evidence:
+    """Let `flow`, which leads against a switch, go on behind what had come to its source by then; lift its pause.
+
+    Names of Default policy tell records apart: there it goes on where its lane stands. `looked_to` is up to where the
+    flow's target was looked through for what was left there; without it all counts that it holds now.
+    """
+    stood = list(map(parse_standing, state.rows(Step.STOP)))
+    cuts = {one.target: one.target_copied for one in stood if _keeps_name(flow, one.target.topic)}
+    topics_there = {one.target.topic for one in stood}
+    left_out = sorted(topic for topic in topics_there if flow.selection.transformed_there(topic) is not None)
+
+    async def work() -> Evidence:
+        await both.ledger.open(flow.ledger_replication_factor or DEFAULT_LEDGER_REPLICATION)
+        view = await both.view() if await both.has_ledger() else UNREAD
+        now_ms = wall_ms()
+        topics = await both.source.refresh({place.topic for place in cuts}) if cuts else {}
+        records, passed = beginnings(
+            view,
+            flow.lane,
+            cuts,
+            switch=state.switch.id,
+            who=who,
+            reason=f"came from {flow.flow.target}, or was left there: switch {state.switch.id}",
+            ids={name: info.id_text for name, info in topics.items()},
+            now_ms=now_ms,
+        )
+        if cuts:
+            records += own_ends(flow.lane, *(await _target_ends(flow, both, cuts, looked_to or {})))
+        if isinstance(flow.start, StartLatest):
+            lives, others = await _at_latest(flow, both, state)
+            every = {name: info.id_text for name, info in both.source.topics.items()}
+            records += latest_beginnings(view, flow.lane, lives, others, every, now_ms)
+        still_mine()
+        groups = await hand_over(flow, both, state.rows(Step.GROUPS), state.switch.id)
+        held = pauses(view, now_ms).get("")
+        if held is not None:
+            records.append(resume_record(""))
+        still_mine()
+        if records:
+            await both.ledger.append(records)
+        paused = "" if held is None else f"; the pause by {held.who} ({held.why}) is lifted"
+        begins = f" behind the cut-over in {len(cuts)} partitions" if cuts else ""
+        led = f"; it leads {groups} groups on from where they stood on {flow.flow.target}" if groups else ""
+        stay = f"; {several(left_out)} does not go back, for a transform made it" if left_out else ""
+        return Evidence(
+            sentence=f"{flow.flow} is started{begins}{paused}{led}{stay}",
+            facts={
+                "started": True,
+                "groups": groups,
+                "paused_by": None if held is None else held.who,
+                "left_out": left_out,
+            },
+            rows=tuple(
+                {"topic": gap.source.topic, "partition": gap.source.partition, "start": gap.start, "end": gap.end}
+                for gap in passed
+            ),
+        )
+
+    with FlowConnections.of(flow, patience_s=patience_s) as both:
+        return both.run(work)
+
+
+async def _at_latest(
+    flow: FlowConfig, both: FlowConnections, state: SwitchState
+) -> tuple[dict[TopicPartition, int], list[TopicPartition]]:
+    """Where producers went on, with the ends before they came; and the partitions that the switch was not about.
+
+    Before a failover producers may have come already: topics that they go on in begin at their beginning then.
+    """
+    rows = state.rows(Step.TOPICS)
+    lives = {TopicPartition(topic=row["topic"], partition=row["partition"]): int(row["end"]) for row in rows}
+    about = {place.topic for place in lives} | {row["target_topic"] for row in state.rows(Step.STOP)}
+    others = [
+        TopicPartition(topic=name, partition=number)
+        for name, info in (await both.source.refresh(None)).items()
+        if flow.selection.takes(name) and name not in about
+        for number in info.partitions
+    ]
+    return {} if state.switch.verb is Verb.FAILOVER else lives, others
+
+
+def _keeps_name(flow: FlowConfig, topic: str) -> bool:
+    return flow.selection.takes(topic) and flow.policy.format_remote_topic(flow.flow.source, topic) == topic
+
+
+async def _target_ends(
+    flow: FlowConfig,
+    both: FlowConnections,
+    cuts: Mapping[TopicPartition, int],
+    looked_to: Mapping[TopicPartition, int],
+) -> tuple[dict[TopicPartition, int], dict[str, str]]:
+    """Where the copies end, and their topics' ids: up to there they hold records of their own cluster."""
+    copies = {
+        TopicPartition(topic=flow.policy.format_remote_topic(flow.flow.source, place.topic), partition=place.partition)
+        for place in cuts
+    }
+    there = await both.target.refresh({place.topic for place in copies})
+    asked = [place for place in copies if place.topic in there]
+    listed = await listed_offsets(both.target, dict.fromkeys(asked, LATEST), isolation=READ_UNCOMMITTED)
+    if listed.failed:
+        place, why = next(iter(listed.failed.items()))
+        raise Refused(f"the end of {place} on cluster {both.target.alias} is not known, {why.why}")
+    ends = {place: min(end, looked_to.get(place, end)) for place, end in listed.found.items()}
+    return ends, {name: info.id_text for name, info in there.items()}

@@ -1,0 +1,162 @@
+"""Stop a flow for good: pause it, end every writer of it, keep where both sides end. The target alone is needed.
+
+What was in a transaction of a dead writer is aborted with it, so readers of the new cluster wait for nobody.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ferry.clock import wall_ms
+from ferry.config.flow.flow import FlowConfig
+from ferry.copy.kafka_port import KafkaLane
+from ferry.errors import Refused, Superseded, Unreachable
+from ferry.features.switch.acts.engine import StillMine
+from ferry.features.switch.acts.sides import Sides
+from ferry.features.switch.acts.standing import look_at_standings, why_lost, written_by_others
+from ferry.features.switch.rules.standing import best_known, longest, loss_of, loss_sentence, parse_standings
+from ferry.lane.connections import TargetFirst
+from ferry.ledger.codec import pause_record
+from ferry.ledger.deployments import admitted
+from ferry.ledger.ledger import LedgerView, pauses
+from ferry.model import Pause, Plan, RunRecord, TopicPartition
+from ferry.model.switch import Evidence, Step, SwitchState, Verb
+from ferry.plan.lag import first_timestamps
+from ferry.plan.rules.skipping import idle_plan
+from ferry.protocol.driver import Driver
+from ferry.protocol.opening import open_run
+from ferry.run.micro_run import local_origin
+from ferry.words import several
+
+FENCE_TRIES = 5
+FENCE_SECONDS = 0.5
+"""Between two tries to be the lane's newest run."""
+
+
+def pause_reason(state: SwitchState) -> str:
+    """Why a flow is paused that a switch has stopped; it begins with the switch's id, by which it is known again."""
+    switch = state.switch
+    return f"{switch.id}: {switch.verb} to {switch.via.target}"
+
+
+def paused_before(state: SwitchState) -> Pause | None:
+    """The pause that somebody had set before the switch, as `freeze` found it: whoever gives up puts it back."""
+    found = state.fact(Step.FREEZE, "paused")
+    return None if found is None else Pause(**found)
+
+
+def stop_flow(sides: Sides, state: SwitchState, still_mine: StillMine, *, who: str, patience_s: float) -> Evidence:
+    """Pause, fence, look. Raises Unreachable when the target does not answer, Refused for an unfenced slot."""
+
+    async def work() -> Evidence:
+        await connections.ledger.find()
+        view = await connections.view()
+        now_ms = wall_ms()
+        held = pauses(view, now_ms).get("")
+        reason = pause_reason(state)
+        was = held if held is not None and held.why != reason else paused_before(state)
+        still_mine()
+        if held is None or held.until_ms or held.why != reason:  # somebody else's is in the evidence of `freeze`
+            pause = Pause(topic="", who=who, why=reason, since_ms=now_ms)
+            await connections.ledger.append([pause_record(pause)])
+        slots = await _fenced(sides.via, state, connections)
+        rows = await look_at_standings(sides.via, connections)
+        silent = [str(row.target) for row in rows if row.target_end is None and row.copied_end > 0]
+        if silent and state.switch.verb is not Verb.FAILOVER:
+            raise Refused(
+                f"{len(silent)} partitions of {sides.new} ({several(silent)}) do not tell where they end: bring their "
+                "brokers back, then go on"
+            )
+        others = await written_by_others(sides.via, connections, rows)
+        sentence = f"{sides.via.flow} is paused, {slots} writers are fenced"
+        if silent:
+            sentence += f"; {len(silent)} partitions of {sides.new} ({several(silent)}) do not tell where they end"
+        if others:
+            sentence += (
+                f"; somebody else has written to {len(others)} copies on {sides.new} already ({several(others)})"
+            )
+        return Evidence(
+            sentence=sentence,
+            facts={
+                "source_answers": connections.has_source,
+                "source_error": why_lost(connections),
+                "was_paused": None if was is None else f"by {was.who}: {was.why}",
+                "written_by_others": len(others),
+            },
+            rows=tuple(row.to_json() for row in rows),
+        )
+
+    with TargetFirst.of(sides.via, patience_s=patience_s) as connections:
+        return connections.run(work)
+
+
+async def _fenced(flow: FlowConfig, state: SwitchState, connections: TargetFirst) -> int:
+    """Fence again where a scheduled run has begun at the same moment: what comes later finds the pause."""
+    for _ in range(FENCE_TRIES - 1):
+        try:
+            return await _fence(flow, state, connections, await connections.view())
+        except Superseded:
+            await connections.loop.sleep(FENCE_SECONDS)
+    return await _fence(flow, state, connections, await connections.view())
+
+
+async def _fence(flow: FlowConfig, state: SwitchState, connections: TargetFirst, view: LedgerView) -> int:
+    """Open a run that does nothing: whoever is at work on the lane is fenced, and can begin nothing any more."""
+    run = f"{state.switch.id}-stop"
+    record = RunRecord(
+        flow=flow.flow,
+        lane=flow.lane,
+        run=run,
+        slots=flow.tasks_max,
+        config_digest=flow.digest(),
+        started_ms=wall_ms(),
+        origin=local_origin(),
+        deployment=flow.deployment,
+    )
+    record = admitted(view, record, take_over=state.switch.verb is Verb.FAILOVER)
+
+    async def decide(driver: Driver) -> Plan:
+        return replace(idle_plan(driver.opened), notes=(f"stopped by {state.switch.verb} {state.switch.id}",))
+
+    lane = KafkaLane(connections.ledger, flow.flow, flow.lane, flow.transaction_timeout_ms)
+    return (await open_run(lane, record, decide, view)).slots
+
+
+def count_loss(sides: Sides, state: SwitchState, *, patience_s: float) -> Evidence:
+    """What of each partition the new cluster has not, as far as anybody can know."""
+    # The run that fenced has a plan of its own, without slices: what the plan before it knew is in the evidence.
+    before = parse_standings(state.rows(Step.FREEZE))
+    found = best_known(before, parse_standings(state.rows(Step.STOP)))
+    behind = {
+        one.source: one.copied_end for one in found if one.source_known == "source" and one.source_end > one.copied_end
+    }
+    lost_ms = state.switch.options.lost_at_ms
+    losses = loss_of(found, _ages(sides, behind, patience_s), wall_ms() if lost_ms is None else lost_ms)
+    return Evidence(
+        sentence=loss_sentence(losses, lost_ms=lost_ms),
+        facts={
+            "records": sum(one.records for one in losses),
+            "partitions": sum(1 for one in losses if one.records),
+            "unsure": sum(1 for one in losses if not one.certain),
+            "seconds": longest(losses),
+        },
+        rows=tuple(one.to_json() for one in losses),
+    )
+
+
+def _ages(sides: Sides, behind: dict[TopicPartition, int], patience_s: float) -> dict[TopicPartition, int]:
+    """Timestamps of the oldest records that are not copied, where the source still tells."""
+    if not behind:
+        return {}
+
+    async def work() -> dict[TopicPartition, int]:
+        if not connections.has_source:
+            return {}
+        await connections.source.refresh({place.topic for place in behind})
+        return await first_timestamps(connections.source, behind)
+
+    try:
+        with TargetFirst.of(sides.via, patience_s=patience_s) as connections:
+            return connections.run(work)
+    except (Unreachable, Refused):
+        return {}

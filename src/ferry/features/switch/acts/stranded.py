@@ -1,0 +1,323 @@
+"""Records that a switch left on the old primary: produced there, never copied. Counted, and written to a file.
+
+Each is a JSON object a line: topic, partition, offset, timestamp, key, value and headers. What is no UTF-8 text is in
+base64, under `key_base64`, `value_base64`, `name_base64`. A batch that cannot be opened is a line of its own, with its
+bytes as they lie in the log under `batch_base64`.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ferry.config.flow.flow import FlowConfig
+from ferry.copy.kafka_port import transactional_id
+from ferry.errors import BadInput, Refused
+from ferry.features.switch.acts.sides import Sides
+from ferry.features.switch.acts.standing import takes
+from ferry.files import new_draft, sync_folder
+from ferry.kafka.fetch.committed import ReadRecord, UnopenedBatch, read_committed
+from ferry.kafka.fetch.offsets import EARLIEST, LATEST, listed_offsets
+from ferry.kafka.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED
+from ferry.lane.connections import FlowConnections
+from ferry.ledger.ledger import UNREAD, LedgerView, skips
+from ferry.ledger.neighbours import gaps, ranges
+from ferry.ledger.receipts import last_receipts, open_receipts
+from ferry.model import Range, TopicPartition
+from ferry.model.switch import Evidence, Step, SwitchState
+from ferry.plan.others.foreign import others_transactions
+from ferry.plan.rules.undecided import undecided_sentence
+from ferry.run.ledger.access import LedgerAccess
+
+
+def export_path(state: SwitchState) -> Path:
+    """Where stranded records go."""
+    return Path(state.switch.options.export or f"ferry-stranded-{state.switch.id}.jsonl")
+
+
+def refuse_unwritable(state: SwitchState) -> None:
+    """BadInput when the file cannot be written, or is there before the switch has come to write it."""
+    path = export_path(state)
+    if path.exists() and Step.STRANDED not in {*state.begun, *state.done}:
+        raise BadInput(f"{path} is there already: name another file with --export, stranded records replace nothing")
+    folder = path.absolute().parent
+    try:
+        new_draft(path, "probe").unlink()
+    except OSError as error:
+        raise BadInput(
+            f"{folder} cannot be written ({error.strerror}), where stranded records would go: name another file with "
+            "--export"
+        ) from None
+
+
+def export_stranded(sides: Sides, state: SwitchState, *, patience_s: float) -> Evidence:
+    """Find and export what `named` never copied. All of the file or none; written again where a process was killed.
+
+    Raises BadInput when the file cannot be written, Refused when a partition does not answer.
+    """
+    if sides.back is None:
+        raise Refused(f"the file has no flow {sides.named}: add it again")
+    forward = sides.back  # of a failback the flow back is the one that was named
+    with LedgerAccess(forward, patience_s=patience_s) as ledger:
+        view = ledger.view() if ledger.exists() else UNREAD
+    path = export_path(state)
+    with FlowConnections.of(sides.via, patience_s=patience_s) as connections:
+
+        async def work() -> tuple[list[dict[str, Any]], str, dict[TopicPartition, int]]:
+            ends = await _decided_ends(forward, sides.via, connections)
+            parts = await _left_behind(forward, sides.via, connections, view, ends)
+            return *await _exported(connections, parts, path, ends), ends
+
+        found, digest, ends = connections.run(work)
+    records, unopened = (sum(row[name] for row in found) for name in ("records", "unopened"))
+    where = f", written to {path}" if found else ""
+    if unopened:
+        where += (
+            f"; {unopened} batches could not be opened, their bytes are in the file (batch_base64, with why): how many "
+            "records they hold is not known"
+        )
+    return Evidence(
+        sentence=f"{records} records of {len(found)} partitions were left on {sides.new}, and never copied{where}",
+        facts={
+            "records": records,
+            "unopened": unopened,
+            "file": str(path.absolute()) if found else None,
+            "sha256": digest,
+        },
+        rows=(*found, *_rest(found, ends)),
+    )
+
+
+def _rest(found: Iterable[Mapping[str, Any]], ends: Mapping[TopicPartition, int]) -> list[dict[str, Any]]:
+    """Rows of the partitions in which nothing was left: up to where they were looked through."""
+    left = {TopicPartition(topic=row["topic"], partition=row["partition"]) for row in found}
+    return [
+        {**_place(place), "start": end, "end": end, "records": 0, "unopened": 0, "looked_to": end}
+        for place, end in sorted(ends.items())
+        if place not in left
+    ]
+
+
+def looked_to(state: SwitchState) -> dict[TopicPartition, int]:
+    """Up to where the step `stranded` looked: what came later was neither counted nor written to the file."""
+    return {
+        TopicPartition(topic=row["topic"], partition=row["partition"]): row["looked_to"]
+        for row in state.rows(Step.STRANDED)
+        if "looked_to" in row  # no earlier Ferry kept it
+    }
+
+
+async def _decided_ends(
+    forward: FlowConfig, via: FlowConfig, connections: FlowConnections
+) -> dict[TopicPartition, int]:
+    """Where partitions of the old primary end, all transactions before that decided.
+
+    Records of others behind the beginning of an open one are hidden from readers, and not lost. Raises Refused for it,
+    at once where it is somebody's, else after the cluster's patience; and for a partition that does not answer.
+    """
+    primary = connections.target
+    names = [info for name, info in (await primary.refresh(None)).items() if takes(forward, name)]
+    places = [TopicPartition(topic=info.name, partition=number) for info in names for number in info.partitions]
+    if not places:
+        return {}
+    writers = {transactional_id(via.flow, via.lane, slot) for slot in range(via.tasks_max)}
+    until = time.monotonic() + primary.patience_s
+    while True:
+        # The stable ends behind the others: one that is not lower has no open transaction before it.
+        ends = await listed_offsets(primary, dict.fromkeys(places, LATEST), isolation=READ_UNCOMMITTED)
+        stable = await listed_offsets(primary, dict.fromkeys(places, LATEST), isolation=READ_COMMITTED)
+        for place in places:
+            if place not in ends.found or place not in stable.found:
+                why = {**stable.failed, **ends.failed}.get(place)
+                raise Refused(
+                    f"{place} on cluster {primary.alias} does not tell what it holds, "
+                    f"{'it has no leader: bring its brokers back' if why is None else why.why}"
+                )
+        held = {place: stable.found[place] for place in places if stable.found[place] < ends.found[place]}
+        if not held:
+            return ends.found
+        others = await others_transactions(primary, held, ends.found, writers)
+        named = {place: one for place, one in others.items() if one.producer_id >= 0}
+        if named:
+            place, one = min(named.items())
+            raise Refused(
+                f"what was left on {primary.alias} cannot be counted yet: "
+                f"{undecided_sentence(str(place), place, one)}; then go on"
+            )
+        if time.monotonic() > until:
+            raise Refused(
+                f"what was left on {primary.alias} cannot be counted yet: a transaction is open on {min(held)}, from "
+                f"offset {held[min(held)]} on, and nobody tells whose it is: wait for its end, or find it with "
+                "kafka-transactions.sh find-hanging, then go on"
+            )
+        await connections.loop.sleep(0.2)  # the flow back's own, or one that has just ended
+
+
+async def _left_behind(
+    forward: FlowConfig,
+    via: FlowConfig,
+    connections: FlowConnections,
+    view: LedgerView,
+    ends: Mapping[TopicPartition, int],
+) -> dict[TopicPartition, list[Range]]:
+    """The ranges on the old primary that nobody copied, and that did not come from the other cluster either."""
+    if not ends:
+        return {}
+    primary = connections.target
+    starts = await listed_offsets(primary, dict.fromkeys(ends, EARLIEST), isolation=READ_UNCOMMITTED)
+    for place, why in starts.failed.items():
+        raise Refused(f"{place} on cluster {primary.alias} does not tell what it holds, {why.why}")
+    copied = _copied(forward, view)
+    came: Mapping[TopicPartition, tuple[Range, ...]] = {}
+    if await connections.has_ledger():
+        back = await connections.view()
+        rows = await connections.known.rows(back, lambda of: of.lane == via.lane)
+        came = ranges(rows, open_receipts(back, via.lane))
+    found = {}
+    for place, end in ends.items():
+        begin = max(copied.get(place, 0), starts.found.get(place, 0))
+        if begin < end and (left := gaps(came.get(place, ()), begin, end)):
+            found[place] = left
+    return found
+
+
+def _copied(flow: FlowConfig, view: LedgerView) -> dict[TopicPartition, int]:
+    """Up to where a flow copied, or was told to pass by."""
+    found = {last.source: last.end for last in last_receipts(view, flow.lane).values()}
+    for place, passed in skips(view, flow.lane).items():
+        found[place] = max([found.get(place, 0), *(gap.end for gap in passed)])
+    return found
+
+
+async def _exported(
+    connections: FlowConnections,
+    parts: Mapping[TopicPartition, Iterable[Range]],
+    path: Path,
+    ends: Mapping[TopicPartition, int],
+) -> tuple[list[dict[str, Any]], str]:
+    """Write the file; it and its name are on the disk before anybody can note that the step is done."""
+    digest = hashlib.sha256()
+    rows: list[dict[str, Any]] = []
+    draft: Path | None = None
+    try:
+        draft = new_draft(path, "part")  # it holds keys and values
+        with draft.open("wb") as file:
+
+            def write(body: Mapping[str, Any]) -> None:
+                line = json.dumps(body, ensure_ascii=False).encode() + b"\n"
+                digest.update(line)
+                file.write(line)
+
+            for place, left in sorted(parts.items()):
+                found = _Found(place=place, write=write)
+                for start, end in left:
+                    await read_committed(connections.target, place, start, end, found.take, found.keep)
+                rows += found.rows(looked_to=ends[place])
+            file.flush()
+            os.fsync(file.fileno())
+        if rows:
+            _refuse_other(path, digest.hexdigest())
+            draft.replace(path)
+            draft = None
+            sync_folder(path.parent)
+    except OSError as error:
+        raise BadInput(f"{path} cannot be written ({error.strerror}): name another file with --export") from None
+    finally:
+        if draft is not None:
+            draft.unlink(missing_ok=True)
+    return rows, digest.hexdigest() if rows else ""
+
+
+def _refuse_other(path: Path, digest: str) -> None:
+    """Take the name for this file; BadInput where one is there that has anything else in it.
+
+    The path comes from the ledger, which is believed in nothing that destroys. The same content, or none, is that of
+    an attempt that was killed before the ledger had its step.
+    """
+    try:
+        descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600)
+    except FileExistsError:
+        is_same = not path.is_symlink() and path.is_file()
+        if is_same and path.stat().st_size:
+            with path.open("rb") as file:
+                is_same = hashlib.file_digest(file, "sha256").hexdigest() == digest
+        if not is_same:
+            raise BadInput(
+                f"{path} is there already with other content: stranded records replace nothing, move it away, then "
+                "continue"
+            ) from None
+    else:
+        os.close(descriptor)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Found:
+    """What was left in one partition, written a line each."""
+
+    place: TopicPartition
+    write: Callable[[Mapping[str, Any]], None]
+    _start: int | None = None
+    _end: int = 0
+    _records: int = 0
+    _unopened: set[int] = field(default_factory=set)
+
+    def take(self, record: ReadRecord) -> None:
+        self.write(record_json(self.place, record))
+        self._records += 1
+        self._reach(record.offset, record.offset + 1)
+
+    def keep(self, batch: UnopenedBatch) -> None:
+        """Write a batch once: it lies in two ranges where records between came from the other cluster."""
+        if batch.offset not in self._unopened:
+            self.write(unopened_json(self.place, batch))
+            self._unopened.add(batch.offset)
+            self._reach(batch.offset, batch.end)
+
+    def _reach(self, start: int, end: int) -> None:
+        self._start = start if self._start is None else min(self._start, start)
+        self._end = max(self._end, end)
+
+    def rows(self, *, looked_to: int) -> list[dict[str, Any]]:
+        """A row of the evidence; none where nothing was left."""
+        if self._start is None:
+            return []
+        counts = {"records": self._records, "unopened": len(self._unopened)}
+        return [{**_place(self.place), "start": self._start, "end": self._end, **counts, "looked_to": looked_to}]
+
+
+def _place(place: TopicPartition) -> dict[str, Any]:
+    return {"topic": place.topic, "partition": place.partition}
+
+
+def unopened_json(place: TopicPartition, batch: UnopenedBatch) -> dict[str, Any]:
+    """A batch that cannot be opened as a line of the file."""
+    data = base64.b64encode(batch.data).decode()
+    return {**_place(place), "offset": batch.offset, "end": batch.end, "batch_base64": data, "why": batch.why}
+
+
+def record_json(place: TopicPartition, record: ReadRecord) -> dict[str, Any]:
+    """A record as a line of the file."""
+    return {
+        **_place(place),
+        "offset": record.offset,
+        "timestamp_ms": record.timestamp_ms,
+        **_field("key", record.key),
+        **_field("value", record.value),
+        "headers": [{**_field("name", name), **_field("value", value)} for name, value in record.headers],
+    }
+
+
+def _field(name: str, content: bytes | None) -> dict[str, str | None]:
+    if content is None:
+        return {name: None}
+    try:
+        return {name: content.decode()}
+    except UnicodeDecodeError:
+        return {f"{name}_base64": base64.b64encode(content).decode()}

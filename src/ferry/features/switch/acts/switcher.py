@@ -1,0 +1,339 @@
+"""A switch from the outside: preview it, open it, do its steps one by one or all, give it up.
+
+The command line and Airflow's tasks call this. Every step makes connections of its own, so each may be a process of its
+own; what it needs to know of the steps before lies in the ledger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from types import TracebackType
+from typing import Self
+
+from ferry.clock import wall_ms
+from ferry.config.flow.flow import FlowConfig, SwitchHook
+from ferry.config.settings import Settings
+from ferry.errors import BadInput, Refused
+from ferry.features.switch.acts.drain import Copy, drain
+from ferry.features.switch.acts.earlier import earlier_switch, moved_already
+from ferry.features.switch.acts.engine import Act, StillMine, advance, do_step
+from ferry.features.switch.acts.freeze import frozen
+from ferry.features.switch.acts.groups import move_groups
+from ferry.features.switch.acts.history import abandon
+from ferry.features.switch.acts.journal import Journal
+from ferry.features.switch.acts.opposite import FACT, look_opposite, moved_on_along, refuse_opposed
+from ferry.features.switch.acts.preflight import look_before
+from ferry.features.switch.acts.promote import promote
+from ferry.features.switch.acts.quiet import wait_for_quiet
+from ferry.features.switch.acts.redirect import redirect, refuse_unusable, with_given, words_of
+from ferry.features.switch.acts.sides import sides_of
+from ferry.features.switch.acts.smoke import smoke_test
+from ferry.features.switch.acts.starting import start_flow, start_reverse
+from ferry.features.switch.acts.stop import count_loss, stop_flow
+from ferry.features.switch.acts.stranded import export_stranded, looked_to, refuse_unwritable
+from ferry.features.switch.acts.topics import live_topics
+from ferry.features.switch.rules.codec import ID
+from ferry.features.switch.rules.opposite import moved_sentence, opposing
+from ferry.features.switch.rules.readiness import Check, Readiness
+from ferry.features.switch.rules.steps import STEPS, refuse_ended, refuse_second, refuse_without_hook, sentence
+from ferry.ledger.ledger import UNREAD
+from ferry.model.switch import Evidence, Step, StepDone, Switch, SwitchOptions, SwitchOutcome, SwitchState, Verb
+from ferry.plan.rules.skipping import refuse_while_at_work
+from ferry.run.ledger.access import LedgerAccess
+from ferry.run.local import copy_plan
+
+Told = Callable[[Step, StepDone | None], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """What a switch would do, and whether it could begin now."""
+
+    switch: Switch
+    steps: tuple[tuple[Step, str], ...]
+    readiness: Readiness
+
+
+class Switcher:
+    """Switches of one flow by one verb. Use as a context manager."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        flow: FlowConfig,
+        verb: Verb,
+        *,
+        who: str,
+        hook: SwitchHook | None = None,
+        stop: SwitchHook | None = None,
+        copy: Copy = copy_plan,
+        patience_s: float = 60.0,
+    ) -> None:
+        """`flow` is one of `settings`, as it is named; `who` does it, `user@host`.
+
+        A command or a URL of `hook`, by which clients are redirected, or of `stop` counts in place of the file's.
+
+        `copy` copies what a plan has when the flow is drained. BadInput when a failback has no flow to go along.
+        """
+        self.sides = sides_of(settings, flow, verb)
+        self.verb = verb
+        self._began_ms = wall_ms()
+        self._who = who
+        self._given = words_of(hook)
+        self._given_stop = words_of(stop)
+        self._hook = with_given(self.sides.via.redirect, hook)
+        self._stop = with_given(self.sides.via.stop, stop)
+        self._copy = copy
+        self._patience_s = patience_s
+        self._access = LedgerAccess(self.sides.via, patience_s=patience_s)
+        self._journal = Journal(self._access, who)
+
+    def __enter__(self) -> Self:
+        """Connect to the cluster that is switched to; Unreachable when it does not answer."""
+        self._access.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._access.__exit__(kind, error, trace)
+
+    def states(self) -> dict[str, SwitchState]:
+        """All switches to this cluster along this flow, by id, oldest first."""
+        return self._journal.states()
+
+    def state(self, switch: str) -> SwitchState:
+        """One of them; BadInput when there is none of that id."""
+        return self._journal.state(switch)
+
+    def known(self, switch: str) -> SwitchState | None:
+        """The switch of that id, to be gone on with, or finished; None when there is none.
+
+        BadInput when it is another verb's, or began with a hook that is not given now; Refused when it was abandoned.
+        """
+        states = self.states()
+        if switch not in states:
+            return None
+        state = refuse_second(states, self._wanted(switch, SwitchOptions(), ""))
+        if state is not None:
+            if state.end is None or state.end.outcome is not SwitchOutcome.FINISHED:
+                refuse_ended(state)
+            refuse_without_hook(state, self._given, self._given_stop)
+            self._refuse_unusable()
+        return state
+
+    def preview(self, switch: str, options: SwitchOptions) -> Preview:
+        """What the switch would do, and the checks of its first step; writes nothing.
+
+        Of one that is gone on with the checks are those that it began with: it has changed what they look at.
+        Raises BadInput and Refused for what no check tells of.
+        """
+        wanted = self._wanted(switch, options, "")
+        known = refuse_second(self.states(), wanted)
+        if known is not None:
+            self._refuse_going_on(known)
+            wanted = known.switch
+        state = known or SwitchState(switch=wanted, offset=-1)
+        if Step.READINESS in state.done:
+            self._refuse_unusable()
+            readiness = _checked_before(state)
+        else:
+            self._refuse_before(wanted, state)
+            readiness, _ = look_before(self.sides, state, patience_s=self._patience_s)
+        steps = tuple((step, sentence(wanted, step)) for step in STEPS[self.verb] if step not in state.done)
+        return Preview(switch=wanted, steps=steps, readiness=readiness)
+
+    @property
+    def ledger(self) -> LedgerAccess:
+        """The ledger that the switch is written to."""
+        return self._access
+
+    def open(
+        self, switch: str, options: SwitchOptions, approved_by: str, *, approved_ms: int | None = None
+    ) -> SwitchState:
+        """Open a switch, or find it: whoever comes with an id that is known goes on with it, as it was asked for first.
+
+        `approved_ms` is when it was approved; None: now.
+        Raises Refused, before anything is written, when a check stands against it, another switch is not finished, or
+        this one has ended.
+        """
+        if not approved_by.strip():
+            raise BadInput("a switch needs somebody's approval: say whose with --approve-by NAME")
+        wanted = self._wanted(switch, options, approved_by.strip())
+        if approved_ms is not None:
+            wanted = replace(wanted, approved_ms=approved_ms)
+        known = refuse_second(self.states(), wanted)
+        if known is not None:
+            self._refuse_going_on(known)
+            return known
+        draft = SwitchState(switch=wanted, offset=-1)
+        self._refuse_before(wanted, draft)
+        readiness, facts = look_before(self.sides, draft, patience_s=self._patience_s)
+        refuse_unready(readiness, wanted)
+        state = self._journal.open(wanted)
+        if facts[FACT] is not None:
+            self._give_way(state)
+        return state
+
+    def _give_way(self, state: SwitchState) -> None:
+        """Of two opposite switches that are opened at once each has written its own before it looks at the other."""
+        found = look_opposite(self.sides, patience_s=self._patience_s, needed=False)
+        other = opposing(state.switch, found.states, found.states)
+        if other is not None:
+            why = f"{other.switch.verb} {other.switch.id} of {other.switch.named} was opened at the same time"
+            self._journal.abandon(state.switch.id, why)
+            raise Refused(
+                f"{why}, the other way, by {other.switch.who}: see with ferry switch list which one goes on, for both "
+                "may have given way; then begin the one that is meant"
+            )
+
+    def step(self, switch: str, step: Step) -> SwitchState:
+        """Do one step, the one that is due; nothing where it is done. Raises as `do_step`."""
+        if step in (Step.QUIET, Step.REDIRECT):  # before it is begun: a switch is not given up after the latter
+            refuse_without_hook(self.state(switch), self._given, self._given_stop)
+        return do_step(self._journal, switch, step, self._acts()[step])
+
+    def run(self, switch: str, told: Told = lambda _step, _done: None) -> SwitchState:
+        """Do all that is left, and finish. Raises as the step that does not come to its end; it stays due."""
+        refuse_without_hook(self.state(switch), self._given, self._given_stop)
+        return advance(self._journal, switch, self._acts(), told)
+
+    def finish(self, switch: str) -> SwitchState:
+        """Write down that all is done; Refused when something is not."""
+        return self._journal.finish(switch)
+
+    def abandon(self, switch: str, why: str) -> SwitchState:
+        """Give a switch up, and lift the pause that it set; Refused once it has promoted the new cluster."""
+        back = self.sides.back
+
+        def moved_on(state: SwitchState) -> SwitchState | None:
+            return None if back is None else moved_on_along(back, state, patience_s=self._patience_s)
+
+        return abandon(self._access, self._journal, switch, why, moved_on)
+
+    def _wanted(self, switch: str, options: SwitchOptions, approved_by: str) -> Switch:
+        if not ID.fullmatch(switch):
+            raise BadInput(
+                f"switch id {switch!r} is no name: use up to 100 letters, digits, dots, underscores, hyphens"
+            )
+        return Switch(
+            id=switch,
+            verb=self.verb,
+            named=self.sides.named,
+            via=self.sides.via.flow,
+            who=self._who,
+            approved_by=approved_by,
+            approved_ms=wall_ms(),
+            at_ms=self._began_ms,
+            options=replace(options, redirect=self._given, stop=self._given_stop),
+        )
+
+    def _refuse_unusable(self) -> None:
+        refuse_unusable(self._hook, "redirect")
+        refuse_unusable(self._stop, "stop")
+
+    def _refuse_going_on(self, known: SwitchState) -> None:
+        refuse_ended(known)
+        refuse_without_hook(known, self._given, self._given_stop)
+
+    def _refuse_before(self, switch: Switch, state: SwitchState) -> None:
+        """What needs no look at the clusters, or one at the ledger alone."""
+        self._refuse_unusable()
+        if self.sides.back is None and switch.options.reverse:
+            raise Refused(
+                f"the file has no reverse flow {switch.back}: add {switch.back}.enabled = true and its topics, or "
+                "leave it out with --no-reverse"
+            )
+        if self.verb is Verb.FAILBACK:
+            refuse_unwritable(state)
+        view = self._access.view_with_newest(self.sides.via.lane, 1) if self._access.exists() else UNREAD
+        if self.verb is not Verb.FAILBACK and not view.runs:
+            raise BadInput(f"flow {switch.via} never ran: there is nothing on {switch.via.target} to switch to")
+        if self.verb is not Verb.FAILBACK:
+            moved = moved_already(view)
+            if moved is not None:
+                found = look_opposite(self.sides, patience_s=self._patience_s, needed=False)
+                unread = f" ({found.unread})" if found.unread is not None else ""
+                raise Refused(f"{moved_sentence(moved, found.states)}{unread}")
+        if not switch.options.interrupt and view.runs:
+            refuse_while_at_work(view, self.sides.via.lane)
+
+    def _acts(self) -> Mapping[Step, Act]:
+        sides, patience_s = self.sides, self._patience_s
+        return {
+            Step.READINESS: _looks(self._ready),
+            Step.STRANDED: _looks(partial(export_stranded, sides, patience_s=patience_s)),
+            Step.RETURN: self._return,
+            Step.FREEZE: _looks(partial(frozen, sides, patience_s=patience_s)),
+            Step.QUIET: partial(wait_for_quiet, sides, hook=self._stop, patience_s=patience_s),
+            # Runs that another process of the switch makes as well fence each other: no more is needed.
+            Step.DRAIN: _looks(partial(drain, sides, patience_s=patience_s, copy=self._copy)),
+            Step.STOP: partial(stop_flow, sides, who=self._who, patience_s=patience_s),
+            Step.LOSS: _looks(partial(count_loss, sides, patience_s=patience_s)),
+            Step.TOPICS: _looks(partial(live_topics, sides, patience_s=patience_s)),
+            Step.GROUPS: partial(move_groups, sides, patience_s=patience_s),
+            Step.PROMOTE: self._promote,
+            Step.REDIRECT: self._redirect,
+            Step.SMOKE: _looks(partial(smoke_test, sides, patience_s=patience_s)),
+            Step.REVERSE: partial(start_reverse, sides, patience_s=patience_s),
+        }
+
+    def _ready(self, state: SwitchState) -> Evidence:
+        readiness, facts = look_before(self.sides, state, patience_s=self._patience_s)
+        refuse_unready(readiness, state.switch)
+        return Evidence(
+            sentence=f"{len(readiness.checks)} checks passed",
+            facts=facts,
+            rows=tuple({"name": check.name, "ok": check.ok, "message": check.message} for check in readiness.checks),
+        )
+
+    def _promote(self, state: SwitchState, still_mine: StillMine) -> Evidence:
+        refuse_opposed(self.sides, state, patience_s=self._patience_s)
+        return promote(self.sides, state, still_mine, patience_s=self._patience_s)
+
+    def _redirect(self, state: SwitchState, still_mine: StillMine) -> Evidence:
+        refuse_opposed(self.sides, state, patience_s=self._patience_s)
+        return redirect(self.sides, state, self._hook, still_mine)
+
+    def _return(self, state: SwitchState, still_mine: StillMine) -> Evidence:
+        before = earlier_switch(self.sides, self._patience_s)
+        if before.fact(Step.REVERSE, "started"):
+            return Evidence(
+                sentence=f"{self.sides.via.flow} was started by {before.switch.id}", facts={"started": False}
+            )
+        return start_flow(
+            self.sides.via,
+            before,
+            state.switch.approved_by,
+            still_mine,
+            looked_to=looked_to(state),
+            patience_s=self._patience_s,
+        )
+
+
+def _looks(act: Callable[[SwitchState], Evidence]) -> Act:
+    """A step that changes nothing which clients meet, or which the same done twice would spoil."""
+    return lambda state, _: act(state)
+
+
+def _checked_before(state: SwitchState) -> Readiness:
+    """The checks that a switch began with."""
+    return Readiness(
+        checks=tuple(
+            Check(name=row["name"], ok=row["ok"], message=f"when it began: {row['message']}")
+            for row in state.rows(Step.READINESS)
+        ),
+        records=state.fact(Step.READINESS, "records") or 0,
+        seconds=state.fact(Step.READINESS, "seconds"),
+    )
+
+
+def refuse_unready(readiness: Readiness, switch: Switch) -> None:
+    """Raise Refused for the first check that failed."""
+    failed = readiness.failed
+    if failed:
+        where = "ferry readiness" if switch.verb is Verb.SWITCHOVER else f"ferry {switch.verb} --dry-run"
+        more = f" ({len(failed) - 1} more: {where} shows them)" if len(failed) > 1 else ""
+        raise Refused(f"{switch.via.target} cannot take over: {failed[0].name}: {failed[0].message}{more}")

@@ -1,0 +1,93 @@
+"""`ferry readiness`: whether a flow's target could take over now."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ferry.cli.desk import (
+    DEFAULT_PATIENCE,
+    ConfigOption,
+    Desk,
+    FlowArgument,
+    JsonOption,
+    PatienceOption,
+    QuietOption,
+    VerboseOption,
+)
+from ferry.cli.output import print_json, print_table
+from ferry.features.switch.cli.switches import clients_json, clients_line
+
+if TYPE_CHECKING:  # the command line starts light
+    from ferry.features.switch.rules.readiness import Readiness
+
+NOT_READY = 1
+
+MaxRecordsOption = Annotated[
+    int | None,
+    typer.Option("--max-records", min=0, metavar="N", help="RPO of a partition, in place of ferry.rpo.records."),
+]
+MaxSecondsOption = Annotated[
+    float | None,
+    typer.Option("--max-seconds", min=0, metavar="N", help="RPO of a partition, in place of ferry.rpo.seconds."),
+]
+
+
+def readiness_command(
+    ctx: typer.Context,
+    flow: FlowArgument = None,
+    max_records: MaxRecordsOption = None,
+    max_seconds: MaxSecondsOption = None,
+    patience: PatienceOption = DEFAULT_PATIENCE,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """Say whether the target could take over now, one check a line; writes nothing.
+
+    Exit code 1 when something stands against it.
+    """
+    # Imported here: the command line starts light.
+    from ferry.features.switch.acts.history import all_switches
+    from ferry.features.switch.acts.readiness import check_readiness
+    from ferry.features.switch.acts.sides import sides_of
+    from ferry.features.switch.rules.readiness import Rpo
+    from ferry.model.switch import Verb
+
+    desk, both, chosen = Desk.with_both_ways(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    sides = sides_of(both, chosen, Verb.SWITCHOVER)
+    rpo = Rpo(
+        records=chosen.rpo.records if max_records is None else max_records,
+        seconds=chosen.rpo.seconds if max_seconds is None else max_seconds,
+    )
+    found = check_readiness(chosen, rpo, back=sides.back is not None, patience_s=patience)
+    states, unread = all_switches(both, chosen, patience_s=patience)
+    if desk.as_json:
+        clients = None if unread else clients_json(states)
+        print_json({"flow": str(chosen.flow), **readiness_json(found), "clients": clients})
+    else:
+        show_readiness(found)
+        print(clients_line(states, unread))
+    return 0 if found.ready else NOT_READY
+
+
+def readiness_json(found: Readiness) -> dict[str, Any]:
+    """The checks as the documented JSON object."""
+    return {
+        "ready": found.ready,
+        "checks": [{"name": check.name, "ok": check.ok, "message": check.message} for check in found.checks],
+        "partitions": found.partitions,
+        "records": found.records,
+        "seconds": found.seconds,
+    }
+
+
+def show_readiness(found: Readiness) -> None:
+    """One line for each check."""
+    print_table(
+        ("check", "", "what was found"),
+        ((check.name, "ok" if check.ok else "NOT OK", check.message) for check in found.checks),
+    )
+    print("ready" if found.ready else f"not ready: {len(found.failed)} of {len(found.checks)} checks failed")

@@ -1,0 +1,206 @@
+"""`ferry switch`: the switches that a flow's ledger has, one of them in full, and giving one up."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ferry.cli.desk import (
+    DEFAULT_PATIENCE,
+    ConfigOption,
+    Desk,
+    FlowArgument,
+    JsonOption,
+    PatienceOption,
+    QuietOption,
+    RequiredFlow,
+    VerboseOption,
+)
+from ferry.cli.output import print_json, print_table, print_warning
+from ferry.cli.person import person
+from ferry.cli.report_place import written_json
+from ferry.features.switch.cli.options import IdArgument
+from ferry.words import to_the_second
+
+if TYPE_CHECKING:  # the command line starts light
+    from ferry.model.switch import SwitchState
+
+switch_app = typer.Typer(help="Look at switchovers, failovers and failbacks, or give one up.", no_args_is_help=True)
+
+
+@switch_app.callback()
+def switch() -> None:
+    """Look at switchovers, failovers and failbacks, or give one up."""
+
+
+@switch_app.command("list")
+def switch_list_command(
+    ctx: typer.Context,
+    flow: FlowArgument = None,
+    patience: PatienceOption = DEFAULT_PATIENCE,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """List the switches along a flow and back, as far as both ledgers can be read, oldest first."""
+    # Imported here: the command line starts light.
+    from ferry.features.switch.acts.history import all_switches
+
+    desk, both, chosen = Desk.with_both_ways(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    found, unread = all_switches(both, chosen, patience_s=patience)
+    if desk.as_json:
+        switches = [_line(state) for state in found]
+        clients = None if unread else clients_json(found)
+        print_json({"flow": str(chosen.flow), "switches": switches, "clients": clients, "unread": list(unread)})
+        return 0
+    print_table(
+        ("id", "verb", "to", "opened", "state", "next step", "approved by"),
+        (
+            (
+                one["id"],
+                one["verb"],
+                state.switch.via.target,
+                to_the_second(state.switch.at_ms),
+                one["state"],
+                one["next_step"],
+                one["approved_by"],
+            )
+            for state in found
+            for one in [_line(state)]
+        ),
+    )
+    for why in unread:
+        print(f"not read: {why}")
+    print(clients_line(found, unread))
+    return 0
+
+
+@switch_app.command("show")
+def switch_show_command(
+    ctx: typer.Context,
+    flow: RequiredFlow,
+    switch_id: IdArgument,
+    patience: PatienceOption = DEFAULT_PATIENCE,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """Show a switch step by step: who did it, when, and what was found."""
+    # Imported here: the command line starts light.
+    from ferry.features.switch.acts.history import one_switch
+
+    desk, both, chosen = Desk.with_both_ways(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    state = one_switch(both, chosen, switch_id, patience_s=patience)
+    if desk.as_json:
+        print_json(switch_state_json(state))
+        return 0
+    made = state.switch
+    print(f"{made.verb} {made.id} of {made.named} to {made.via.target}, by {made.who}, approved by {made.approved_by}")
+    print_table(
+        ("step", "by", "seconds", "what was found"),
+        (
+            (done.step, done.who, f"{(done.done_ms - done.begun_ms) / 1000:.1f}", done.evidence.sentence)
+            for done in state.done.values()
+        ),
+        right=("seconds",),
+    )
+    print(_line(state)["state"] if state.end is not None else f"next step: {_line(state)['next_step']}")
+    return 0
+
+
+@switch_app.command("abandon")
+def switch_abandon_command(
+    ctx: typer.Context,
+    flow: RequiredFlow,
+    switch_id: IdArgument,
+    why: Annotated[str, typer.Option("--why", metavar="TEXT", help="The reason, for whoever reads the ledger later.")],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say whether it may be given up; write nothing.")] = False,
+    patience: PatienceOption = DEFAULT_PATIENCE,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """Give a switch up that has not promoted the new cluster yet; the pause that it set is lifted."""
+    # Imported here: the command line starts light.
+    from ferry.features.drill.acts.switched import kept_report
+    from ferry.features.switch.acts.history import abandon_switch, check_abandoning
+
+    desk, both, chosen = Desk.with_both_ways(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    if dry_run:
+        state = check_abandoning(both, chosen, switch_id, patience_s=patience)
+    else:
+        state = abandon_switch(both, chosen, switch_id, why, person(), patience_s=patience)
+    written, unwritten = (None, None) if dry_run else kept_report(both, chosen, state, patience_s=patience)
+    if desk.as_json:
+        print_json({**switch_state_json(state), "report": written_json(written)})
+    else:
+        print(f"{state.switch.verb} {switch_id} {'would be' if dry_run else 'is'} abandoned")
+        if written is not None:
+            print(written.sentence)
+    if unwritten is not None:
+        print_warning(unwritten)
+    return 0
+
+
+def clients_line(found: Sequence[SwitchState], unread: Collection[str]) -> str:
+    """On which cluster clients are, in a line for people."""
+    # Imported here: the command line starts light.
+    from ferry.features.switch.rules.steps import clients_by, clients_sentence
+
+    moved = clients_by(found)
+    known = "no switch has moved clients" if moved is None else clients_sentence(moved)
+    return f"{known}, as far as is known: not all ledgers were read" if unread else known
+
+
+def clients_json(found: Sequence[SwitchState]) -> dict[str, Any] | None:
+    """The same as the documented JSON object; None where no switch has moved them."""
+    # Imported here: the command line starts light.
+    from ferry.features.switch.rules.steps import POINT_OF_NO_RETURN, clients_by
+
+    moved = clients_by(found)
+    if moved is None:
+        return None
+    since_ms = moved.done[POINT_OF_NO_RETURN].done_ms
+    made = moved.switch
+    return {"cluster": made.via.target, "switch": made.id, "since_ms": since_ms, "finished": moved.end is not None}
+
+
+def _line(state: SwitchState) -> dict[str, Any]:
+    # Imported here: the command line starts light.
+    from ferry.features.switch.rules.steps import next_step
+
+    due = next_step(state)
+    return {
+        "id": state.switch.id,
+        "verb": state.switch.verb.value,
+        "flow": str(state.switch.named),
+        "to": state.switch.via.target,
+        "opened_ms": state.switch.at_ms,
+        "who": state.switch.who,
+        "approved_by": state.switch.approved_by,
+        "state": "unfinished" if state.end is None else state.end.outcome.value,
+        "next_step": None if due is None else due.value,
+    }
+
+
+def switch_state_json(state: SwitchState) -> dict[str, Any]:
+    """A switch with all that its steps found, as the documented JSON object."""
+    # Imported here: the command line starts light.
+    from ferry.features.switch.rules.codec import step_json, switch_json
+    from ferry.features.switch.rules.steps import next_step
+
+    due = next_step(state)
+    end = state.end
+    return {
+        "switch": switch_json(state.switch),
+        "next_step": None if due is None else due.value,
+        "steps": [step_json(done) for done in sorted(state.done.values(), key=lambda one: one.done_ms)],
+        "end": None
+        if end is None
+        else {"outcome": end.outcome.value, "who": end.who, "why": end.why, "at_ms": end.at_ms},
+    }

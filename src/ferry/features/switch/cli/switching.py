@@ -1,0 +1,380 @@
+"""`ferry switchover`, `ferry failover`, `ferry failback`: move clients to the other cluster of a flow."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ferry.cli.desk import (
+    DEFAULT_PATIENCE,
+    ConfigOption,
+    Desk,
+    FlowArgument,
+    JsonOption,
+    PatienceOption,
+    QuietOption,
+    VerboseOption,
+)
+from ferry.cli.output import print_json, print_warning
+from ferry.cli.person import new_run, person
+from ferry.cli.report_place import ReportOption, written_json
+from ferry.errors import BadInput, FerryError
+from ferry.features.switch.cli.approval import approval
+from ferry.features.switch.cli.options import (
+    DEFAULT,
+    STOPPED,
+    ApproveOption,
+    CommandOption,
+    DrainTimeoutOption,
+    DryRunOption,
+    IdOption,
+    InterruptOption,
+    LeaveActiveOption,
+    LeaveGroupOption,
+    LeaveTopicOption,
+    LeaveUnknownOption,
+    LostAtOption,
+    NoReverseOption,
+    NoSmokeOption,
+    QuietSecondsOption,
+    QuietTimeoutOption,
+    StopCommandOption,
+    StopUrlOption,
+    UrlOption,
+    WriteBlockOption,
+)
+from ferry.features.switch.cli.readiness import (
+    NOT_READY,
+    MaxRecordsOption,
+    MaxSecondsOption,
+    readiness_json,
+    show_readiness,
+)
+from ferry.model.switch import SwitchOptions, Verb
+from ferry.words import several
+
+if TYPE_CHECKING:  # the command line starts light
+    from ferry.config.flow.flow import FlowConfig, SwitchHook
+    from ferry.config.settings import Settings
+    from ferry.features.evidence.acts.folder import Written
+    from ferry.features.switch.acts.switcher import Preview, Switcher
+    from ferry.model.switch import Step, StepDone, SwitchState
+
+
+def switchover_command(
+    ctx: typer.Context,
+    flow: FlowArgument = None,
+    switch: IdOption = None,
+    approve_by: ApproveOption = None,
+    dry_run: DryRunOption = False,
+    quiet_seconds: QuietSecondsOption = DEFAULT.quiet_seconds,
+    quiet_timeout: QuietTimeoutOption = DEFAULT.quiet_timeout_seconds,
+    drain_timeout: DrainTimeoutOption = DEFAULT.drain_timeout_seconds,
+    leave_group: LeaveGroupOption = None,
+    leave_active: LeaveActiveOption = False,
+    max_records: MaxRecordsOption = None,
+    max_seconds: MaxSecondsOption = None,
+    remove_write_block: WriteBlockOption = False,
+    no_smoke: NoSmokeOption = False,
+    no_reverse: NoReverseOption = False,
+    interrupt: InterruptOption = False,
+    stop_command: StopCommandOption = None,
+    stop_url: StopUrlOption = None,
+    redirect_command: CommandOption = None,
+    redirect_url: UrlOption = None,
+    report: ReportOption = None,
+    patience: PatienceOption = DEFAULT_PATIENCE,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """Move clients to the target as planned: producers stop, all is copied, groups move, nothing is lost.
+
+    Ends at the step that cannot be done, and goes on there when called again with its --id.
+    """
+    # Imported here: the command line starts light.
+    from ferry.config.flow.flow import SwitchHook
+
+    named = Desk.with_both_ways(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    options = SwitchOptions(
+        quiet_seconds=quiet_seconds,
+        quiet_timeout_seconds=quiet_timeout,
+        drain_timeout_seconds=drain_timeout,
+        leave_groups=tuple(leave_group or ()),
+        leave_active=leave_active,
+        remove_write_block=remove_write_block,
+        smoke=not no_smoke,
+        reverse=not no_reverse,
+        interrupt=interrupt,
+        rpo_records=max_records,
+        rpo_seconds=max_seconds,
+    )
+    hooks = (
+        SwitchHook(command=redirect_command, url=redirect_url),
+        SwitchHook(command=stop_command, url=stop_url),
+    )
+    return _switched(
+        ctx, named, Verb.SWITCHOVER, switch, options, approve_by, hooks, report, dry_run=dry_run, patience=patience
+    )
+
+
+def failover_command(
+    ctx: typer.Context,
+    flow: FlowArgument = None,
+    switch: IdOption = None,
+    approve_by: ApproveOption = None,
+    dry_run: DryRunOption = False,
+    lost_at: LostAtOption = None,
+    leave_group: LeaveGroupOption = None,
+    leave_active: LeaveActiveOption = False,
+    leave_unknown: LeaveUnknownOption = False,
+    remove_write_block: WriteBlockOption = False,
+    no_smoke: NoSmokeOption = False,
+    no_reverse: NoReverseOption = False,
+    interrupt: InterruptOption = False,
+    redirect_command: CommandOption = None,
+    redirect_url: UrlOption = None,
+    report: ReportOption = None,
+    patience: PatienceOption = DEFAULT_PATIENCE,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """Move clients to the target although the source is gone: what was not copied is lost, and counted by partition.
+
+    Ends at the step that cannot be done, and goes on there when called again with its --id.
+    """
+    # Imported here: the command line starts light.
+    from ferry.config.flow.flow import SwitchHook
+
+    named = Desk.with_both_ways(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    options = SwitchOptions(
+        lost_at_ms=_lost_ms(lost_at),
+        leave_groups=tuple(leave_group or ()),
+        leave_active=leave_active,
+        leave_unknown=leave_unknown,
+        remove_write_block=remove_write_block,
+        smoke=not no_smoke,
+        reverse=not no_reverse,
+        interrupt=interrupt,
+    )
+    hooks = (SwitchHook(command=redirect_command, url=redirect_url), None)
+    return _switched(
+        ctx, named, Verb.FAILOVER, switch, options, approve_by, hooks, report, dry_run=dry_run, patience=patience
+    )
+
+
+def failback_command(
+    ctx: typer.Context,
+    flow: FlowArgument = None,
+    switch: IdOption = None,
+    approve_by: ApproveOption = None,
+    dry_run: DryRunOption = False,
+    export: Annotated[
+        Path | None,
+        typer.Option("--export", metavar="FILE", help="Where records go that were left on the old primary."),
+    ] = None,
+    quiet_seconds: QuietSecondsOption = DEFAULT.quiet_seconds,
+    quiet_timeout: QuietTimeoutOption = DEFAULT.quiet_timeout_seconds,
+    drain_timeout: DrainTimeoutOption = DEFAULT.drain_timeout_seconds,
+    leave_group: LeaveGroupOption = None,
+    leave_topic: LeaveTopicOption = None,
+    leave_active: LeaveActiveOption = False,
+    max_records: MaxRecordsOption = None,
+    max_seconds: MaxSecondsOption = None,
+    remove_write_block: WriteBlockOption = False,
+    no_smoke: NoSmokeOption = False,
+    no_reverse: NoReverseOption = False,
+    interrupt: InterruptOption = False,
+    stop_command: StopCommandOption = None,
+    stop_url: StopUrlOption = None,
+    redirect_command: CommandOption = None,
+    redirect_url: UrlOption = None,
+    report: ReportOption = None,
+    patience: PatienceOption = DEFAULT_PATIENCE,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """Move clients back to the source of FLOW, the flow that was switched: only what came since is copied.
+
+    FLOW is the switch to undo: failback 'primary->backup' moves clients from backup to primary. Records that were left
+    there by a failover are written to a file. Ends at the step that cannot be done; its --id continues it.
+    """
+    # Imported here: the command line starts light.
+    from ferry.config.flow.flow import SwitchHook
+
+    named = Desk.with_both_ways(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    options = SwitchOptions(
+        quiet_seconds=quiet_seconds,
+        quiet_timeout_seconds=quiet_timeout,
+        drain_timeout_seconds=drain_timeout,
+        leave_groups=tuple(leave_group or ()),
+        leave_topics=tuple(leave_topic or ()),
+        leave_active=leave_active,
+        remove_write_block=remove_write_block,
+        smoke=not no_smoke,
+        reverse=not no_reverse,
+        interrupt=interrupt,
+        export="" if export is None else str(export.absolute()),
+        rpo_records=max_records,
+        rpo_seconds=max_seconds,
+    )
+    hooks = (
+        SwitchHook(command=redirect_command, url=redirect_url),
+        SwitchHook(command=stop_command, url=stop_url),
+    )
+    return _switched(
+        ctx, named, Verb.FAILBACK, switch, options, approve_by, hooks, report, dry_run=dry_run, patience=patience
+    )
+
+
+def _lost_ms(text: str | None) -> int | None:
+    """A time that is over: the outage is measured from it."""
+    # Imported here: the command line starts light.
+    from ferry.clock import wall_ms
+    from ferry.config.flow.windows import time_ms
+
+    if text is None:
+        return None
+    lost_ms = time_ms("lost-at", text)
+    if lost_ms > wall_ms():
+        raise BadInput(f"--lost-at {text!r} is still to come: write when the source was lost")
+    return lost_ms
+
+
+_FIELDS = {
+    "lost_at": "lost_at_ms",
+    "quiet_timeout": "quiet_timeout_seconds",
+    "drain_timeout": "drain_timeout_seconds",
+    "leave_group": "leave_groups",
+    "leave_topic": "leave_topics",
+    "max_records": "rpo_records",
+    "max_seconds": "rpo_seconds",
+    "no_smoke": "smoke",
+    "no_reverse": "reverse",
+}
+"""The fields of a switch's options that have other names than the parameters of the commands."""
+
+
+def _given(ctx: typer.Context) -> dict[str, str]:
+    """The options of the switch that stand on the command line, by their fields."""
+    written = [name for name in ctx.params if str(ctx.get_parameter_source(name)).endswith("COMMANDLINE")]
+    fields = {name: _FIELDS.get(name, name) for name in written}
+    kept = set(SwitchOptions.__dataclass_fields__)
+    return {field: "--" + name.replace("_", "-") for name, field in fields.items() if field in kept}
+
+
+def _switched(
+    ctx: typer.Context,
+    named: tuple[Desk, Settings, FlowConfig],
+    verb: Verb,
+    given: str | None,
+    options: SwitchOptions,
+    approve_by: str | None,
+    hooks: tuple[SwitchHook, SwitchHook | None],
+    report: str | None,
+    *,
+    dry_run: bool,
+    patience: float,
+) -> int:
+    # Imported here: the command line starts light.
+    from ferry.cli.commands.in_spark import copy_of
+    from ferry.features.drill.acts.switched import kept_report
+    from ferry.features.switch.acts.switcher import Switcher
+    from ferry.features.switch.rules.steps import refuse_other_approval, refuse_other_options
+
+    desk, both, chosen = named
+    switch = given or new_run(verb)
+    copy = copy_of(chosen)
+    hook, stop = hooks
+    with Switcher(both, chosen, verb, who=person(), hook=hook, stop=stop, copy=copy, patience_s=patience) as switcher:
+        known = switcher.known(switch)
+        if known is not None:
+            refuse_other_options(known, options, _given(ctx))
+            refuse_other_approval(known, approve_by)
+        if dry_run:
+            return _shown(desk, switcher.preview(switch, options))
+        if known is None:
+
+            def show() -> str:
+                preview = switcher.preview(switch, options)
+                _shown(desk, preview)
+                return preview.switch.via.target
+
+            cluster = "the cluster that is switched to"
+            approver = approval(desk, approve_by, show, what="switch", needs="a switch needs", cluster=cluster)
+            switcher.open(switch, options, approver)
+        try:
+            state = _gone_on(desk, switcher, switch)
+        except FerryError as error:
+            error.exit_code = STOPPED
+            raise
+    written, unwritten = kept_report(both, chosen, state, folder=report, patience_s=patience)
+    _ended(desk, state, written)
+    if unwritten is not None:
+        print_warning(unwritten)
+    return 0
+
+
+def _gone_on(desk: Desk, switcher: Switcher, switch: str) -> SwitchState:
+    # Imported here: the command line starts light.
+    from ferry.cli.bar import working
+
+    first = sys.stderr if desk.as_json else sys.stdout
+    with working("Beginning", quiet=desk.quiet) as shown:
+
+        def told(step: Step, done: StepDone | None) -> None:
+            if done is None:
+                shown(f"{step}: under way")
+                return
+            # Above the bar at a terminal; a pipe gets the line itself, for the bar keeps what is printed meanwhile.
+            place = (sys.stderr if desk.as_json else sys.stdout) if first.isatty() else first
+            print(f"{step}: {done.evidence.sentence}", file=place, flush=True)
+
+        return switcher.run(switch, told if not desk.quiet else lambda _step, _done: None)
+
+
+def _ended(desk: Desk, state: SwitchState, written: Written | None) -> None:
+    # Imported here: the command line starts light.
+    from ferry.features.switch.cli.switches import switch_state_json
+
+    if desk.as_json:
+        print_json({**switch_state_json(state), "report": written_json(written)})
+        return
+    print(_finished(state))
+    if written is not None:
+        print(written.sentence)
+
+
+def _finished(state: SwitchState) -> str:
+    switch = state.switch
+    left = switch.options.leave_topics
+    stays = f"; what was written to {several(left)} since stays on {switch.via.source} alone" if left else ""
+    approved = f"approved by {switch.approved_by}"
+    return f"{switch.verb} {switch.id} is finished: {switch.via.target} is in use, {approved}{stays}"
+
+
+def _shown(desk: Desk, preview: Preview) -> int:
+    # Imported here: the command line starts light.
+    from ferry.features.switch.rules.codec import switch_json
+
+    if desk.as_json:
+        print_json(
+            {
+                "switch": switch_json(preview.switch),
+                "steps": [{"step": step.value, "sentence": sentence} for step, sentence in preview.steps],
+                "readiness": readiness_json(preview.readiness),
+            }
+        )
+    else:
+        for number, (step, sentence) in enumerate(preview.steps, 1):
+            print(f"{number:2}. {step}: {sentence}")
+        show_readiness(preview.readiness)
+    return 0 if preview.readiness.ready else NOT_READY

@@ -1,0 +1,254 @@
+"""Switches as ledger records.
+
+```
+["switch", id]               who opened which switch, who approved it, and what it was asked for
+["switch", id, step]         who began a step, or did it, with what it found
+["switch", id, step, part]   the rows of what a step found, as JSON lines; they count when the step's record names them
+["switch", id, "end"]        finished or abandoned, by whom and why
+```
+
+They lie in the ledger on the cluster that is switched to: it is there whatever becomes of the other one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, fields
+from typing import Any
+
+from ferry.errors import BadInput
+from ferry.ledger.codec import LEDGER_VERSION, Json, decode_value, encode
+from ferry.ledger.ledger import LedgerView
+from ferry.ledger.plan_codec import PART_BYTES
+from ferry.ledger.reading import checked, reading
+from ferry.model import Flow, LedgerRecord, Record
+from ferry.model.switch import (
+    Evidence,
+    Step,
+    StepBegun,
+    StepDone,
+    Switch,
+    SwitchEnd,
+    SwitchOptions,
+    SwitchOutcome,
+    SwitchState,
+    Verb,
+)
+
+END = "end"
+ID = re.compile(r"[A-Za-z0-9._-]{1,100}")
+"""What a switch may be called: its id is part of a file's name."""
+
+
+def switch_record(switch: Switch) -> Record:
+    """The record that opens a switch."""
+    body = {"v": LEDGER_VERSION, "kind": "switch", **switch_json(switch)}
+    return Record(key=encode(["switch", switch.id]), value=encode(body))
+
+
+def switch_json(switch: Switch) -> Json:
+    """A switch as the documented JSON object."""
+    return {
+        "id": switch.id,
+        "verb": switch.verb.value,
+        "flow": str(switch.named),
+        "via": str(switch.via),
+        "who": switch.who,
+        "approved_by": switch.approved_by,
+        "approved_ms": switch.approved_ms,
+        "at_ms": switch.at_ms,
+        "options": {
+            **asdict(switch.options),
+            "leave_groups": list(switch.options.leave_groups),
+            "leave_topics": list(switch.options.leave_topics),
+            "stop": list(switch.options.stop),
+            "redirect": list(switch.options.redirect),
+        },
+    }
+
+
+def parse_switch(body: Json) -> Switch:
+    """Inverse of `switch_json`; options that a later Ferry knows are passed over."""
+    known = {one.name for one in fields(SwitchOptions)}
+    options = {name: value for name, value in body["options"].items() if name in known}
+    options["leave_groups"] = tuple(options.get("leave_groups", ()))
+    options["leave_topics"] = tuple(options.get("leave_topics", ()))
+    options["stop"] = tuple(options.get("stop", ()))
+    options["redirect"] = tuple(options.get("redirect", ()))
+    if not ID.fullmatch(body["id"]):
+        raise ValueError(f"{body['id']!r:.120} is no id of a switch")
+    return Switch(
+        id=body["id"],
+        verb=Verb(body["verb"]),
+        named=Flow.parse(body["flow"]),
+        via=Flow.parse(body["via"]),
+        who=body["who"],
+        approved_by=body["approved_by"],
+        approved_ms=body["approved_ms"],
+        at_ms=body["at_ms"],
+        options=SwitchOptions(**options),
+    )
+
+
+def begun_record(switch: str, begun: StepBegun) -> Record:
+    """Somebody begins a step, or begins it again."""
+    body = {
+        "v": LEDGER_VERSION,
+        "kind": "switch-step",
+        "state": "begun",
+        "who": begun.who,
+        "begun_ms": begun.begun_ms,
+        "token": begun.token,
+    }
+    return Record(key=encode(["switch", switch, begun.step.value]), value=encode(body))
+
+
+def done_records(switch: str, done: StepDone, part_bytes: int = PART_BYTES) -> list[Record]:
+    """A step that is done: its rows in parts, and behind them the record that names and digests them."""
+    parts: list[list[bytes]] = []
+    filled = part_bytes
+    for row in done.evidence.rows:
+        line = encode(row)
+        if filled + len(line) > part_bytes:
+            parts.append([])
+            filled = 0
+        parts[-1].append(line)
+        filled += len(line) + 1
+    values = [b"\n".join(part) for part in parts]
+    body = {
+        "v": LEDGER_VERSION,
+        "kind": "switch-step",
+        "state": "done",
+        "who": done.who,
+        "begun_ms": done.begun_ms,
+        "done_ms": done.done_ms,
+        "sentence": done.evidence.sentence,
+        "facts": dict(done.evidence.facts),
+        "parts": len(values),
+        "digest": _digest(values),
+    }
+    key = ["switch", switch, done.step.value]
+    return [
+        *(Record(key=encode([*key, number]), value=value) for number, value in enumerate(values)),
+        Record(key=encode(key), value=encode(body)),
+    ]
+
+
+def _digest(values: list[bytes]) -> str:
+    return hashlib.sha256(b"\n\n".join(values)).hexdigest()
+
+
+def end_record(switch: str, end: SwitchEnd) -> Record:
+    """A switch has ended."""
+    body = {
+        "v": LEDGER_VERSION,
+        "kind": "switch-end",
+        "outcome": end.outcome.value,
+        "who": end.who,
+        "why": end.why,
+        "at_ms": end.at_ms,
+    }
+    return Record(key=encode(["switch", switch, END]), value=encode(body))
+
+
+def parse_end(body: Json) -> SwitchEnd:
+    """Inverse of `end_record`."""
+    return SwitchEnd(outcome=SwitchOutcome(body["outcome"]), who=body["who"], why=body["why"], at_ms=body["at_ms"])
+
+
+def open_switches(view: LedgerView) -> dict[str, SwitchState]:
+    """As `switch_states`, of those that have not ended: the rows of the others are not looked at."""
+    keys = [key[1:] for key, _ in view.of_kind("switch")]
+    ended = {name for name, *rest in keys if rest == [END]}
+    return switch_states(view, {str(name) for name, *_ in keys} - ended)
+
+
+def switch_states(view: LedgerView, only: Collection[str] | None = None) -> dict[str, SwitchState]:
+    """All switches of a ledger (or `only` those) by id, in the order in which they were opened.
+
+    BadInput where a step's rows are not all there, or not those that were written.
+    """
+    opened: dict[str, LedgerRecord] = {}
+    steps: dict[str, dict[str, LedgerRecord]] = {}
+    rows: dict[tuple[str, str], dict[int, bytes]] = {}
+    for key, record in view.of_kind("switch"):
+        if only is not None and key[1] not in only:
+            continue
+        match key[1:]:
+            case [str(name)]:
+                opened[name] = record
+            case [str(name), str(step)]:
+                steps.setdefault(name, {})[step] = record
+            case [str(name), str(step), int(number)]:
+                rows.setdefault((name, step), {})[number] = record.value or b""
+    found = [
+        _state(name, record, steps.get(name, {}), {step: parts for (of, step), parts in rows.items() if of == name})
+        for name, record in opened.items()
+    ]
+    return {state.switch.id: state for state in sorted(found, key=lambda state: state.offset)}
+
+
+def _state(
+    name: str,
+    opened: LedgerRecord,
+    steps: Mapping[str, LedgerRecord],
+    rows: Mapping[str, Mapping[int, bytes]],
+) -> SwitchState:
+    with reading(f"record of switch {name}, opened at ledger offset {opened.offset},"):
+        return checked(_parsed(name, opened, steps, rows))
+
+
+def _parsed(
+    name: str,
+    opened: LedgerRecord,
+    steps: Mapping[str, LedgerRecord],
+    rows: Mapping[str, Mapping[int, bytes]],
+) -> SwitchState:
+    done: dict[Step, StepDone] = {}
+    begun: dict[Step, StepBegun] = {}
+    end = None
+    for word, record in steps.items():
+        body = decode_value(record.value or b"", f"record of switch {name} at ledger offset {record.offset}")
+        if word == END:
+            end = parse_end(body)
+        elif body["state"] == "done":
+            step = Step(word)
+            done[step] = _done(name, step, body, rows.get(word, {}))
+        else:
+            step = Step(word)
+            begun[step] = StepBegun(step=step, who=body["who"], begun_ms=body["begun_ms"], token=body["token"])
+    body = decode_value(opened.value or b"", f"switch {name} at ledger offset {opened.offset}")
+    return SwitchState(switch=parse_switch(body), offset=opened.offset, done=done, begun=begun, end=end)
+
+
+def _done(name: str, step: Step, body: Json, parts: Mapping[int, bytes]) -> StepDone:
+    values = [parts[number] for number in range(min(body["parts"], len(parts))) if number in parts]
+    if len(values) != body["parts"] or _digest(values) != body["digest"]:
+        raise BadInput(
+            f"what step {step} of switch {name} found is not whole in the ledger any more: read it from an export "
+            "(ferry ledger export), and find out who wrote to the ledger"
+        )
+    lines: list[dict[str, Any]] = [json.loads(line) for value in values for line in value.split(b"\n") if line]
+    return StepDone(
+        step=step,
+        who=body["who"],
+        begun_ms=body["begun_ms"],
+        done_ms=body["done_ms"],
+        evidence=Evidence(sentence=body["sentence"], facts=body["facts"], rows=tuple(lines)),
+    )
+
+
+def step_json(done: StepDone) -> Json:
+    """A step that is done, as the documented JSON object."""
+    return {
+        "step": done.step.value,
+        "who": done.who,
+        "begun_ms": done.begun_ms,
+        "done_ms": done.done_ms,
+        "sentence": done.evidence.sentence,
+        "facts": dict(done.evidence.facts),
+        "rows": list(done.evidence.rows),
+    }

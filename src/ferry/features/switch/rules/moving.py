@@ -1,0 +1,465 @@
+"""Where consumer groups go on, on the new cluster: all partitions of a group, or none. Pure.
+
+A group's offsets at the old cluster lead to the new one by two maps: that of the flow along which clients move, for
+what was born at the old cluster, and that of the flow back, turned round, for what was copied there from the new one.
+Where one topic holds both, whoever has the record that is next decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any, Protocol
+
+from ferry.features.groups.rules.both_ways import BackMaps, chosen
+from ferry.features.groups.rules.dealt_map import most_read
+from ferry.features.groups.rules.held import Held, HeldGroup, Wrote
+from ferry.features.groups.rules.offset_map import Approximate, Before, InGap, LogStart
+from ferry.features.groups.rules.translated import Maps
+from ferry.features.groups.rules.which import NOT_TRANSLATABLE
+from ferry.model import (
+    WANTED,
+    Checkpoint,
+    CommittedOffset,
+    Flow,
+    GroupKind,
+    GroupOutcome,
+    Left,
+    ListedGroup,
+    TopicPartition,
+    Vector,
+)
+from ferry.words import count_of, several
+
+CHECKPOINT = "checkpoint"
+"""How an offset was found that the ledger remembers: the old cluster does not tell how far the group has read since."""
+
+Starts = Mapping[TopicPartition, Mapping[TopicPartition, int]]
+"""By place of the old cluster the places where producers go on, and where each of those ended before they came."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placed:
+    """One offset on the new cluster: what a group is to have in `place`, and how that was found.
+
+    `source` is the partition of the old cluster that it was translated from and `source_offset` the offset there; None
+    for a topic that the group has not read before. `by` is `via`, `back` or `start`. `read` and `again` are as of a
+    checkpoint.
+    """
+
+    place: TopicPartition
+    offset: int
+    word: str
+    by: str
+    source: TopicPartition | None = None
+    source_offset: int = -1
+    metadata: str = ""
+    read: Vector = ()
+    again: int | None = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moving:
+    """What becomes of one group. `why` is what stands against moving it, a sentence; then nothing of it is written.
+
+    `kept` are partitions where it stands further on than the old cluster says: it has read there already. `aside`: no
+    group of its kind is ever moved, so it does not hold up a switch. `again` records at most are read again; None: not
+    known.
+    """
+
+    group: str
+    writes: tuple[Placed, ...] = ()
+    unchanged: tuple[Placed, ...] = ()
+    kept: tuple[tuple[Placed, int], ...] = ()
+    notes: tuple[str, ...] = ()
+    why: str | None = None
+    active: bool = False
+    aside: bool = False
+    again: int | None = None
+
+    @property
+    def offsets(self) -> tuple[tuple[TopicPartition, int], ...]:
+        """Where the group stands when it is moved."""
+        found = [(one.place, one.offset) for one in (*self.writes, *self.unchanged)]
+        return tuple(sorted([*found, *((one.place, there) for one, there in self.kept)]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewSide:
+    """The new cluster as far as groups concern it: `ends` are those of its logs, where known.
+
+    `failed` says of groups why nothing is known of them.
+    """
+
+    alias: str
+    listed: Mapping[str, ListedGroup]
+    offsets: Mapping[str, Mapping[TopicPartition, CommittedOffset]]
+    pending: Mapping[str, Collection[TopicPartition]] = field(default_factory=dict)
+    ends: Mapping[TopicPartition, int] = field(default_factory=dict)
+    failed: Mapping[str, str] = field(default_factory=dict)
+
+
+def moved_offsets(rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[TopicPartition, int]]:
+    """Where the groups stood that the step `groups` moved, by the rows of its evidence."""
+    return {
+        row["group"]: {TopicPartition(topic, number): offset for topic, number, offset in row["offsets"]}
+        for row in rows
+        if row["outcome"] == "moved"
+    }
+
+
+def place_group(
+    committed: Mapping[TopicPartition, CommittedOffset],
+    via: Mapping[TopicPartition, Maps],
+    back: Mapping[TopicPartition, BackMaps],
+    starts: Starts,
+    log_starts: Mapping[TopicPartition, int],
+) -> tuple[dict[TopicPartition, Placed], list[str]]:
+    """A group's offsets on the new cluster, and what stands against giving them.
+
+    `via` leads from places of the old cluster to copies, `back` (turned round) from copies at the old cluster to their
+    origins. `starts` are, by place of the old cluster, topics that producers go on in, and where those end: a group
+    begins there, unless something says better.
+    """
+    found: dict[TopicPartition, Placed] = {}
+    against: list[str] = []
+    for source, at in sorted(committed.items()):
+        forward, backward = via.get(source), back.get(source)
+        troubles = [why for one in (forward, backward) if one is not None and (why := one.trouble_at(at.offset))]
+        if troubles:
+            against += troubles
+            continue
+        found_by = chosen(
+            None if forward is None else forward.translate(at.offset),
+            None if backward is None else backward.translate(at.offset),
+        )
+        if found_by is not None:
+            by, outcome = found_by
+            there = forward.target if by == "via" and forward is not None else None
+            place = there if there is not None else backward.source if backward is not None else None
+            if place is not None:
+                first = log_starts.get(place, 0)
+                late = outcome.offset < first
+                found[place] = Placed(
+                    place=place,
+                    offset=first if late else outcome.offset,
+                    word=LogStart.word if late else outcome.word,
+                    by=by,
+                    source=source,
+                    source_offset=at.offset,
+                    metadata=at.metadata,
+                )
+    return _with_starts(found, starts, {source.topic for source in committed}), against
+
+
+def place_dealt(checkpoints: Iterable[Checkpoint]) -> dict[TopicPartition, Placed]:
+    """A group's offsets in topics that are dealt to other partitions, on the new cluster."""
+    return {
+        one.target: Placed(
+            place=one.target,
+            offset=one.target_offset,
+            word=one.outcome.value,
+            by="via",
+            source=one.source,
+            source_offset=one.source_offset,
+            read=one.read,
+            again=one.again,
+        )
+        for one in checkpoints
+    }
+
+
+def dealt_notes(checkpoints: Iterable[Checkpoint]) -> list[str]:
+    """What a group reads again of such topics, in a note each."""
+    of_topic: dict[str, list[Checkpoint]] = {}
+    for one in checkpoints:
+        of_topic.setdefault(one.target.topic, []).append(one)
+    notes = []
+    for topic, ones in sorted(of_topic.items()):
+        what = f"of {topic}, which has other partitions than its source,"
+        many = sum(one.again or 0 for one in ones)
+        if any(one.again is None for one in ones):
+            notes.append(f"{what} nobody knows how many records it reads again, for their receipts have gone")
+        elif many:
+            notes.append(f"{what} it reads {count_of(many, 'record')} at most again")
+    return notes
+
+
+def unmapped(
+    committed: Mapping[TopicPartition, CommittedOffset],
+    via: Mapping[TopicPartition, Maps],
+    back: Mapping[TopicPartition, BackMaps],
+) -> list[str]:
+    """A note on the partitions that a group has read and no map leads from: it gets no offset for them."""
+    places = sorted(str(place) for place in committed if place not in via and place not in back)
+    if not places:
+        return []
+    note = f"{len(places)} partitions that it has read get no offset, for nothing of them was copied"
+    return [f"{note} ({several(places)}): there it begins by its own auto.offset.reset"]
+
+
+def _with_starts(
+    found: dict[TopicPartition, Placed], starts: Starts, topics: Collection[str]
+) -> dict[TopicPartition, Placed]:
+    """With the beginnings of those topics of which the group reads the old cluster's."""
+    for source, lives in starts.items():
+        for place, end in lives.items() if source.topic in topics else ():
+            found.setdefault(place, Placed(place=place, offset=end, word="start", by="start"))
+    return found
+
+
+def decide_moving(
+    group: str,
+    placed: Mapping[TopicPartition, Placed],
+    against: Collection[str],
+    new: NewSide,
+    held: HeldGroup | None,
+    notes: Collection[str] = (),
+) -> Moving:
+    """Whether a group is moved as a whole, and what of it has to be written; `notes` are known already.
+
+    Over an offset of Ferry's own the old cluster's word counts, backwards, too. Over one that somebody else committed
+    it counts where it leads on; where that one is further on, the group has read there before, and goes on there.
+    """
+    there = new.listed.get(group)
+    why = _why_not(group, placed, against, new)
+    if why is not None:
+        return Moving(group=group, why=why, active=group not in new.failed and there is not None and there.is_active)
+    offsets = new.offsets.get(group, {})
+    writes, unchanged, kept, said = [], [], [], list(notes)
+    for place, one in sorted(placed.items()):
+        now = offsets.get(place)
+        own = (
+            held is not None and place in held.offsets and now is not None and held.offsets[place].found_as(now.offset)
+        )
+        if one.word == CHECKPOINT and now is not None and not own and now.offset != one.offset:
+            return Moving(group=group, why=_unusable(group, one, now.offset, new))
+        if now is None or (now.offset != one.offset and (own or now.offset < one.offset) and one.by != "start"):
+            writes.append(one)
+        elif now.offset == one.offset:
+            unchanged.append(one)
+        else:
+            kept.append((one, now.offset))
+        if now is not None and (one.by == "start" or not own):
+            said += _noted(one, now.offset)
+    for one, at in kept:
+        end = new.ends.get(one.place)
+        if end is not None and at > end:
+            why = (
+                f"group {group} stands at {at} of {one.place} on {new.alias}, beyond its end {end}: reset it there, or "
+                f"leave it with --leave-group {group}"
+            )
+            return Moving(group=group, why=why)
+    found = Moving(group=group, writes=tuple(writes), unchanged=tuple(unchanged), kept=tuple(kept), notes=tuple(said))
+    return replace(found, again=_again(found, new))
+
+
+def _again(moving: Moving, new: NewSide) -> int | None:
+    """How many records a group reads again at most, counted as offsets; None: not known.
+
+    Behind a checkpoint it may have read all that is there. Before the place where producers go on it meets what it read
+    as copies.
+    """
+    total = 0
+    for one in (*moving.writes, *moving.unchanged):
+        known = one.again
+        if one.word == CHECKPOINT:
+            end = new.ends.get(one.place)
+            known = None if end is None else max(0, end - one.offset)
+        elif one.word == Approximate.word:
+            known = None
+        if known is None:
+            return None
+        total += known
+    return total + sum(max(0, one.offset - there) for one, there in moving.kept if one.by == "start")
+
+
+def _unusable(group: str, one: Placed, now: int, new: NewSide) -> str:
+    return (
+        f"group {group} has no checkpoint of use, for it stands at {now} of {one.place} on {new.alias}, and "
+        f"what runs wrote last is {one.offset}: how far it had read elsewhere is not known; leave it where it stands "
+        f"with --leave-group {group}"
+    )
+
+
+def without_checkpoint(left: Iterable[Left], held: Mapping[str, HeldGroup]) -> dict[str, Left]:
+    """The groups of which the ledger knows no offset to go by, by what the last run `left`, and why it did."""
+    found: dict[str, Left] = {}
+    for one in left:
+        if not one.group or one.why not in WANTED:
+            continue
+        known = held.get(one.group)
+        if known is None or (one.place is not None and one.place not in known.offsets):
+            found.setdefault(one.group, one)
+    return found
+
+
+def not_known(left: Left, flow: Flow, there: ListedGroup | None) -> Moving:
+    """A group that the last run `left` without a checkpoint, while the old cluster does not tell its offsets; `there`
+    is the group on the new cluster."""
+    group = left.group
+    return Moving(
+        group=group,
+        why=f"group {group} has no checkpoint on {flow.target}, for the last run left it ({left.message}); how far it "
+        f"had read on {flow.source} is not known. Bring {flow.source} back and write one with ferry groups sync "
+        f"'{flow}' --force --group {group}, or leave the group where it is with --leave-group {group}: what lies "
+        "behind that it reads again",
+        active=there is not None and there.is_active,
+    )
+
+
+def groups_not_known(flow: Flow, last: GroupOutcome | None, *, syncs: bool) -> str | None:
+    """Why the ledger does not know all groups, by what the `last` run with a checkpoint told of them; None: it does.
+
+    `syncs`: whether the flow's file has runs write the groups' offsets at all.
+    """
+    if last is None and not syncs:
+        return None
+    source = flow.source
+    if last is None:
+        what = f"no run of {flow} has told its groups"
+    elif last.unnamed:
+        what = f"the ledger does not name {count_of(last.unnamed, 'group')} that the last run left without a checkpoint"
+    else:
+        silent = [one.message for one in last.left if not one.group and one.why in WANTED]
+        if not silent:
+            return None
+        what = f"the last run did not see all groups ({silent[0]})"
+    return (
+        f"{what}, and {source} does not answer, so which groups there are is not known: bring {source} back, or begin "
+        "the failover with --leave-unknown; a group that is not known begins where it stands, or by its own "
+        "auto.offset.reset"
+    )
+
+
+def again_sentence(moved: Collection[Moving]) -> str:
+    """How many records groups read again, as the rest of a sentence; empty when none does."""
+    some = [one for one in moved if one.again != 0]
+    if not some:
+        return ""
+    some.sort(key=lambda one: (one.again is not None, -(one.again or 0), one.group))
+    told = [f"{one.group} {'not known' if one.again is None else f'{one.again} at most'}" for one in some]
+    return f"; records that groups read again: {several(told)}"
+
+
+def left_at_work(group: str, flow: Flow) -> Moving:
+    """A group that has members on the cluster that is left, and is to be left there with them."""
+    return Moving(group=group, why=f"group {group} has members on {flow.source}: it is left there", active=True)
+
+
+def moved_at_work(moving: Moving, flow: Flow) -> Moving:
+    """A group that is moved while it has members on the cluster that is left: what these read on nobody knows."""
+    note = f"it has members on {flow.source} still: what they read since its offsets were seen, it reads again"
+    return replace(moving, again=None, notes=(*moving.notes, note))
+
+
+def set_aside(group: str, why: str) -> Moving:
+    """A group that no switch moves, whatever it holds."""
+    return Moving(group=group, why=why, aside=True)
+
+
+def _why_not(group: str, placed: Mapping[TopicPartition, Placed], against: Collection[str], new: NewSide) -> str | None:
+    """What stands against moving a group wherever it stands on the new cluster; None when nothing does."""
+    there = new.listed.get(group)
+    if (why := new.failed.get(group)) is not None:
+        return why
+    if there is not None and there.is_active:
+        return (
+            f"group {group} has members on {new.alias}: stop them (those that died with a broker go when their "
+            f"session.timeout.ms is over), or leave it with --leave-group {group}"
+        )
+    if there is not None and there.kind in NOT_TRANSLATABLE:
+        return f"group {group} is a {_kind(there.kind)} group on {new.alias}: name it otherwise"
+    pending = sorted(set(new.pending.get(group, ())) & placed.keys())
+    if pending:
+        return (
+            f"group {group} has an offset of {pending[0]} on {new.alias} in a transaction that is not decided: end it, "
+            "or wait for it to end"
+        )
+    return f"group {group}: {next(iter(against))}" if against else None
+
+
+def _noted(one: Placed, now: int) -> list[str]:
+    """What is to be known of the offset, not Ferry's own, that a group has on the new cluster already."""
+    stands, between = f"{one.place}: it stands at {now}", abs(now - one.offset)
+    if now == one.offset or (one.by == "start" and now > one.offset):
+        return []
+    if one.by == "start":
+        why = "those of them that it has read as copies on the old cluster come again"
+        return [f"{stands}, {between} offsets before the cut-over; {why}"]
+    if now > one.offset:
+        why = "what lies between counts as read there before"
+        return [f"{stands}, {between} offsets beyond {one.offset}, where the old cluster leads it: {why}"]
+    return [
+        f"{one.place}: somebody had committed {now}, {between} offsets before {one.offset}, which is written over it"
+    ]
+
+
+def _kind(kind: GroupKind) -> str:
+    return "share" if kind is GroupKind.SHARE else "Streams"
+
+
+def remembered(moving: Moving, new: NewSide, held: HeldGroup | None, now_ms: int) -> HeldGroup | None:
+    """What the ledger is to say of a group before it is written: of copies alone, for those a checkpoint writes."""
+    offsets = dict(held.offsets) if held is not None else {}
+    sources = dict(held.sources) if held is not None else {}
+    read = dict(held.read) if held is not None else {}
+    there = new.offsets.get(moving.group, {})
+    changed = False
+    for one in moving.writes:
+        if one.by != "via" or one.source is None:
+            continue
+        before, now = offsets.get(one.place), there.get(one.place)
+        prior = before.found_as(now.offset) if before is not None and now is not None else None
+        offsets[one.place] = Held(Wrote(one.source_offset, one.offset), prior)
+        sources[one.place.topic] = one.source.topic
+        if one.read:
+            read[one.place.topic] = most_read(read.get(one.place.topic, ()), one.read)
+        changed = True
+    if not changed:
+        return None
+    renewed_ms = held.renewed_ms if held is not None else now_ms
+    return HeldGroup(offsets=offsets, sources=sources, renewed_ms=renewed_ms, read=read)
+
+
+class OwnMaps(Maps, Protocol):
+    """A map of the flow itself also tells what it has passed over."""
+
+    def passes(self, offset: int) -> bool:
+        """Whether the flow has passed over source offsets from this one on."""
+
+
+def from_memory(
+    held: HeldGroup,
+    via: Mapping[TopicPartition, OwnMaps],
+    starts: Starts,
+    log_starts: Mapping[TopicPartition, int] = MappingProxyType({}),
+) -> dict[TopicPartition, Placed]:
+    """A group's offsets when the old cluster does not tell them: those of the last checkpoint, as they lead by now.
+
+    None lies before its log's start (`log_starts`, where known): it would be out of range.
+    """
+    found = {}
+    for place, one in held.offsets.items():
+        source = held.source_of(place)
+        led = _led_by_now(one.wrote, place, None if source is None else via.get(source))
+        found[place] = Placed(
+            place=place,
+            offset=max(led, log_starts.get(place, 0)),
+            word=CHECKPOINT,
+            by="via",
+            source=source,
+            source_offset=one.wrote.source,
+        )
+    return _with_starts(found, starts, set(held.sources.values()))
+
+
+def _led_by_now(wrote: Wrote, place: TopicPartition, way: OwnMaps | None) -> int:
+    """Where a source offset leads. A group that read ahead of the copy got the copy's end then; more has come since."""
+    if way is None or way.target != place or way.trouble_at(wrote.source) is not None:
+        return wrote.target
+    outcome = way.translate(wrote.source)
+    if isinstance(outcome, Before) or (isinstance(outcome, InGap) and way.passes(wrote.source)):
+        return wrote.target  # the flow has passed over records there that the group may not have read
+    return max(wrote.target, outcome.offset)

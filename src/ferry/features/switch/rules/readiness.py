@@ -1,0 +1,412 @@
+"""Whether a flow's target could take over now: one check a line, from facts that were gathered before. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ferry.features.acls.rules.sync import AclDiff
+from ferry.ledger.history import PastRun, PastState
+from ferry.ledger.writers import LedgerWriters, writers_sentence
+from ferry.model import ChangeKind, Left, Plan, Refusal, TopicPartition, Why
+from ferry.plan.rules.clock import MAX_SKEW_MS
+from ferry.plan.rules.facts import Facts
+from ferry.plan.rules.held import HANGING_MS, ledger_notes
+from ferry.plan.rules.lag import PartitionLag, is_behind, total_of
+from ferry.plan.rules.lag_start import PATIENCE_MS
+from ferry.plan.rules.topic_settings import TopicSettings
+from ferry.policy import ReplicationPolicy
+from ferry.words import count_of, several
+
+_AGAINST = frozenset({Why.ACTIVE, Why.PENDING, Why.MERGED, Why.DEALT, Why.FAILED})
+"""What keeps a group from being moved. One that somebody moved on the target follows its source in a switch."""
+
+_WELL = frozenset({PastState.SUCCESS, PastState.OPEN, PastState.UNPLANNED})
+"""A run may be at work, or about to begin: runs come all the time. What they leave undone shows in the lag."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One line of the answer: what was looked at, whether it is as it should be, and a sentence with the remedy."""
+
+    name: str
+    ok: bool
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Readiness:
+    """All checks."""
+
+    checks: tuple[Check, ...]
+    records: int = 0
+    """Of the lag, as `TotalLag` counts."""
+    seconds: float | None = None
+    partitions: int = 0
+
+    @property
+    def ready(self) -> bool:
+        """Whether nothing stands against a switch."""
+        return all(check.ok for check in self.checks)
+
+    @property
+    def failed(self) -> tuple[Check, ...]:
+        """What stands against it."""
+        return tuple(check for check in self.checks if not check.ok)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rpo:
+    """What may be lost at most: records and seconds of each partition. None is no limit."""
+
+    records: int | None = None
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looked:
+    """What readiness is decided from."""
+
+    facts: Facts
+    plan: Plan
+    lags: Sequence[PartitionLag]
+    last_run: PastRun | None
+    stamped_ms: int | None
+    """When the broker that leads the ledger wrote the last run's record, by its clock; None: not known."""
+    groups: Collection[Left]
+    """Groups that were left by a sync of now, with what they were left for."""
+    behind_groups: int
+    """Groups of which a sync would write something."""
+    acls: AclDiff | None
+    """None: the flow syncs none, or `no_authorizer`."""
+    back: bool
+    """Whether the file enables the reverse flow."""
+    without_checkpoint: Mapping[str, str] = field(default_factory=dict)
+    """Groups of which a failover could not say where they go on, each with a sentence."""
+    planned: bool = False
+    """Whether this is looked at for a switch that asks the source itself where groups stand."""
+    syncs_groups: bool = True
+    """Whether runs write the groups' offsets at all."""
+    wants_back: bool = True
+    """Whether the reverse flow is to be started."""
+    no_authorizer: str = ""
+    """Why the ACLs of a flow that syncs them cannot be compared."""
+    writers: LedgerWriters | None = None
+    """Who may write to the ledger; None: nobody looked."""
+
+
+def readiness_of(looked: Looked, policy: ReplicationPolicy, alias: str, rpo: Rpo) -> Readiness:
+    """The checks in the order in which somebody would make them by hand."""
+    total = total_of(looked.lags)
+    return Readiness(
+        checks=(
+            _reachable(looked.facts),
+            _running(looked),
+            _lag(looked.lags, rpo, _leaderless(looked.facts)),
+            _refused(looked.plan.refusals),
+            _topics(looked),
+            _writable(looked, policy, alias),
+            _retention(looked.facts, policy, alias),
+            _groups(looked),
+            _checkpoints(looked),
+            _acls(looked),
+            _clock(looked),
+            _ledger(looked.facts),
+            *_writers(looked.writers),
+            _back(looked),
+        ),
+        records=total.records,
+        seconds=total.seconds,
+        partitions=total.partitions,
+    )
+
+
+def _named(items: Iterable[str]) -> str:
+    return several(sorted(set(items)))
+
+
+def _leaderless(facts: Facts) -> list[TopicPartition]:
+    return [TopicPartition(topic.name, number) for topic in facts.sources.values() for number in topic.leaderless]
+
+
+def _reachable(facts: Facts) -> Check:
+    silent = [str(place) for place in _leaderless(facts)]
+    if silent:
+        return Check(
+            name="source",
+            ok=False,
+            message=f"{len(silent)} source partitions have no leader that answers ({_named(silent)}): bring their "
+            "brokers back, or fail over",
+        )
+    return Check(name="source", ok=True, message=f"{len(facts.sources)} topics, every partition answers")
+
+
+def _running(looked: Looked) -> Check:
+    paused = looked.facts.pauses
+    if "" in paused:
+        pause = paused[""]
+        return Check(
+            name="replication",
+            ok=False,
+            message=f"the flow is paused by {pause.who} ({pause.why}): lift that with ferry resume",
+        )
+    if paused:
+        return Check(
+            name="replication",
+            ok=False,
+            message=f"topics are paused ({_named(paused)}), so they fall behind: lift that with ferry resume --topic",
+        )
+    last = looked.last_run
+    if last is None:
+        return Check(
+            name="replication", ok=False, message=f"the flow never ran: {_run_once(looked)}, and let it catch up"
+        )
+    run, started_ms = last.opened.record.run, last.opened.record.started_ms
+    if last.copy_state not in _WELL:
+        return Check(
+            name="replication",
+            ok=False,
+            message=f"the last run, {run}, is {last.copy_state}: see what it says with ferry ledger --run {run}",
+        )
+    age = max(0, looked.facts.now_ms - started_ms) // 1000
+    if last.state is PastState.UNPLANNED and age * 1000 > PATIENCE_MS:
+        return Check(
+            name="replication",
+            ok=False,
+            message=f"the last run, {run}, began {age} s ago and has no plan: its log says why; start another",
+        )
+    return Check(name="replication", ok=True, message=f"the last run, {run}, began {age} s ago: {last.copy_state}")
+
+
+def _lag(lags: Sequence[PartitionLag], rpo: Rpo, leaderless: Collection[TopicPartition]) -> Check:
+    total = total_of(lags)
+    limits = [
+        *([f"{rpo.records} records"] if rpo.records is not None else []),
+        *([f"{rpo.seconds:g} s"] if rpo.seconds is not None else []),
+    ]
+    allowed = " and ".join(limits) or "no limit is set, ferry.rpo.records and ferry.rpo.seconds"
+    behind = [lag for lag in lags if is_behind(lag, max_records=rpo.records, max_seconds=rpo.seconds)]
+    age = "an unknown time" if total.seconds is None else f"{total.seconds:.1f} s"
+    silent = [str(lag.source) for lag in lags if lag.records is None and lag.source not in leaderless]
+    if behind:
+        worst = max(behind, key=lambda lag: (lag.records is None, lag.records or 0))
+        return Check(
+            name="lag",
+            ok=False,
+            message=f"{len(behind)} of {total.partitions} partitions are further behind than the RPO ({allowed}), most "
+            f"{worst.source} ({'not known' if worst.records is None else f'{worst.records} records'}): let the flow "
+            "catch up",
+        )
+    if silent:
+        return Check(
+            name="lag",
+            ok=False,
+            message=f"how far {count_of(len(silent), 'partition')} is behind is not known ({_named(silent)}), of the "
+            f"others {total.records} records are not copied: see ferry lag",
+        )
+    return Check(
+        name="lag",
+        ok=True,
+        message=f"{total.records} records of {total.behind} partitions are not copied, for {age} at most ({allowed})",
+    )
+
+
+def _refused(refusals: Sequence[Refusal]) -> Check:
+    if not refusals:
+        return Check(name="refusals", ok=True, message="a run would refuse nothing")
+    first = refusals[0]
+    more = f" and {len(refusals) - 1} more" if len(refusals) > 1 else ""
+    return Check(name="refusals", ok=False, message=f"a run would refuse: {first.message} [{first.kind}]{more}")
+
+
+def _run_once(looked: Looked) -> str:
+    return f"run it once with ferry run '{looked.plan.flow}'"
+
+
+def _topics(looked: Looked) -> Check:
+    plan = looked.plan
+    due = [*plan.changes, *plan.drift]
+    if looked.last_run is None and not due:
+        return Check(name="topics", ok=False, message=f"nothing is copied yet: {_run_once(looked)}")
+    words = {ChangeKind.CREATE: "missing", ChangeKind.GROW: "too small", ChangeKind.DELETE: "to be deleted"}
+    if not due:
+        return Check(name="topics", ok=True, message="topics and their settings are as at the source")
+    named = _named(f"{change.topic} ({words.get(change.kind, 'other settings')})" for change in due)
+    return Check(
+        name="topics",
+        ok=False,
+        message=f"{len(due)} topics of the target are not as at the source: {named}; {_run_once(looked)}, which puts "
+        "them right, or see ferry plan",
+    )
+
+
+def _writable(looked: Looked, policy: ReplicationPolicy, alias: str) -> Check:
+    facts, poor, count, missing = looked.facts, list[str](), 0, 0
+    for name in facts.sources:
+        topic = facts.targets.get(policy.format_remote_topic(alias, name))
+        if topic is None:
+            missing += 1
+            continue
+        for number in range(topic.partitions):
+            count += 1
+            in_sync, replicas = topic.replicas.get(number, (1, 1))
+            if number not in topic.ends or in_sync < min(topic.min_in_sync, replicas):
+                poor.append(f"{topic.name}-{number}")
+    if poor:
+        return Check(
+            name="target",
+            ok=False,
+            message=f"{len(poor)} target partitions cannot be written ({_named(poor)}): too few replicas in sync, or "
+            "no leader; bring their brokers back",
+        )
+    if not count:
+        return Check(name="target", ok=False, message=f"nothing is copied yet: {_run_once(looked)}")
+    there = f"all {count} target partitions that are there can be written"
+    if missing:
+        there += f"; {count_of(missing, 'topic')} of the source has no copy yet"
+    return Check(name="target", ok=True, message=there)
+
+
+def _retention(facts: Facts, policy: ReplicationPolicy, alias: str) -> Check:
+    short, hidden = [], []
+    for name, source in facts.sources.items():
+        target = facts.targets.get(policy.format_remote_topic(alias, name))
+        if target is None:
+            continue
+        if target.settings is None or source.settings is None:
+            hidden.append(name if source.settings is None else target.name)
+            continue
+        short += [
+            f"{target.name} ({setting})"
+            for setting in ("retention.ms", "retention.bytes")
+            if _shorter(target.settings, source.settings, setting)
+        ]
+    if short:
+        return Check(
+            name="retention",
+            ok=False,
+            message=f"the target keeps less than the source: {_named(short)}; raise it there, or readers that are "
+            "behind lose records when they move",
+        )
+    if hidden:
+        return Check(
+            name="retention",
+            ok=False,
+            message=f"whether the target keeps records as long as the source is not known: the settings of "
+            f"{_named(hidden)} may not be read; grant DescribeConfigs on the topic to Ferry's login",
+        )
+    return Check(name="retention", ok=True, message="the target keeps records as long as the source, where copies are")
+
+
+def _shorter(target: TopicSettings, source: TopicSettings, name: str) -> bool:
+    there, here = target.in_force(name), source.in_force(name)
+    if there is None or here is None or int(there) < 0:
+        return False
+    return int(here) < 0 or int(there) < int(here)
+
+
+def _groups(looked: Looked) -> Check:
+    against = [one for one in looked.groups if one.why in _AGAINST]
+    if against:
+        active = {one.group for one in against if one.why is Why.ACTIVE}
+        named = _named(one.group or "(not known)" for one in against)
+        first = against[0].message
+        return Check(
+            name="groups",
+            ok=False,
+            message=f"{len({one.group for one in against})} groups could not be moved ({named}"
+            + (f"; {len(active)} have members on the target" if active else "")
+            + f"): {first}",
+        )
+    behind = f"can be moved; a run now would write offsets of {looked.behind_groups} of them"
+    message = f"every group {behind}"
+    if aside := {one.group for one in looked.groups if one.why is Why.KIND}:
+        message = f"every other group {behind}; never moved, because of their kind: {_named(aside)}"
+    return Check(name="groups", ok=True, message=message)
+
+
+def _checkpoints(looked: Looked) -> Check:
+    """What a failover has to go by when the source does not answer."""
+    lacking, source = looked.without_checkpoint, looked.plan.flow.source
+    if not looked.syncs_groups:
+        message = "sync.group.offsets.enabled is false: no run writes offsets, so a failover moves no group"
+        return Check(name="checkpoints", ok=True, message=message)
+    if not lacking:
+        message = "every group that can be moved has a checkpoint by which it can go on without the source"
+        return Check(name="checkpoints", ok=True, message=message)
+    named = f"{len(lacking)} groups have no checkpoint to go by without {source} ({_named(lacking)})"
+    if looked.planned:
+        message = f"{named}: {source} tells where they stand now, and from its loss on they would be left"
+        return Check(name="checkpoints", ok=True, message=message)
+    return Check(name="checkpoints", ok=False, message=f"{named}: {next(iter(lacking.values()))}")
+
+
+def _acls(looked: Looked) -> Check:
+    diff = looked.acls
+    if looked.no_authorizer:
+        return Check(name="acls", ok=True, message=f"there are none to compare: {looked.no_authorizer}")
+    if diff is None:
+        return Check(
+            name="acls", ok=True, message="not synced by this flow (sync.topic.acls.enabled): see to them by hand"
+        )
+    due = len(diff.changes)
+    if due:
+        return Check(
+            name="acls",
+            ok=False,
+            message=f"{due} ACLs of the target differ: see ferry acls diff, and let a run sync them",
+        )
+    return Check(name="acls", ok=True, message="ACLs are as at the source")
+
+
+def _clock(looked: Looked) -> Check:
+    if looked.last_run is None:
+        return Check(name="clock", ok=True, message="nothing to compare: the flow never ran")
+    if looked.stamped_ms is None:
+        return Check(
+            name="clock",
+            ok=False,
+            message="how far the clocks are apart is not known: the ledger gives no time of a run; start one first",
+        )
+    off = looked.last_run.opened.record.started_ms - looked.stamped_ms
+    if abs(off) > MAX_SKEW_MS:
+        return Check(
+            name="clock",
+            ok=False,
+            message=f"the last run's clock and the target's brokers' were {abs(off) // 1000} s apart: set both by NTP",
+        )
+    return Check(name="clock", ok=True, message=f"the last run's clock and the target's were {abs(off)} ms apart")
+
+
+def _ledger(facts: Facts) -> Check:
+    notes = ledger_notes(facts)
+    return Check(
+        name="ledger",
+        ok=not notes,
+        message="; ".join(notes) or f"no transaction is open on it for longer than {HANGING_MS // 60_000} minutes",
+    )
+
+
+def _writers(writers: LedgerWriters | None) -> Iterator[Check]:
+    """Told, and never against a switch: who has lost a cluster does not wait for somebody's ACLs."""
+    if writers is not None:
+        yield Check(name="writers", ok=True, message=writers_sentence(writers))
+
+
+def _back(looked: Looked) -> Check:
+    flow = looked.plan.flow
+    back = f"{flow.target}->{flow.source}"
+    if looked.back:
+        return Check(name="reverse", ok=True, message=f"the file has the reverse flow {back}")
+    if not looked.wants_back:
+        return Check(
+            name="reverse",
+            ok=True,
+            message=f"the file has no reverse flow {back}, and none is to be started: there is no way back",
+        )
+    return Check(
+        name="reverse",
+        ok=False,
+        message=f"the file has no reverse flow: add {back}.enabled = true and its topics, so that there is a way back "
+        "(or leave it out with --no-reverse)",
+    )

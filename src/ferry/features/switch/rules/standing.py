@@ -1,0 +1,348 @@
+"""Where every partition of a flow stands on both sides, and what is lost when the source does not come back. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from ferry.ledger.units import least_dealt, read_ranges
+from ferry.model import Era, Plan, Receipt, TopicPartition, UnitReceipt
+from ferry.words import count_of
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """One source partition and its copy. None is: not known, or none. Times are ms.
+
+    `source_end` is the furthest end of the source that anybody saw. `source_known` says who did: `source` (it answered
+    now), `freeze` (it answered when the evidence was frozen), `plan` (a run planned to copy up to there), `receipt` (a
+    run copied up to there). `observed_ms` is when.
+    """
+
+    source: TopicPartition
+    target: TopicPartition
+    copied_end: int
+    copied_ms: int
+    """The largest timestamp of the last receipt's records; -1: none."""
+    source_end: int
+    source_known: str
+    observed_ms: int
+    target_end: int | None
+    target_copied: int = 0
+    """Up to where the target holds what was copied, or is accounted for: records behind it are somebody else's."""
+
+    def to_json(self) -> Json:
+        """As a row of a step's evidence."""
+        return {
+            "topic": self.source.topic,
+            "partition": self.source.partition,
+            "target_topic": self.target.topic,
+            "target_partition": self.target.partition,
+            "copied_end": self.copied_end,
+            "copied_ms": self.copied_ms,
+            "source_end": self.source_end,
+            "source_known": self.source_known,
+            "observed_ms": self.observed_ms,
+            "target_end": self.target_end,
+            "target_copied": self.target_copied,
+        }
+
+
+def parse_standing(row: Mapping[str, Any]) -> Standing:
+    """Inverse of `Standing.to_json`."""
+    return Standing(
+        source=TopicPartition(topic=row["topic"], partition=row["partition"]),
+        target=TopicPartition(topic=row["target_topic"], partition=row["target_partition"]),
+        copied_end=row["copied_end"],
+        copied_ms=row["copied_ms"],
+        source_end=row["source_end"],
+        source_known=row["source_known"],
+        observed_ms=row["observed_ms"],
+        target_end=row["target_end"],
+        target_copied=row.get("target_copied", row["target_end"] or 0),  # an earlier Ferry knew the end alone
+    )
+
+
+def parse_standings(rows: Iterable[Json]) -> list[Standing]:
+    """The partitions among the rows of a step; those of groups are passed over."""
+    return [parse_standing(row) for row in rows if "group" not in row]
+
+
+def last_seen_ms(found: Collection[Standing]) -> int | None:
+    """When anybody last saw the old cluster at work (ms); None where it answers now, or nobody ever did."""
+    if any(one.source_known == "source" for one in found):
+        return None
+    return max((one.observed_ms for one in found if one.observed_ms > 0), default=None)
+
+
+def copied_ends(
+    lasts: Iterable[Receipt],
+    accounted: Mapping[TopicPartition, int],
+    target_ids: Mapping[str, str],
+    target_ends: Mapping[TopicPartition, int],
+) -> dict[TopicPartition, int]:
+    """Up to where target partitions hold what a flow copied, or knows to be elsewhere, too (`accounted`).
+
+    Receipts of a topic that was created again since tell nothing; and none counts for more than there is.
+    """
+    found = dict(accounted)
+    for last in lasts:
+        now = target_ids.get(last.target.topic, "")
+        if not (now and last.target_topic_id and now != last.target_topic_id):
+            found[last.target] = max(last.target_next, found.get(last.target, 0))
+    return {place: min(offset, target_ends.get(place, offset)) for place, offset in found.items()}
+
+
+class Dealt(NamedTuple):
+    """A source partition whose records are dealt to those of `copy`: up to where all of these have it, and since when.
+
+    `at_ms` is when the oldest run of the last receipts began, 0: not known; `answers`: all of the copy's partitions do.
+    """
+
+    source: TopicPartition
+    copy: str
+    copied_end: int
+    at_ms: int
+    answers: bool
+
+
+def dealt_ends(
+    eras: Iterable[Era],
+    lasts: Collection[UnitReceipt],
+    target_ends: Collection[TopicPartition],
+    started_ms: Mapping[int, int],
+) -> list[Dealt]:
+    """What last receipts of units say of source partitions; `target_ends` are the target partitions that answer.
+
+    `started_ms` as of `standings`.
+    """
+    rules = list(eras)
+    copies = {era.source_topic: era.target_topic for era in rules}
+    at_ms = {
+        topic: min((started_ms.get(last.generation, 0) for last in lasts if last.source_topic == topic), default=0)
+        for topic in copies
+    }
+    silent = {last.source_topic for last in lasts if last.target not in target_ends}
+    return [
+        Dealt(source, copies[source.topic], end, at_ms[source.topic], source.topic not in silent)
+        for source, end in least_dealt(rules, lasts).items()
+    ]
+
+
+def _of_dealt(
+    one: Dealt, plan: Plan | None, planned_ms: int, live: Mapping[TopicPartition, int], now_ms: int
+) -> Standing:
+    ends = [(one.copied_end, "receipt", one.at_ms)]
+    planned = {} if plan is None else read_ranges(plan.units)
+    if one.source in planned:
+        ends.insert(0, (planned[one.source][1], "plan", planned_ms))
+    if one.source in live:
+        ends = [(live[one.source], "source", now_ms)]
+    end, known, observed = max(ends, key=lambda each: each[0])
+    return Standing(
+        source=one.source,
+        target=TopicPartition(one.copy, one.source.partition),
+        copied_end=one.copied_end,
+        copied_ms=-1,
+        source_end=end,
+        source_known=known,
+        observed_ms=observed,
+        target_end=0 if one.answers else None,  # nothing of it tells of this partition
+    )
+
+
+def standings(
+    lasts: Iterable[Receipt],
+    plan: Plan | None,
+    planned_ms: int,
+    live: Mapping[TopicPartition, int],
+    targets: Mapping[TopicPartition, TopicPartition],
+    target_ends: Mapping[TopicPartition, int],
+    now_ms: int,
+    target_copied: Mapping[TopicPartition, int] | None = None,
+    dealt: Iterable[Dealt] = (),
+    goes_on: Mapping[TopicPartition, int] | None = None,
+    *,
+    started_ms: Mapping[int, int] | None = None,
+    whole: bool = True,
+) -> list[Standing]:
+    """Of every partition that was copied, was to be copied by the last `plan`, or shows itself now (`live` ends).
+
+    `targets` are the copies' places of those that are only live; `target_copied` as of `copied_ends`. Those that are
+    `dealt` to other partitions have no place of their own in their copy. `goes_on` is where the lane goes on
+    (`stands_at`): what it has passed over before that is not left to copy. `started_ms` says when runs began, by
+    generation, and `planned_ms` when that of the `plan` did: the end of a receipt was read in its run, before the
+    copying, so nobody saw that end later than the run began. `whole`: no budget kept the plan from reaching the ends.
+    """
+    onward = goes_on or {}
+    receipts = {last.source: last for last in lasts}
+    slices = {} if plan is None else {piece.source: piece for piece in plan.slices}
+    copies = dict(targets)
+    copies |= {source: piece.target for source, piece in slices.items()}
+    copies |= {source: last.target for source, last in receipts.items()}
+    parted = {one.source: one for one in dealt}
+    covered = plan is not None and len(slices) + plan.caught_up >= len(receipts.keys() | slices.keys())
+    found = [_of_dealt(one, plan, planned_ms, live, now_ms) for _, one in sorted(parted.items())]
+    for source in sorted((receipts.keys() | slices.keys() | (live.keys() & copies.keys())) - parted.keys()):
+        last, piece = receipts.get(source), slices.get(source)
+        copied = last.end if last is not None else piece.start if piece is not None else 0
+        copied = max(copied, onward.get(source, 0))
+        read_ms = 0 if last is None else (started_ms or {}).get(last.generation, 0)
+        ends = [(copied, "receipt", read_ms)]
+        if piece is not None:
+            ends.insert(0, (piece.end, "plan", planned_ms))  # where both are the same the plan's time is the nearer
+        if source in live:
+            ends = [(live[source], "source", now_ms)]
+        end, known, observed = max(ends, key=lambda one: one[0])
+        looked = known == "receipt" and piece is None and covered
+        if looked:
+            observed = max(observed, planned_ms)  # the last plan had nothing more to copy of it
+        sure = looked or known == "source" or (known == "plan" and whole)
+        if not sure:  # more may have been there already that the run did not take
+            observed = 0 if last is None else max(0, min(observed, last.max_timestamp_ms))
+        found.append(
+            Standing(
+                source=source,
+                target=copies[source],
+                copied_end=copied,
+                copied_ms=-1 if last is None else last.max_timestamp_ms,
+                source_end=end,
+                source_known=known,
+                observed_ms=observed,
+                target_end=target_ends.get(copies[source]),
+                target_copied=(target_copied or {}).get(copies[source], 0),
+            )
+        )
+    return found
+
+
+def best_known(before: Iterable[Standing], after: Iterable[Standing]) -> list[Standing]:
+    """What is copied `after`, and the source's ends as far as either look knows them.
+
+    Where a source tells a lower end now than it told before, it has lost records itself: those count, too.
+    """
+    earlier = {one.source: one for one in before}
+    found = []
+    for one in after:
+        first = earlier.get(one.source)
+        better = first is not None and (
+            first.source_end > one.source_end or (one.source_known != "source" and first.source_end == one.source_end)
+        )
+        found.append(
+            replace(one, source_end=first.source_end, source_known=_seen(first), observed_ms=first.observed_ms)
+            if first is not None and better
+            else one
+        )
+    return found
+
+
+def _seen(first: Standing) -> str:
+    """What a source told once is not what it tells now: more may have come since."""
+    return "freeze" if first.source_known == "source" else first.source_known
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loss:
+    """What of a partition the target has not. `records` counts offsets that were seen: it is what is known.
+
+    `certain`: the source answered, so there is no more. Otherwise records that came since the source was last seen may
+    be lost as well, and nobody can tell how many. `seconds` is the time in which all that is lost came, at most; None:
+    not known.
+    """
+
+    source: TopicPartition
+    start: int
+    end: int
+    seconds: float | None
+    certain: bool
+
+    @property
+    def records(self) -> int:
+        """Offsets `[start, end)`: an upper bound of the records among what was seen."""
+        return max(0, self.end - self.start)
+
+    def to_json(self) -> Json:
+        """As a row of the step's evidence."""
+        return {
+            "topic": self.source.topic,
+            "partition": self.source.partition,
+            "start": self.start,
+            "end": self.end,
+            "records": self.records,
+            "seconds": self.seconds,
+            "certain": self.certain,
+        }
+
+
+def parse_loss(row: Mapping[str, Any]) -> Loss:
+    """Inverse of `Loss.to_json`."""
+    return Loss(
+        source=TopicPartition(topic=row["topic"], partition=row["partition"]),
+        start=row["start"],
+        end=row["end"],
+        seconds=row["seconds"],
+        certain=row["certain"],
+    )
+
+
+def loss_of(found: Collection[Standing], ages_ms: Mapping[TopicPartition, int], until_ms: int) -> list[Loss]:
+    """The loss of every partition. `ages_ms` are timestamps of the oldest records not copied, where they can be read.
+
+    Seconds are counted back from `until_ms`, the time of the loss, or of the counting where nobody knows that one.
+    """
+    return [
+        Loss(
+            source=one.source,
+            start=one.copied_end,
+            end=one.source_end,
+            seconds=_seconds(one, ages_ms, until_ms),
+            certain=one.source_known == "source",
+        )
+        for one in found
+    ]
+
+
+def _seconds(one: Standing, ages_ms: Mapping[TopicPartition, int], until_ms: int) -> float | None:
+    """Since the oldest record that is not copied; where it cannot be read, since a time at which it was not there."""
+    behind = one.source_end > one.copied_end
+    if one.source_known == "source" and not behind:
+        return 0.0
+    if one.source in ages_ms:
+        return max(0, until_ms - ages_ms[one.source]) / 1000
+    before = [one.observed_ms] if one.observed_ms > 0 else []
+    if behind:
+        before = [min([one.copied_ms, *before])] if one.copied_ms >= 0 else []
+    return max(0, until_ms - before[0]) / 1000 if before else None
+
+
+def longest(losses: Collection[Loss]) -> float | None:
+    """The longest of their times; None where one is not known."""
+    times = [one.seconds for one in losses if one.records or not one.certain]
+    known = [time for time in times if time is not None]
+    return None if len(known) < len(times) else max(known, default=0.0)
+
+
+def loss_sentence(losses: Collection[Loss], *, lost_ms: int | None = None) -> str:
+    """The sum in one sentence, what is not known first. `lost_ms` is the time of the loss, where somebody gave it."""
+    unsure = [one for one in losses if not one.certain]
+    records, worst = sum(one.records for one in losses), longest(losses)
+    there = count_of(len(losses), "partition")
+    if not records and not unsure:
+        return f"nothing is lost: the copy of {there} reaches the ends that the source told"
+    is_known = f"{count_of(records, 'record')} {'is' if records == 1 else 'are'} known to be lost"
+    before = "before the loss" if lost_ms is not None else "before they were counted"
+    if not unsure:
+        age = "of an age that is not known" if worst is None else f"the oldest came {worst:.1f} s {before} at most"
+        return f"{count_of(records, 'record')} {'is' if records == 1 else 'are'} lost, at most: {age}"
+    window = (
+        "and since when is not known either"
+        if worst is None
+        else f"and all that is lost came in the {worst:.1f} s {before} at most"
+    )
+    return (
+        f"how many records are lost is not known: {len(unsure)} of {there} do not answer, or end before where they "
+        f"did; {is_known}, more may have come since the source was last seen, {window}"
+    )

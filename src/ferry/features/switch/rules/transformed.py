@@ -1,0 +1,149 @@
+"""What a switch says of copies that a transform made: clients may go to them, and nothing of them goes back, which
+somebody has to say is meant. Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ferry.features.switch.rules.readiness import Check
+from ferry.ledger.ledger import LedgerView
+from ferry.ledger.reading import read_as
+from ferry.ledger.receipt_codec import parse_receipt
+from ferry.ledger.receipts import last_receipts
+from ferry.ledger.unit_codec import last_units
+from ferry.model import Flow
+from ferry.words import count_of, several
+
+NAME = "transforms"
+_MARK = b'"transform_digest"'
+
+
+class Made(NamedTuple):
+    """A source topic, its copy, and the name of the transform that made records of it ("": not known)."""
+
+    source: str
+    target: str
+    by: str
+
+    @property
+    def transform(self) -> str:
+        """The transform inside of a sentence."""
+        return f"ferry.transform.{self.by}" if self.by else "a transform"
+
+
+def transformed_topics(view: LedgerView, lane: str) -> list[Made]:
+    """The copies of which a transform made anything, whatever the file says by now."""
+    found = dict(_found(view, lane))
+    return sorted(Made(source, target, by) for (source, target), by in found.items())
+
+
+def _found(view: LedgerView, lane: str) -> Iterator[tuple[tuple[str, str], str]]:
+    for of in view.rolled.chains:
+        if of.lane == lane and of.transform:
+            yield (of.source.topic, of.target.topic), ""
+    for unit in last_units(view, lane).values():
+        yield (unit.source_topic, unit.target.topic), ""
+    for key, record in view.of_kind("receipt"):
+        if key[1] == lane and record.value is not None and _MARK in record.value:
+            receipt = read_as(record, parse_receipt)
+            yield (receipt.source.topic, receipt.target.topic), receipt.transform
+    for last in last_receipts(view, lane).values():
+        if last.transform:
+            yield (last.source.topic, last.target.topic), last.transform
+
+
+def changed_topics(view: LedgerView, lane: str, wanted: Mapping[str, tuple[str, str]]) -> list[tuple[str, str]]:
+    """Source topics whose copies were last made otherwise than a run would make them now, with the transform's name.
+
+    `wanted`: by source topic the name of its transform in the file, and the digest of that.
+    """
+    digests: dict[str, set[str]] = defaultdict(set)
+    for last in last_receipts(view, lane).values():
+        digests[last.source.topic].add(last.transform_digest)
+    for unit in last_units(view, lane).values():
+        digests[unit.source_topic].add(unit.transform)
+    return sorted((topic, name) for topic, (name, digest) in wanted.items() if digests.get(topic, {digest}) != {digest})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transformed:
+    """What is known of a flow's transforms."""
+
+    made: Sequence[Made] = ()
+    changed: Sequence[tuple[str, str]] = ()
+    """As `changed_topics`."""
+    lost: Sequence[str] = ()
+    """Why a transform of the file cannot be carried out here, a sentence with its remedy each."""
+
+
+def transforms_check(flow: Flow, found: Transformed) -> Check:
+    """Whether runs can carry the flow's transforms out, which a switchover needs; and what to know of their copies."""
+    if found.lost:
+        more = f"; and {len(found.lost) - 1} more" if len(found.lost) > 1 else ""
+        return Check(name=NAME, ok=False, message=f"a run would refuse topics: {found.lost[0]}{more}")
+    said = [check.message for check in leaving(flow, found.made)]
+    if found.changed:
+        named = several([f"{topic} by ferry.transform.{name}" for topic, name in found.changed])
+        said.append(
+            f"{count_of(len(found.changed), 'topic')} of {flow.source} would be made otherwise from now on than up to "
+            f"now ({named}): to have all of a topic alike, copy it again under another name"
+        )
+    return Check(name=NAME, ok=True, message="; ".join(said) or "no copy is made by a transform")
+
+
+def leaving(flow: Flow, made: Sequence[Made]) -> list[Check]:
+    """What to know before clients go to such copies; nothing when there are none."""
+    if not made:
+        return []
+    named = several([f"{one.target} by {one.transform}" for one in made])
+    message = (
+        f"{count_of(len(made), 'topic')} of {flow.target} were made by transforms ({named}): what those left out or "
+        "changed is not there, and no failback leads back from these topics"
+    )
+    return [Check(name=NAME, ok=True, message=message)]
+
+
+def returning(flow: Flow, made: Sequence[Made], keeps: Callable[[str], bool], leave: Collection[str]) -> list[Check]:
+    """A check for each copy that does not go back, `flow` being the one that copied it; it fails where that would leave
+    records behind that nobody has said may stay.
+
+    `keeps`: whether a copy has the name under which producers write on that cluster, so that the flow back would be
+    about it. `leave` are such copies that somebody has said may be left.
+    """
+    found = []
+    known = {one.target for one in made if keeps(one.target)}
+    for one in made:
+        what = (
+            f"{one.target} on {flow.target} was made of {one.source} on {flow.source} by {one.transform}: what that "
+            f"left out or changed is nowhere on {flow.target}, so"
+        )
+        stays = f"what producers have written to it stays on {flow.target} alone"
+        if one.target not in known:
+            message = f"{what} no group is led back from it; leave those that read it (--leave-group)"
+        elif one.target in leave:
+            message = f"{what} the topic does not go back; {stays}, as was said (--leave-topic {one.target})"
+        else:
+            message = (
+                f"{what} the topic does not go back, and {stays}: save what is needed of that, then say that the topic "
+                f"may be left with --leave-topic {one.target}, and its groups with --leave-group"
+            )
+        found.append(Check(name=NAME, ok=one.target not in known or one.target in leave, message=message))
+    for name in sorted(set(leave) - known):
+        message = (
+            f"--leave-topic {name}: that is no topic of {flow.target} which a failback would leave; correct the name, "
+            "or leave the option out"
+        )
+        found.append(Check(name=NAME, ok=False, message=message))
+    return found
+
+
+def trouble(flow: Flow, source: object, target: object, group_cluster: str) -> str:
+    """Why no group is led from such a copy to where it was made from, as a sentence."""
+    return (
+        f"it has offsets of {target} on {group_cluster}, which {flow} made by a transform of {source}: what was left "
+        "out in between is nowhere there, so where it goes on is not known; leave it with --leave-group, and set its "
+        "offsets by hand"
+    )

@@ -1,0 +1,1 @@
+"""Two live clusters are compared."""

@@ -1,0 +1,237 @@
+"""One stretch of a partition while both sides of it are read: batches that are the same are not opened.
+
+Two batches whose bytes are equal (but for what Ferry writes anew into a header) and that lie where the map says hold
+equal records. All others are decompressed, and compared record by record. The source is read unchecked: bytes that
+equal the target's are as sound as those, whose checksum holds, and all others are checked here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from ferry.errors import Corrupt
+from ferry.features.verify.rules.by_content import ByContent
+from ferry.features.verify.rules.differences import Comparison, OneSided, Places
+from ferry.features.verify.rules.stretches import Stretch, is_void
+from ferry.features.verify.rules.unmatched import unmatched
+from ferry.kafka.fetch.intake import Intake, ReadFailure
+from ferry.model import Content, NotCompared, NotComparedKind, Range, RefusalKind, TopicPartition, Witness
+from ferry.wire.batch import MAGIC, Batch, check
+from ferry.wire.codecs import Malformed, TooLong
+from ferry.wire.content import MOST_DECOMPRESSED, contents, same_bytes
+
+SOURCE, TARGET = 0, 1
+
+_WHY = {
+    RefusalKind.RETENTION_PASSED: "its records were deleted meanwhile: verify again",
+    RefusalKind.SOURCE_TRUNCATED: "its log was cut meanwhile: verify again",
+    RefusalKind.TOPIC_GONE: "the topic was deleted meanwhile",
+    RefusalKind.TOPIC_RECREATED: "the topic was created again meanwhile",
+    RefusalKind.NOT_AUTHORIZED: "this login may not read it: grant READ and DESCRIBE",
+    RefusalKind.NO_LEADER: "its leader does not serve it: look at its brokers, then verify again",
+    RefusalKind.CORRUPT: "a batch there is damaged: restore the partition from another replica",
+}
+"""What readers' failures mean to somebody who compares."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """One side of a stretch: what is read of it. `intake` None: there is nothing to read.
+
+    Not `checked`: its batches' checksums are not looked at before. Hidden batches that were `copied` count, too: the
+    flow read uncommitted records then, and reads committed ones now.
+    """
+
+    alias: str
+    place: TopicPartition
+    range: Range
+    intake: Intake | None
+    checked: bool = True
+    copied: Callable[[Batch], bool] = lambda _: False
+
+    @property
+    def head(self) -> Batch | None:
+        """The next batch of which something counts; those before it are let go. Raises Corrupt."""
+        if self.intake is None:
+            return None
+        queue = self.intake.queues[self.place]
+        while queue:
+            found = queue[0]
+            if not found.hidden or self.copied(found.batch):
+                return found.batch
+            self.check(found.batch)
+            self.take()
+        return None
+
+    def check(self, batch: Batch) -> None:
+        """Raise Corrupt for a batch whose checksum is wrong, if nobody has looked yet."""
+        if not self.checked:
+            check(batch, self.place.topic, self.place.partition)
+
+    def take(self) -> None:
+        """Be done with the next batch."""
+        if self.intake is not None:
+            self.intake.release([self.intake.take(self.place).answer])
+
+    @property
+    def failure(self) -> ReadFailure | None:
+        """Why no more comes; None as long as all goes well, or batches are left."""
+        if self.intake is None or self.intake.queues[self.place]:
+            return None
+        return self.intake.failures.get(self.place)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all of it was taken."""
+        return self.intake is None or (self.place in self.intake.finished and not self.intake.queues[self.place])
+
+    def stop(self) -> None:
+        """Read no more of it."""
+        if self.intake is not None:
+            why = ReadFailure(kind=RefusalKind.NO_LEADER, message="", offset=self.range[1])
+            self.intake.give_up(self.place, why)
+
+
+class Pair:
+    """Both sides of a stretch, and what was found so far. `bytes` counts both sides, as stored."""
+
+    def __init__(
+        self,
+        stretch: Stretch,
+        source: Side,
+        target: Side,
+        see: Callable[[Content], Witness],
+        one_sided: OneSided | None = None,
+    ) -> None:
+        """`one_sided` as of Comparison."""
+        self.stretch = stretch
+        self.bytes = 0
+        self.is_done = False
+        self.not_compared: NotCompared | None = None
+        """Why not all of it was compared, and from where on."""
+        self._places = places = Places(stretch.segments if stretch.by_content is None else ())
+        copied = replace(source, copied=lambda batch: places.names(batch.base_offset, batch.next_offset))
+        self._sides = (copied, target)
+        ranges = stretch.source_range, stretch.target_range
+        self.comparison: Comparison
+        if stretch.by_content is None:
+            self.comparison = Comparison(stretch.source, stretch.target, places, *ranges, see, one_sided=one_sided)
+        else:
+            both = stretch.by_content
+            self.comparison = ByContent(stretch.source, stretch.target, *ranges, see, all_of=both, one_sided=one_sided)
+
+    @property
+    def left(self) -> list[NotCompared]:
+        """What was not compared, and why: of logs without a map also what lies before and behind what both have."""
+        found = [] if self.not_compared is None else [self.not_compared]
+        if isinstance(self.comparison, ByContent):
+            found += unmatched(self.stretch, self.comparison)
+        return found
+
+    def lacks(self, side: int) -> bool:
+        """Whether it cannot go on without more of a side."""
+        one = self._sides[side]
+        return not self.is_done and one.head is None and not one.is_over and one.failure is None
+
+    def advance(self) -> None:
+        """Compare what has come."""
+        try:
+            while not self.is_done and self._step():
+                pass
+        except (Malformed, TooLong) as error:
+            self._give_up(f"a batch cannot be opened: {error}")
+        except Corrupt as error:
+            self._give_up(str(error), RefusalKind.CORRUPT)
+        if not self.is_done:
+            for one in self._sides:
+                failure = one.failure
+                if failure is not None:
+                    where = f"{one.place} of cluster {one.alias} at offset {failure.offset}"
+                    self._give_up(f"{where}: {_WHY.get(failure.kind, failure.message)}", failure.kind)
+                    return
+
+    def _step(self) -> bool:
+        """Settle the next batch or two; False when something must come first."""
+        if self.comparison.is_complete:
+            self.is_done = True
+            for one in self._sides:
+                if not one.is_over:
+                    one.stop()
+            return False
+        source, target = self._sides[SOURCE].head, self._sides[TARGET].head
+        if self.comparison.is_idle and source is not None and target is not None:
+            if self._are_same(source, target):
+                self._count(SOURCE, source)
+                self._count(TARGET, target)
+                self.comparison.agreed(source.record_count, source.next_offset, target.next_offset)
+            else:
+                self._open(SOURCE, source)
+                self._open(TARGET, target)
+            return True
+        moved = False
+        for side, head in ((SOURCE, source), (TARGET, target)):
+            if not self.comparison.wants(side):
+                continue
+            if head is not None and not (self.comparison.is_idle and self.lacks(1 - side)):
+                self._open(side, head)
+                moved = True
+            elif self._sides[side].is_over:
+                self.comparison.feed(side, (), done=True)
+                moved = True
+        return moved or self.comparison.is_complete
+
+    def _are_same(self, source: Batch, target: Batch) -> bool:
+        place = self._places.of(source.base_offset)
+        last = self._places.of(source.next_offset - 1)
+        begin, end = self.stretch.source_range
+        return (
+            source.magic == MAGIC
+            and place == target.base_offset
+            and last == target.next_offset - 1
+            and begin <= source.base_offset
+            and source.next_offset <= end
+            and same_bytes(source, target)
+        )
+
+    def _open(self, side: int, batch: Batch) -> None:
+        self._sides[side].check(batch)
+        found: Iterable[Content] = opened(batch, self._sides[side].range)
+        if side == TARGET:
+            found = (content for content in found if self._counts(content.offset))
+        held = list(found)
+        self._count(side, batch)
+        self.comparison.feed(side, held)
+
+    def _counts(self, offset: int) -> bool:
+        """Whether a target record is held against the copy: neither another flow's, nor taken back by the lane."""
+        if self._places.back(offset) is not None:
+            return True
+        return not self.stretch.shared and not is_void(offset, self.stretch.void)
+
+    def _count(self, side: int, batch: Batch) -> None:
+        self.bytes += len(batch.data)
+        self._sides[side].take()
+
+    def _give_up(self, message: str, kind: RefusalKind | None = None) -> None:
+        why = NotComparedKind.UNREADABLE
+        if kind is RefusalKind.RETENTION_PASSED:
+            why = NotComparedKind.SOURCE_DELETED if self._sides[SOURCE].failure else NotComparedKind.TARGET_DELETED
+        self.is_done = True
+        for one in self._sides:
+            one.stop()
+        start, end = self.comparison.settled_until, self.stretch.source_range[1]
+        self.not_compared = NotCompared(
+            source=self.stretch.source,
+            start=min(start, end),
+            end=end,
+            why=why,
+            message=f"offsets {start} to {end - 1} of {self.stretch.source} could not be compared, {message}",
+            asked=True,
+        )
+
+
+def opened(batch: Batch, part: Range) -> Iterator[Content]:
+    """The records of a batch that lie in a range; raises Malformed or TooLong."""
+    start, end = part
+    return (content for content in contents(batch, MOST_DECOMPRESSED) if start <= content.offset < end)

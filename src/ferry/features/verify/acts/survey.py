@@ -1,0 +1,249 @@
+"""What two clusters have of what a lane has copied: facts of both, and from them the stretches to compare."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ferry.config.flow.flow import FlowConfig
+from ferry.errors import BadInput
+from ferry.features.migrate.rules.codec import adoptions
+from ferry.features.switch.rules.codec import switch_states
+from ferry.features.verify.acts.dealt import SurveyOfDealt, survey_dealt
+from ferry.features.verify.acts.logs import compacted_topics, offset_bytes, settled
+from ferry.features.verify.acts.wanted import Wanted
+from ferry.features.verify.rules.begins import begins
+from ferry.features.verify.rules.clients import with_clients
+from ferry.features.verify.rules.dealt import DealtCopy, source_ranges
+from ferry.features.verify.rules.portions import OffsetBytes
+from ferry.features.verify.rules.stretches import Asked, Ends, Stretch, stretches
+from ferry.kafka.connect.cluster import Cluster
+from ferry.kafka.fetch.offsets import EARLIEST, LATEST, listed_offsets
+from ferry.kafka.fetch.requests import READ_UNCOMMITTED
+from ferry.lane.connections import FlowConnections
+from ferry.ledger.copied import Copied, copied, of_run
+from ferry.ledger.ledger import LedgerView, gaps
+from ferry.ledger.map_block import Chain
+from ferry.ledger.unit_codec import eras
+from ferry.model import Begin, NotCompared, NotComparedKind, TopicPartition
+from ferry.plan.rules.starts import recorded_starts
+
+
+@dataclass(slots=True, kw_only=True)
+class Survey:
+    """What is to be compared, and what cannot be."""
+
+    partitions: int = 0
+    stretches: list[Stretch] = field(default_factory=list)
+    transformed: list[Stretch] = field(default_factory=list)
+    """Those of which a transform made the target's records; whoever compares them has to apply it again."""
+    dealt: list[DealtCopy] = field(default_factory=list)
+    """The same of topics that get other partitions."""
+    not_compared: list[NotCompared] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    begins: tuple[Begin, ...] = ()
+    """Where the lane began with each source partition, of those that are asked for."""
+    sizes: OffsetBytes = field(default_factory=dict)
+    """Of the source's partitions that transforms are applied to again."""
+
+    @property
+    def records(self) -> int:
+        """How many records the map has in all of it."""
+        mapped = sum(one.records for one in [*self.stretches, *self.transformed])
+        return mapped + sum(one.records for one in self.dealt)
+
+
+async def survey(flow: FlowConfig, connections: FlowConnections, wanted: Wanted) -> Survey:
+    """Look at ledger and logs. Raises BadInput when nothing of what is wanted was ever copied."""
+    view = await connections.view()
+    if wanted.run is not None:
+        view = await connections.known.view_with(flow.lane, wanted.run)
+
+    def is_wanted(of: Chain) -> bool:
+        topics, partition = wanted.topics, wanted.partition
+        return (
+            of.lane == flow.lane
+            and (topics is None or of.source.topic in topics)
+            and partition in (None, of.source.partition)
+        )
+
+    every, theirs = with_clients(
+        copied(view, flow.lane, await connections.known.rows(view, is_wanted)), switch_states(view).values(), flow.flow
+    )
+    runs = None if wanted.run is None else of_run(view, flow.lane, wanted.run)
+    dealt = await survey_dealt(flow, connections, view, wanted)
+    if not dealt.topics or any(runs is None or one.source in runs for one in every):
+        _refuse_nothing(flow, wanted, every, runs, dealt.topics)
+    if runs is not None:
+        every = [one for one in every if one.source in runs]
+    begun = await _begins(flow, connections, view, wanted, every, dealt)
+    found = Survey(
+        begins=begun,
+        partitions=len(every) + len(dealt.copies),
+        dealt=dealt.copies,
+        not_compared=dealt.not_compared,
+        notes=[*dealt.notes, *theirs],
+    )
+    source, target = connections.source, connections.target
+    await source.refresh({one.source.topic for one in every})
+    await target.refresh({one.target.topic for one in every})
+    there = list(_with_both_sides(every, source, target, found))
+    bounds = await _bounds(source, there, wanted)
+    ends = await _ends(connections, [one for one in there if one.source in bounds], found)
+    compacted = await compacted_topics(source, {one.source.topic for one in there}, found.notes)
+    compacted_copies = await compacted_topics(target, {one.target.topic for one in there}, found.notes)
+    for one in there:
+        if one.source in ends:
+            start, end = bounds[one.source]
+            asked = Asked(
+                start=start,
+                end=end,
+                run=None if runs is None else runs[one.source],
+                sample=wanted.sample,
+                seed=wanted.seed,
+            )
+            cleaned = wanted.compacted or one.source.topic in compacted or one.target.topic in compacted_copies
+            some, left = stretches(one, asked, ends[one.source], compacted=cleaned)
+            found.stretches += [one for one in some if not one.transform]
+            found.transformed += [one for one in some if one.transform]
+            found.not_compared += left
+    found.sizes = await offset_bytes(source, {*(one.source for one in found.transformed), *source_ranges(found.dealt)})
+    return found
+
+
+async def _begins(
+    flow: FlowConfig,
+    connections: FlowConnections,
+    view: LedgerView,
+    wanted: Wanted,
+    every: Sequence[Copied],
+    dealt: SurveyOfDealt,
+) -> tuple[Begin, ...]:
+    """Where the lane began with what is wanted; without receipts only where it is not about one run."""
+    source, lane = connections.source, flow.lane
+    topics = {key[2] for key, _ in view.of_kind("start") if key[1] == lane}
+    there = await source.refresh(topics | {one.source.topic for one in every} | dealt.topics)
+    ids = {name: info.id_text for name, info in there.items()}
+    starts = recorded_starts(view, lane, ids)
+    rules = [era for era in eras(view, lane).values() if era.source_topic in dealt.topics]
+    copies = {one.source: one for one in every}
+
+    def looked(log_starts: Mapping[TopicPartition, int]) -> list[Begin]:
+        return [
+            one
+            for one in begins(every, rules, starts, gaps(view, lane), adoptions(view, lane), log_starts, dealt.began)
+            if (wanted.topics is None or one.source.topic in wanted.topics)
+            and wanted.partition in (None, one.source.partition)
+            and (wanted.run is None or one.source in copies or one.source.topic in dealt.topics)
+        ]
+
+    planned = {era.source_topic: era.source_topic_id for era in rules}
+
+    def is_same(place: TopicPartition) -> bool:
+        of = copies[place].source_topic_id if place in copies else planned.get(place.topic, "")
+        return place.topic in there and of in ("", ids[place.topic])
+
+    same = [one.source for one in looked({}) if is_same(one.source)]
+    edges = await listed_offsets(source, dict.fromkeys(same, EARLIEST), isolation=READ_UNCOMMITTED)
+    return tuple(looked(edges.found))
+
+
+def _refuse_nothing(
+    flow: FlowConfig,
+    wanted: Wanted,
+    every: Sequence[Copied],
+    runs: Mapping[TopicPartition, object] | None,
+    dealt: Collection[str],
+) -> None:
+    lane = f"lane {flow.lane} of flow {flow.flow}"
+    for topic in wanted.topics or ():
+        if topic not in dealt and not any(one.source.topic == topic for one in every):
+            what = topic if wanted.partition is None else TopicPartition(topic, wanted.partition)
+            raise BadInput(
+                f"{lane} has copied nothing of source {what}: name one that `ferry ledger` lists, or run the flow first"
+            )
+    if runs is not None and not any(one.source in runs for one in every):
+        raise BadInput(f"{lane} has no receipts of run {wanted.run}: `ferry ledger --runs` lists its runs")
+    if not every:
+        raise BadInput(f"{lane} has copied nothing yet: run the flow first")
+
+
+def _with_both_sides(every: Sequence[Copied], source: Cluster, target: Cluster, found: Survey) -> Iterator[Copied]:
+    """Those whose topics are on both sides; the others cannot be compared."""
+    again: set[str] = set()
+    for one in every:
+        here, there = source.topics.get(one.source.topic), target.topics.get(one.target.topic)
+        if here is None or one.source.partition not in here.partitions:
+            gone = f"{one.source} is gone from the source"
+            _leave_out(found, one, NotComparedKind.SOURCE_REPLACED, f"{gone}: its copy {one.target} is all there is")
+        elif one.source_topic_id and here.id_text and one.source_topic_id != here.id_text:
+            again_there = f"source topic {one.source.topic} was created again since it was copied"
+            _leave_out(found, one, NotComparedKind.SOURCE_REPLACED, f"{again_there}: there is nothing to compare with")
+        elif there is None or one.target.partition not in there.partitions:
+            gone = f"{one.target}, the copy of {one.source}, is gone from the target"
+            _leave_out(found, one, NotComparedKind.TARGET_GONE, f"{gone}: `ferry plan` says what can be done")
+        else:
+            if one.target_topic_id and there.id_text and one.target_topic_id != there.id_text:
+                again.add(one.target.topic)
+            yield one
+    found.notes += [f"target topic {topic} was created again since it was copied to" for topic in sorted(again)]
+
+
+def _leave_out(found: Survey, one: Copied, why: NotComparedKind, message: str) -> None:
+    found.not_compared += [
+        NotCompared(source=one.source, start=start, end=end, why=why, message=message, asked=True)
+        for start, end in one.ranges
+    ]
+
+
+async def _bounds(
+    source: Cluster, every: Sequence[Copied], wanted: Wanted
+) -> dict[TopicPartition, tuple[int | None, int | None]]:
+    """The source offsets between which each partition is compared; without those that have no record of that time.
+
+    A time is before the first record that is as late, as Kafka answers it. What lies before the first copied record
+    was not asked for by a time.
+    """
+    bounds = {one.source: (wanted.start, wanted.end) for one in every}
+    times = {}
+    for name, ms in (("since", wanted.since_ms), ("until", wanted.until_ms)):
+        if ms is not None:
+            asked = dict.fromkeys(bounds, ms)
+            times[name] = (await listed_offsets(source, asked, isolation=READ_UNCOMMITTED)).found
+    for one in every:
+        start, end = bounds[one.source]
+        if "since" in times and one.ranges:
+            late = times["since"].get(one.source)
+            start = None if late is None else late if late < 0 else max(late, one.ranges[0][0])
+        if "until" in times and (late := times["until"].get(one.source, -1)) >= 0:
+            end = late
+        bounds[one.source] = start, end
+    return {
+        place: (start, end)
+        for place, (start, end) in bounds.items()
+        if (start is None or start >= 0) and (end is None or start is None or start < end)
+    }
+
+
+async def _ends(connections: FlowConnections, every: Sequence[Copied], found: Survey) -> dict[TopicPartition, Ends]:
+    """Where the logs begin and end, once what is in the ledger can be read, or `SETTLE_SECONDS` have passed."""
+    source, target = connections.source, connections.target
+    sources, targets = [one.source for one in every], [one.target for one in every]
+    stable = await settled(connections, {one.target: one.target_next for one in every})
+    listed = {
+        "source_start": await listed_offsets(source, dict.fromkeys(sources, EARLIEST), isolation=READ_UNCOMMITTED),
+        "source_end": await listed_offsets(source, dict.fromkeys(sources, LATEST), isolation=READ_UNCOMMITTED),
+        "target_start": await listed_offsets(target, dict.fromkeys(targets, EARLIEST), isolation=READ_UNCOMMITTED),
+        "target_end": await listed_offsets(target, dict.fromkeys(targets, LATEST), isolation=READ_UNCOMMITTED),
+        "stable": stable,
+    }
+    ends = {}
+    for one in every:
+        sides = {name: one.source if name.startswith("source") else one.target for name in listed}
+        failed = [listed[name].failed[place] for name, place in sides.items() if place in listed[name].failed]
+        if all(place in listed[name].found for name, place in sides.items()):
+            ends[one.source] = Ends(**{name: listed[name].found[place] for name, place in sides.items()})
+        else:
+            why = failed[0].why if failed else "it has no leader at the moment: bring its brokers back"
+            _leave_out(found, one, NotComparedKind.UNREADABLE, f"{one.source} or its copy {one.target}: {why}")
+    return ends

@@ -1,0 +1,169 @@
+"""Compare the two clusters of a flow: look at both, compare what the ledger says was copied, sum up."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Self
+
+from ferry.config.flow.clients import ConnectionOptions, flow_fetch_options
+from ferry.config.flow.flow import FlowConfig
+from ferry.features.verify.acts.compare import Compared, CompareLimits, Comparer, Progress, unheard
+from ferry.features.verify.acts.survey import Survey, survey
+from ferry.features.verify.acts.wanted import Wanted
+from ferry.features.verify.acts.without_ledger import survey_by_content
+from ferry.features.verify.rules.dealt import DealtCopy, not_applied
+from ferry.features.verify.rules.moved import with_moved
+from ferry.features.verify.rules.stretches import Stretch
+from ferry.features.verify.rules.transformed import NEEDS_SPARK, without_spark
+from ferry.lane.connections import FlowConnections
+from ferry.ledger.receipts import last_receipts, open_receipts
+from ferry.ledger.unit_codec import last_units, open_units
+from ferry.model import Difference, DifferenceKind, Flow, NotComparedKind, TopicPartition, Verified
+from ferry.plan.gather import isolation_of
+from ferry.plan.rules.witness import witnesses
+
+_SECRET_BYTES = 32
+
+NOTHING = "no record was compared: of what was asked for there is none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompareSpec:
+    """All that a process needs to compare some stretches; travels pickled, its secrets never in text."""
+
+    flow: Flow
+    stretches: tuple[Stretch, ...]
+    dealt: tuple[DealtCopy, ...] = ()
+    source: ConnectionOptions = field(repr=False)
+    target: ConnectionOptions = field(repr=False)
+    limits: CompareLimits
+    secret: bytes = field(repr=False)
+    """Keys the digests of records: the same in all processes of a comparison."""
+    values: bool
+    patience_s: float
+
+
+def compare_spec(spec: CompareSpec) -> Compared:
+    """Compare what a spec names, over connections of its own; raises as `Comparer.compare`, and Unreachable."""
+    with FlowConnections(spec.flow, spec.target, spec.source, patience_s=spec.patience_s) as connections:
+        comparer = Comparer(connections, spec.limits, witnesses(spec.secret, values=spec.values))
+        return connections.run(lambda: comparer.compare(spec.stretches))
+
+
+class Verifier:
+    """A comparison of a flow's clusters. Use as a context manager: survey, compare, then sum up."""
+
+    def __init__(self, flow: FlowConfig, wanted: Wanted, *, values: bool = False, patience_s: float = 60.0) -> None:
+        """`values`: whether a difference shows keys and values. Raises BadInput as `Wanted.check`."""
+        wanted.check()
+        self._flow = flow
+        self._wanted = wanted
+        self._secret = secrets.token_bytes(_SECRET_BYTES)
+        self._values = values
+        self._patience_s = patience_s
+        self._limits = CompareLimits(
+            memory_bytes=flow.task_memory_bytes, isolation=isolation_of(flow), fetch=flow_fetch_options(flow)
+        )
+        self._connections = FlowConnections.of(flow, patience_s=patience_s)
+        self._began = time.monotonic()
+
+    def __enter__(self) -> Self:
+        """Connect to both clusters; Unreachable names the one that does not answer."""
+        self._connections.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._connections.close()
+
+    def survey(self) -> Survey:
+        """What there is to compare; raises as `ferry.features.verify.acts.survey.survey`."""
+        look = survey_by_content if self._wanted.without_ledger else survey
+        return self._connections.run(lambda: look(self._flow, self._connections, self._wanted))
+
+    def spec(self, stretches: Sequence[Stretch], dealt: Sequence[DealtCopy] = ()) -> CompareSpec:
+        """What another process needs to compare some of the stretches, or of the copies of dealt topics."""
+        return CompareSpec(
+            flow=self._flow.flow,
+            stretches=tuple(stretches),
+            dealt=tuple(dealt),
+            source=self._connections.source_options,
+            target=self._connections.target_options,
+            limits=self._limits,
+            secret=self._secret,
+            values=self._values,
+            patience_s=self._patience_s,
+        )
+
+    def compare(
+        self,
+        found: Survey,
+        progress: Progress = unheard,
+        transformed: Callable[[Survey], Compared] | None = None,
+    ) -> Compared:
+        """Compare all stretches in this process; raises as `Comparer.compare`.
+
+        `transformed` compares those that a transform made. Without it they are left, with a sentence each.
+        """
+        comparer = Comparer(self._connections, self._limits, witnesses(self._secret, values=self._values))
+        compared = self._connections.run(lambda: comparer.compare(found.stretches, progress))
+        if transformed is None:
+            compared.not_compared += without_spark(found.transformed)
+            compared.not_compared += not_applied(found.dealt, NEEDS_SPARK, NotComparedKind.NEEDS_SPARK)
+        elif found.transformed or found.dealt:
+            compared.add(transformed(found))
+        return compared
+
+    @property
+    def asked(self) -> bool:
+        """Whether somebody asked for certain offsets, so that none of them may be left out in silence."""
+        return self._wanted.start is not None or self._wanted.run is not None
+
+    def sum_up(self, found: Survey, compared: Compared) -> Verified:
+        """The result of all of it."""
+        differences = self._without_newer(found, with_moved(compared.differences))
+        left = [*found.not_compared, *compared.not_compared]
+        nothing = not compared.records and not differences and not any(one.asked for one in left)
+        return Verified(
+            flow=self._flow.flow,
+            lane=self._flow.lane,
+            partitions=found.partitions,
+            records=compared.records,
+            bytes=compared.bytes,
+            seconds=time.monotonic() - self._began,
+            differences=tuple(sorted(differences, key=lambda one: (one.source, one.source_range, one.target_range))),
+            more=compared.more,
+            not_compared=tuple(sorted(left, key=lambda one: (one.source, one.start))),
+            notes=(*found.notes, *([NOTHING] if nothing else [])),
+            begins=found.begins,
+            sample=self._wanted.sample,
+            seed=None if self._wanted.sample is None else self._wanted.seed,
+        )
+
+    def _without_newer(self, found: Survey, differences: Sequence[Difference]) -> list[Difference]:
+        """Without records that a run has copied since the ledger was read: they lie behind all that it said."""
+        told = {one.target: one.told_until for one in [*found.stretches, *found.transformed]}
+        told |= {one.target: one.told_until for one in found.dealt}
+        behind = [
+            one
+            for one in differences
+            if one.kind is DifferenceKind.EXTRA and one.target_range[0] >= told.get(one.target, 0)
+        ]  # fmt: skip
+        if not behind:
+            return list(differences)
+        newer = self._connections.run(lambda: self._newer({one.target for one in behind}, told))
+        return [one for one in differences if one not in behind or one.target not in newer]
+
+    async def _newer(self, targets: set[TopicPartition], told: dict[TopicPartition, int]) -> set[TopicPartition]:
+        """The target partitions that have got receipts, be they decided or not."""
+        view = await self._connections.view()
+        lane = self._flow.lane
+        every = [*last_receipts(view, lane).values(), *open_receipts(view, lane)]
+        found = {one.target for one in every if one.target in targets and one.target_next > told[one.target]}
+        units = [*last_units(view, lane).values(), *open_units(view, lane)]
+        return found | {one.target for one in units if one.target in targets and one.target_next > told[one.target]}

@@ -1,0 +1,147 @@
+"""`ferry verify`: whether a copy is what its source is."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ferry.cli.desk import (
+    DEFAULT_PATIENCE,
+    ConfigOption,
+    Desk,
+    FlowArgument,
+    JsonOption,
+    LaneOption,
+    PatienceOption,
+    QuietOption,
+    TopicsOption,
+    VerboseOption,
+    in_lane_of,
+)
+from ferry.cli.output import print_json
+from ferry.errors import BadInput
+from ferry.words import count_of
+
+if TYPE_CHECKING:  # the command line starts light
+    from ferry.config.flow.flow import FlowConfig
+    from ferry.features.verify.acts.compare import Compared, Progress
+    from ferry.features.verify.acts.survey import Survey
+    from ferry.features.verify.acts.verifier import Verifier
+
+DIFFERENT = 1
+
+_SEED_BITS = 32
+
+
+def verify_command(
+    ctx: typer.Context,
+    flow: FlowArgument = None,
+    topic: TopicsOption = None,
+    partition: Annotated[
+        int | None, typer.Option("--partition", min=0, metavar="N", help="Only this partition of the one topic.")
+    ] = None,
+    start: Annotated[
+        str | None,
+        typer.Option("--from", metavar="OFFSET|TIME", help="The partition's first source offset, or a time for all."),
+    ] = None,
+    end: Annotated[
+        str | None, typer.Option("--to", metavar="OFFSET|TIME", help="The source offset, or the time, to end before.")
+    ] = None,
+    run: Annotated[str | None, typer.Option("--run", metavar="RUN", help="Only what this run has copied.")] = None,
+    sample: Annotated[
+        int | None, typer.Option("--sample", min=1, metavar="N", help="Only one of N segments of each partition.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", min=0, metavar="SEED", help="Which ones: a seed that was printed before.")
+    ] = None,
+    compacted: Annotated[
+        bool, typer.Option("--compacted", help="Compare all topics as compacted ones: by the latest record of a key.")
+    ] = False,
+    without_ledger: Annotated[
+        bool,
+        typer.Option("--without-ledger", help="Align the logs by what they hold: MirrorMaker 2 has copied, not Ferry."),
+    ] = False,
+    spark: Annotated[
+        bool, typer.Option("--spark", help="Transformed topics, too: a Spark of this machine transforms them again.")
+    ] = False,
+    show_values: Annotated[
+        bool, typer.Option("--show-values", help="Show keys, values and headers of records that differ.")
+    ] = False,
+    lane: LaneOption = None,
+    patience: PatienceOption = DEFAULT_PATIENCE,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """Compare both clusters through the ledger: keys, values, headers, timestamps, order and count of what was copied.
+
+    Exit code 1 when they differ, or when not all that was asked for could be compared. No cluster is written to; where
+    ferry.metrics.folder is set, the outcome goes there.
+    """
+    # Imported here: the command line starts light.
+    from ferry.cli.commands.in_spark import need_spark
+    from ferry.features.observe.acts.told import tell_verification
+    from ferry.features.verify.acts.verifier import Verifier
+    from ferry.features.verify.acts.wanted import Wanted, bound
+    from ferry.features.verify.cli.shown import print_verified
+    from ferry.features.verify.rules.codec import verified_json
+
+    desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    chosen = in_lane_of(chosen, lane)
+    if spark:
+        need_spark("--spark transforms topics again in Spark")
+    if seed is not None and sample is None:
+        raise BadInput(f"--seed {seed} chooses a sample: add --sample, or leave it out")
+    (first, since_ms), (last, until_ms) = bound("--from", start), bound("--to", end)
+    wanted = Wanted(
+        topics=frozenset(topic) if topic else None,
+        partition=partition,
+        start=first,
+        end=last,
+        since_ms=since_ms,
+        until_ms=until_ms,
+        compacted=compacted,
+        without_ledger=without_ledger,
+        run=run,
+        sample=sample,
+        seed=secrets.randbits(_SEED_BITS) if seed is None else seed,
+    )
+    with Verifier(chosen, wanted, values=show_values, patience_s=patience) as verifier:
+        found = verifier.survey()
+        with shown_progress(found.records, quiet=desk.quiet) as progress:
+            compared = verifier.compare(found, progress, _in_spark(chosen, verifier) if spark else None)
+        result = verifier.sum_up(found, compared)
+    tell_verification(chosen, wanted, result)
+    print_json(verified_json(result)) if desk.as_json else print_verified(result)
+    return 0 if result.is_equal else DIFFERENT
+
+
+def _in_spark(flow: FlowConfig, verifier: Verifier) -> Callable[[Survey], Compared]:
+    """How what a transform made is compared in a Spark of this machine."""
+    # Imported here: the command line starts light, and only this needs Spark.
+    from ferry.features.records.spark.local_session import local_session
+    from ferry.features.records.spark.verifying import compare_transformed
+
+    def compared(found: Survey) -> Compared:
+        with local_session("ferry verify", cores=os.cpu_count() or 1) as session:
+            return compare_transformed(session, flow, verifier.spec, found, asked=verifier.asked)
+
+    return compared
+
+
+@contextmanager
+def shown_progress(records: int, *, quiet: bool) -> Iterator[Progress]:
+    """A function to be told how many records are compared, of about so many, and how many bytes were read."""
+    # Imported here: the command line starts light.
+    from ferry.cli.bar import counted
+    from ferry.cli.output import size
+
+    total = count_of(records, "record")
+    with counted(records, f"comparing about {total}", quiet=quiet) as told:
+        yield lambda compared, read: told(compared, f"compared {compared} of about {total}, {size(read)} read")

@@ -1,0 +1,50 @@
+"""Which chunks of a run are read again, to be held against their receipts."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Sequence
+
+from ferry.features.verify.rules.dealt import DealtCopy
+from ferry.features.verify.rules.stretches import Stretch
+from ferry.model import Receipt, UnitReceipt
+
+AFFORDABLE_BYTES = 256 << 20
+"""So much of a run is read of the target: about a quarter of a second of CPU, and at least one chunk by default."""
+
+
+def affordable(
+    receipts: Iterable[Receipt | UnitReceipt],
+    found: Sequence[Stretch],
+    most: int = AFFORDABLE_BYTES,
+    *,
+    dealt: Sequence[DealtCopy] = (),
+) -> list[Receipt | UnitReceipt]:
+    """The receipts whose chunks are read: all, or a choice by the run's generation, so that none is left out for ever.
+
+    Chunks without records are not among them, nor compacted ones, nor those that cannot be compared whole.
+    """
+    chunks = {(copy.target, chunk.start) for copy in dealt for chunk in copy.chunks}
+    whole = [
+        one
+        for one in receipts
+        if one.segments
+        and ((one.target, one.target_start) in chunks if isinstance(one, UnitReceipt) else _is_whole(one, found))
+    ]
+    random.Random(whole[0].generation if whole else 0).shuffle(whole)
+    chosen, size = [], 0
+    for one in whole:
+        if size + one.bytes <= most:
+            chosen.append(one)
+            size += one.bytes
+    return sorted(chosen, key=lambda one: (one.target, one.start))
+
+
+def _is_whole(receipt: Receipt, found: Sequence[Stretch]) -> bool:
+    return any(
+        one.source == receipt.source
+        and not one.compacted
+        and one.source_range[0] <= receipt.segments[0].source_start
+        and receipt.segments[-1].source_end <= one.source_range[1]
+        for one in found
+    )

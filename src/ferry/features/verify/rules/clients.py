@@ -1,0 +1,46 @@
+"""Records that clients wrote to the copies themselves, since a switch moved them there: nobody copied those. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from ferry.features.switch.rules.steps import POINT_OF_NO_RETURN
+from ferry.ledger.copied import Copied, united
+from ferry.model import Flow, Range, TopicPartition
+from ferry.model.switch import Step, SwitchState
+from ferry.words import count_of
+
+_NO_END = 1 << 62
+
+
+def with_clients(every: Sequence[Copied], states: Iterable[SwitchState], flow: Flow) -> tuple[list[Copied], list[str]]:
+    """The copies with what clients wrote there as `void`, and a note on each switch that moved them.
+
+    Where names are kept, producers go on in the copy itself: from where it ended when a switch along the flow stopped
+    it, up to what the lane copied next. With other names nobody but the lane writes to a copy.
+    """
+    begins: dict[TopicPartition, list[int]] = {}
+    notes = []
+    kept = {one.target for one in every if one.target.topic == one.source.topic and not one.shared}
+    for state in sorted(states, key=lambda one: one.offset):
+        switch = state.switch
+        if switch.via != flow or POINT_OF_NO_RETURN not in state.done:
+            continue
+        count = 0
+        for row in state.rows(Step.STOP):
+            place = TopicPartition(topic=row["target_topic"], partition=row["target_partition"])
+            if place in kept and row["target_end"] is not None:
+                begins.setdefault(place, []).append(int(row["target_end"]))
+                count += 1
+        if count:
+            notes.append(
+                f"{switch.verb} {switch.id} moved clients to {flow.target}: what they wrote to "
+                f"{count_of(count, 'partition')} there until the flow went on was not copied, and is not compared"
+            )
+    return [replace(one, void=united([*one.void, *_theirs(one, begins.get(one.target, ()))])) for one in every], notes
+
+
+def _theirs(one: Copied, begins: Iterable[int]) -> Iterable[Range]:
+    for begin in begins:
+        yield begin, min((part.target_start for part in one.segments if part.target_start >= begin), default=_NO_END)

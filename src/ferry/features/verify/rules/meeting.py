@@ -1,0 +1,33 @@
+"""Where two rows of records that have parted agree again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ferry.features.verify.rules.alignment import CALM
+from ferry.model import Content
+
+_MOST_PLACES = 16
+"""Where a content is found so often, further places are not tried."""
+
+
+def common(sources: Sequence[Content], targets: Sequence[Content]) -> tuple[int, int] | None:
+    """How many records of each row lie before the nearest place from which on both agree; None: there is none."""
+    places: dict[tuple[object, ...], list[int]] = {}
+    for at, content in enumerate(targets):
+        found = places.setdefault(content[1:], [])
+        if len(found) < _MOST_PLACES:
+            found.append(at)
+    best: tuple[int, int] | None = None
+    for at, content in enumerate(sources):
+        if best is not None and at >= sum(best):
+            break
+        for there in places.get(content[1:], ()):
+            if (best is None or at + there < sum(best)) and all(_agreeing(sources, targets, at, there)):
+                best = at, there
+    return best
+
+
+def _agreeing(sources: Sequence[Content], targets: Sequence[Content], at: int, there: int) -> Iterator[bool]:
+    for step in range(min(CALM, len(sources) - at, len(targets) - there)):
+        yield sources[at + step][1:] == targets[there + step][1:]

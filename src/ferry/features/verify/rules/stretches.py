@@ -1,0 +1,302 @@
+"""Which offsets of two clusters are compared, which cannot be, and why."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol, TypeVar
+
+from ferry.features.verify.rules.differences import Places
+from ferry.ledger.copied import Copied, common, without
+from ferry.model import NotCompared, NotComparedKind, Range, Segment, TopicPartition
+
+SAMPLE_RECORDS = 10_000
+"""The most records of a piece of a sample: longer segments are cut."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What to compare of a partition: source offsets `[start, end)`, or those of `run`; None is all that is copied.
+
+    `sample` n: one of n segments, chosen by `seed`.
+    """
+
+    start: int | None = None
+    end: int | None = None
+    run: tuple[Range, ...] | None = None
+    sample: int | None = None
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ends:
+    """Where the logs of a partition begin and end on both sides; `stable` is the target's last stable offset."""
+
+    source_start: int
+    source_end: int
+    target_start: int
+    target_end: int
+    stable: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stretch:
+    """Source and target offsets that are compared with each other, and the segments between them.
+
+    Records of the target from `told_until` on are in no receipt that was read. `void` as of Copied.
+    """
+
+    source: TopicPartition
+    target: TopicPartition
+    source_range: Range
+    target_range: Range
+    segments: tuple[Segment, ...]
+    told_until: int
+    void: tuple[Range, ...] = ()
+    shared: bool = False
+    compacted: bool = False
+    transform: str = ""
+    """Digest of the transform that made the target's records; empty: they are the source's."""
+    by_content: tuple[bool, bool] | None = None
+    """Without a map: whether the other side should have all of the source's records, and of the target's."""
+    to_end: bool = False
+    """Without a map: whether the target should have records up to the end of the source's range."""
+
+    @property
+    def records(self) -> int:
+        """How many records the map has there."""
+        return sum(segment.count for segment in self.segments)
+
+
+def unreadable(stretch: Stretch, why: str) -> NotCompared:
+    """A stretch that somebody asked for, and that one side did not let be read."""
+    return unreadable_range(stretch.source, stretch.source_range, why)
+
+
+def unreadable_range(source: TopicPartition, offsets: Range, why: str) -> NotCompared:
+    """The same of some offsets."""
+    start, end = offsets
+    return NotCompared(
+        source=source,
+        start=start,
+        end=end,
+        why=NotComparedKind.UNREADABLE,
+        message=f"offsets {start} to {end - 1} of {source} were not compared: {why}",
+        asked=True,
+    )
+
+
+def stretches(copied: Copied, asked: Asked, ends: Ends, *, compacted: bool) -> tuple[list[Stretch], list[NotCompared]]:
+    """What can be compared of a partition, ascending, and what cannot."""
+    places = Places(copied.segments)
+    left, out = _wanted(copied, asked)
+    for why, cut, message, always in _losses(copied, ends, places):
+        lost = common(left, [cut])
+        left = without(left, [cut])
+        asked_for = always or asked.start is not None
+        out += [
+            NotCompared(source=copied.source, start=a, end=b, why=why, message=message, asked=asked_for)
+            for a, b in lost
+        ]  # fmt: skip
+    bounded = asked.end is not None or asked.run is not None or copied.shared
+    behind = copied.target_next if bounded else max(copied.target_next, ends.stable)
+    found = [
+        _stretch(copied, places, a, b, behind, ends, compacted=compacted, transform=digest)
+        for a, b, digest in _by_rule(left, copied.transformed)
+    ]
+    if asked.sample is not None:
+        found = list(_sampled(found, asked.sample, asked.seed))
+    return found, out
+
+
+def _by_rule(left: Sequence[Range], transformed: Sequence[tuple[Range, str]]) -> list[tuple[int, int, str]]:
+    """The ranges, cut where another rule made the records: each with the digest of its transform, if it has one."""
+    found = [(a, b, digest) for part, digest in transformed for a, b in common(left, [part])]
+    found += [(a, b, "") for a, b in without(left, [part for part, _ in transformed])]
+    return sorted(found)
+
+
+def _wanted(copied: Copied, asked: Asked) -> tuple[tuple[Range, ...], list[NotCompared]]:
+    """The copied ranges that are asked for, and what is asked for and not copied."""
+    if not copied.ranges:
+        return (), []
+    first, last = copied.ranges[0][0], copied.ranges[-1][1]
+    start = first if asked.start is None else asked.start
+    wanted = [(start, max(start, last) if asked.end is None else asked.end)]
+    if asked.run is not None:
+        wanted = list(common(wanted, asked.run))
+    out = []
+    if asked.start is not None and asked.start >= last and asked.end is None:
+        message = f"offset {start} of {copied.source} is not copied yet (up to {last} are): run the flow"
+        why = NotComparedKind.NOT_COPIED
+        out.append(NotCompared(source=copied.source, start=start, end=start, why=why, message=message, asked=True))
+    for a, b in without(wanted, copied.ranges):
+        inside = first < b and a < last
+        if inside:
+            message = f"offsets {a} to {b - 1} of {copied.source} were passed over: `ferry ledger` says by whom and why"
+        elif a >= last:
+            message = f"offsets {a} to {b - 1} of {copied.source} are not copied yet (up to {last} are): run the flow"
+        else:
+            message = f"offsets {a} to {b - 1} of {copied.source} lie before the first copied one, {first}: --from it"
+        why = NotComparedKind.SKIPPED if inside else NotComparedKind.NOT_COPIED
+        out.append(NotCompared(source=copied.source, start=a, end=b, why=why, message=message, asked=not inside))
+    return common(wanted, copied.ranges), out
+
+
+def _losses(copied: Copied, ends: Ends, places: Places) -> Iterator[tuple[NotComparedKind, Range, str, bool]]:
+    """Source offsets that cannot be compared, why, and whether that matters even if nobody asked for them."""
+    source, target = copied.source, copied.target
+    end = copied.ranges[-1][1] if copied.ranges else 0
+    deleted = (
+        f"the log of {source} at the source begins at offset {ends.source_start}: what was before is deleted there"
+    )
+    yield NotComparedKind.SOURCE_DELETED, (0, ends.source_start), deleted, False
+    replaced = (
+        f"the log of {source} at the source ends at offset {ends.source_end}, before what was copied: it was cut, or "
+        "the topic created again; `ferry plan` says what can be done"
+    )
+    yield NotComparedKind.SOURCE_REPLACED, (ends.source_end, max(end, ends.source_end)), replaced, True
+    if copied.segments and ends.target_start > copied.segments[0].target_start:
+        begins = f"the log of {target} at the target begins at offset {ends.target_start}"
+        lost = 0, places.next_back(ends.target_start, end)
+        yield NotComparedKind.TARGET_DELETED, lost, f"{begins}: what was before is deleted there", False
+    if ends.stable < min(copied.target_next, ends.target_end):
+        unstable = (
+            f"a transaction is open at offset {ends.stable} of {target}, so nobody may read on: verify again when it "
+            "has ended (kafka-transactions.sh find-hanging lists those that do not)"
+        )
+        yield NotComparedKind.NOT_STABLE, (places.next_back(ends.stable, end), end), unstable, True
+
+
+def _stretch(
+    copied: Copied,
+    places: Places,
+    start: int,
+    end: int,
+    behind: int,
+    ends: Ends,
+    *,
+    compacted: bool,
+    transform: str,
+) -> Stretch:
+    if not copied.segments:  # nothing of it is on the target: what lies there is from before the flow
+        begins = behind = ends.stable
+    else:
+        begins = max(places.next_of(start, copied.target_next), ends.target_start)
+    last = end >= copied.ranges[-1][1]
+    until = behind if last else places.next_of(end, copied.target_next)
+    return Stretch(
+        source=copied.source,
+        target=copied.target,
+        source_range=(start, end),
+        target_range=(begins, max(begins, min(until, ends.stable))),
+        segments=segments_within(copied.segments, start, end),
+        told_until=copied.target_next,
+        void=common(copied.void, [(begins, until)]),
+        shared=copied.shared,
+        compacted=compacted,
+        transform=transform,
+    )
+
+
+def segments_within(segments: Sequence[Segment], start: int, end: int) -> tuple[Segment, ...]:
+    """The parts of segments that lie in source offsets `[start, end)`."""
+    return tuple(_within(segments, start, end))
+
+
+def _within(segments: Sequence[Segment], start: int, end: int) -> Iterator[Segment]:
+    for segment in segments:
+        a, b = max(segment.source_start, start), min(segment.source_end, end)
+        if a < b:
+            shift = segment.target_start - segment.source_start
+            yield Segment(source_start=a, target_start=a + shift, count=b - a)
+
+
+def _sampled(found: Sequence[Stretch], share: int, seed: int) -> Iterator[Stretch]:
+    """One of `share` pieces, at least one of each partition that has any; the same seed chooses the same."""
+    pieces = [piece for stretch in found for piece in _pieces(stretch)]
+    if pieces:
+        name = pieces[0].source
+        first = random.Random(f"{seed}/{name.topic}/{name.partition}").randrange(min(share, len(pieces)))
+        yield from pieces[first::share]
+
+
+def _pieces(stretch: Stretch) -> Iterator[Stretch]:
+    if stretch.transform:
+        yield from _grouped(stretch)
+        return
+    for segment in stretch.segments:
+        for at in range(0, segment.count, SAMPLE_RECORDS):
+            count = min(SAMPLE_RECORDS, segment.count - at)
+            source, target = segment.source_start + at, segment.target_start + at
+            # What lies behind the target's end is read at the source alone, and told as missing.
+            until = max(target, min(target + count, stretch.target_range[1]))
+            yield Stretch(
+                source=stretch.source,
+                target=stretch.target,
+                source_range=(source, source + count),
+                target_range=(target, until),
+                segments=(Segment(source_start=source, target_start=target, count=count),),
+                told_until=stretch.told_until,
+                void=common(stretch.void, [(target, target + count)]),
+                shared=stretch.shared,
+                compacted=stretch.compacted,
+            )
+
+
+def _grouped(stretch: Stretch) -> Iterator[Stretch]:
+    """Pieces of about so many records with all that lies between them: a filter makes many small segments."""
+    some: list[Segment] = []
+    starts = stretch.source_range[0], stretch.target_range[0]
+    for segment in _shortened(stretch.segments):
+        if some and sum(one.count for one in some) + segment.count > SAMPLE_RECORDS:
+            ends = segment.source_start, max(starts[1], min(segment.target_start, stretch.target_range[1]))
+            yield _piece(stretch, some, starts, ends)
+            some, starts = [], ends
+        some.append(segment)
+    yield _piece(stretch, some, starts, (stretch.source_range[1], stretch.target_range[1]))
+
+
+def _shortened(segments: Sequence[Segment]) -> Iterator[Segment]:
+    for one in segments:
+        for at in range(0, one.count, SAMPLE_RECORDS):
+            count = min(SAMPLE_RECORDS, one.count - at)
+            yield Segment(source_start=one.source_start + at, target_start=one.target_start + at, count=count)
+
+
+def _piece(stretch: Stretch, some: Sequence[Segment], starts: Range, ends: Range) -> Stretch:
+    return replace(
+        stretch,
+        source_range=(starts[0], ends[0]),
+        target_range=(starts[1], max(starts[1], ends[1])),
+        segments=tuple(some),
+        void=common(stretch.void, [(starts[1], ends[1])]),
+    )
+
+
+class Sized(Protocol):
+    """Whatever has about so many records to be compared."""
+
+    @property
+    def records(self) -> int:
+        """How many."""
+
+
+SizedT = TypeVar("SizedT", bound=Sized)
+
+
+def dealt(found: Sequence[SizedT], tasks: int) -> list[list[SizedT]]:
+    """Stretches for so many tasks at most, each with about as many records: the largest first, to who has least."""
+    shares: list[list[SizedT]] = [[] for _ in range(max(1, min(tasks, len(found))))]
+    loads = [0] * len(shares)
+    for stretch in sorted(found, key=lambda one: -one.records):
+        least = loads.index(min(loads))
+        shares[least].append(stretch)
+        loads[least] += stretch.records + 1
+    return [share for share in shares if share]
+
+
+def is_void(offset: int, void: Sequence[Range]) -> bool:
+    """Whether a target offset is of a copy that does not count any more."""
+    return any(start <= offset < end for start, end in void)

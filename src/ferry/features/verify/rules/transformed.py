@@ -1,0 +1,67 @@
+"""Transformed topics in a comparison: which rule made what lies on the target, and whether it is today's. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from ferry.features.verify.rules.stretches import Stretch
+from ferry.model import NotCompared, NotComparedKind
+
+
+class Rule(NamedTuple):
+    """What the file makes of a topic's records today: the transform's name, and its digest."""
+
+    name: str
+    digest: str
+
+
+def by_todays_rule(
+    found: Sequence[Stretch], rules: Mapping[str, Rule], *, asked: bool
+) -> tuple[list[Stretch], list[NotCompared]]:
+    """What today's rules made, so that they can be held against it; and what other rules made, in a sentence each.
+
+    `rules` are those of source topics that have one. `asked`: somebody asked for these very offsets.
+    """
+    held, left = [], []
+    for one in found:
+        rule = rules.get(one.source.topic)
+        if rule is not None and rule.digest == one.transform:
+            held.append(one)
+            continue
+        today = (
+            "the file has none for it any more"
+            if rule is None
+            else f"what ferry.transform.{rule.name} is today, or on another version of Spark"
+        )
+        start, end = one.source_range
+        how = "a transform, and " if rule is None else "another transform than "
+        message = (
+            f"offsets {start} to {end - 1} of {one.source} were copied by {how}{today}: what lies on the target is not "
+            "verifiable by today's rule"
+        )
+        why = NotComparedKind.TRANSFORM_CHANGED
+        left.append(NotCompared(source=one.source, start=start, end=end, why=why, message=message, asked=asked))
+    return held, left
+
+
+NEEDS_SPARK = (
+    "which only Spark can apply again: verify them with ferry verify --spark, with verify_job.py, or by the DAG that "
+    "verifies the flow"
+)
+
+
+def without_spark(found: Sequence[Stretch]) -> list[NotCompared]:
+    """What nobody compares who has no Spark, in a sentence each."""
+    return [
+        NotCompared(
+            source=one.source,
+            start=one.source_range[0],
+            end=one.source_range[1],
+            why=NotComparedKind.NEEDS_SPARK,
+            message=f"offsets {one.source_range[0]} to {one.source_range[1] - 1} of {one.source} were copied by a "
+            f"transform, {NEEDS_SPARK}",
+            asked=True,
+        )
+        for one in found
+    ]

@@ -1,0 +1,190 @@
+"""ACLs of a cluster: describe, create, delete (KIP-140, KIP-290)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any
+
+from kafka.protocol.admin import CreateAclsRequest, DeleteAclsRequest, DescribeAclsRequest, DescribeClusterRequest
+
+from ferry.errors import Refused, Retryable
+from ferry.kafka.admin.portions import settle
+from ferry.kafka.admin.topics import NotPermitted
+from ferry.kafka.connect import codes
+from ferry.kafka.connect.cluster import Cluster
+from ferry.model import AclBinding
+from ferry.model.acl import UNKNOWN
+
+_ANY = 1
+_ALTER = 7
+_PORTION = 500
+"""ACLs of one request; a controller takes 10,000 records at once (`QuorumController.MAX_RECORDS_PER_USER_OP`)."""
+_TRANSIENT = frozenset({codes.NOT_CONTROLLER, codes.REQUEST_TIMED_OUT})
+
+# Kafka's `ResourceType`, `PatternType`, `AclOperation` and `AclPermissionType`.
+_TYPES = {2: "topic", 3: "group", 4: "cluster", 5: "transactional-id", 6: "delegation-token", 7: "user"}
+_PATTERNS = {3: "literal", 4: "prefixed"}
+_OPERATIONS = {
+    2: "All",
+    3: "Read",
+    4: "Write",
+    5: "Create",
+    6: "Delete",
+    7: "Alter",
+    8: "Describe",
+    9: "ClusterAction",
+    10: "DescribeConfigs",
+    11: "AlterConfigs",
+    12: "IdempotentWrite",
+    13: "CreateTokens",
+    14: "DescribeTokens",
+    15: "TwoPhaseCommit",
+}
+_PERMISSIONS = {2: "deny", 3: "allow"}
+
+
+class NoAuthorizer(Refused):
+    """The cluster has no authorizer, so it has no ACLs either (SECURITY_DISABLED)."""
+
+    def __init__(self, alias: str) -> None:
+        super().__init__(f"cluster {alias} has no authorizer: set authorizer.class.name on its brokers")
+        self.alias = alias
+
+
+async def described_acls(cluster: Cluster) -> frozenset[AclBinding]:
+    """All ACLs of the cluster. Raises NoAuthorizer; NotPermitted, which names what to grant; Unreachable.
+
+    Brokers before 2.0 know literal ones alone, which is what their answers then mean. What a newer Kafka knows and
+    Ferry does not is named by its number, and no part of Ferry takes it.
+    """
+    request = DescribeAclsRequest(
+        resource_type_filter=_ANY,
+        resource_name_filter=None,
+        pattern_type_filter=_ANY,
+        principal_filter=None,
+        host_filter=None,
+        operation=_ANY,
+        permission_type=_ANY,
+    )
+
+    answer = await _answered(cluster, request, f"ACLs of cluster {cluster.alias} cannot be read")
+    return frozenset(
+        AclBinding(
+            resource_type=_word(_TYPES, resource.resource_type),
+            resource_name=resource.resource_name,
+            pattern_type=_word(_PATTERNS, resource.pattern_type),
+            principal=acl.principal,
+            host=acl.host,
+            operation=_word(_OPERATIONS, acl.operation),
+            permission=_word(_PERMISSIONS, acl.permission_type),
+        )
+        for resource in answer.resources
+        for acl in resource.acls
+    )
+
+
+async def may_alter_acls(cluster: Cluster) -> bool:
+    """Whether the brokers permit this login to create and delete ACLs (KIP-430); needs Kafka 2.8.
+
+    True also of a broker that does not say so: it will refuse each ACL.
+    """
+    request = DescribeClusterRequest(include_cluster_authorized_operations=True)
+
+    answer = await _answered(cluster, request, f"permissions on cluster {cluster.alias} cannot be read")
+    operations = answer.authorized_operations
+    return operations is None or _ALTER in operations
+
+
+async def _answered(cluster: Cluster, request: Any, what: str) -> Any:
+    async def action() -> Any:
+        answer = await cluster.ask(request)
+        _check(cluster, answer, what, "DESCRIBE")
+        return answer
+
+    return await cluster.retrying(action)
+
+
+async def create_acls(cluster: Cluster, bindings: Sequence[AclBinding]) -> dict[AclBinding, Refused]:
+    """Create ACLs, many in a request; what stands against those that were not. One that is there is no error."""
+    kind = CreateAclsRequest.AclCreation
+
+    async def ask(part: Sequence[AclBinding]) -> Any:
+        creations = [
+            kind(
+                resource_type=_code(_TYPES, binding.resource_type),
+                resource_name=binding.resource_name,
+                resource_pattern_type=_code(_PATTERNS, binding.pattern_type),
+                principal=binding.principal,
+                host=binding.host,
+                operation=_code(_OPERATIONS, binding.operation),
+                permission_type=_code(_PERMISSIONS, binding.permission),
+            )
+            for binding in part
+        ]
+        return (await cluster.ask(CreateAclsRequest(creations=creations))).results
+
+    return await _in_portions(cluster, bindings, ask, "was not created")
+
+
+async def delete_acls(cluster: Cluster, bindings: Sequence[AclBinding]) -> dict[AclBinding, Refused]:
+    """Delete just these ACLs; what stands against those that were not. One that is gone already is no error."""
+    kind = DeleteAclsRequest.DeleteAclsFilter
+
+    async def ask(part: Sequence[AclBinding]) -> Any:
+        filters = [
+            kind(
+                resource_type_filter=_code(_TYPES, binding.resource_type),
+                resource_name_filter=binding.resource_name,
+                pattern_type_filter=_code(_PATTERNS, binding.pattern_type),
+                principal_filter=binding.principal,
+                host_filter=binding.host,
+                operation=_code(_OPERATIONS, binding.operation),
+                permission_type=_code(_PERMISSIONS, binding.permission),
+            )
+            for binding in part
+        ]
+        results = (await cluster.ask(DeleteAclsRequest(filters=filters))).filter_results
+        return [next((one for one in result.matching_acls if one.error_code), result) for result in results]
+
+    return await _in_portions(cluster, bindings, ask, "was not deleted")
+
+
+async def _in_portions(
+    cluster: Cluster,
+    bindings: Sequence[AclBinding],
+    answers: Callable[[Sequence[AclBinding]], Awaitable[Any]],
+    what: str,
+) -> dict[AclBinding, Refused]:
+    failed: dict[AclBinding, Refused] = {}
+
+    async def ask(part: list[AclBinding]) -> Iterable[tuple[AclBinding, Any]]:
+        return zip(part, await answers(part), strict=True)
+
+    def judge(binding: AclBinding, outcome: Any) -> None:
+        _check(cluster, outcome, f"ACL {binding} {what} on cluster {cluster.alias}", "ALTER")
+
+    for at in range(0, len(bindings), _PORTION):
+        portion = bindings[at : at + _PORTION]
+        await settle(cluster, dict(zip(portion, portion, strict=True)), failed, ask, judge)
+    return failed
+
+
+def _check(cluster: Cluster, outcome: Any, what: str, operation: str) -> None:
+    code, said = outcome.error_code, (outcome.error_message or "").rstrip(" .")
+    if code == codes.NONE:
+        return
+    if code == codes.SECURITY_DISABLED:
+        raise NoAuthorizer(cluster.alias)
+    if code in codes.UNAUTHORIZED:
+        raise NotPermitted(f"{what}: grant {operation} on the cluster (ferry acls required)")
+    if code in _TRANSIENT:
+        raise Retryable(f"{what}: {codes.advised(code, said)}")
+    raise Refused(f"{what}: {codes.advised(code, said)}")
+
+
+def _word(words: dict[int, str], code: int) -> str:
+    return words.get(code, f"{UNKNOWN}{code}")
+
+
+def _code(words: dict[int, str], word: str) -> int:
+    return next(code for code, known in words.items() if known == word)

@@ -1,0 +1,202 @@
+"""Settings of topics: describe and alter, many topics in a request."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from kafka.protocol.admin import DescribeConfigsRequest, IncrementalAlterConfigsRequest
+
+from ferry.errors import Refused, Retryable
+from ferry.kafka.admin.portions import settle
+from ferry.kafka.admin.topics import NotPermitted, raise_for
+from ferry.kafka.connect import codes
+from ferry.kafka.connect.cluster import Cluster
+from ferry.plan.rules.topic_settings import Inherited, SettingOrigin, TopicSettings
+
+_TOPIC = 2
+"""`ConfigResource.Type.TOPIC`."""
+_OF_TOPIC = 1
+"""`DescribeConfigsResponse.ConfigSource.TOPIC_CONFIG`."""
+_ORIGINS = {2: SettingOrigin.BROKERS, 3: SettingOrigin.BROKERS, 4: SettingOrigin.FILE, 5: SettingOrigin.DEFAULT}
+"""The other sources of `DescribeConfigsResponse.ConfigSource`."""
+_SET, _DELETE = 0, 1
+"""`AlterConfigOp.OpType`."""
+_REQUEST_TOPICS = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedSettings:
+    """Settings per topic, and the topics whose settings this login may not see; vanished ones are in neither."""
+
+    found: dict[str, TopicSettings]
+    denied: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Shared:
+    """What thousands of topics have in common is held once."""
+
+    settings: dict[tuple[str, int], Inherited] = field(default_factory=dict)
+    groups: dict[tuple[tuple[str, str, int], ...], Mapping[str, Inherited]] = field(default_factory=dict)
+
+    def inherited(self, entries: Sequence[tuple[str, str, int]]) -> Mapping[str, Inherited]:
+        key = tuple(entries)
+        found = self.groups.get(key)
+        if found is None:
+            found = self.groups[key] = {name: self._setting(value, source) for name, value, source in key}
+        return found
+
+    def _setting(self, value: str, source: int) -> Inherited:
+        return self.settings.setdefault((value, source), Inherited(value=value, origin=_ORIGINS[source]))
+
+
+async def topic_settings(
+    cluster: Cluster, topics: Sequence[str], *, names: Sequence[str] | None = None
+) -> ListedSettings:
+    """Settings per topic, all or those of `names`.
+
+    Raises TooOld, and Unreachable when the cluster keeps on answering with errors.
+    """
+    found: dict[str, TopicSettings] = {}
+    denied: set[str] = set()
+    shared = _Shared()
+    for at in range(0, len(topics), _REQUEST_TOPICS):
+        request = _request(topics[at : at + _REQUEST_TOPICS], synonyms=False, names=names)
+        listed = await cluster.retrying(partial(_described, cluster, request, shared))
+        found |= listed.found
+        denied |= listed.denied
+    return ListedSettings(found=found, denied=frozenset(denied))
+
+
+def _request(topics: Iterable[str], *, synonyms: bool, names: Sequence[str] | None = None) -> Any:
+    resource = DescribeConfigsRequest.DescribeConfigsResource
+    return DescribeConfigsRequest(
+        resources=[resource(resource_type=_TOPIC, resource_name=name, configuration_keys=names) for name in topics],
+        include_synonyms=synonyms,
+        include_documentation=False,
+        min_version=1,  # since Kafka 1.1; before, an answer does not tell a topic's own settings from defaults
+    )
+
+
+async def _described(cluster: Cluster, request: Any, shared: _Shared) -> ListedSettings:
+    found: dict[str, TopicSettings] = {}
+    denied = set()
+    for result in (await cluster.ask(request)).results:
+        if result.error_code in codes.UNAUTHORIZED:
+            denied.add(str(result.resource_name))
+            continue
+        if result.error_code in (codes.UNKNOWN_TOPIC_OR_PARTITION, codes.INVALID_TOPIC):
+            continue
+        if result.error_code:
+            # Without its settings a topic would be created with the target's, and its old records deleted.
+            raise Retryable(
+                f"settings of topic {result.resource_name} on cluster {cluster.alias}: "
+                f"{codes.describe(result.error_code)}"
+            )
+        entries = [entry for entry in result.configs if entry.value is not None and not entry.is_sensitive]
+        found[result.resource_name] = TopicSettings(
+            own={entry.name: entry.value for entry in entries if entry.config_source == _OF_TOPIC},
+            inherited=shared.inherited(
+                [(entry.name, entry.value, entry.config_source) for entry in entries if entry.config_source in _ORIGINS]
+            ),
+        )
+    return ListedSettings(found=found, denied=frozenset(denied))
+
+
+async def batch_limits(cluster: Cluster, topics: Collection[str]) -> dict[str, int]:
+    """`max.message.bytes` of the topics whose settings this login may see."""
+    name = "max.message.bytes"
+    listed = await topic_settings(cluster, sorted(topics), names=[name])
+    found = {
+        topic: settings.own.get(name) or (settings.inherited[name].value if name in settings.inherited else None)
+        for topic, settings in listed.found.items()
+    }
+    return {topic: int(value) for topic, value in found.items() if value is not None}
+
+
+async def settings_in_force(cluster: Cluster, topic: str) -> dict[str, str]:
+    """All settings of one topic in force; Unreachable when the cluster does not show them, or NotPermitted."""
+
+    async def action() -> dict[str, str]:
+        listed = await topic_settings(cluster, [topic])
+        if topic in listed.denied:
+            raise NotPermitted(
+                f"not allowed to read the settings of topic {topic} on cluster {cluster.alias}: grant DESCRIBE_CONFIGS "
+                "on it"
+            )
+        if topic not in listed.found:
+            raise Retryable(f"cluster {cluster.alias} does not show the settings of topic {topic}")
+        found = listed.found[topic]
+        return {name: setting.value for name, setting in found.inherited.items()} | dict(found.own)
+
+    return await cluster.retrying(action)
+
+
+async def default_settings(cluster: Cluster, topic: str) -> dict[str, str]:
+    """What a new topic has where nothing is set, as the synonyms of an existing topic's settings tell.
+
+    Empty when this login may not see them, or the topic is gone.
+    """
+    request = _request([topic], synonyms=True)
+
+    async def action() -> dict[str, str]:
+        found: dict[str, str] = {}
+        for result in (await cluster.ask(request)).results:
+            for entry in result.configs:  # none where there is an error
+                # The first synonym that is not the topic's own counts.
+                values = [word.value for word in entry.synonyms if word.source in _ORIGINS and word.value is not None]
+                if values:
+                    found[entry.name] = values[0]
+                elif entry.config_source in _ORIGINS and entry.value is not None:
+                    found[entry.name] = entry.value
+        return found
+
+    return await cluster.retrying(action)
+
+
+async def alter_settings(
+    cluster: Cluster, changes: Mapping[str, Collection[tuple[str, str | None]]]
+) -> dict[str, Refused]:
+    """Set and (None) reset settings of topics; by topic what stands against those that were left as they are.
+
+    Of a topic all of its changes are made, or none (KIP-339).
+    """
+    failed: dict[str, Refused] = {}
+
+    async def ask(part: list[str]) -> list[tuple[str, Any]]:
+        outcomes = (await cluster.ask(_alteration({name: changes[name] for name in part}))).responses
+        return [(outcome.resource_name, outcome) for outcome in outcomes]
+
+    def judge(name: str, outcome: Any) -> None:
+        if outcome.error_code:
+            what = f"settings of topic {name} on cluster {cluster.alias} were not changed"
+            raise_for(what, outcome, "ALTER_CONFIGS")
+
+    names = list(changes)
+    for at in range(0, len(names), _REQUEST_TOPICS):
+        portion = names[at : at + _REQUEST_TOPICS]
+        await settle(cluster, dict(zip(portion, portion, strict=True)), failed, ask, judge)
+    return failed
+
+
+def _alteration(changes: Mapping[str, Collection[tuple[str, str | None]]]) -> Any:
+    resource = IncrementalAlterConfigsRequest.AlterConfigsResource
+    return IncrementalAlterConfigsRequest(
+        resources=[
+            resource(
+                resource_type=_TOPIC,
+                resource_name=topic,
+                configs=[
+                    resource.AlterableConfig(
+                        name=name, config_operation=_DELETE if value is None else _SET, value=value
+                    )
+                    for name, value in configs
+                ],
+            )
+            for topic, configs in changes.items()
+        ],
+        validate_only=False,
+    )

@@ -1,0 +1,371 @@
+"""One Kafka cluster as seen by one process: connections, metadata, coordinators.
+
+kafka-python's `kafka.net` and `kafka.protocol` carry the connections, TLS, SASL and every message; this module adds
+what a replicator needs on top: waiting out throttling, a leader and coordinator cache, errors in Ferry's tree.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+import kafka.errors as kafka_errors
+from kafka.future import Future
+from kafka.net.selector import NetworkSelector
+from kafka.protocol.metadata import ApiVersionsRequest, FindCoordinatorRequest, MetadataRequest
+from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
+
+from ferry.errors import FerryError, Refused, Retryable, Unreachable
+from ferry.kafka.connect import codes
+from ferry.kafka.connect.refusal import LoginDelayed, refusal
+from ferry.kafka.connect.transport import ConnectionManager, Selector
+from ferry.model import TopicPartition, topic_id_of, topic_id_text
+
+log = logging.getLogger(__name__)
+
+GROUP = 0
+TRANSACTION = 1
+SECOND_WORD_S = 5.0
+"""How long each other broker is asked for a topic that the first one does not know any more."""
+
+T = TypeVar("T")
+
+Options = dict[str, Any]
+"""Keyword arguments of kafka-python's connection manager, made by `ferry.config.flow.clients`."""
+
+
+def event_loop() -> NetworkSelector:
+    """kafka-python's event loop; one serves all clusters of a process."""
+    return NetworkSelector(slow_task_threshold_secs=0, selector=Selector)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionInfo:
+    """Leader (-1: none), its epoch and the replicas of one partition."""
+
+    partition: int
+    leader: int
+    leader_epoch: int
+    replicas: tuple[int, ...]
+    in_sync: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicInfo:
+    """A topic as the metadata describes it; `topic_id` is None on brokers without topic ids."""
+
+    name: str
+    topic_id: Any
+    partitions: dict[int, PartitionInfo]
+    internal: bool
+
+    @property
+    def id_text(self) -> str:
+        """The topic id as Kafka's tools print it; empty when the broker has none."""
+        return topic_id_text(self.topic_id)
+
+
+class TooOld(Refused):
+    """The brokers know no version of a request that says what is needed."""
+
+
+class Cluster:
+    """Requests to the right broker of one cluster. Not thread-safe; lives on one event loop."""
+
+    def __init__(self, loop: NetworkSelector, alias: str, options: Options, *, patience_s: float = 60.0) -> None:
+        """`options` as made by `ferry.config.flow.clients`; `patience_s` bounds every retry before Unreachable."""
+        self.loop = loop
+        self.alias = alias
+        self.patience_s = patience_s
+        self.topics: dict[str, TopicInfo] = {}
+        self.cluster_id = ""
+        self.transaction_version = 0
+        self.throttled_s = 0.0
+        """Time for which brokers asked for a pause (KIP-219); what overlaps counts once."""
+        self._throttled_until = 0.0
+        self._options = options
+        self._coordinators: dict[tuple[int, str], int] = {}
+        self._manager = ConnectionManager(loop, **options)
+
+    async def open(self) -> Cluster:
+        """Connect, and learn the cluster id and the finalized features; Unreachable names alias and addresses."""
+        try:
+            bootstrap = self._manager.bootstrap_async(timeout_ms=self.patience_s * 1000)
+            while not bootstrap.is_done:
+                why = refusal(self._where, self._manager.last_failure)
+                if why is not None:
+                    raise Refused(why)
+                await self.loop.sleep(0.02)
+            await bootstrap
+        except (kafka_errors.KafkaError, OSError, ValueError) as error:
+            raise self._unreachable(self._manager.last_failure or error) from error
+        listing = self.loop.call_soon_with_future(self.refresh, ())
+        request = ApiVersionsRequest(version=3, client_software_name="ferry", client_software_version="1")
+        versions = await self.retrying(partial(self.ask, request))
+        features = {feature.name: feature.max_version_level for feature in versions.finalized_features or ()}
+        self.transaction_version = int(features.get("transaction.version", 0))
+        await listing
+        return self
+
+    def close(self) -> None:
+        """Drop all connections."""
+        self._manager.close()
+
+    @property
+    def brokers(self) -> tuple[int, ...]:
+        """Ids of the brokers that the metadata lists, ascending."""
+        return tuple(sorted(broker.node_id for broker in self._manager.cluster.brokers()))
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Where the brokers say they are, `host:port`, by broker id."""
+        brokers = sorted(self._manager.cluster.brokers(), key=lambda broker: int(broker.node_id))
+        return tuple(f"{broker.host}:{broker.port}" for broker in brokers)
+
+    async def submit(self, request: Any, node: int | None = None, *, timeout_ms: float | None = None) -> Future:
+        """Put a request on its connection (in call order) and hand back the future answer.
+
+        Waits while the connection is being made or throttled (KIP-219); raises Retryable when it cannot be made.
+        """
+        until = time.monotonic() + self.patience_s
+        while True:
+            target = node if node is not None else self._manager.least_loaded_node()
+            try:
+                if target is None:
+                    raise kafka_errors.NodeNotReadyError("no broker is known")
+                if self._manager.closed:  # who still waits must not open a connection anew
+                    raise Retryable(f"cluster {self.alias}: the connections are closed")
+                connection = self._manager.get_connection(target)
+                if connection.initializing:
+                    await connection
+                if not connection.paused:
+                    answer = connection.send_request(request, request_timeout_ms=timeout_ms)
+                    answer.add_callback(self._note_throttling)
+                    return answer
+                delay = 0.005
+            except kafka_errors.NodeNotReadyError:
+                delay = max(0.005, self._manager.connection_delay(target) if target is not None else 0.05)
+            except kafka_errors.UnknownBrokerIdError as error:
+                raise Retryable(f"cluster {self.alias} has no broker {target} in its metadata") from error
+            except (kafka_errors.KafkaError, OSError) as error:
+                why = refusal(self._where, error)
+                if why is not None:
+                    raise Refused(why) from error
+                raise Retryable(f"cluster {self.alias}, broker {target}: {error}") from error
+            if time.monotonic() + delay > until:
+                raise Retryable(f"cluster {self.alias}, broker {target}: no connection within {self.patience_s:g} s")
+            await self.loop.sleep(delay)
+
+    def _note_throttling(self, answer: Any) -> None:
+        pause_ms = getattr(answer, "throttle_time_ms", 0)
+        if pause_ms:
+            now = time.monotonic()
+            until = max(self._throttled_until, now + pause_ms / 1000)
+            self.throttled_s += until - max(self._throttled_until, now)
+            self._throttled_until = until
+
+    @property
+    def pause_s(self) -> float:
+        """How long a broker wants to hear nothing of this client yet."""
+        return max(0.0, self._throttled_until - time.monotonic())
+
+    def drop_throttled(self) -> None:
+        """Go on over new connections, for the paused ones served a request that is given up.
+
+        A broker that refuses a change for its quota pauses the whole connection for as long as the quota is used up,
+        which may be minutes (KIP-599). Java's clients have a connection of their own for such changes.
+        """
+        self.throttled_s -= self.pause_s
+        self._throttled_until = 0.0
+        self._manager.close_throttled()
+
+    async def ask(self, request: Any, node: int | None = None, *, timeout_ms: float | None = None) -> Any:
+        """Send and wait for the answer; any transport failure is Retryable, its effect unknown."""
+        answer = await self.submit(request, node, timeout_ms=timeout_ms)
+        return await self.answered(answer)
+
+    async def answered(self, answer: Future) -> Any:
+        """Wait for a submitted request's answer; any transport failure is Retryable, its effect unknown."""
+        try:
+            return await answer
+        except kafka_errors.IncompatibleBrokerVersion as error:
+            raise TooOld(
+                f"cluster {self.alias} is too old ({error}): upgrade it; a target needs Kafka 2.8, a source 1.1 or "
+                "newer"
+            ) from error
+        except kafka_errors.KafkaError as error:  # its text begins with its name
+            raise Retryable(f"cluster {self.alias}: {error}") from error
+        except OSError as error:
+            raise Retryable(f"cluster {self.alias}: {type(error).__name__} {error}") from error
+
+    async def retrying(self, action: Callable[[], Awaitable[T]]) -> T:
+        """Repeat `action` while it raises Retryable, with jittered back-off, for `patience_s` at most."""
+        attempts = AsyncRetrying(
+            stop=stop_after_delay(self.patience_s),
+            wait=wait_random_exponential(multiplier=0.02, max=1.0),
+            retry=retry_if_exception_type(Retryable),
+            sleep=self.loop.sleep,
+            reraise=True,
+        )
+
+        async def attempt() -> T:  # tenacity awaits coroutine functions only, and an action may be a lambda
+            return await action()
+
+        try:
+            return await attempts(attempt)
+        except Retryable as error:
+            remedy = (
+                "bring that service back"
+                if isinstance(error.__cause__, LoginDelayed)
+                else "look at the cluster's health"
+            )
+            raise Unreachable(f"{error} (given up after {self.patience_s:g} s: {remedy}, then run again)") from error
+
+    async def within(self, seconds: float, action: Callable[[], Awaitable[T]]) -> T:
+        """What `action` comes to, or Unreachable when that takes longer; nobody waits for it any more then."""
+        try:
+            result: T = await self._manager.wait_for(self.loop.call_soon_with_future(action), seconds * 1000)
+        except kafka_errors.KafkaTimeoutError as error:
+            raise Unreachable(f"cluster {self.alias} does not answer within {round(seconds, 1):g} s") from error
+        return result
+
+    async def refresh(self, topics: Iterable[str] | None) -> dict[str, TopicInfo]:
+        """Ask the metadata of these topics (None: all) and remember it; unknown topics are left out of the answer.
+
+        A broker that has just started, or has much to do, learns of topics late. So a topic that was known before is
+        unknown only when no broker that answers knows it.
+        """
+        names = None if topics is None else list(topics)
+        before = self.topics.keys() if names is None else self.topics.keys() & set(names)
+        found, denied = self._remembered(await self.retrying(partial(self._metadata, names)))
+        missing = before - found.keys() - denied
+        for node in self.brokers if missing else ():
+            try:
+                answer = await self.within(SECOND_WORD_S, partial(self._metadata, sorted(missing), node))
+            except (Retryable, Unreachable):
+                continue
+            more, unseen = self._remembered(answer)
+            found |= more
+            missing -= more.keys() | unseen
+            if not missing:
+                break
+        for name in missing:
+            self.topics.pop(name, None)  # another coroutine may have found the same
+        if names is None:
+            self.topics = dict(found)
+        return found
+
+    async def _metadata(self, names: Iterable[str] | None, node: int | None = None) -> Any:
+        kind = MetadataRequest.MetadataRequestTopic
+        wanted = None if names is None else [kind(topic_id=None, name=name) for name in names]
+        return await self.ask(MetadataRequest(topics=wanted, allow_auto_topic_creation=False), node)
+
+    def _remembered(self, answer: Any) -> tuple[dict[str, TopicInfo], set[str]]:
+        """The topics of an answer, which are remembered; and the names of those that this login may not see."""
+        self._manager.cluster.update_metadata(answer)
+        self.cluster_id = answer.cluster_id or ""
+        found = {
+            topic.name: _topic_info(topic)
+            for topic in answer.topics
+            if topic.error_code in (codes.NONE, codes.LEADER_NOT_AVAILABLE)
+        }
+        self.topics |= found
+        return found, {topic.name for topic in answer.topics if topic.error_code in codes.UNAUTHORIZED}
+
+    async def hidden(self, topics: Iterable[str]) -> frozenset[str]:
+        """Those of the topics that this principal may not see, be they there or not."""
+        names = list(topics)
+        if not names:
+            return frozenset()
+        answer = await self.retrying(partial(self._metadata, names))
+        return frozenset(topic.name for topic in answer.topics if topic.error_code in codes.UNAUTHORIZED)
+
+    async def deleted(self, ids: Mapping[str, str]) -> frozenset[str]:
+        """Those of the topics (`ids` as Kafka's tools print them, by name) that no broker knows any more by their ids.
+
+        A topic that is only hidden from this login is not among them: asked by id, a broker tells the two apart. None
+        is when a broker does not answer, or is too old to be asked by id (before Kafka 3.1).
+        """
+        kind = MetadataRequest.MetadataRequestTopic
+        wanted = [kind(topic_id=topic_id_of(text), name=None) for text in ids.values()]
+        request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False, min_version=12)
+        left = set(ids.values())
+        for node in self.brokers:
+            try:
+                answer = await self.ask(request, node)
+            except (Retryable, Refused):
+                return frozenset()
+            left &= {
+                topic_id_text(each.topic_id) for each in answer.topics if each.error_code == codes.UNKNOWN_TOPIC_ID
+            }
+        return frozenset(name for name, text in ids.items() if text in left)
+
+    def leader(self, place: TopicPartition) -> int:
+        """The leader of a partition by the remembered metadata; Retryable when it has none."""
+        info = self.topics.get(place.topic)
+        partition = info.partitions.get(place.partition) if info else None
+        if partition is None or partition.leader < 0:
+            raise Retryable(f"{place} on cluster {self.alias} has no leader at the moment")
+        return partition.leader
+
+    async def coordinator(self, kind: int, key: str) -> int:
+        """Broker id of the coordinator of a group (GROUP) or a transactional id (TRANSACTION)."""
+        known = self._coordinators.get((kind, key))
+        if known is not None:
+            return known
+
+        async def action() -> int:
+            answer = await self.ask(FindCoordinatorRequest(key=key, key_type=kind, coordinator_keys=[key]))
+            found = answer.coordinators[0] if answer.coordinators else answer
+            if found.error_code in codes.UNAUTHORIZED:
+                what, operation = ("group", "READ") if kind == GROUP else ("transactional id", "WRITE")
+                raise Refused(f"not allowed to use {what} {key} on cluster {self.alias}: grant {operation} on it")
+            if found.error_code:
+                raise Retryable(f"coordinator of {key} on cluster {self.alias}: {codes.describe(found.error_code)}")
+            node: int = found.node_id
+            if node not in self.brokers:
+                await self.refresh(())
+            return node
+
+        node = await self.retrying(action)
+        self._coordinators[kind, key] = node
+        return node
+
+    def forget_coordinator(self, kind: int, key: str) -> None:
+        """Look the coordinator up again next time."""
+        self._coordinators.pop((kind, key), None)
+
+    @property
+    def _where(self) -> str:
+        return f"cluster {self.alias} at {', '.join(self._options['bootstrap_servers'])}"
+
+    def _unreachable(self, error: BaseException) -> FerryError:
+        why = refusal(self._where, error)
+        if why is not None:
+            return Refused(why)
+        return Unreachable(
+            f"{self._where} does not answer within {self.patience_s:g} s ({error}): "
+            "check the address, the port and the security settings"
+        )
+
+
+def _topic_info(topic: Any) -> TopicInfo:
+    return TopicInfo(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        internal=bool(topic.is_internal),
+        partitions={
+            part.partition_index: PartitionInfo(
+                partition=part.partition_index,
+                leader=part.leader_id,
+                leader_epoch=part.leader_epoch,
+                replicas=tuple(part.replica_nodes),
+                in_sync=tuple(part.isr_nodes),
+            )
+            for part in topic.partitions
+        },
+    )

@@ -1,0 +1,75 @@
+"""Read a range of one partition by itself, batch by batch: for what is small, and no copy."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from ferry.errors import Refused, Retryable
+from ferry.kafka.connect import codes
+from ferry.kafka.connect.cluster import Cluster
+from ferry.kafka.fetch.offsets import EARLIEST, list_offsets
+from ferry.kafka.fetch.requests import READ_COMMITTED, fetch_request, fetched
+from ferry.model import TopicPartition
+from ferry.wire.batch import Batch, batches
+
+_FETCH_BYTES = 8 << 20
+
+Take = Callable[[Sequence[Batch], Any], None]
+"""Takes the next batches, and the part of the fetch answer that they came in."""
+
+
+async def read_batches(
+    cluster: Cluster, place: TopicPartition, start: int, end: int, take: Take, *, isolation: int
+) -> None:
+    """Hand over the batches that hold offsets of `[start, end)`, in order; what retention takes meanwhile is passed.
+
+    `end` must not lie behind what the isolation may read. Raises Refused when the topic may not be read, Retryable when
+    it stays unreadable, Unreachable when its leader does not answer, and Corrupt.
+    """
+    at = start
+    until = time.monotonic() + cluster.patience_s
+    while at < end:
+        before = at
+        at = await cluster.retrying(partial(_read_on, cluster, place, at, end, take, isolation))
+        if at != before:
+            until = time.monotonic() + cluster.patience_s
+        elif time.monotonic() > until:
+            raise Retryable(f"{place} stays unreadable at offset {at} on cluster {cluster.alias}")
+
+
+async def _read_on(cluster: Cluster, place: TopicPartition, at: int, end: int, take: Take, isolation: int) -> int:
+    request = fetch_request(
+        cluster,
+        {place: at},
+        isolation=isolation,
+        max_bytes=_FETCH_BYTES,
+        partition_bytes=_FETCH_BYTES,
+        max_wait_ms=200,
+    )
+    try:
+        answer = await cluster.ask(request, cluster.leader(place))
+    except Retryable:
+        await cluster.refresh([place.topic])
+        raise
+    for part in fetched(request, answer):
+        if part.error_code in codes.UNAUTHORIZED:
+            raise Refused(f"not allowed to read topic {place.topic} on cluster {cluster.alias}: grant READ on it")
+        if part.error_code == codes.OFFSET_OUT_OF_RANGE:
+            # The answer itself does not say where the log begins: a broker puts -1 beside an error.
+            begins = await list_offsets(cluster, {place: EARLIEST}, isolation=isolation)
+            if begins.get(place, 0) > at:
+                return begins[place]  # retention was faster
+        if part.error_code:
+            await cluster.refresh([place.topic])
+            raise Retryable(f"{place} on cluster {cluster.alias}: {codes.advised(part.error_code)}")
+        found = [batch for batch in batches(part.records) if batch.next_offset > at]
+        if found:
+            take(found, part)
+            at = found[-1].next_offset
+        readable = part.last_stable_offset if isolation == READ_COMMITTED else part.high_watermark
+        if not part.records and readable >= end:
+            at = end  # compaction left nothing between here and the end
+    return at

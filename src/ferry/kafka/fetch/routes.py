@@ -1,0 +1,88 @@
+"""Whom to ask for a source partition: its leader, or the replica near us that the leader named (KIP-392)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from uuid import UUID
+
+from ferry.kafka.connect.cluster import Cluster
+from ferry.model import RefusalKind, TopicPartition
+from ferry.model.topic_id import topic_id_of
+
+NO_LEADER = -1
+
+
+class Routes:
+    """By the metadata that the cluster remembers, and by what leaders said since."""
+
+    def __init__(self, cluster: Cluster, topic_ids: Mapping[str, str]) -> None:
+        """`topic_ids` (may be empty) must be the plan's."""
+        self._cluster = cluster
+        self._topic_ids = {topic: text for topic, text in topic_ids.items() if text}
+        self._gone: set[str] = set()
+        self._nearer: dict[TopicPartition, int] = {}
+        self._leader_only: set[TopicPartition] = set()  # whose nearer replica has failed
+
+    def begin(self, places: Iterable[TopicPartition]) -> None:
+        """Topics that the plan knows no id of are from now on those that the metadata have."""
+        for topic in {place.topic for place in places} - self._topic_ids.keys():
+            info = self._cluster.topics.get(topic)
+            if info is not None and info.id_text:
+                self._topic_ids[topic] = info.id_text
+
+    def ids(self, places: Iterable[TopicPartition]) -> dict[str, UUID | None]:
+        """The topics to fetch, by name: never the ones that have these names meanwhile. None: brokers have no ids."""
+        texts = {place.topic: self._topic_ids.get(place.topic, "") for place in places}
+        return {topic: topic_id_of(text) if text else None for topic, text in texts.items()}
+
+    def lost(self, place: TopicPartition) -> tuple[RefusalKind, str] | None:
+        """Why a partition is not the one of the plan any more; None when it is.
+
+        A topic without an id that was seen to be gone stays so: one that has its name later is another one.
+        """
+        info = self._cluster.topics.get(place.topic)
+        where = f"topic {place.topic} on cluster {self._cluster.alias}"
+        planned = self._topic_ids.get(place.topic, "")
+        if info is None and not planned:
+            self._gone.add(place.topic)
+        if planned and info is not None and info.id_text and planned != info.id_text:
+            why = f"{where} was created again since the plan: plan again, and the plan says what can be done"
+            return RefusalKind.TOPIC_RECREATED, why
+        if info is None or place.partition not in info.partitions or place.topic in self._gone:
+            why = f"{where} is gone since the plan: if that was meant, leave it out of topics; then run again"
+            return RefusalKind.TOPIC_GONE, why
+        return None
+
+    def node(self, place: TopicPartition) -> int:
+        """The broker to ask; NO_LEADER when there is none now, or no such partition."""
+        info = self._cluster.topics.get(place.topic)
+        partition = info.partitions.get(place.partition) if info is not None else None
+        if partition is None or partition.leader == NO_LEADER:
+            return NO_LEADER
+        return self._nearer.get(place, partition.leader)
+
+    def moved(self, place: TopicPartition, node: int) -> bool:
+        """Whether another broker than `node` is to be asked by now, or none any more."""
+        return self.node(place) != node or self.lost(place) is not None
+
+    def prefer(self, named: Mapping[TopicPartition, int]) -> list[TopicPartition]:
+        """Leaders named these replicas; the partitions for which that is news."""
+        news = {
+            place: node
+            for place, node in named.items()
+            if place not in self._leader_only and self._nearer.get(place) != node
+        }
+        self._nearer |= news
+        return list(news)
+
+    def is_nearer(self, place: TopicPartition) -> bool:
+        """Whether a replica that the leader named is asked."""
+        return place in self._nearer
+
+    def back_to_leader(self, places: Iterable[TopicPartition]) -> None:
+        """The nearer replicas of these have failed: from now on their leaders are asked."""
+        self._leader_only |= {place for place in places if self._nearer.pop(place, None) is not None}
+
+    def need_leader(self, places: Iterable[TopicPartition]) -> bool:
+        """Whether the leader has to answer itself for one of these, and is not to name a replica again."""
+        return not self._leader_only.isdisjoint(places)

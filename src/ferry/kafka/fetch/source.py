@@ -1,0 +1,113 @@
+"""Reads bounded ranges of many partitions ahead of the writer, within a fixed amount of memory.
+
+Each leader is read by a few feeders, each with its own fetch under way, so that a distant source is asked for the
+next pieces while earlier ones travel.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+
+from ferry.config.flow.clients import ENGINE_CHOOSES, FetchOptions
+from ferry.kafka.connect.cluster import Cluster
+from ferry.kafka.fetch.feeder import Feeder
+from ferry.kafka.fetch.intake import Intake
+from ferry.kafka.fetch.lineage import Lineage, Mark
+from ferry.kafka.fetch.patience import Patience
+from ferry.kafka.fetch.routes import Routes
+from ferry.kafka.fetch.throttle import Throttle
+from ferry.model import TopicPartition
+
+FEEDERS_PER_LEADER = range(3, 6)
+_MIN_FETCH_BYTES = 1 << 20
+_LEADER_PATIENCE_S = 30.0
+
+
+class SourceReader:
+    """Deals partitions to feeders by the brokers that serve them, again for those that move."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        ranges: Mapping[TopicPartition, tuple[int, int]],
+        topic_ids: Mapping[str, str],
+        *,
+        isolation: int,
+        memory_bytes: int,
+        marks: Mapping[TopicPartition, Mark] | None = None,
+        options: FetchOptions = ENGINE_CHOOSES,
+        throttle: Throttle | None = None,
+        checked: bool = True,
+    ) -> None:
+        """`ranges` are `[start, end)` per partition; `topic_ids` (may be empty) must be the plan's.
+
+        `marks`: what was read of these logs before; a log that has lost some of it is not read.
+        `checked` as of Intake.
+        """
+        self.intake = Intake(cluster.loop, ranges, memory_bytes, marks, isolation=isolation, checked=checked)
+        self._cluster = cluster
+        self._isolation = isolation
+        self._options = options
+        self._throttle = throttle
+        self._routes = Routes(cluster, topic_ids)
+        self._lineage = Lineage(cluster, self.intake.marks)
+        self._patience = Patience(min(_LEADER_PATIENCE_S, cluster.patience_s))
+        self._feeders: list[Feeder] = []
+
+    async def start(self) -> None:
+        """Begin to read; to be called once."""
+        places = list(self.intake.queues)
+        await self._cluster.refresh({place.topic for place in places})
+        self._routes.begin(places)
+        self._deal(places)
+
+    def close(self) -> None:
+        """Stop reading; answers still on their way are dropped."""
+        self.intake.close()
+
+    def _deal(self, places: Iterable[TopicPartition]) -> None:
+        """Give each partition to a feeder of the broker that serves it now; what has vanished fails."""
+        by_node: dict[int, list[TopicPartition]] = {}
+        for place in places:
+            lost = self._routes.lost(place)
+            if lost is None:
+                by_node.setdefault(self._routes.node(place), []).append(place)
+            else:
+                self.intake.fail(place, *lost)
+        self._feeders = [feeder for feeder in self._feeders if feeder.is_at_work]
+        for node, mine in by_node.items():
+            peers = [feeder for feeder in self._feeders if feeder.node == node]
+            wanted = feeders_for(len(mine) + sum(len(peer.places) for peer in peers))
+            for place in mine:
+                if len(peers) < wanted:
+                    peers.append(self._feeder(node))
+                    self._feeders.append(peers[-1])
+                    self._cluster.loop.call_soon(peers[-1].run)
+                min(peers, key=lambda peer: len(peer.places)).places[place] = None
+        self.intake.wake()
+
+    def _fetch_bytes(self) -> int:
+        """How much a feeder asks for: the fewer are left, the more, for the last one waits for each answer."""
+        at_work = sum(feeder.is_at_work for feeder in self._feeders)
+        return max(_MIN_FETCH_BYTES, self.intake.memory_bytes // (2 * max(1, at_work)))
+
+    def _feeder(self, node: int) -> Feeder:
+        return Feeder(
+            self._cluster,
+            self.intake,
+            self._routes,
+            self._lineage,
+            self._patience,
+            node,
+            isolation=self._isolation,
+            options=self._options,
+            throttle=self._throttle,
+            fetch_bytes=self._fetch_bytes,
+            hand_over=self._deal,
+        )
+
+
+def feeders_for(partitions: int) -> int:
+    """How many feeders share a leader's partitions: as few as deal them evenly, so that all end at the same time."""
+    return min(FEEDERS_PER_LEADER, key=lambda feeders: math.ceil(partitions / feeders) * feeders)

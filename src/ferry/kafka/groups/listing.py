@@ -1,0 +1,202 @@
+"""Consumer groups of a cluster: which there are, of what kind and in which state, and who is in them."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from kafka.protocol.admin import DescribeGroupsRequest, ListGroupsRequest
+from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
+
+from ferry.errors import FerryError, Refused, Retryable, Unreachable
+from ferry.kafka.connect import codes
+from ferry.kafka.connect.cluster import Cluster, TooOld
+from ferry.kafka.groups.coordinators import ANSWER_SECONDS, NotPermittedGroup, Piece, settle_groups
+from ferry.kafka.groups.messages import ConsumerGroupDescribeRequest
+from ferry.model import NO_STATE, DescribedGroup, GroupKind, ListedGroup, Member, TopicPartition
+
+_DESCRIBED_AT_ONCE = 100
+_CONSUMER = "consumer"
+"""Protocol type of groups whose members' assignments are partitions (`ConsumerProtocol.PROTOCOL_TYPE`)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedGroups:
+    """The groups by name, and the brokers that did not answer for theirs, with the reason."""
+
+    groups: dict[str, ListedGroup]
+    silent: dict[int, str]
+
+
+async def list_groups(cluster: Cluster) -> ListedGroups:
+    """All groups that this login may see (KIP-518, KIP-848): every broker lists those that it coordinates.
+
+    Brokers before 3.8 do not say the kind, those before 2.6 no state either. Brokers that are still loading their
+    groups are asked again within the cluster's patience. Raises Refused; Unreachable when no broker answered.
+    """
+    asked = _Listing(cluster)
+    try:
+        await cluster.retrying(asked.round)
+    except Unreachable:
+        if not asked.answered:
+            raise
+    return ListedGroups(groups=asked.groups, silent=asked.silent)
+
+
+class _Listing:
+    """The brokers that have not listed their groups yet, asked round by round."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.groups: dict[str, ListedGroup] = {}
+        self.silent: dict[int, str] = {}
+        self.answered: set[int] = set()
+        self._cluster = cluster
+
+    async def round(self) -> None:
+        """Ask all that are left; Retryable when one of them has not answered."""
+        cluster = self._cluster
+        await cluster.refresh(())  # a broker that is gone has no groups any more
+        self.silent.clear()
+        left = [node for node in cluster.brokers if node not in self.answered]
+        answers = [(node, cluster.loop.call_soon_with_future(partial(self._within, node))) for node in left]
+        for node, answer in answers:
+            try:
+                listed = await answer
+            except (Retryable, Unreachable) as error:
+                self.silent[node] = str(error)
+                continue
+            self.answered.add(node)
+            self.groups |= {group.group_id: _listed(group) for group in listed.groups}
+        if self.silent:
+            # What moved away from a silent broker is listed by those that have answered before.
+            self.answered.clear()
+            raise Retryable(next(iter(self.silent.values())))
+
+    async def _within(self, node: int) -> Any:
+        return await self._cluster.within(ANSWER_SECONDS, partial(self._ask, node))
+
+    async def _ask(self, node: int) -> Any:
+        cluster = self._cluster
+        try:
+            answer = await cluster.ask(ListGroupsRequest(states_filter=[], types_filter=[]), node)
+        except TooOld as error:
+            raise Retryable(str(error)) from error
+        if answer.error_code in codes.UNAUTHORIZED:
+            raise Refused(f"not allowed to list the groups of cluster {cluster.alias}: grant DESCRIBE on groups")
+        if answer.error_code:
+            raise Retryable(f"groups of broker {node} of cluster {cluster.alias}: {codes.describe(answer.error_code)}")
+        return answer
+
+
+def _listed(group: Any) -> ListedGroup:
+    return ListedGroup(
+        name=group.group_id,
+        kind=_kind(group.group_type),
+        state=group.group_state or NO_STATE,
+        protocol_type=group.protocol_type or "",
+    )
+
+
+def _kind(word: str | None) -> GroupKind:
+    try:
+        return GroupKind((word or "unknown").lower())
+    except ValueError:  # a kind that a later Kafka has
+        return GroupKind.UNKNOWN
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribedGroups:
+    """The groups by name, and what stands against the others."""
+
+    groups: dict[str, DescribedGroup]
+    failed: dict[str, FerryError]
+
+
+async def describe_groups(cluster: Cluster, groups: Iterable[ListedGroup]) -> DescribedGroups:
+    """Members of groups, and the partitions that each of them reads.
+
+    Share and Streams groups have requests of their own, which are not asked here: they come back without members.
+    """
+    found: dict[str, DescribedGroup] = {}
+    pieces = []
+    for group in groups:
+        if group.kind in (GroupKind.SHARE, GroupKind.STREAMS):
+            found[group.name] = DescribedGroup(name=group.name, kind=group.kind, state=group.state, members=())
+        else:
+            pieces.append(Piece(group=group.name, size=1, payload=group))
+
+    async def ask(node: int, part: list[Piece[ListedGroup]]) -> list[tuple[Piece[ListedGroup], Any]]:
+        answers: list[tuple[Piece[ListedGroup], Any]] = []
+        for kip848 in (True, False):
+            of_kind = {piece.group: piece for piece in part if (piece.payload.kind is GroupKind.CONSUMER) is kip848}
+            if of_kind:
+                answer = await cluster.ask(_describe_request(list(of_kind), kip848=kip848), node)
+                answers += [(of_kind[one.group_id], one) for one in answer.groups]
+        return answers
+
+    def judge(piece: Piece[ListedGroup], answer: Any) -> None:
+        check_group(cluster, piece.group, answer.error_code, "described", "DESCRIBE")
+        found[piece.group] = _described(piece.payload, answer)
+
+    failed = await settle_groups(cluster, pieces, ask, judge, room=_DESCRIBED_AT_ONCE)
+    return DescribedGroups(groups=found, failed=failed)
+
+
+def _describe_request(groups: list[str], *, kip848: bool) -> Any:
+    if kip848:
+        return ConsumerGroupDescribeRequest(group_ids=groups, include_authorized_operations=False)
+    return DescribeGroupsRequest(groups=groups, include_authorized_operations=False)
+
+
+def _described(listed: ListedGroup, answer: Any) -> DescribedGroup:
+    if listed.kind is GroupKind.CONSUMER:
+        members = tuple(
+            Member(
+                member_id=member.member_id,
+                client_id=member.client_id,
+                host=member.client_host,
+                owns=tuple(
+                    TopicPartition(topic=part.topic_name, partition=number)
+                    for part in member.assignment.topic_partitions
+                    for number in part.partitions
+                ),
+            )
+            for member in answer.members
+        )
+    else:
+        members = tuple(
+            Member(
+                member_id=member.member_id,
+                client_id=member.client_id,
+                host=member.client_host,
+                owns=_owned(member.member_assignment) if answer.protocol_type == _CONSUMER else (),
+            )
+            for member in answer.members
+        )
+    return DescribedGroup(name=listed.name, kind=listed.kind, state=answer.group_state, members=members)
+
+
+def _owned(assignment: bytes) -> tuple[TopicPartition, ...]:
+    """The partitions of a classic member; none while its group rebalances, or where its bytes are none of Kafka's."""
+    if not assignment:
+        return ()
+    try:
+        parts = ConsumerProtocolAssignment.decode(bytes(assignment)).assigned_partitions
+        return tuple(TopicPartition(topic=part.topic, partition=number) for part in parts for number in part.partitions)
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, AssertionError, struct.error):
+        return ()
+
+
+def check_group(cluster: Cluster, group: str, code: int, done: str, operation: str) -> None:
+    """Raise what a coordinator says of a whole group, by the caller's next move; `operation` is what it takes."""
+    if code == codes.NONE:
+        return
+    where = f"group {group} on cluster {cluster.alias}"
+    if code in codes.UNAUTHORIZED:
+        raise NotPermittedGroup(f"{where} was not {done}: grant {operation} on it")
+    if code in codes.COORDINATOR_MOVED:
+        raise Retryable(f"{where} was not {done}: {codes.describe(code)}")
+    raise Refused(f"{where} was not {done}: {codes.advised(code)}")

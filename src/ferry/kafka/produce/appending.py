@@ -1,0 +1,119 @@
+"""Append records to a topic of one partition, outside any transaction: the ledger, and MirrorMaker 2's topics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kafka.protocol.producer import InitProducerIdRequest, ProduceRequest
+
+from ferry.clock import wall_ms
+from ferry.errors import Retryable
+from ferry.kafka.admin.topics import NotPermitted
+from ferry.kafka.connect import codes
+from ferry.kafka.connect.cluster import Cluster
+from ferry.model import Record, TopicPartition
+from ferry.plan.rules.clock import skew
+from ferry.wire.records import ProducerIdentity, build_batch
+
+BATCH_BYTES = 700_000
+"""Uncompressed: a batch must stay below the default message.max.bytes."""
+
+
+class Appender:
+    """Appends to one partition that the cluster's metadata holds. Lives on the cluster's event loop."""
+
+    def __init__(self, cluster: Cluster, place: TopicPartition, what: str) -> None:
+        """`what` the topic is, in messages: `ledger`, `topic`."""
+        self._cluster = cluster
+        self._place = place
+        self._what = f"{what} {place.topic}"
+        self.skew_ms: int | None = None
+        """By how much this machine's clock is ahead of the leader's, as the last `append` showed it.
+
+        None: nothing was appended, or the topic has the times of its writers.
+        """
+
+    async def append(self, records: Sequence[Record]) -> int:
+        """Write records, acks from all in-sync replicas; the offset of the last one, -1 for none.
+
+        Idempotent: a repeat after an unknown outcome carries the same sequence, so the broker drops the double. Raises
+        Refused without permission, Unreachable when the leader keeps on answering with errors.
+        """
+        offsets = await self.append_each(records)
+        return offsets[-1] if offsets else -1
+
+    async def append_each(self, records: Sequence[Record], *, batch_bytes: int = BATCH_BYTES) -> list[int]:
+        """As `append`, in batches of about this size before compression; the offset of each record."""
+        offsets: list[int] = []
+        for part in below_limit(records, batch_bytes):
+            last = await self._append_batch(part)
+            offsets += range(last + 1 - len(part), last + 1)
+        return offsets
+
+    async def _append_batch(self, records: Sequence[Record]) -> int:
+        # A fresh identity per batch keeps sequences trivial; a topic gets a handful of these a run.
+        identity = await self._cluster.retrying(self._identify)
+        batch = build_batch(records, wall_ms(), identity)
+
+        async def send() -> int:
+            part = ProduceRequest.TopicProduceData.PartitionProduceData(index=self._place.partition, records=batch)
+            topic = ProduceRequest.TopicProduceData(
+                name=self._place.topic,
+                topic_id=self._cluster.topics[self._place.topic].topic_id,
+                partition_data=[part],
+            )
+            request = ProduceRequest(transactional_id=None, acks=-1, timeout_ms=30_000, topic_data=[topic])
+            sent_ms = wall_ms()
+            try:
+                answer = await self._cluster.ask(request, self._cluster.leader(self._place))
+            except Retryable:
+                await self._cluster.refresh([self._place.topic])
+                raise
+            answered_ms = wall_ms()
+            outcome = answer.responses[0].partition_responses[0]
+            await self.check_written(outcome.error_code)
+            if outcome.log_append_time_ms >= 0:
+                self.skew_ms = skew(sent_ms, outcome.log_append_time_ms, answered_ms)
+            return int(outcome.base_offset) + len(records) - 1
+
+        return await self._cluster.retrying(send)
+
+    async def _identify(self) -> ProducerIdentity:
+        answer = await self._cluster.ask(
+            InitProducerIdRequest(
+                transactional_id=None, transaction_timeout_ms=60_000, producer_id=-1, producer_epoch=-1
+            )
+        )
+        if answer.error_code in codes.UNAUTHORIZED:
+            raise NotPermitted(
+                f"cluster {self._cluster.alias} gives this principal no producer id to write {self._what} with "
+                f"({codes.describe(answer.error_code)}): grant WRITE on that topic"
+            )
+        if answer.error_code:
+            raise Retryable(f"producer id from cluster {self._cluster.alias}: {codes.describe(answer.error_code)}")
+        return ProducerIdentity(producer_id=answer.producer_id, producer_epoch=answer.producer_epoch, sequence=0)
+
+    async def check_written(self, code: int) -> None:
+        """Raise what a partition's error in the answer to a produce request says: Refused, or Retryable."""
+        if code == codes.NONE:
+            return
+        where = f"{self._what} on cluster {self._cluster.alias}: {codes.advised(code)}"
+        if code in codes.UNAUTHORIZED:
+            raise NotPermitted(f"{where}: grant WRITE on it")
+        if code in codes.LEADER_MOVED:
+            await self._cluster.refresh([self._place.topic])
+        raise Retryable(where)
+
+
+def below_limit(records: Sequence[Record], limit: int = BATCH_BYTES) -> list[Sequence[Record]]:
+    """The records in parts, each of which fits into a batch."""
+    parts: list[list[Record]] = []
+    filled = limit
+    for record in records:
+        size = len(record.key) + len(record.value or b"") + 64
+        if filled + size > limit:
+            parts.append([])
+            filled = 0
+        parts[-1].append(record)
+        filled += size
+    return list(parts)

@@ -1,0 +1,78 @@
+"""A lane of a flow over open connections: both clusters and the ledger, as every act on them begins."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from types import TracebackType
+from typing import Self, TypeVar
+
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.flow.lane import lane_flow
+from ferry.errors import Refused
+from ferry.lane.connections import FlowConnections
+from ferry.lane.known_ledger import KnownLedgers
+from ferry.ledger.ledger import UNREAD, LedgerView
+
+T = TypeVar("T")
+
+SETTLE_SECONDS = 5.0
+"""How long a report waits for commit markers: they follow an acknowledged commit within milliseconds."""
+
+
+class LaneSession:
+    """The connections to both clusters of one flow, in one lane. Use as a context manager."""
+
+    def __init__(self, flow: FlowConfig, *, lane: str | None = None, patience_s: float = 60.0) -> None:
+        """`lane`: the flow's own unless named. `patience_s`: how long an unreachable cluster is tried."""
+        flow = lane_flow(flow, lane)
+        self.flow = flow
+        self.lane = lane or flow.lane
+        self.patience_s = patience_s
+        self._connections = FlowConnections.of(flow, patience_s=patience_s)
+        self._source, self._target = self._connections.source, self._connections.target
+        self._ledger = self._connections.ledger
+        self._ledgers = KnownLedgers()
+        self._known = self._ledgers.of(self._target, flow.flow.source)
+
+    def __enter__(self) -> Self:
+        """Connect to both clusters; Unreachable names the one that does not answer."""
+        self._connections.__enter__()
+        if self._source.cluster_id and self._source.cluster_id == self._target.cluster_id:
+            self.close()
+            source = self.flow.where("source", "consumer", "bootstrap.servers")
+            target = self.flow.where("target", "producer", "bootstrap.servers")
+            raise Refused(
+                f"source {self.flow.flow.source} and target {self.flow.flow.target} are the same cluster "
+                f"({self._source.cluster_id}): correct one of the bootstrap servers ({source}, {target})"
+            )
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Drop the connections."""
+        self._connections.close()
+
+    async def _view_if_any(self, run: str | None = None) -> LedgerView:
+        """The ledger, or an empty one for a flow that never ran."""
+        return await self._view(run) if await self._connections.has_ledger() else UNREAD
+
+    async def _settled_view(self) -> LedgerView:
+        """The ledger once the markers of committed chunks have arrived, or SETTLE_SECONDS have passed."""
+        until = time.monotonic() + SETTLE_SECONDS
+        view = await self._view()
+        while view.open and time.monotonic() < until:
+            await self._connections.loop.sleep(0.02)
+            view = await self._view()
+        return view
+
+    async def _view(self, run: str | None = None) -> LedgerView:
+        """The ledger, with all that belongs to a run, however old that is."""
+        return await self._known.view() if run is None else await self._known.view_with(self.lane, run)
+
+    def _run(self, work: Callable[[], Awaitable[T]]) -> T:
+        return self._connections.run(work)

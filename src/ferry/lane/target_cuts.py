@@ -1,0 +1,26 @@
+"""Where target logs were cut since a lane wrote to them, by their leader epochs (KIP-101)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ferry.kafka.connect.cluster import Cluster
+from ferry.kafka.fetch.lineage import Mark
+from ferry.kafka.produce.kept import cut_since
+from ferry.model import Receipt, TopicPartition, UnitReceipt
+
+
+async def target_cuts(target: Cluster, lasts: Iterable[Receipt | UnitReceipt]) -> dict[TopicPartition, int]:
+    """By target partition of these last receipts whose log was cut: from where on it has other records, or none.
+
+    `target` knows its topics from before. Left out are those that leader epochs tell nothing of: receipts of earlier
+    Ferrys, copies that were created again, leaders that do not answer (a copy task asks them again before it writes).
+    """
+    written: dict[TopicPartition, Mark] = {}
+    for last in lasts:
+        info = target.topics.get(last.target.topic)
+        if info is None or (last.target_topic_id and info.id_text not in ("", last.target_topic_id)):
+            continue
+        if last.target_next >= 0:
+            written[last.target] = Mark(last.target_epoch, last.target_next)
+    return {place: cut.at for place, cut in (await cut_since(target, written.items())).found.items()}

@@ -1,0 +1,73 @@
+"""Which chunks have an offset of a topic that is dealt to other partitions: a record of it is in one of these. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ferry.ledger.units import family, of_partition, places_of
+from ferry.model import Era, TopicPartition, UnitReceipt
+
+
+class Dealt(StrEnum):
+    """How far a target partition has come with an offset."""
+
+    PASSED = "passed"
+    """A chunk has it: its record was written there, if it was for that partition."""
+    FORGOTTEN = "forgotten"
+    """It was passed, and the receipt has gone with its run."""
+    EARLIER = "earlier"
+    """It lies before the rule that is in force, and no receipt has it any more; or before the lane's start."""
+    AHEAD = "ahead"
+    """Not copied yet."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DealtAt:
+    """A target partition, and the chunk that has the offset, where there is one.
+
+    `keyless`: a record without a key goes there, of its topics to one.
+    """
+
+    target: TopicPartition
+    state: Dealt
+    chunk: UnitReceipt | None
+    keyless: bool
+
+
+def dealt_at(
+    eras: Iterable[Era], receipts: Mapping[TopicPartition, Sequence[UnitReceipt]], source: TopicPartition, offset: int
+) -> list[DealtAt]:
+    """What is known of a source offset, by target partition; empty: the topic was never dealt.
+
+    `receipts` are those that the ledger still has, by target partition, the last ones among them, ascending.
+    """
+    known = [era for era in eras if era.source_topic == source.topic]
+    if not known:
+        return []
+    newest = max(known, key=lambda era: era.since)
+    places = {place for era in family(known, newest) for place in places_of(era)}
+    found = []
+    for place in sorted(places | receipts.keys()):
+        mine = receipts.get(place, ())
+        chunk = next((one for one in mine if _has(one, source.partition, offset)), None)
+        if chunk is None and place not in places:
+            continue
+        keyless = place in places and place.partition == (source.partition + offset) % newest.partitions
+        is_new = of_partition(newest.begins, source.partition) <= offset
+        state = Dealt.PASSED if chunk is not None else _state(newest, mine, source.partition, offset)
+        found.append(DealtAt(target=place, state=state, chunk=chunk, keyless=keyless and is_new))
+    return found
+
+
+def _has(chunk: UnitReceipt, partition: int, offset: int) -> bool:
+    return of_partition(chunk.begins, partition) <= offset < of_partition(chunk.reached, partition)
+
+
+def _state(era: Era, receipts: Sequence[UnitReceipt], partition: int, offset: int) -> Dealt:
+    begin = of_partition(era.begins, partition)
+    reached = max([begin, *(of_partition(one.reached, partition) for one in receipts if one.era == era.since)])
+    if offset >= reached:
+        return Dealt.AHEAD
+    return Dealt.EARLIER if offset < begin else Dealt.FORGOTTEN

@@ -1,0 +1,65 @@
+"""Two deployments on one lane: with the same configuration they may take turns, with different ones they may not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ferry.errors import Refused
+from ferry.ledger.ledger import LedgerView
+from ferry.ledger.runs import newest_run, opened_run
+from ferry.model import RunRecord
+from ferry.words import to_the_second
+
+SHOWN_DIGITS = 12
+"""Of a digest, in sentences and tables."""
+
+
+def admitted(view: LedgerView, record: RunRecord, *, take_over: bool) -> RunRecord:
+    """The run record as it may be written, with the deployment that it takes the lane from, if it takes it.
+
+    Raises Refused, naming both deployments, when the lane is another's and nobody said that it shall be taken over.
+    """
+    last = _other_owner(view, record)
+    if last is None:
+        # Opened again under its name after a failure, it replaces its own record: what that says of the lane stays.
+        earlier = opened_run(view, record.lane, record.run)
+        return record if earlier is None else replace(record, took_over=earlier.record.took_over)
+    if not take_over:
+        raise Refused(_sentence(view, record, last))
+    return replace(record, took_over=last.deployment)
+
+
+def conflict(view: LedgerView, record: RunRecord) -> str | None:
+    """Why `record` may not open its lane unless it takes it over, in one sentence; None when it may."""
+    last = _other_owner(view, record)
+    return None if last is None else _sentence(view, record, last)
+
+
+def _other_owner(view: LedgerView, record: RunRecord) -> RunRecord | None:
+    """The lane's newest run, when another deployment opened it by another configuration.
+
+    A record from before there were deployments names none, and stands against nobody.
+    """
+    opened = newest_run(view, record.lane)
+    if opened is None or not opened.record.deployment or not record.deployment:
+        return None
+    last = opened.record
+    same = last.deployment == record.deployment or last.config_digest == record.config_digest
+    return None if same else last
+
+
+def _sentence(view: LedgerView, record: RunRecord, last: RunRecord) -> str:
+    own = [run for run in view.runs if run.record.lane == record.lane and run.record.deployment == record.deployment]
+    mine = max(own, key=lambda run: run.generation, default=None)
+    before = f"last run {_run(mine.record)}" if mine is not None else "no run yet"
+    return (
+        f"lane {record.lane} of flow {record.flow} is at work for deployment {last.deployment} (configuration "
+        f"{last.config_digest[:SHOWN_DIGITS]}, last run {_run(last)}), and deployment {record.deployment} "
+        f"(configuration {record.config_digest[:SHOWN_DIGITS]}, {before}) would copy by another configuration: make "
+        "both files say the same, set the same ferry.deployment in both if they are one deployment, or hand the lane "
+        "over with ferry run --take-over (in Airflow: take_over in the trigger form)"
+    )
+
+
+def _run(record: RunRecord) -> str:
+    return f"{record.run} at {to_the_second(record.started_ms)}"

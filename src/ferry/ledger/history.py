@@ -1,0 +1,303 @@
+"""Look things up in the ledger: runs with their states, and the receipt that holds a source offset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import NamedTuple, Protocol
+
+from ferry.features.groups.rules.mirror_state import mirror_notes
+from ferry.features.verify.rules.codec import run_verified
+from ferry.ledger.checkpoint_codec import group_outcome
+from ferry.ledger.codec import Json
+from ferry.ledger.ledger import LedgerView
+from ferry.ledger.reading import read_as, text, whole
+from ferry.ledger.receipts import lane_ends, receipts
+from ferry.ledger.report import Report, report_of
+from ferry.ledger.runs import (
+    is_remembered,
+    newest_run,
+    opened_run,
+    outcome,
+    sealed_plan,
+    superseded_by,
+)
+from ferry.ledger.unit_codec import last_units, unit_receipts
+from ferry.model import Gap, Lifted, OpenedRun, Plan, Receipt, Segment, TopicPartition, UnitReceipt
+from ferry.words import count_of, to_the_second
+
+
+class PastState(StrEnum):
+    """RunState's words, and two for runs that never came to an end."""
+
+    SUCCESS = "success"
+    PARTIAL = "partial"
+    FAILED = "failed"
+    OPEN = "open"
+    """The newest run; its copy step has not recorded its outcome: it is under way, or was killed."""
+    UNPLANNED = "unplanned"
+    """It ended before its plan was sealed; nothing was copied."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forgotten:
+    """What the ledger still has of a run whose record, plan and outcome it has let go.
+
+    What it was to do, what it refused and how it ended is not known any more. `receipts` are those of it that are not
+    pruned; of what it dealt to other partitions only `units` are left, which no later run has followed.
+    """
+
+    lane: str
+    run: str
+    receipts: tuple[Receipt, ...] = ()
+    units: tuple[UnitReceipt, ...] = ()
+
+    @property
+    def records(self) -> int:
+        """Records in what is left of it."""
+        return sum(one.records for one in self.receipts) + sum(one.records for one in self.units)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes in what is left of it."""
+        return sum(one.bytes for one in self.receipts) + sum(one.bytes for one in self.units)
+
+    @property
+    def sentence(self) -> str:
+        """What is known of it, and what is not."""
+        left = count_of(len(self.receipts) + len(self.units), "receipt")
+        return (
+            f"the ledger has let go of the plan of run {self.run} (lane {self.lane}): what it was to copy, what it "
+            f"refused and how it ended is not known any more. It still has {left} of it, of "
+            f"{count_of(self.records, 'record')}"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastRun:
+    """A run as the ledger remembers it; `report` is None when it has no sealed plan."""
+
+    opened: OpenedRun
+    state: PastState
+    report: Report | None
+
+    @property
+    def copy_state(self) -> PastState:
+        """How its copy ended, whatever became of its groups and of verifying it."""
+        if self.report is None or self.state is PastState.OPEN:
+            return self.state
+        return PastState(replace(self.report, groups=None, verified=None).state.value)
+
+
+def past_runs(view: LedgerView, lane: str, newest: int) -> list[PastRun]:
+    """The lane's `newest` runs that the ledger remembers, oldest first."""
+    chosen = view.remembered(lane)[-newest:]
+    by_generation: dict[int, list[Receipt]] = {run.generation: [] for run in chosen}
+    for receipt in receipts(view, lane=lane):
+        if receipt.generation in by_generation:
+            by_generation[receipt.generation].append(receipt)
+    return [_past_run(view, run, by_generation[run.generation]) for run in chosen]
+
+
+def past_run(view: LedgerView, opened: OpenedRun) -> PastRun | Forgotten:
+    """One run; `view` has its plan, its outcome and its receipts. It may have been let go since somebody named it."""
+    lane, generation = opened.record.lane, opened.generation
+    done = [one for one in receipts(view, lane=lane, run=opened.record.run) if one.generation == generation]
+    if is_remembered(view, opened) or sealed_plan(view, lane, opened.record.run, generation) is not None:
+        return _past_run(view, opened, done)
+    return _forgotten(view, lane, opened.record.run, done)
+
+
+def named_run(view: LedgerView, lane: str, run: str) -> PastRun | Forgotten | None:
+    """The run of a name, as `past_run`; None when `view` has neither a record nor a receipt of it."""
+    opened = opened_run(view, lane, run)
+    if opened is not None:
+        return past_run(view, opened)
+    found = _forgotten(view, lane, run, receipts(view, lane=lane, run=run))
+    return found if found.receipts or found.units else None
+
+
+def _forgotten(view: LedgerView, lane: str, run: str, done: Iterable[Receipt]) -> Forgotten:
+    units = {place: unit for place, unit in last_units(view, lane).items() if unit.run == run}
+    return Forgotten(
+        lane=lane,
+        run=run,
+        receipts=tuple(sorted(done, key=lambda one: (one.source, one.start))),
+        units=tuple(unit for _, unit in sorted(units.items())),
+    )
+
+
+def _past_run(view: LedgerView, opened: OpenedRun, done: list[Receipt]) -> PastRun:
+    lane, run = opened.record.lane, opened.record.run
+    found = sealed_plan(view, lane, run, opened.generation)
+    if found is None:
+        return PastRun(opened=opened, state=PastState.UNPLANNED, report=None)
+    ended = outcome(view, lane, run)
+    report = run_report(view, found[0], opened, done)
+    newest = newest_run(view, lane)
+    under_way = ended is None and bool(report.unfinished) and newest == opened
+    state = PastState.OPEN if under_way else PastState(report.state.value)
+    return PastRun(opened=opened, state=state, report=report)
+
+
+def run_report(view: LedgerView, plan: Plan, opened: OpenedRun, done: Iterable[Receipt]) -> Report:
+    """All that the ledger says of a run that has a plan: its copy, its groups, and what it found verifying itself."""
+    lane, run = plan.lane, plan.run
+    ends, deleted = lane_ends(view, lane, plan), _deleted_since(view, opened)
+    gone = [piece for piece in plan.slices if piece.target in deleted]
+    for piece in gone:
+        ends[piece.source] = max(ends.get(piece.source, -1), deleted[piece.target].end)
+    forgotten = {piece.target.topic: deleted[piece.target] for piece in gone}
+    notes = [one.sentence(name) for name, one in sorted(forgotten.items())]
+    plan = replace(plan, notes=(*plan.notes, *mirror_notes(view, lane, run), *notes))
+    report = report_of(
+        plan,
+        opened.record.started_ms,
+        done,
+        ends,
+        outcome(view, lane, run),
+        unit_receipts(view, lane, run, opened.generation) if plan.units else (),
+        last_units(view, lane) if plan.units else {},
+    )
+    newer = superseded_by(view, lane, opened.generation) if report.unfinished else None
+    return replace(
+        report,
+        groups=group_outcome(view, lane, run),
+        verified=run_verified(view, lane, run),
+        superseded="" if newer is None else newer.record.run,
+    )
+
+
+class _Deleted(NamedTuple):
+    """That a copy was deleted after its source: up to where a partition was copied, and by which run it was deleted."""
+
+    end: int
+    run: str
+    at_ms: int
+
+    def sentence(self, topic: str) -> str:
+        return (
+            f"topic {topic} was deleted after its source by run {self.run} at {to_the_second(self.at_ms)}, and the "
+            "ledger has forgotten its receipts: what this run copied of it is not counted"
+        )
+
+
+def _deleted_since(view: LedgerView, opened: OpenedRun) -> dict[TopicPartition, _Deleted]:
+    """By target partition what was deleted after a run had begun. What was deleted before was another copy."""
+    found: dict[TopicPartition, _Deleted] = {}
+    for key, record in view.of_kind("deleted"):
+        if key[1] == opened.record.lane and record.offset > opened.generation:
+            found |= {TopicPartition(key[2], number): one for number, one in read_as(record, _parse_deleted).items()}
+    return found
+
+
+def _parse_deleted(body: Json) -> dict[int, _Deleted]:
+    run, at_ms = text(body["run"]), whole(body["at_ms"])
+    return {whole(number): _Deleted(end=whole(end), run=run, at_ms=at_ms) for number, end in body["ends"]}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holder:
+    """The receipt that a source offset fell to. `segment` is None when the offset lies in a gap.
+
+    A gap holds transaction markers, aborted records and what is missing at the source; nothing of it was copied.
+    `void` is why the receipt's word on the offset does not hold any more (the lane went back from there later); None:
+    it holds.
+    """
+
+    receipt: Receipt
+    segment: Segment | None
+    target_offset: int | None
+    void: Gap | None = None
+
+
+def holders(chosen: Iterable[Receipt], offset: int, gaps: Iterable[Gap] = ()) -> list[Holder]:
+    """Who holds a source offset, of the given receipts; at most one per partition and lane is not void."""
+    later = tuple(gaps)
+    found = []
+    for receipt in chosen:
+        if not receipt.start <= offset < receipt.end:
+            continue
+        segment = next((part for part in receipt.segments if part.source_start <= offset < part.source_end), None)
+        target = None if segment is None else segment.target_start + offset - segment.source_start
+        found.append(
+            Holder(receipt=receipt, segment=segment, target_offset=target, void=voided(receipt, offset, later))
+        )
+    return found
+
+
+class Held(Protocol):
+    """What a receipt says of offsets; rows of an offset map say it, too."""
+
+    @property
+    def source(self) -> TopicPartition: ...
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+    @property
+    def target_next(self) -> int: ...
+    @property
+    def generation(self) -> int: ...
+    @property
+    def segments(self) -> tuple[Segment, ...]: ...
+    @property
+    def target_topic_id(self) -> str: ...
+    @property
+    def adopted(self) -> str: ...
+
+
+def voided(receipt: Held, offset: int, gaps: Iterable[Gap]) -> Gap | None:
+    """The gap by which a receipt's word on a source offset does not hold any more; None when it holds."""
+    return next((gap for gap in gaps if _cuts(gap, receipt) and gap.void_from <= offset), None)
+
+
+def holds_until(receipt: Held, gaps: Iterable[Gap]) -> int:
+    """Up to which source offset a receipt holds: its end, or where the lane went back to later."""
+    return min([receipt.end, *(gap.void_from for gap in gaps if _cuts(gap, receipt))])
+
+
+def _cuts(gap: Gap, receipt: Held) -> bool:
+    """Whether the lane went back behind the receipt, so that from `void_from` on its word does not hold."""
+    return gap.source == receipt.source and gap.void_from >= 0 and receipt.generation < gap.generation
+
+
+def current_segments(chosen: Iterable[Held], gaps: Iterable[Gap]) -> list[Segment]:
+    """One partition's offset map: the segments of its receipts that still hold, ascending by source offset.
+
+    Segments are cut where a later gap says so, and none names a source offset that another names.
+    """
+    later = tuple(gaps)
+    found = []
+    for receipt in chosen:
+        end = holds_until(receipt, later)
+        found += [
+            Segment(
+                source_start=part.source_start,
+                target_start=part.target_start,
+                count=min(part.source_end, end) - part.source_start,
+            )
+            for part in receipt.segments
+            if part.source_start < end
+        ]
+    return sorted(found)
+
+
+def skipped_at(
+    gaps: Iterable[Gap], topic: str, partition: int | None, offset: int, held: Iterable[Holder] = ()
+) -> list[Gap]:
+    """The gaps of a topic (narrowed to a partition) in which a source offset lies that no valid receipt holds.
+
+    A skip by hand that came to nothing, for a run was quicker, is such a gap.
+    """
+    copied = {holder.receipt.source for holder in held if holder.void is None}
+    return [
+        gap
+        for gap in gaps
+        if gap.how is Lifted.SKIP
+        and gap.source.topic == topic
+        and partition in (None, gap.source.partition)
+        and gap.start <= offset < gap.end
+        and gap.source not in copied
+    ]

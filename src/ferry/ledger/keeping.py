@@ -1,0 +1,89 @@
+"""Which plan a run goes on with: the one that the ledger has, or a new one; and what of it is still to be copied."""
+
+from __future__ import annotations
+
+from ferry.errors import BadInput, Superseded
+from ferry.ledger.ledger import LedgerView
+from ferry.ledger.receipts import lane_ends
+from ferry.ledger.runs import opened_run, sealed_plan, superseded_by
+from ferry.ledger.unit_codec import last_units
+from ferry.ledger.units import is_done
+from ferry.model import OpenedRun, Piece, Plan
+
+
+def kept_plan(view: LedgerView, lane: str, run: str) -> Plan | None:
+    """The plan that the ledger has of a run, which it keeps whoever tries it again; None: the run is to be opened.
+
+    Raises Superseded when it was never planned and a newer run owns the lane.
+    """
+    opened = opened_run(view, lane, run)
+    if opened is None:
+        return None
+    plan = plan_of(view, opened)
+    newer = superseded_by(view, lane, opened.generation)
+    if plan is None and newer is not None:
+        raise Superseded(
+            f"run {run} of {opened.record.flow} (lane {lane}) was never planned and is superseded by "
+            f"{newer.record.run}: nothing of it can be copied, start a new run"
+        )
+    return plan
+
+
+def resumed_plan(view: LedgerView, lane: str, run: str) -> Plan:
+    """The same where a plan there must be: BadInput when the ledger has none."""
+    plan = kept_plan(view, lane, run)
+    if plan is None:
+        raise _unplanned(view, lane, run)
+    return plan
+
+
+def planned_run(view: LedgerView, lane: str, run: str) -> tuple[Plan, OpenedRun]:
+    """A run's sealed plan and its opening, whoever owns the lane now; BadInput when the ledger has no plan of it."""
+    opened = opened_run(view, lane, run)
+    plan = plan_of(view, opened) if opened is not None else None
+    if opened is None or plan is None:
+        raise _unplanned(view, lane, run)
+    return plan, opened
+
+
+def refuse_planned(view: LedgerView, lane: str, run: str) -> None:
+    """Raise BadInput when the ledger has a plan of this run already: a new one under its name would hide it."""
+    opened = opened_run(view, lane, run)
+    if opened is not None and plan_of(view, opened) is not None:
+        raise BadInput(f"run {run} exists already: give another id, or --resume {run} to copy what it left")
+
+
+def _unplanned(view: LedgerView, lane: str, run: str) -> BadInput:
+    if opened_run(view, lane, run) is not None:
+        return BadInput(
+            f"run {run} (lane {lane}) has no plan: what planned it ended before the plan was sealed, and its log says "
+            "why; nothing was copied, start a new run"
+        )
+    return BadInput(
+        f"the ledger has no record of run {run} (lane {lane}): its plan never began, or the ledger has let it go "
+        f"since; `ferry ledger --run {run}` shows what receipts there are of it"
+    )
+
+
+def plan_of(view: LedgerView, opened: OpenedRun) -> Plan | None:
+    """The plan that was sealed when the run was opened; None when it did not come to that."""
+    found = sealed_plan(view, opened.record.lane, opened.record.run, opened.generation)
+    return found[0] if found is not None else None
+
+
+def slices_left(view: LedgerView, plan: Plan) -> list[Piece]:
+    """The slices and units of a plan that the ledger does not have up to their ends.
+
+    Raises Superseded when there are such, and a newer run owns the lane: only that run and later ones may copy them.
+    """
+    ends = lane_ends(view, plan.lane, plan)
+    left: list[Piece] = [piece for piece in plan.slices if ends.get(piece.source, -1) < piece.end]
+    lasts = last_units(view, plan.lane) if plan.units else {}
+    left += [unit for unit in plan.units if not is_done(unit, lasts.get(unit.target))]
+    newer = superseded_by(view, plan.lane, plan.generation)
+    if left and newer is not None:
+        raise Superseded(
+            f"run {plan.run} of {plan.flow} is superseded by {newer.record.run}, {len(left)} of its slices are not "
+            f"(wholly) copied: resume {newer.record.run}, or start a new run, which goes on where the lane stands"
+        )
+    return left

@@ -1,0 +1,217 @@
+"""The ledger as a view: the last word per key, the runs in order, and what a task must look for before it commits."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ferry.errors import BadInput
+from ferry.ledger.codec import Json, decode_key, decode_value, is_key, parse_gap, parse_pause
+from ferry.ledger.reading import read_as, text, whole
+from ferry.ledger.receipt_codec import parse_receipt
+from ferry.ledger.rolled import NOTHING_ROLLED, Rolled
+from ferry.ledger.run_codec import parse_run
+from ferry.model import Fate, Gap, LedgerRecord, OpenedRun, Pause, Receipt, RefusalKind, TopicPartition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerView:
+    """The committed ledger between two offsets, by key; `open` are records of transactions still undecided.
+
+    `end` is the first offset that was not read. Records of aborted transactions do not exist here. Receipts, plans,
+    outcomes and saved offsets before `rolled.upto` are not in `by_key`: they are known in short (ADR 20), and read when
+    asked for. `runs` are all that were read: their slots may still write, whatever became of their records.
+    """
+
+    end: int
+    by_key: Mapping[str, LedgerRecord]
+    runs: tuple[OpenedRun, ...]
+    open: tuple[LedgerRecord, ...]
+    rolled: Rolled = NOTHING_ROLLED
+    _kinds: dict[str, list[str]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    parsed: dict[str, tuple[LedgerRecord, Receipt]] = field(default_factory=dict, repr=False, compare=False)
+    """Last receipts by key, with the records that they were read from; shared with the views that go on from here."""
+
+    def remembered(self, lane: str) -> list[OpenedRun]:
+        """The lane's runs whose records the ledger still has, oldest first: a later run lets go of a record."""
+        names = {parts[2] for parts, _ in self.of_kind("run") if parts[1] == lane}
+        found = [run for run in self.runs if run.record.lane == lane and run.record.run in names]
+        return sorted(found, key=lambda run: run.generation)
+
+    def of_kind(self, kind: str) -> Iterable[tuple[list[Any], LedgerRecord]]:
+        """The last record of every key of a kind, with the key's parts."""
+        for key in self.keys(kind):
+            record = self.by_key[key]
+            parts = decode_key(record.key)
+            if parts:  # else it is none of Ferry's
+                yield parts, record
+
+    def last(self, key: str) -> Receipt:
+        """The receipt that a record of kind `last` holds; parsed once, also for the views that go on from this one."""
+        record, known = self.by_key[key], self.parsed.get(key)
+        if known is None or known[0] is not record:
+            known = self.parsed[key] = record, read_as(record, parse_receipt)
+        return known[1]
+
+    def keys(self, kind: str) -> Sequence[str]:
+        """The keys of a kind, in the order of their last records. They are sorted by kinds once, not at each look."""
+        if not self._kinds:
+            for key in self.by_key:
+                self._kinds.setdefault(key[2 : key.find('"', 2)] if key.startswith('["') else "", []).append(key)
+        return self._kinds.get(kind, ())
+
+
+UNREAD = LedgerView(end=0, by_key={}, runs=(), open=())
+"""The view of nothing: reading on from it is reading from the beginning."""
+
+
+def fold(records: Iterable[LedgerRecord], end: int) -> LedgerView:
+    """Reduce records in offset order to a view; raises BadInput on records of a newer format."""
+    return fold_on(UNREAD, records, end)
+
+
+def resume_at(view: LedgerView) -> int:
+    """The offset from which reading on completes a view: its first undecided record, whose fate may be known by now."""
+    return min((record.offset for record in view.open), default=view.end)
+
+
+def fold_on(
+    view: LedgerView, records: Iterable[LedgerRecord], end: int, own: Collection[int] = frozenset()
+) -> LedgerView:
+    """The view of everything up to `end`, from an earlier view and the records from `resume_at(view)` on.
+
+    The same as `fold` over all records. What lies after `resume_at` is taken in a second time, in its order. Records at
+    the offsets of `own` count as committed before their marker is there.
+    """
+    by_key = dict(view.by_key)
+    seen: list[str] = []
+    deleted: list[tuple[Any, ...]] = []
+    dropped: dict[Any, int] = {}
+    runs = [run for run in view.runs if run.generation < resume_at(view)]
+    undecided: list[LedgerRecord] = []
+    for record in records:
+        if record.fate is Fate.ABORTED or record.offset < view.rolled.upto:
+            continue
+        if record.fate is Fate.OPEN and record.offset not in own:
+            undecided.append(record)
+            continue
+        key = record.key.decode(errors="replace")  # a key that is not text is nobody's
+        if not _is_ours(key, record.key):
+            continue
+        by_key.pop(key, None)  # the order of the mapping stays the order of the last records
+        if key in view.rolled.left:
+            seen.append(key)
+        if record.value is None:
+            continue
+        by_key[key] = record
+        if key.startswith('["deleted",'):
+            # The tombstones of its receipts may be compacted away by now; this record stays.
+            deleted.append(tuple(decode_key(record.key)[1:]))
+        if key.startswith('["dropped",'):
+            dropped[decode_key(record.key)[1]] = record.offset
+        if key.startswith('["run",'):
+            runs.append(OpenedRun(record=read_as(record, parse_run), generation=record.offset))
+    if dropped:  # by a run that had fenced all slots of the lane
+        runs = [one for one in runs if one.generation > dropped.get(one.record.lane, -1)]
+    rolled = view.rolled.without(seen, deleted, dropped) if seen or deleted or dropped else view.rolled
+    parsed = {} if view is UNREAD else view.parsed  # the view of nothing is everybody's
+    return LedgerView(end=end, by_key=by_key, runs=tuple(runs), open=tuple(undecided), rolled=rolled, parsed=parsed)
+
+
+def _is_ours(key: str, raw: bytes) -> bool:
+    """Whether a key of a kind of Ferry's has its parts; what is none of Ferry's is kept, and means nothing."""
+    return not key.startswith('["') or is_key(raw)
+
+
+def gaps(view: LedgerView, lane: str) -> list[Gap]:
+    """What the lane passed over, or went back from, on purpose, in ledger order."""
+    return [read_as(record, parse_gap) for key, record in view.of_kind("gap") if key[1] == lane]
+
+
+def skips(view: LedgerView, lane: str) -> dict[TopicPartition, tuple[Gap, ...]]:
+    """What somebody passed by hand, by source partition, ascending; nothing else moves a lane without a receipt."""
+    found: dict[TopicPartition, list[Gap]] = {}
+    for gap in gaps(view, lane):
+        if gap.why is RefusalKind.STUCK:
+            found.setdefault(gap.source, []).append(gap)
+    return {source: tuple(sorted(ones, key=lambda gap: gap.start)) for source, ones in found.items()}
+
+
+def shared_topics(view: LedgerView) -> frozenset[str]:
+    """Target topics that this flow agrees to write together with other flows."""
+    return frozenset(key[1] for key, _ in view.of_kind("share"))
+
+
+def accounted(view: LedgerView, lane: str, ids: Mapping[str, str] | None = None) -> dict[TopicPartition, int]:
+    """How far each target partition was looked through for records of others.
+
+    With `ids` (topic ids by target topic) without topics that were created again since.
+    """
+    return {
+        TopicPartition(topic=key[2], partition=number): offset
+        for key, record in view.of_kind("accounted")
+        if key[1] == lane
+        for topic_id, offsets in [read_as(record, _parse_accounted)]
+        if topic_id in ("", (ids or {}).get(key[2], ""))
+        for number, offset in offsets
+    }
+
+
+def _parse_accounted(body: Json) -> tuple[str, list[tuple[int, int]]]:
+    rows = [(whole(partition), whole(offset)) for partition, offset in body["offsets"]]
+    return text(body.get("topic_id", "")), rows
+
+
+def pauses(view: LedgerView, now_ms: int) -> dict[str, Pause]:
+    """Pauses in force at `now_ms` by source topic; the key "" pauses the flow."""
+    found = {key[1]: read_as(record, parse_pause) for key, record in view.of_kind("pause")}
+    return {topic: pause for topic, pause in found.items() if pause.holds_at(now_ms)}
+
+
+def claims(view: LedgerView) -> dict[str, str]:
+    """Owning lane of each claimed target topic: the first unreleased claim wins.
+
+    One whose transaction is undecided counts: of two lanes or flows that come at once, one has to see the other's.
+    """
+    undecided = ((decode_key(record.key), record) for record in view.open if record.value is not None)
+    found = [*view.of_kind("claim"), *((key, record) for key, record in undecided if key[:1] == ["claim"])]
+    owners: dict[str, str] = {}
+    for key, _ in sorted(found, key=lambda entry: entry[1].offset):
+        owners.setdefault(key[1], key[2])
+    return owners
+
+
+def intruder(
+    records: Iterable[LedgerRecord],
+    *,
+    lane: str,
+    generation: int,
+    own_offsets: frozenset[int],
+    starts: Mapping[TopicPartition, int],
+) -> str | None:
+    """The last look before a commit: why the chunk must be abandoned, or None.
+
+    `records` lie between the plan and the own receipts; `own_offsets` are where the own ones lie; `starts` is where
+    this chunk begins per target partition (source offsets). A newer run record, or another non-aborted receipt that
+    reaches past one of those starts, stands against the commit.
+    """
+    for record in records:
+        if record.fate is Fate.ABORTED or record.offset in own_offsets or record.value is None:
+            continue
+        key = decode_key(record.key)
+        if key[:2] == ["run", lane] and record.offset > generation:
+            return f"run {key[2]} opened the lane at ledger offset {record.offset}"
+        if key[:2] == ["receipt", lane]:
+            place = TopicPartition(topic=key[2], partition=key[3])
+            start = starts.get(place)
+            if start is not None and read_as(record, parse_receipt).end > start:
+                return f"another receipt of {place} lies at ledger offset {record.offset}"
+    return None
+
+
+def body_of(record: LedgerRecord) -> dict[str, Any]:
+    """The value of a record of a view; BadInput as `decode_value`."""
+    if record.value is None:
+        raise BadInput(f"ledger record at offset {record.offset} has no value")
+    return decode_value(record.value, f"ledger record at offset {record.offset}")

@@ -1,0 +1,225 @@
+"""Receipts that are given up: their records are gone on both sides, and nobody asks for their runs any more (ADR 26).
+
+```
+["pruned", lane, target topic, partition]   up to where; a fifth part, `since`, where a run went back on the partition
+```
+
+That record comes first, and from then on no reader takes what it gives up from the ledger, whether it is still there or
+not. The tombstones follow in later runs, so many in each: `done` says up to where they are written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from typing import NamedTuple
+
+from ferry.ledger.codec import LEDGER_VERSION, Json, encode
+from ferry.ledger.ledger import LedgerView
+from ferry.ledger.map_block import Chain
+from ferry.ledger.reading import read_as
+from ferry.ledger.rolled import Block, Links
+from ferry.model import Gap, Range, Record, TopicPartition
+
+PRUNED = "pruned"
+
+
+class Copy(NamedTuple):
+    """Receipts of a target partition between two ways back: within it offsets ascend on both sides."""
+
+    lane: str
+    target: TopicPartition
+    since: int
+
+    @classmethod
+    def of(cls, chain: Chain) -> Copy:
+        """The copy that a chain belongs to; topics that got ids in between have two chains in one copy."""
+        return cls(lane=chain.lane, target=chain.target, since=chain.since)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pruned:
+    """Receipts of `copy` that are given up.
+
+    They have the source offsets `[start, end)` and the target offsets `[target_start, target_next)`. Those that end at
+    `done` or before have their tombstones. The log starts are those that the run saw that moved
+    `end` last.
+    """
+
+    copy: Copy
+    source: TopicPartition
+    start: int
+    end: int
+    target_start: int
+    target_next: int
+    done: int
+    run: str
+    at_ms: int
+    source_log_start: int
+    target_log_start: int
+
+    def held(self, gaps: Iterable[Gap]) -> Range:
+        """The source offsets of which the receipts still held, for no later gap says otherwise."""
+        voids = (
+            gap.void_from
+            for gap in gaps
+            if gap.source == self.source and gap.void_from >= 0 and gap.since >= self.copy.since
+        )
+        return self.start, max(self.start, min([self.end, *voids]))
+
+    def range(self, gaps: Iterable[Gap], *, backward: bool = False) -> Range:
+        """As `held`; `backward` as target offsets, none where a gap has taken some back: they do not ascend past it."""
+        start, end = self.held(gaps)
+        if not backward:
+            return start, end
+        return self.target_start, self.target_next if end == self.end else self.target_start
+
+
+def pruned(view: LedgerView) -> dict[Copy, Pruned]:
+    """What is given up, of all lanes."""
+    found = {}
+    for key, record in view.of_kind(PRUNED):
+        if record.value is not None:
+            one = read_as(record, partial(parse_pruned, key[1], TopicPartition(key[2], key[3])))
+            found[one.copy] = one
+    return found
+
+
+def unswept(view: LedgerView, lane: str) -> list[Pruned]:
+    """What a lane has given up and not all tombstones are written of."""
+    return [one for one in pruned(view).values() if one.copy.lane == lane and one.done < one.end]
+
+
+def pruned_record(one: Pruned) -> Record:
+    """The record that gives receipts up, or says that more of their tombstones are written."""
+    lane, target, since = one.copy
+    key: list[object] = [PRUNED, lane, target.topic, target.partition]
+    if since >= 0:
+        key.append(since)
+    return Record(key=encode(key), value=encode({"v": LEDGER_VERSION, "kind": PRUNED, **pruned_json(one)}))
+
+
+def pruned_json(one: Pruned) -> Json:
+    """The documented JSON object."""
+    body = {name: value for name, value in asdict(one).items() if name not in ("copy", "source")}
+    return {"topic": one.source.topic, "partition": one.source.partition, "since": one.copy.since, **body}
+
+
+def parse_pruned(lane: str, target: TopicPartition, body: Json) -> Pruned:
+    """Inverse of `pruned_record`; lane and target are in the key."""
+    return Pruned(
+        copy=Copy(lane=lane, target=target, since=body["since"]),
+        source=TopicPartition(body["topic"], body["partition"]),
+        start=body["start"],
+        end=body["end"],
+        target_start=body["target_start"],
+        target_next=body["target_next"],
+        done=body["done"],
+        run=body["run"],
+        at_ms=body["at_ms"],
+        source_log_start=body["source_log_start"],
+        target_log_start=body["target_log_start"],
+    )
+
+
+def pruned_at(view: LedgerView, lane: str, topic: str, partition: int | None, offset: int) -> list[Pruned]:
+    """What was given up of a source topic (narrowed to a partition) that had an offset."""
+    return [
+        one
+        for one in pruned(view).values()
+        if one.copy.lane == lane
+        and one.source.topic == topic
+        and partition in (None, one.source.partition)
+        and one.start <= offset < one.end
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogStarts:
+    """What is the first offset of partitions on either side, and the ids of their topics and of the source cluster."""
+
+    source_cluster_id: str = ""
+    source_ids: Mapping[str, str] = field(default_factory=dict)
+    target_ids: Mapping[str, str] = field(default_factory=dict)
+    source: Mapping[TopicPartition, int] = field(default_factory=dict)
+    target: Mapping[TopicPartition, int] = field(default_factory=dict)
+
+
+def candidates(view: LedgerView, lane: str) -> list[tuple[Chain, Sequence[Block]]]:
+    """The chains of a lane with the blocks that might be given up, were their records gone.
+
+    Not the last block, so that each chain keeps some of its map, and none that may hold receipts of a run that the
+    ledger remembers: its report counts them. A block is written after all of its receipts.
+    """
+    known = pruned(view)
+    oldest = min((record.offset for key, record in view.of_kind("run") if key[1] == lane), default=0)
+    found: list[tuple[Chain, Sequence[Block]]] = []
+    for of, links in view.rolled.chains.items():
+        if of.lane != lane:
+            continue
+        mark = known.get(Copy.of(of))
+        upto = -1 if mark is None else mark.end
+        blocks = [one for one in links.blocks[:-1] if one.end > upto and 0 <= one.at < oldest]
+        if blocks:
+            found.append((of, blocks))
+    return found
+
+
+def given_up(
+    view: LedgerView, some: Iterable[tuple[Chain, Sequence[Block]]], starts: LogStarts, *, run: str, at_ms: int
+) -> list[Pruned]:
+    """What of `some` candidates is to be given up: blocks of which neither side has a record any more.
+
+    The target may keep records for longer than the source does: the way back needs their receipts. Nothing is given
+    up where a topic or the source cluster is another than that of the receipts, for its log start says nothing of
+    theirs.
+    """
+    known = pruned(view)
+    found: dict[Copy, Pruned] = {}
+    for of, blocks in some:
+        source, target = starts.source.get(of.source, -1), starts.target.get(of.target, -1)
+        if (of.source_cluster_id, of.source_topic_id, of.target_topic_id) != (
+            starts.source_cluster_id,
+            starts.source_ids.get(of.source.topic),
+            starts.target_ids.get(of.target.topic),
+        ):
+            continue
+        gone = [block for block in blocks if block.end <= source and block.target_next <= target]
+        if not gone:
+            continue
+        copy = Copy.of(of)
+        before = found.get(copy) or known.get(copy)
+        # Of several chains, as where a transform came and went, the one that reaches furthest may come first.
+        found[copy] = Pruned(
+            copy=copy,
+            source=of.source,
+            start=gone[0].start if before is None else min(before.start, gone[0].start),
+            end=gone[-1].end if before is None else max(before.end, gone[-1].end),
+            target_start=gone[0].target_start if before is None else min(before.target_start, gone[0].target_start),
+            target_next=gone[-1].target_next if before is None else max(before.target_next, gone[-1].target_next),
+            done=-1 if before is None else before.done,
+            run=run,
+            at_ms=at_ms,
+            source_log_start=source,
+            target_log_start=target,
+        )
+    return list(found.values())
+
+
+def without_pruned(chains: Mapping[Chain, Links], view: LedgerView) -> dict[Chain, Links]:
+    """Chains without the blocks whose tombstones are written."""
+    done = {copy: one.done for copy, one in pruned(view).items() if one.done >= 0}
+    return {
+        of: links if (upto := done.get(Copy.of(of))) is None else _behind(links, upto) for of, links in chains.items()
+    }
+
+
+def _behind(links: Links, upto: int) -> Links:
+    return replace(links, blocks=tuple(block for block in links.blocks if block.end > upto))
+
+
+def ranges(some: Iterable[Pruned], gaps: Collection[Gap], *, backward: bool = False) -> tuple[Range, ...]:
+    """The offsets that were given up and that no gap took back before, empty ranges left out."""
+    found = (one.range(gaps, backward=backward) for one in some)
+    return tuple(sorted(one for one in found if one[0] < one[1]))

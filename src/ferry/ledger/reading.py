@@ -1,0 +1,201 @@
+"""One guard for every record of the ledger that is read: it is what Ferry writes, or one BadInput names its offset.
+
+Any principal with WRITE on the ledger can put anything there. A key that is none of Ferry's means nothing
+(`ferry.ledger.codec.decode_key`); below a key of Ferry's, a value that is not as Ferry writes it stops the
+reader, because that record may be the last word on what was copied.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+from binascii import Error as Base64Error
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from enum import Enum
+from functools import cache
+from operator import attrgetter
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from ferry.errors import BadInput
+from ferry.ledger.codec import REMEDY, Json, decode_value
+from ferry.model import LedgerRecord
+from ferry.model.run import MOST_SLOTS
+
+T = TypeVar("T")
+Check = Callable[[Any], bool]
+
+_WRONG = (
+    LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, Base64Error, BadInput
+)  # fmt: skip
+"""What parsing raises when a field is missing, or of another kind."""
+_LEAST, _MOST = -(2**63), 2**63 - 1
+
+
+def read_as(record: LedgerRecord, parse: Callable[[Json], T]) -> T:
+    """What a record's value says; BadInput when it is not as Ferry writes it, or of a newer format."""
+    where = f"ledger record at offset {record.offset}"
+    if record.value is None:
+        raise BadInput(f"{where} has no value")
+    body = decode_value(record.value, where)
+    try:
+        found = parse(body)
+        if not _conforms(found):
+            raise TypeError(f"a field of {type(found).__name__} is of another kind")
+    except _WRONG as error:
+        raise BadInput(wrong(where, record.key, error)) from error
+    return found
+
+
+@contextmanager
+def reading(what: str) -> Iterator[None]:
+    """The same guard around what several records make: a plan, a summary, a switch."""
+    try:
+        yield
+    except _WRONG as error:
+        if isinstance(error, BadInput) and "ledger" in str(error):  # it has said where, and what to do
+            raise
+        raise BadInput(wrong(what, b"", error)) from error
+
+
+def checked(found: T) -> T:
+    """`found` itself; TypeError when a field is not of the kind that it is declared to be."""
+    if not _conforms(found):
+        raise TypeError(f"a field of {type(found).__name__} is of another kind")
+    return found
+
+
+def wrong(where: str, key: bytes, error: BaseException) -> str:
+    """That a record is not as Ferry writes it, with the remedy."""
+    of = f" with key {key[:80].decode(errors='replace')}" if key else ""
+    why = str(error) if isinstance(error, BadInput) else f"{type(error).__name__}: {error}"
+    return f"{where}{of} is not as Ferry writes it ({why[:200]}): {REMEDY}"
+
+
+def whole(value: object) -> int:
+    """A whole number of 64 bits; TypeError for all else."""
+    if isinstance(value, int) and is_whole(value):
+        return value
+    raise TypeError(f"{value!r:.40} is no whole number of 64 bits")
+
+
+def slots(value: object) -> int:
+    """A number of slots; TypeError for all else. Each is fenced by name, so that a great number would never end."""
+    if 0 <= whole(value) <= MOST_SLOTS:
+        return whole(value)
+    raise TypeError(f"{value!r:.40} is no number of slots")
+
+
+def is_whole(value: object) -> bool:
+    """Whether it is a whole number of 64 bits."""
+    return isinstance(value, int) and _LEAST <= value <= _MOST
+
+
+def text(value: object) -> str:
+    """A text; TypeError for all else."""
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r:.40} is no text")
+    return value
+
+
+def _conforms(found: object) -> bool:
+    if not dataclasses.is_dataclass(found):
+        return True
+    kind: Any = type(found)
+    return _check_of(kind)(found)
+
+
+_PLAIN: dict[Any, Check] = {
+    Any: lambda _: True,
+    int: is_whole,
+    float: lambda value: isinstance(value, int | float),
+    None: lambda value: value is None,
+    types.NoneType: lambda value: value is None,
+}
+
+
+@cache
+def _check_of(hint: Any) -> Check:
+    """Whether a value is of a declared kind."""
+    if hint in _PLAIN:
+        return _PLAIN[hint]
+    if get_origin(hint) is not None:
+        return _check_of_parts(hint)
+    if _names_of(hint):
+        return _check_of_fields(hint)
+    return lambda value: isinstance(value, hint)
+
+
+def _check_of_parts(hint: Any) -> Check:
+    """Of what is made of other kinds."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        return lambda value: value in arguments
+    if origin in (Union, types.UnionType):
+        either = [_check_of(one) for one in arguments]
+        return lambda value: any(check(value) for check in either)
+    if origin is tuple and arguments[1:] != (...,):
+        each = [_check_of(one) for one in arguments]
+        return lambda value: (
+            isinstance(value, tuple)
+            and len(value) == len(each)
+            and all(check(one) for check, one in zip(each, value, strict=True))
+        )
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        of_key, of_value = (_check_of(one) for one in arguments)
+        return lambda value: (
+            isinstance(value, origin) and all(of_key(one) and of_value(other) for one, other in value.items())
+        )
+    of_one = _check_of(arguments[0])
+    return lambda value: isinstance(value, origin) and all(of_one(one) for one in value)
+
+
+def _names_of(hint: Any) -> tuple[str, ...]:
+    """The fields of a dataclass or named tuple; none of all else."""
+    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
+        return tuple(one.name for one in dataclasses.fields(hint))
+    if isinstance(hint, type) and issubclass(hint, tuple):
+        return tuple(getattr(hint, "_fields", ()))
+    return ()
+
+
+def _flat(kind: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """The fields of a record and of the records in it, by their dotted names."""
+    hints = get_type_hints(kind)
+    for name in _names_of(kind):
+        if _names_of(hints[name]):
+            yield from _flat(hints[name], f"{prefix}{name}.")
+        else:
+            yield prefix + name, hints[name]
+
+
+def _check_of_fields(kind: type) -> Check:
+    """Of a record of named fields: those of simple kinds by the types of all of them at once, which is quick."""
+    hints = dict(_flat(kind))
+    simple = tuple(name for name in hints if hints[name] in (int, str, bool, bytes) or _is_enum(hints[name]))
+    others = [(attrgetter(name), _check_of(hints[name])) for name in hints if name not in simple]
+    wanted = tuple(hints[name] for name in simple)
+    types_of, numbers_of = _getter(simple), _getter(tuple(name for name in simple if hints[name] is int))
+
+    def check(value: Any) -> bool:
+        if not isinstance(value, kind) or tuple(map(type, types_of(value))) != wanted:
+            return False
+        found = numbers_of(value)
+        if found and not (min(found) >= _LEAST and max(found) <= _MOST):
+            return False
+        return all(of_one(get(value)) for get, of_one in others)
+
+    return check
+
+
+def _is_enum(hint: Any) -> bool:
+    return isinstance(hint, type) and issubclass(hint, Enum)
+
+
+def _getter(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
+    if not names:
+        return lambda _: ()
+    if len(names) == 1:
+        get = attrgetter(names[0])
+        return lambda value: (get(value),)
+    return attrgetter(*names)

@@ -1,0 +1,181 @@
+"""A ledger that was written again from an export: the record that says so, and what may be replaced by it.
+
+```
+["rebuilt", upto]    who wrote the ledger again up to this offset, when, and from which export
+```
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import asdict, dataclass, field, replace
+
+from ferry.ledger.codec import LEDGER_VERSION, Json, decode_key, encode
+from ferry.ledger.ledger import LedgerView
+from ferry.ledger.reading import read_as
+from ferry.ledger.run_codec import writers_of
+from ferry.model import Fate, Flow, LedgerRecord, OpenedRun, Record
+from ferry.words import to_the_second
+
+FILLER = Record(key=encode(["filler"]), value=None)
+"""What lies where the lost ledger had a marker, or nothing any more: a tombstone of a key that means nothing."""
+
+_CARRIED = frozenset({"pause", "acl"})
+"""Hold whatever was copied: somebody's word, and what of the target's ACLs is Ferry's."""
+
+_WITHOUT_TRACE = frozenset(
+    {
+        *(
+            "run",
+            "fenced",
+            "plan",
+            "attempt",
+            "outcome",
+            "verified",
+            "checkpoint",
+            "mirror",
+            "acls",
+            "summary",
+            "pruned",
+        ),
+        *("claim", "share", "accounted", "seen", "began", "start", "window", "filler", "rebuilt"),
+    }
+)
+"""What runs leave that copied nothing, and write again."""
+
+_PROOF = frozenset({"run", "receipt", "unit", "last"})
+"""Kinds whose records no two ledgers have alike at one offset: they name runs."""
+
+_WORDS = {
+    "receipt": "receipts of copied records",
+    "unit": "receipts of transformed records",
+    "era": "rules of transformed topics",
+    "last": "newest receipts of partitions",
+    "adopted": "partitions taken over from MirrorMaker",
+    "gap": "gaps",
+    "dropped": "lanes that were dropped",
+    "deleted": "copies that were deleted after their source",
+    "group": "groups whose offsets were written",
+    "offsets": "groups' offsets of before",
+    "snapshot": "snapshots of group offsets",
+    "map": "blocks of offset maps",
+    "pruned": "partitions whose old receipts were given up",
+    "switch": "records of switches",
+    "approval": "approvals",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rebuild:
+    """Who wrote a ledger again, and from what. Behind the export, at `upto`, lies what was carried over, then this."""
+
+    upto: int
+    who: str
+    at_ms: int
+    file: str
+    digest: str
+    exported_at_ms: int
+    records: int
+    replaced: int
+    """Records of a ledger that runs had begun after the loss, and that was deleted."""
+    offset: int = -1
+    """Where the record lies; in its place, not in it."""
+
+    @property
+    def sentence(self) -> str:
+        """What whoever reads on has to know."""
+        return (
+            f"the ledger was rebuilt by {self.who} at {to_the_second(self.at_ms)} from {self.file}, an export of "
+            f"{to_the_second(self.exported_at_ms)}, and does not have what was copied or written of groups between"
+        )
+
+
+def rebuild_record(rebuild: Rebuild) -> Record:
+    """Marks the rebuild, behind all that it wrote."""
+    body = {name: value for name, value in asdict(rebuild).items() if name != "offset"}
+    return Record(key=encode(["rebuilt", rebuild.upto]), value=encode({"v": LEDGER_VERSION, "kind": "rebuilt", **body}))
+
+
+def newest_rebuild(view: LedgerView) -> Rebuild | None:
+    """The last time that the ledger was written again; None when it never was."""
+    found = None
+    for _, record in view.of_kind("rebuilt"):
+        one = replace(read_as(record, _parse_rebuild), offset=record.offset)
+        found = one if found is None or one.offset > found.offset else found
+    return found
+
+
+def _parse_rebuild(body: Json) -> Rebuild:
+    return Rebuild(**{name: body[name] for name in Rebuild.__slots__ if name in body})
+
+
+def rebuild_notes(view: LedgerView, opened: OpenedRun) -> list[str]:
+    """That the ledger was rebuilt, for the first run of a lane since."""
+    rebuilt = newest_rebuild(view)
+    earlier = (run.generation for run in view.runs if run.record.lane == opened.record.lane)
+    if rebuilt is None or any(rebuilt.offset < generation < opened.generation for generation in earlier):
+        return []
+    return [rebuilt.sentence]
+
+
+@dataclass(slots=True, kw_only=True)
+class Successor:
+    """The ledger that lies where a lost one is to be rebuilt, taken in record by record, ascending.
+
+    `lanes` are those of the export, whose beginnings count.
+    """
+
+    lanes: Collection[str]
+    records: int = 0
+    slots: dict[str, int] = field(default_factory=dict)
+    """By lane how many slots may have writers."""
+    flows: set[Flow] = field(default_factory=set)
+    """Every name of the flow under which they may."""
+    is_exported: bool = False
+    """Whether it is the very ledger that was exported, so not lost."""
+    topics: set[str] = field(default_factory=set)
+    """Target topics that it has receipts of, and the export has not."""
+    _carried: dict[bytes, Record] = field(default_factory=dict)
+    _evidence: Counter[str] = field(default_factory=Counter)
+
+    def take(self, record: LedgerRecord, *, exported: bool) -> None:
+        """Take in a record; `exported` when the export has the same one at its offset."""
+        if record.fate is Fate.ABORTED or record.key == FILLER.key:
+            return
+        self.records += 1
+        key = decode_key(record.key)
+        kind = str(key[0]) if key else ""
+        if exported:
+            self.is_exported |= kind in _PROOF
+            return
+        if kind in ("run", "fenced") and record.value is not None:
+            slots, flows = writers_of(record)
+            self.slots[key[1]] = max(self.slots.get(key[1], 0), slots)
+            self.flows |= flows
+        if kind in _CARRIED or (kind in ("began", "start", "window") and key[1] not in self.lanes):
+            self._carried.pop(record.key, None)
+            self._carried[record.key] = Record(key=record.key, value=record.value)
+        elif kind not in _WITHOUT_TRACE and record.value is not None:
+            self._evidence[kind] += 1
+            if kind in ("receipt", "adopted"):
+                self.topics.add(key[2])
+            elif kind == "unit":
+                self.topics.add(key[3])
+
+    @property
+    def carried(self) -> list[Record]:
+        """What goes behind the export: pauses, ACLs of Ferry, and where lanes and windows begin that are new to it."""
+        return list(self._carried.values())
+
+    @property
+    def evidence(self) -> str:
+        """What it says that no other record does, and a rebuild would lose; empty when that is nothing."""
+        named = [f"{count} {_WORDS.get(kind, f'records of kind {kind or None}')}" for kind, count in self._told()]
+        return ", ".join(named)
+
+    def _told(self) -> list[tuple[str, int]]:
+        # A receipt is written twice, and so are a group's offsets.
+        twice = {"last"} if self._evidence.keys() & {"receipt", "unit"} else set()
+        twice |= {"offsets"} if "group" in self._evidence else set()
+        return [(kind, count) for kind, count in sorted(self._evidence.items()) if kind not in twice]

@@ -1,0 +1,382 @@
+"""What became of a run: its plan beside its receipts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from itertools import chain
+from typing import NamedTuple
+
+from ferry.config.flow.guards import GUARD_KEYS
+from ferry.ledger.runs import Outcome
+from ferry.ledger.units import done_ranges, is_done
+from ferry.model import (
+    NOT_THROTTLED,
+    Gap,
+    GroupOutcome,
+    Left,
+    Lifted,
+    Piece,
+    Plan,
+    Receipt,
+    Refusal,
+    RefusalKind,
+    RunVerified,
+    Sifted,
+    Throttled,
+    TopicPartition,
+    Unit,
+    UnitReceipt,
+    VerifyMode,
+    Why,
+)
+from ferry.words import count_of
+
+NO_UNITS: Mapping[TopicPartition, UnitReceipt] = {}
+
+
+class RunState(StrEnum):
+    """How a run ended, as far as the ledger tells."""
+
+    SUCCESS = "success"
+    PARTIAL = "partial"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """A run as evidence.
+
+    `unfinished` are slices and units without receipts up to their end that nobody refused; `left` are those that the
+    run's time did not suffice for: the next run goes on there, and nothing is wrong. `done` counts the slices and units
+    that are copied to their end by now, by whichever run.
+    """
+
+    plan: Plan
+    started_ms: int
+    receipts: tuple[Receipt, ...]
+    refusals: tuple[Refusal, ...]
+    unfinished: tuple[Piece, ...]
+    left: tuple[Piece, ...]
+    done: int
+    units: tuple[UnitReceipt, ...] = ()
+    """Receipts of what was dealt to other partitions."""
+    sifted: Mapping[str, Sifted] = field(default_factory=dict)
+    """What transforms read and kept in the run's last attempt, by source topic."""
+    groups: GroupOutcome | None = None
+    """What became of the consumer groups; None when nobody looked at them (yet)."""
+    verified: RunVerified | None = None
+    """What came of verifying what was copied; None when nobody did (yet)."""
+    verify_due: VerifyMode = VerifyMode.OFF
+    """How the run was to verify itself."""
+    superseded: str = ""
+    """The newest run of the lane, which has what is unfinished of this one; empty: it is this one, or nothing is."""
+
+    @property
+    def _written(self) -> list[Receipt | UnitReceipt]:
+        return [*self.receipts, *self.units]
+
+    @property
+    def records(self) -> int:
+        """Records copied."""
+        return sum(receipt.records for receipt in self._written)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes copied, as stored."""
+        return sum(receipt.bytes for receipt in self._written)
+
+    @property
+    def batches(self) -> int:
+        """Batches written."""
+        return sum(receipt.batches for receipt in self._written)
+
+    @property
+    def transcoded(self) -> int:
+        """Those of them that were written anew."""
+        return sum(receipt.transcoded for receipt in self.receipts)
+
+    @property
+    def missing(self) -> int:
+        """Source offsets in what was copied that the source has no record of."""
+        return sum(receipt.missing or 0 for receipt in self.receipts)
+
+    @property
+    def dead_letters(self) -> int:
+        """Records that a transform could not be applied to, and that are among the dead letters."""
+        return sum(receipt.dead_letters for receipt in self._written)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the plan notes, and what is to be known of the copy."""
+        told = missing_notes(self.plan, self.receipts), transform_notes(self.receipts), dealt_notes(self.units)
+        taken = superseded_notes(self.plan, self.superseded)
+        return (*self.plan.notes, *taken, *chain.from_iterable(told), *sifted_notes(self.sifted))
+
+    @property
+    def throttled(self) -> Throttled:
+        """How long the run's tasks were held back, all together."""
+        return throttling(self.receipts)
+
+    @property
+    def seconds(self) -> float:
+        """From opening the run to its last receipt."""
+        last = max((receipt.at_ms for receipt in self._written), default=self.started_ms)
+        return max(0, last - self.started_ms) / 1000
+
+    @property
+    def state(self) -> RunState:
+        """success: nothing refused or missing, no group failed, nothing found to differ; failed: no part of what it was
+        for was done; else partial.
+
+        What the run was for are its slices. Where it has none, partitions that rightly have nothing to copy are the
+        part that was done.
+        """
+        if not self.refusals and not self.unfinished:
+            failed = self.groups is not None and self.groups.failed
+            differs = self.verified is not None and not self.verified.equal
+            return RunState.PARTIAL if failed or differs else RunState.SUCCESS
+        in_part = self._written or self.done or (not self.plan.copies and self.plan.caught_up)
+        return RunState.PARTIAL if in_part else RunState.FAILED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuardCount:
+    """How often a guard refused, and how often a policy skipped or restarted in place of a refusal."""
+
+    refused: int = 0
+    skipped: int = 0
+    restarted: int = 0
+
+
+GUARDS = frozenset(guard.kind for guard in GUARD_KEYS) | {RefusalKind.STUCK.value}
+"""The kinds of refusals that a policy, or somebody by hand, may lift."""
+
+
+class Tripped(NamedTuple):
+    """A guard by the word of its refusals, what came of it (a field of GuardCount), and the source topic."""
+
+    guard: str
+    did: str
+    topic: str
+    """Empty where the whole flow is meant, or the plan keeps no name."""
+
+
+def tripped(refusals: Iterable[Refusal], gaps: Iterable[Gap], lifted: Iterable[RefusalKind] = ()) -> Counter[Tripped]:
+    """How often each guard tripped, by topic; `lifted` is what was skipped without a gap."""
+    told = Counter(
+        Tripped(refusal.kind.value, "refused", refusal.topic) for refusal in refusals if refusal.kind.value in GUARDS
+    )
+    told.update(
+        Tripped(gap.why.value, "skipped" if gap.how is Lifted.SKIP else "restarted", gap.source.topic) for gap in gaps
+    )
+    told.update(Tripped(kind.value, "skipped", "") for kind in lifted)
+    return told
+
+
+def guard_counts(
+    refusals: Iterable[Refusal], gaps: Iterable[Gap], lifted: Iterable[RefusalKind] = ()
+) -> dict[str, GuardCount]:
+    """Of the guards that tripped, by the word of their refusals; the arguments are those of `tripped`."""
+    told: dict[str, Counter[str]] = {}
+    for (guard, did, _), count in tripped(refusals, gaps, lifted).items():
+        told.setdefault(guard, Counter())[did] += count
+    return {guard: GuardCount(**counts) for guard, counts in sorted(told.items())}
+
+
+def missing_notes(plan: Plan, receipts: Iterable[Receipt]) -> list[str]:
+    """One for each partition that lacks offsets though its topic shows no compaction.
+
+    No refusal: compaction that was switched off has left such holes for ever, and no answer of a broker tells its from
+    those of a damaged log. Nothing else on a broker makes them: retention and DeleteRecords move the log's start.
+    """
+    compacted = {piece.source for piece in plan.slices if piece.compacted}
+    found: dict[TopicPartition, tuple[int, int, int]] = {}
+    for receipt in receipts:
+        if receipt.missing and receipt.source not in compacted:
+            missing, start, end = found.get(receipt.source, (0, receipt.start, receipt.end))
+            found[receipt.source] = missing + receipt.missing, min(start, receipt.start), max(end, receipt.end)
+    return [
+        f"{place} has no record at {missing} of its offsets from {start} to {end - 1}, though its topic's "
+        "cleanup.policy does not show compact: if it was never compacted, compare the source's replicas with "
+        "kafka-dump-log.sh"
+        for place, (missing, start, end) in sorted(found.items())
+    ]
+
+
+def transform_notes(receipts: Iterable[Receipt]) -> list[str]:
+    """What each transform made of the offsets that receipts have: the ledger's own figures, which no retry doubles.
+
+    Which offsets without a record in the copy a transform left out, and which were markers or compacted, no receipt
+    tells: the job counts that while it reads.
+    """
+    found: dict[str, list[int]] = {}
+    for receipt in receipts:
+        if receipt.transform:
+            counts = found.setdefault(receipt.transform, [0, 0, 0])
+            counts[0] += receipt.end - receipt.start
+            counts[1] += receipt.records
+            counts[2] += receipt.dead_letters
+    return [
+        f"ferry.transform.{name}: {count_of(offsets, 'offset')} read, {count_of(written, 'record')} written, "
+        f"{count_of(letters, 'dead letter')}; nothing was to be written of the other {offsets - written - letters}"
+        for name, (offsets, written, letters) in sorted(found.items())
+    ]
+
+
+def sifted_notes(sifted: Mapping[str, Sifted]) -> list[str]:
+    """What transforms left out in an attempt, as they were counted while records were read."""
+    return [
+        f"topic {topic}: {count_of(one.read, 'record')} read, {one.left_out} of them left out by its transform"
+        for topic, one in sorted(sifted.items())
+    ]
+
+
+def read_of(units: Iterable[UnitReceipt]) -> dict[tuple[str, str], int]:
+    """By source and target topic how many offsets were read for what was dealt: once, for however many partitions."""
+    by_topics: dict[tuple[str, str], list[UnitReceipt]] = {}
+    for unit in units:
+        by_topics.setdefault((unit.source_topic, unit.target.topic), []).append(unit)
+    return {topics: sum(high - low for low, high in done_ranges(own).values()) for topics, own in by_topics.items()}
+
+
+def dealt_notes(units: Collection[UnitReceipt]) -> list[str]:
+    """What was dealt of each topic, in a run."""
+    read = read_of(units)
+    found = []
+    for topic, target in sorted(read):
+        own = [unit for unit in units if (unit.source_topic, unit.target.topic) == (topic, target)]
+        records, letters = sum(unit.records for unit in own), sum(unit.dead_letters for unit in own)
+        partitions = count_of(len({unit.target for unit in own}), "partition")
+        found.append(
+            f"topic {topic}: {count_of(read[topic, target], 'offset')} read, {count_of(records, 'record')} dealt to "
+            f"{partitions} of {target}, {count_of(letters, 'dead letter')}"
+        )
+    return found
+
+
+def superseded_notes(plan: Plan, newer: str) -> list[str]:
+    """That the run `newer` (empty: none) began before this one was finished, and what follows from that."""
+    told = (
+        f"run {plan.run} is superseded by run {newer} of lane {plan.lane}, which began before it was finished: that "
+        "run, or the next one, copies the rest and moves the groups"
+    )
+    return [told] if newer else []
+
+
+def unfinished_sentence(report: Report, piece: Piece) -> str:
+    """How far an unfinished slice or unit came, and which run copies the rest."""
+    rest = f"ferry run --resume {report.plan.run}, or the next run, copies the rest"
+    if report.superseded:
+        rest = f"run {report.superseded} has the lane now, and it, or the next run, copies the rest"
+    if isinstance(piece, Unit):
+        done = max((unit.end for unit in report.units if unit.target == piece.target), default=piece.start)
+        return f"{piece.told} has come through {done - piece.start} of {piece.offsets} offsets: {rest}"
+    end = max((receipt.end for receipt in report.receipts if receipt.source == piece.source), default=piece.start)
+    return f"{piece.source} was copied up to offset {end} of {piece.end}: {rest}"
+
+
+def pieces_sentence(plan: Plan) -> str:
+    """How many slices a plan has, and how many units if any."""
+    slices, units = count_of(len(plan.slices), "slice"), count_of(len(plan.units), "unit")
+    if not plan.units:
+        return slices
+    return f"{slices}, {units}" if plan.slices else units
+
+
+def missing_sentence(count: int) -> str | None:
+    """How many offsets have no record; None where all have."""
+    return f"missing at the source: {count} offset(s) in what was copied have no record" if count else None
+
+
+def throttling(receipts: Iterable[Receipt]) -> Throttled:
+    """How long the tasks were held back whose receipts these are, all together."""
+    return sum((receipt.throttled for receipt in receipts), NOT_THROTTLED)
+
+
+def throttled_sentence(found: Throttled) -> str | None:
+    """Who held a run's tasks back, and for how long; None when nobody did."""
+    parts = [
+        f"{ms / 1000:.1f} s by {who}"
+        for ms, who in (
+            (found.ferry, "ferry.throttle.bytes.per.second"),
+            (found.source, "quotas of the source's brokers"),
+            (found.target, "quotas of the target's brokers"),
+        )
+        if ms
+    ]
+    return f"throttled, added up over tasks: {', '.join(parts)}" if parts else None
+
+
+def report_of(
+    plan: Plan,
+    started_ms: int,
+    receipts: Iterable[Receipt],
+    lane_ends: Mapping[TopicPartition, int],
+    ended: Outcome | None,
+    units: Iterable[UnitReceipt] = (),
+    unit_ends: Mapping[TopicPartition, UnitReceipt] = NO_UNITS,
+) -> Report:
+    """The report of a run from its plan, its receipts and what its copy step recorded.
+
+    `lane_ends` are where the lane stands by source partition: what a later run, or a later attempt at this one, copied
+    of its slices is not missing, whatever became of the slot at first. `unit_ends` say the same by target partition.
+    """
+    written = tuple(sorted(receipts, key=lambda receipt: (receipt.source, receipt.start)))
+    copied = {
+        (piece.source.topic, piece.source.partition)
+        for piece in plan.slices
+        if lane_ends.get(piece.source, -1) >= piece.end
+    }
+    copied |= {
+        (unit.source.topic, unit.source.partition) for unit in plan.units if is_done(unit, unit_ends.get(unit.target))
+    }
+    told = [
+        refusal
+        for refusal in (ended.refusals if ended else ())
+        if refusal.kind is not RefusalKind.SLOT_FAILED or (refusal.topic, refusal.partition) not in copied
+    ]
+    refusals = (*plan.refusals, *told)
+    settled = copied | {(refusal.topic, refusal.partition) for refusal in refusals}
+    time_over = ended.time_over if ended else frozenset()
+    pieces: list[Piece] = [*plan.slices, *plan.units]
+    short = [piece for piece in pieces if (piece.source.topic, piece.source.partition) not in settled]
+    return Report(
+        plan=plan,
+        started_ms=started_ms,
+        receipts=written,
+        refusals=refusals,
+        unfinished=tuple(piece for piece in short if piece.slot not in time_over),
+        left=tuple(piece for piece in short if piece.slot in time_over),
+        done=len(copied),
+        units=tuple(sorted(units, key=lambda unit: (unit.target, unit.start))),
+        sifted=ended.sifted if ended else {},
+    )
+
+
+def without_groups(report: Report, why: str) -> Report:
+    """The report of a run whose groups could not be looked at."""
+    left = Left(group="", place=None, why=Why.FAILED, message=f"no group was translated: {why}")
+    return replace(report, groups=GroupOutcome(groups=0, offsets=0, unchanged=0, left=(left,), inexact={}))
+
+
+def verified_sentences(found: RunVerified | None) -> list[str]:
+    """What came of verifying a run; nothing where nobody did."""
+    return [] if found is None else [*(f"differs: {complaint}" for complaint in found.complaints), found.sentence]
+
+
+def not_verified(report: Report, why: str) -> Report:
+    """The report of a run that was to verify itself and could not."""
+    found = RunVerified(
+        mode=report.verify_due,
+        generation=report.plan.generation,
+        equal=False,
+        partitions=0,
+        records=0,
+        bytes=0,
+        seconds=0.0,
+        not_compared=(f"what was copied was not verified: {why}",),
+    )
+    return replace(report, verified=found)

@@ -1,0 +1,165 @@
+"""What the ledger says of runs: who owns the lane, which slots to fence, plans, attempts and outcomes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+from ferry.ledger.codec import SEAL, Json, decode_key, encode
+from ferry.ledger.ledger import LedgerView
+from ferry.ledger.plan_codec import is_idle_seal, parse_plan
+from ferry.ledger.reading import read_as, slots, whole
+from ferry.ledger.run_codec import parse_attempt, parse_refusal
+from ferry.ledger.unit_codec import UNIT
+from ferry.model import Attempt, Flow, LedgerRecord, OpenedRun, Plan, Record, Refusal, Sifted
+
+
+def newest_run(view: LedgerView, lane: str) -> OpenedRun | None:
+    """The run that owns the lane: the one with the highest generation."""
+    return max((run for run in view.runs if run.record.lane == lane), key=lambda run: run.generation, default=None)
+
+
+def opened_run(view: LedgerView, lane: str, run: str) -> OpenedRun | None:
+    """The newest run record with this run id; None when there is none, or the ledger has let it go."""
+    found = [opened for opened in view.remembered(lane) if opened.record.run == run]
+    return found[-1] if found else None
+
+
+def slots_to_fence(view: LedgerView, lane: str) -> int:
+    """How many slots any run of the lane may have writers on: all of them are fenced before positions are read.
+
+    Opening a run again under its name lets compaction drop the earlier run record; what was fenced then still counts.
+    """
+    opened = [run.record.slots for run in view.runs if run.record.lane == lane]
+    fenced = [
+        read_as(record, lambda body: slots(body["slots"])) for key, record in view.of_kind("fenced") if key[1] == lane
+    ]
+    return max([*opened, *fenced], default=0)
+
+
+def flows_to_fence(view: LedgerView, lane: str) -> frozenset[Flow]:
+    """Every name of the flow under which runs of the lane may have writers: an alias may have had another name then.
+
+    Runs find each other in the ledger, which is the target's; their writers' names have the target's alias in them.
+    """
+    opened = {run.record.flow for run in view.runs if run.record.lane == lane}
+    fenced = (
+        read_as(record, lambda body: [Flow.parse(name) for name in body.get("flows", ())])
+        for key, record in view.of_kind("fenced")
+        if key[1] == lane
+    )
+    return frozenset(opened.union(*fenced))
+
+
+def superseded_by(view: LedgerView, lane: str, generation: int) -> OpenedRun | None:
+    """The newer run of the lane, if there is one; a task that sees it must stop."""
+    newest = newest_run(view, lane)
+    return newest if newest is not None and newest.generation > generation else None
+
+
+def newer_attempt(view: LedgerView, lane: str, run: str, generation: int, number: int) -> Attempt | None:
+    """Why the attempt with this number must stop: a later one at the same opened run, or its own end.
+
+    None when it need not. An end says nothing about attempts that began after the one that it names.
+    """
+    for key, record in view.of_kind("attempt"):
+        if key[1:] == [lane, run]:
+            last = read_as(record, partial(parse_attempt, run, record.offset))
+            if last.generation == generation and (last.number > number or (last.ended and last.number == number)):
+                return last
+    return None
+
+
+def outlived(view: LedgerView, lane: str, keep: int) -> list[Record]:
+    """Tombstones for run, plan, attempt, outcome, checkpoint and verified records of runs that the ledger lets go.
+
+    What stays is the newest run and, of those before it, the `keep` newest that copied, refused or changed something,
+    and the `keep` newest that did nothing: idle runs push out none that copied. To be written only by a run that has
+    fenced their slots. Receipts stay: they are the offset map. Those of units go: the last one of each target partition
+    stays, under a key of its own.
+    """
+    last = {run.record.run: run.generation for run in view.remembered(lane)}
+    runs = [run for run in view.remembered(lane) if last[run.record.run] == run.generation]
+    idle = [run for run in runs[:-1] if _did_nothing(view, run)]
+    busy = [run for run in runs[:-1] if run not in idle]
+    kept = {run.record.run for run in (*runs[-1:], *busy[-keep:], *idle[-keep:])}
+    kinds = ("run", "plan", "attempt", "outcome", "checkpoint", "verified", UNIT)
+    known = [key for kind in kinds for key, _ in view.of_kind(kind)]
+    left = [decode_key(key.encode()) for key in view.rolled.left]
+    return [
+        Record(key=encode(key), value=None)
+        for key in [*known, *left]
+        if key and key[0] in kinds and key[1] == lane and key[2] not in kept
+    ]
+
+
+def _did_nothing(view: LedgerView, opened: OpenedRun) -> bool:
+    """Whether a run has no sealed plan, or one with nothing to do, and wrote no group."""
+    lane, run = opened.record.lane, opened.record.run
+    key = _seal_key(lane, run, opened.generation)
+    seal = view.by_key.get(key)
+    if seal is None:
+        return key not in view.rolled.left  # plans of idle runs are not among those
+    if not is_idle_seal(seal.value):
+        return False
+    record = view.by_key.get(encode(["checkpoint", lane, run]).decode())
+    return record is None or not read_as(record, lambda body: whole(body["offsets"]))
+
+
+def _seal_key(lane: str, run: str, generation: int) -> str:
+    return encode(["plan", lane, run, generation, SEAL]).decode()
+
+
+def is_remembered(view: LedgerView, opened: OpenedRun) -> bool:
+    """Whether the ledger still has a run's record, and so its plan if there was one."""
+    return any(one.generation == opened.generation for one in view.remembered(opened.record.lane))
+
+
+def sealed_plan(view: LedgerView, lane: str, run: str, generation: int) -> tuple[Plan, int] | None:
+    """The plan that a run sealed at this generation, and the offset of its seal; None when there is none.
+
+    A run that is opened again under its name has another generation, and so a plan of its own. Raises LookupError when
+    there is one that this view was not given: it lies before the summary.
+    """
+    ends = (encode(["plan", lane, run, generation, end]).decode() for end in (0, SEAL))
+    if any(key in view.rolled.left and key not in view.by_key for key in ends):
+        raise LookupError(f"the view has no plan of run {run} (lane {lane}), the ledger has: read it with the run's")
+    seal: LedgerRecord | None = None
+    parts: dict[int, bytes] = {}
+    for key, record in view.of_kind("plan"):
+        if key[1:4] != [lane, run, generation]:
+            continue
+        if key[4] == SEAL:
+            seal = record
+        elif record.value is not None:
+            parts[key[4]] = record.value
+    if seal is None or seal.value is None:
+        return None
+    return parse_plan(parts, seal.value, f"plan of run {run}"), seal.offset
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What the tasks of a run refused, and the slots that stopped because the run's time was over."""
+
+    refusals: tuple[Refusal, ...]
+    time_over: frozenset[int]
+    sifted: Mapping[str, Sifted] = field(default_factory=dict)
+    """What transforms read and kept in the attempt that told last, by source topic."""
+
+
+def outcome(view: LedgerView, lane: str, run: str) -> Outcome | None:
+    """The outcome that a run's copy step recorded; None when it did not (yet)."""
+    for key, record in view.of_kind("outcome"):
+        if key[1:] == [lane, run]:
+            return read_as(record, _parse_outcome)
+    return None
+
+
+def _parse_outcome(body: Json) -> Outcome:
+    return Outcome(
+        refusals=tuple(parse_refusal(item) for item in body["refusals"]),
+        time_over=frozenset(body["time_over"]),
+        sifted={topic: Sifted(*counts) for topic, counts in body.get("sifted", {}).items()},
+    )

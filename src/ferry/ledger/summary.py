@@ -1,0 +1,320 @@
+"""A summary of the ledger inside the ledger: what a reader needs of everything before an offset (ADR 20).
+
+Every record that it stands for stays where it is, so it is no authority of its own: whoever cannot read it, or is an
+earlier Ferry, reads the whole ledger and comes to the same. It is written in parts, sealed with count and digest: one
+that was not written to its end does not exist.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from base64 import b64decode, b64encode
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from ferry.errors import BadInput
+from ferry.ledger.codec import LEDGER_VERSION, SEAL, Json, decode_key, encode
+from ferry.ledger.ledger import LedgerView, resume_at
+from ferry.ledger.map_block import Chain, MapRow, unpack
+from ferry.ledger.plan_codec import PART_BYTES, is_idle_seal
+from ferry.ledger.pruning import without_pruned
+from ferry.ledger.reading import checked, read_as, reading, whole
+from ferry.ledger.receipt_codec import parse_receipt
+from ferry.ledger.rolled import NO_LINKS, Block, Directory, Links, Rolled, grown, packed_blocks
+from ferry.ledger.run_codec import parse_run
+from ferry.ledger.unit_codec import UNIT
+from ferry.model import Fate, LedgerRecord, OpenedRun, Record, TopicPartition
+
+SUMMARY = "summary"
+MAP = "map"
+
+SUMMARISED_FROM = 20_000
+"""Records behind the last summary after which a new one is written, where that is more than it has itself: reading so
+many takes a quarter of a second."""
+
+_LEFT = ("plan", "outcome", "offsets", UNIT, SUMMARY)
+"""Kinds that are not in summaries: who asks for a run or for a snapshot reads them where they lie.
+
+But for plans with nothing to do, which are short: by them a run knows which ones it may let go first.
+"""
+
+_BLOCKS_A_LINE = 10_000
+_KEYS_A_LINE = 200
+
+
+def rolled_up(view: LedgerView) -> LedgerView:
+    """The same knowledge in short: what is decided for good of receipts becomes rows of offset maps.
+
+    Raises BadInput on records of a newer format.
+    """
+    upto = resume_at(view)
+    rows: dict[Chain, list[MapRow]] = {}
+    kept: dict[str, LedgerRecord] = {}
+    left = dict(view.rolled.left)
+    mapped = {block.at for links in view.rolled.chains.values() for block in links.blocks}
+    deleted = {(key[1], key[2]): record.offset for key, record in view.of_kind("deleted")}
+    for key, record in view.by_key.items():
+        kind = _kind(key)
+        if record.offset >= upto:
+            kept[key] = record
+        elif kind == "receipt" and record.value is not None:
+            _, lane, topic, *_ = decode_key(record.key)
+            if record.offset < deleted.get((lane, topic), -1):
+                continue  # its tombstone is on the way
+            receipt = read_as(record, parse_receipt)
+            rows.setdefault(Chain.of(receipt), []).append(MapRow.of(receipt, record.offset))
+        elif kind == "plan" and _is_idle(view, record):
+            kept[key] = record
+        elif kind in _LEFT or (kind == MAP and record.offset not in mapped):
+            left[key] = record.offset
+        elif kind != MAP:
+            kept[key] = record
+    chains = dict(view.rolled.chains)
+    for of, more in rows.items():
+        chains[of] = grown(of, chains.get(of, NO_LINKS), more)
+    chains = without_pruned(chains, view)
+    return replace(view, by_key=kept, rolled=replace(view.rolled, upto=upto, chains=chains, left=left))
+
+
+def _is_idle(view: LedgerView, part: LedgerRecord) -> bool:
+    """Whether a piece of a plan is of one that has nothing to do."""
+    seal = view.by_key.get(encode([*decode_key(part.key)[:4], SEAL]).decode())
+    return seal is not None and is_idle_seal(seal.value)
+
+
+def _kind(key: str) -> str:
+    """The kind in a key as it is written, without reading all of it."""
+    return key[2 : key.find('"', 2)] if key.startswith('["') else ""
+
+
+def block_records(blocks: Sequence[tuple[Chain, Block]], generation: int) -> list[Record]:
+    """The records of new blocks. Their keys are used once: a summary names a block by where it lies."""
+    return [
+        Record(
+            key=encode([MAP, of.lane, of.target.topic, of.target.partition, generation, number]),
+            value=encode(
+                {
+                    "v": LEDGER_VERSION,
+                    "kind": MAP,
+                    "topic": of.source.topic,
+                    "partition": of.source.partition,
+                    "start": block.start,
+                    "end": block.end,
+                    "rows": block.rows,
+                    "data": b64encode(block.data).decode(),
+                }
+            ),
+        )
+        for number, (of, block) in enumerate(blocks)
+    ]
+
+
+def parse_block(record: LedgerRecord, of: Chain) -> list[MapRow]:
+    """The rows in a block's record; BadInput when it is not one."""
+    where = f"block of the offset map of {of.target} at ledger offset {record.offset}"
+    if record.value is None or decode_key(record.key)[:1] != [MAP]:
+        raise BadInput(f"{where} is not there: restore the ledger with `ferry ledger rebuild`")
+    return read_as(record, lambda body: unpack(b64decode(body["data"]), of))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seal:
+    """What makes a summary exist: its parts lie before the seal at `at`, from `first` on."""
+
+    at: int
+    generation: int
+    parts: int
+    digest: str
+    first: int
+    upto: int
+    at_ms: int
+
+
+def summary_parts(view: LedgerView, generation: int, part_bytes: int = PART_BYTES) -> list[Record]:
+    """The parts of a summary of a rolled up view whose blocks are written; to be sealed by `seal_record`."""
+    parts: list[list[bytes]] = [[]]
+    filled = 0
+    for line in _lines(view):
+        if filled + len(line) > part_bytes and parts[-1]:
+            parts.append([])
+            filled = 0
+        parts[-1].append(line)
+        filled += len(line) + 1
+    return [
+        Record(key=encode([SUMMARY, generation, index]), value=b"\n".join(part)) for index, part in enumerate(parts)
+    ]
+
+
+def seal_record(parts: Sequence[Record], view: LedgerView, generation: int, first: int, at_ms: int) -> Record:
+    """The record that makes a summary exist; `first` is the ledger offset of its first part."""
+    body = {
+        "v": LEDGER_VERSION,
+        "kind": SUMMARY,
+        "parts": len(parts),
+        "digest": _digest(part.value or b"" for part in parts),
+        "first": first,
+        "upto": view.rolled.upto,
+        "at_ms": at_ms,
+    }
+    return Record(key=encode([SUMMARY, generation, SEAL]), value=encode(body))
+
+
+def _lines(view: LedgerView) -> Iterator[bytes]:
+    upto = view.rolled.upto
+    for key, record in view.by_key.items():
+        if record.offset < upto and record.value is not None:
+            yield encode({"record": [record.offset, key, record.value.decode(errors="surrogateescape")]})
+    left = sorted(view.rolled.left.items())
+    for at in range(0, len(left), _KEYS_A_LINE):
+        yield encode({"left": left[at : at + _KEYS_A_LINE]})
+    for of, links in view.rolled.chains.items():
+        head: Json = {
+            "lane": of.lane,
+            "topic": of.source.topic,
+            "partition": of.source.partition,
+            "target_topic": of.target.topic,
+            "target_partition": of.target.partition,
+            "source_topic_id": of.source_topic_id,
+            "target_topic_id": of.target_topic_id,
+            "source_cluster_id": of.source_cluster_id,
+            "since": of.since,
+            **({"transform": of.transform} if of.transform else {}),
+        }
+        for at in range(0, len(links.blocks), _BLOCKS_A_LINE):
+            directory = packed_blocks(links.blocks[at : at + _BLOCKS_A_LINE])
+            yield encode({"chain": {**head, "blocks": b64encode(directory).decode()}})
+        if links.rest:
+            yield encode({"chain": {**head, "rest": b64encode(links.rest).decode()}})
+
+
+def seals(records: Iterable[LedgerRecord]) -> list[Seal]:
+    """The seals among records, the one that reaches furthest first; BadInput when a newer Ferry wrote one."""
+    found = []
+    for record in records:
+        key = decode_key(record.key)
+        if record.fate is Fate.COMMITTED and record.value is not None and key[:1] == [SUMMARY] and key[2:] == [SEAL]:
+            found.append(read_as(record, partial(_parse_seal, record.offset, key[1])))
+    return sorted(found, key=lambda seal: (-seal.upto, seal.at))
+
+
+def _parse_seal(at: int, generation: int, body: Mapping[str, Any]) -> Seal:
+    return Seal(
+        at=at,
+        generation=generation,
+        parts=body["parts"],
+        digest=body["digest"],
+        first=body["first"],
+        upto=body["upto"],
+        at_ms=body["at_ms"],
+    )
+
+
+def parse_summary(seal: Seal, records: Iterable[LedgerRecord]) -> LedgerView | None:
+    """The view that a summary stands for, to be read on from its `end`; None when a part is missing or another.
+
+    `records` lie from `seal.first` to the seal.
+    """
+    parts: dict[int, bytes] = {}
+    for record in records:
+        key = decode_key(record.key)
+        if key[:2] == [SUMMARY, seal.generation] and record.value is not None and isinstance(key[2], int):
+            parts[key[2]] = record.value
+    if any(index not in parts for index in range(seal.parts)):
+        return None
+    values = [parts[index] for index in range(seal.parts)]
+    if _digest(values) != seal.digest:
+        return None
+    with reading(f"summary at ledger offset {seal.at}"):
+        return _summarised(seal, (json.loads(line) for value in values for line in value.split(b"\n") if line))
+
+
+def _summarised(seal: Seal, rows: Iterable[Mapping[str, Any]]) -> LedgerView:
+    by_key: dict[str, LedgerRecord] = {}
+    left: dict[str, int] = {}
+    chains: dict[Chain, Links] = {}
+    for row in rows:
+        if "record" in row:
+            record = _record(*row["record"])
+            if decode_key(record.key):
+                by_key[row["record"][1]] = record
+        elif "left" in row:
+            left.update((key, whole(offset)) for key, offset in row["left"] if decode_key(key.encode()))
+        elif "chain" in row:
+            of = checked(_chain(row["chain"]))
+            chains[of] = _with_line(chains.get(of, NO_LINKS), of, row["chain"], seal)
+    return LedgerView(
+        end=seal.upto,
+        by_key=by_key,
+        runs=tuple(_runs(by_key)),
+        open=(),
+        rolled=Rolled(upto=seal.upto, summarised=seal.upto, chains=chains, left=left),
+    )
+
+
+def _record(offset: int, key: str, value: str) -> LedgerRecord:
+    return LedgerRecord(
+        offset=whole(offset),
+        key=key.encode(),
+        value=value.encode(errors="surrogateescape"),
+        fate=Fate.COMMITTED,
+        producer_id=-1,
+    )
+
+
+def _chain(body: Mapping[str, Any]) -> Chain:
+    return Chain(
+        lane=body["lane"],
+        source=TopicPartition(topic=body["topic"], partition=body["partition"]),
+        target=TopicPartition(topic=body["target_topic"], partition=body["target_partition"]),
+        source_topic_id=body["source_topic_id"],
+        target_topic_id=body["target_topic_id"],
+        source_cluster_id=body["source_cluster_id"],
+        since=body["since"],
+        transform=body.get("transform", ""),
+    )
+
+
+def _with_line(links: Links, of: Chain, body: Mapping[str, Any], seal: Seal) -> Links:
+    blocks = links.blocks
+    if "blocks" in body:
+        where = f"directory of {of.target} in the summary at ledger offset {seal.at}"
+        begun = blocks if isinstance(blocks, Directory) else Directory((), where)
+        blocks = begun.and_then(body["blocks"])
+    return Links(blocks=blocks, rest=links.rest or b64decode(body.get("rest", "")))
+
+
+def _runs(by_key: Mapping[str, LedgerRecord]) -> Iterator[OpenedRun]:
+    """The runs by generation. Those that were opened again under their names count once, as after compaction."""
+    for key, record in sorted(by_key.items(), key=lambda entry: entry[1].offset):
+        if _kind(key) == "run" and record.value is not None:
+            yield OpenedRun(record=read_as(record, parse_run), generation=record.offset)
+
+
+def is_due(view: LedgerView) -> bool:
+    """Whether so much lies behind the last summary that a new one is to be written."""
+    upto = view.rolled.upto
+    own = sum(record.offset < upto for record in view.by_key.values()) + len(view.rolled.chains)
+    return view.end - view.rolled.summarised > max(SUMMARISED_FROM, 2 * own)
+
+
+def superseded_records(view: LedgerView) -> list[Record]:
+    """Tombstones, once a new summary of a rolled up view is sealed: for all summaries in it but the newest.
+
+    That one stays for who is reading it. A block that no summary names may belong to one that is being written: it
+    goes when its run is so old that the ledger has forgotten it.
+    """
+    runs = {run.generation for run in view.runs}
+    left = {key: decode_key(key.encode()) for key in view.rolled.left}
+    newest = max((parts[1] for parts in left.values() if parts[0] == SUMMARY), default=-1)
+    return [
+        Record(key=key.encode(), value=None)
+        for key, parts in left.items()
+        if (parts[0] == SUMMARY and parts[1] < newest) or (parts[0] == MAP and parts[4] not in runs)
+    ]
+
+
+def _digest(values: Iterable[bytes]) -> str:
+    return hashlib.sha256(b"\n\n".join(values)).hexdigest()

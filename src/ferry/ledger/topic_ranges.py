@@ -1,0 +1,131 @@
+"""What a run copied of each topic: the ranges of offsets on both sides, for whoever goes on from there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ferry.ledger.units import done_ranges
+from ferry.model import Receipt, TopicPartition, UnitReceipt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionRange:
+    """Source offsets `[start, end)` of a partition; their records lie in target `[target_start, target_end)`."""
+
+    partition: int
+    start: int
+    end: int
+    target_start: int
+    target_end: int
+    records: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DealtRange:
+    """Records that were dealt to a target partition, in `[target_start, target_end)`, from any of the source's."""
+
+    partition: int
+    target_start: int
+    target_end: int
+    records: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceRange:
+    """What was done with of a source partition: offsets `[start, end)`."""
+
+    partition: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicRanges:
+    """One topic that a run copied records of; `source` and `target` are its names there."""
+
+    source: str
+    target: str
+    records: int
+    bytes: int
+    partitions: tuple[PartitionRange, ...] | tuple[DealtRange, ...]
+    """Those of the target that got records."""
+    read: tuple[SourceRange, ...]
+    """Where those records came from; of a topic that keeps its partitions the same ones."""
+    dealt: bool = False
+    """Whether its records went to other partitions."""
+
+
+def topic_ranges(receipts: Iterable[Receipt], units: Iterable[UnitReceipt] = ()) -> list[TopicRanges]:
+    """By topic, in order; topics and target partitions without a record are left out."""
+    return sorted([*_kept(receipts), *_dealt(units)], key=lambda one: (one.source, one.target))
+
+
+def _kept(receipts: Iterable[Receipt]) -> list[TopicRanges]:
+    places: dict[tuple[TopicPartition, TopicPartition], list[Receipt]] = {}
+    for receipt in receipts:
+        if receipt.segments:
+            places.setdefault((receipt.source, receipt.target), []).append(receipt)
+    topics: dict[tuple[str, str], list[list[Receipt]]] = {}
+    for (source, target), ones in sorted(places.items()):
+        topics.setdefault((source.topic, target.topic), []).append(ones)
+    found = []
+    for (source_topic, target_topic), parts in topics.items():
+        partitions = tuple(map(_range_of, parts))
+        topic = TopicRanges(
+            source=source_topic,
+            target=target_topic,
+            records=sum(one.records for ones in parts for one in ones),
+            bytes=sum(one.bytes for ones in parts for one in ones),
+            partitions=partitions,
+            read=tuple(SourceRange(partition=part.partition, start=part.start, end=part.end) for part in partitions),
+        )
+        found.append(topic)
+    return found
+
+
+def _range_of(receipts: list[Receipt]) -> PartitionRange:
+    segments = [segment for receipt in receipts for segment in receipt.segments]
+    return PartitionRange(
+        partition=receipts[0].target.partition,
+        start=min(receipt.start for receipt in receipts),
+        end=max(receipt.end for receipt in receipts),
+        target_start=min(segment.target_start for segment in segments),
+        target_end=max(segment.target_end for segment in segments),
+        records=sum(receipt.records for receipt in receipts),
+    )
+
+
+def _dealt(units: Iterable[UnitReceipt]) -> list[TopicRanges]:
+    topics: dict[tuple[str, str], list[UnitReceipt]] = {}
+    for unit in units:
+        topics.setdefault((unit.source_topic, unit.target.topic), []).append(unit)
+    return [_dealt_topic(own) for own in topics.values() if any(unit.records for unit in own)]
+
+
+def _dealt_topic(own: list[UnitReceipt]) -> TopicRanges:
+    """Receipts of no record, too, say what was read of the source."""
+    parts: dict[int, list[UnitReceipt]] = {}
+    for unit in own:
+        if unit.records:
+            parts.setdefault(unit.target.partition, []).append(unit)
+    return TopicRanges(
+        source=own[0].source_topic,
+        target=own[0].target.topic,
+        records=sum(unit.records for unit in own),
+        bytes=sum(unit.bytes for unit in own),
+        partitions=tuple(
+            DealtRange(
+                partition=number,
+                target_start=min(unit.target_start for unit in units),
+                target_end=max(unit.target_next for unit in units),
+                records=sum(unit.records for unit in units),
+            )
+            for number, units in sorted(parts.items())
+        ),
+        read=tuple(
+            SourceRange(partition=place.partition, start=start, end=end)
+            for place, (start, end) in sorted(done_ranges(own).items())
+        ),
+        dealt=True,
+    )

@@ -1,0 +1,209 @@
+"""Units, their receipts and the eras of topics as records: the record path's part of the ledger (ADR 39).
+
+```
+["era", lane, target topic]                      by which rule records are dealt to its partitions, since when
+["unit", lane, run, target topic, partition, n]  one chunk of one target partition; n offsets of the source, of all
+                                                 partitions together, were done with before
+["last", lane, target topic, partition]          the same value again: the position, and the only one
+```
+
+Their values have format 2. Whoever plans reads the last receipts of its lane, so an earlier Ferry stops there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, fields
+
+from ferry.ledger.codec import UNIT_VERSION, Json, decode_key, encode
+from ferry.ledger.ledger import LedgerView
+from ferry.ledger.reading import read_as
+from ferry.model import Era, Fate, Flow, LedgerRecord, Origin, Record, TopicPartition, Unit, UnitReceipt, Vector
+
+UNIT = "unit"
+ERA = "era"
+
+_VECTORS = ("starts", "ends", "source_epochs")
+
+_PLAIN = tuple(
+    one.name
+    for one in fields(UnitReceipt)
+    if one.name not in ("flow", "target", "begins", "reached", "origin", "source_topic", "source_epochs")
+)
+
+
+def era_record(lane: str, era: Era) -> Record:
+    """The rule of a target topic; the last one is in force."""
+    body = {"v": UNIT_VERSION, "kind": ERA, **era_json(era)}
+    return Record(key=encode([ERA, lane, era.target_topic]), value=encode(body))
+
+
+def era_json(era: Era) -> Json:
+    """A rule as the documented JSON object."""
+    return {**asdict(era), "begins": list(era.begins)}
+
+
+def parse_era(body: Json) -> Era:
+    """Inverse of `era_json`."""
+    known = {one.name: body[one.name] for one in fields(Era)}
+    return Era(**{**known, "begins": tuple(body["begins"])})
+
+
+def eras(view: LedgerView, lane: str) -> dict[str, Era]:
+    """The rules in force, by target topic."""
+    return {key[2]: read_as(record, parse_era) for key, record in view.of_kind(ERA) if key[1] == lane}
+
+
+def unit_records(receipt: UnitReceipt) -> tuple[Record, Record]:
+    """A receipt under its own key and again as the target partition's last one."""
+    value = encode(unit_receipt_json(receipt))
+    lane, target = receipt.lane, receipt.target
+    return (
+        Record(
+            key=encode([UNIT, lane, receipt.run, target.topic, target.partition, receipt.start]),
+            value=value,
+        ),
+        Record(key=encode(["last", lane, target.topic, target.partition]), value=value),
+    )
+
+
+def unit_receipt_json(receipt: UnitReceipt) -> Json:
+    """A receipt as the documented JSON object; `dead_letters` where there are any."""
+    plain = {name: getattr(receipt, name) for name in _PLAIN}
+    if not receipt.dead_letters:
+        del plain["dead_letters"]
+    return {
+        "v": UNIT_VERSION,
+        "kind": UNIT,
+        "flow": str(receipt.flow),
+        "topic": receipt.source_topic,
+        "target_topic": receipt.target.topic,
+        "target_partition": receipt.target.partition,
+        "begins": list(receipt.begins),
+        "reached": list(receipt.reached),
+        **({"source_epochs": list(receipt.source_epochs)} if receipt.source_epochs else {}),
+        "origin": asdict(receipt.origin),
+        **plain,
+    }
+
+
+def parse_unit_receipt(body: Json) -> UnitReceipt:
+    """Inverse of `unit_receipt_json`."""
+    return UnitReceipt(
+        flow=Flow.parse(body["flow"]),
+        source_topic=body["topic"],
+        target=TopicPartition(topic=body["target_topic"], partition=body["target_partition"]),
+        begins=tuple(body["begins"]),
+        reached=tuple(body["reached"]),
+        source_epochs=tuple(body.get("source_epochs", ())),
+        origin=Origin(**body["origin"]),
+        **{name: body[name] for name in _PLAIN if name in body},
+    )
+
+
+def last_units(view: LedgerView, lane: str | None) -> dict[TopicPartition, UnitReceipt]:
+    """The last committed receipt of every target partition of the lane (None: of any) that records are dealt to."""
+    return {
+        TopicPartition(topic=key[2], partition=key[3]): read_as(record, parse_unit_receipt)
+        for key, record in view.of_kind("last")
+        if lane in (None, key[1]) and is_unit(record.value)
+    }
+
+
+def is_unit(value: bytes | None) -> bool:
+    """Whether a receipt's value is of this kind, without decoding it."""
+    return value is not None and b'"kind":"unit"' in value
+
+
+def heard_units(records: Iterable[LedgerRecord], lane: str, generation: int) -> list[UnitReceipt]:
+    """A run's committed receipts in a part of the ledger."""
+    found = [
+        read_as(record, parse_unit_receipt)
+        for record in records
+        if record.fate is Fate.COMMITTED and record.value is not None and _place_of(record, lane) is not None
+    ]
+    return [receipt for receipt in found if receipt.generation == generation]
+
+
+def open_units(view: LedgerView, lane: str) -> list[UnitReceipt]:
+    """Receipts of a lane whose transactions are not decided yet."""
+    return [
+        read_as(record, parse_unit_receipt)
+        for record in view.open
+        if record.value is not None and _place_of(record, lane) is not None
+    ]
+
+
+def unit_receipts(view: LedgerView, lane: str, run: str, generation: int) -> list[UnitReceipt]:
+    """The committed receipts of a run, in ledger order."""
+    found = (
+        read_as(record, parse_unit_receipt) for key, record in view.of_kind(UNIT) if key[1] == lane and key[2] == run
+    )
+    return [receipt for receipt in found if receipt.generation == generation]
+
+
+def narrowed_units(view: LedgerView, lane: str, run: str | None, topic: str | None) -> list[UnitReceipt]:
+    """The committed receipts of a lane, in ledger order, narrowed by run and source topic."""
+    found = (
+        read_as(record, parse_unit_receipt)
+        for key, record in view.of_kind(UNIT)
+        if key[1] == lane and run in (None, key[2])
+    )
+    return [receipt for receipt in found if topic in (None, receipt.source_topic)]
+
+
+def undecided_unit(open_: Iterable[LedgerRecord], lane: str, mine: Iterable[TopicPartition]) -> LedgerRecord | None:
+    """A receipt for one of these target partitions whose transaction is neither committed nor aborted."""
+    places = set(mine)
+    for record in open_:
+        place = _place_of(record, lane)
+        if place is not None and place in places:
+            return record
+    return None
+
+
+def unit_intruder(
+    records: Iterable[LedgerRecord],
+    *,
+    lane: str,
+    own_offsets: frozenset[int],
+    starts: Mapping[TopicPartition, int],
+) -> str | None:
+    """As `ferry.ledger.ledger.intruder`, of the receipts of units; `starts` as `UnitReceipt.start`."""
+    for record in records:
+        if record.fate is Fate.ABORTED or record.offset in own_offsets or record.value is None:
+            continue
+        place = _place_of(record, lane)
+        start = None if place is None else starts.get(place)
+        if start is not None and read_as(record, parse_unit_receipt).end > start:
+            return f"another receipt of {place} lies at ledger offset {record.offset}"
+    return None
+
+
+def _place_of(record: LedgerRecord, lane: str) -> TopicPartition | None:
+    key = decode_key(record.key)
+    return TopicPartition(topic=key[3], partition=key[4]) if key[:2] == [UNIT, lane] else None
+
+
+def unit_lines(units: Iterable[Unit]) -> list[Json]:
+    """Units as lines of a plan. Vectors that are those of the line before are left out: most are."""
+    found: list[Json] = []
+    before: Json = {"source_epochs": ()}
+    for unit in units:
+        body = {**asdict(unit), "target": list(unit.target)}
+        if not unit.name:
+            del body["name"]
+        vectors = {name: body[name] for name in _VECTORS}
+        found.append({name: value for name, value in body.items() if name not in before or before[name] != value})
+        before = vectors
+    return found
+
+
+def parse_unit_lines(lines: Iterable[Json]) -> tuple[Unit, ...]:
+    """Inverse of `unit_lines`."""
+    found: list[Unit] = []
+    vectors: dict[str, Vector] = dict.fromkeys(_VECTORS, ())
+    for line in lines:
+        vectors = {name: tuple(line.get(name, before)) for name, before in vectors.items()}
+        found.append(Unit(**{**line, "target": TopicPartition(*line["target"]), **vectors}))
+    return tuple(found)

@@ -1,0 +1,139 @@
+"""Change topics on the target as a plan proposes: create, grow, configure, delete."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from ferry.errors import Refused
+from ferry.kafka.admin.topic_settings import alter_settings
+from ferry.kafka.admin.topics import (
+    NewTopic,
+    NotPermitted,
+    PolicyViolated,
+    QuotaExceeded,
+    create_topics,
+    delete_topics,
+    grow_topics,
+)
+from ferry.kafka.connect.cluster import Cluster, TopicInfo
+from ferry.model import ChangeKind, Refusal, RefusalKind, TopicChange
+
+FIRST_PAUSE_S = 0.02
+LONGEST_PAUSE_S = 1.0
+
+_KINDS: Mapping[type[Refused], RefusalKind] = {
+    NotPermitted: RefusalKind.NOT_AUTHORIZED,
+    PolicyViolated: RefusalKind.POLICY,
+    QuotaExceeded: RefusalKind.QUOTA,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changed:
+    """What became of the changes; refusals by source topic."""
+
+    done: tuple[TopicChange, ...] = ()
+    failed: Mapping[str, Refusal] = field(default_factory=dict)
+    """Topics that are not there, or not wholly: nothing of them is copied."""
+    unset: Mapping[str, Refusal] = field(default_factory=dict)
+    """Topics whose settings, or existence, stay as they are: they are copied nevertheless, and the run says so."""
+    notes: tuple[str, ...] = ()
+
+
+async def change_topics(target: Cluster, changes: Collection[TopicChange]) -> Changed:
+    """Carry the changes out, and wait until every partition of created and grown topics has a leader.
+
+    One bad topic does not stop the others.
+    """
+    creating = [
+        NewTopic(
+            name=change.topic,
+            partitions=change.partitions,
+            replication_factor=change.replication_factor,
+            configs={name: value for name, value in change.configs if value is not None},
+        )
+        for change in _of(changes, ChangeKind.CREATE)
+    ]
+    growing = {change.topic: change.partitions for change in _of(changes, ChangeKind.GROW)}
+    refused = await create_topics(target, creating) | await grow_topics(target, growing)
+    larger = [*_of(changes, ChangeKind.CREATE), *_of(changes, ChangeKind.GROW)]
+    failed = {
+        change.source_topic: _refusal(change, refused[change.topic]) for change in larger if change.topic in refused
+    }
+    made = {change.topic: change for change in larger if change.source_topic not in failed}
+    for change in await _incomplete(target, made):
+        failed[change.source_topic] = Refusal(
+            topic=change.source_topic,
+            partition=None,
+            kind=RefusalKind.NO_LEADER,
+            message=f"topic {change.topic} on cluster {target.alias} was created, but not all of its partitions have a "
+            "leader yet: look at the brokers' health; the next run copies it",
+        )
+    unset, notes = await _rest(target, changes)
+    later = ChangeKind.CONFIGURE, ChangeKind.DELETE
+    return Changed(
+        done=tuple(
+            change
+            for change in changes
+            if change.source_topic not in failed
+            and not (change.kind in later and (change.source_topic in unset or change.topic in notes))
+        ),
+        failed=failed,
+        unset=unset,
+        notes=tuple(notes.values()),
+    )
+
+
+async def _rest(target: Cluster, changes: Collection[TopicChange]) -> tuple[dict[str, Refusal], dict[str, str]]:
+    """Configure and delete; by source topic what was refused, and by topic what this login is not given to do."""
+    configuring = {change.topic: change for change in _of(changes, ChangeKind.CONFIGURE)}
+    deleting = {change.topic: change for change in _of(changes, ChangeKind.DELETE)}
+    refused = await alter_settings(target, {name: change.configs for name, change in configuring.items()})
+    ids = {name: target.topics[name].topic_id for name in deleting if name in target.topics}
+    refused |= await delete_topics(target, ids)
+    unset, notes = {}, {}
+    for name, error in refused.items():
+        change = configuring.get(name) or deleting[name]
+        if isinstance(error, NotPermitted) and name in configuring:
+            notes[name] = f"{error}, or set sync.topic.configs.enabled = false"
+        else:
+            unset[change.source_topic] = _refusal(change, error)
+    return unset, notes
+
+
+def _of(changes: Iterable[TopicChange], kind: ChangeKind) -> list[TopicChange]:
+    return [change for change in changes if change.kind is kind]
+
+
+async def _incomplete(target: Cluster, made: Mapping[str, TopicChange]) -> list[TopicChange]:
+    """Wait until all partitions have a leader; what is missing when nothing has become complete for the patience."""
+    missing, pause = dict(made), FIRST_PAUSE_S
+    until = time.monotonic() + target.patience_s
+    while missing:
+        infos = await target.refresh(missing)
+        complete = [name for name, change in missing.items() if _is_complete(infos.get(name), change.partitions)]
+        if complete:
+            until = time.monotonic() + target.patience_s
+        elif time.monotonic() > until:
+            break
+        for name in complete:
+            del missing[name]
+        if missing:
+            await target.loop.sleep(pause)
+            pause = min(LONGEST_PAUSE_S, pause * 2)
+    return list(missing.values())
+
+
+def _is_complete(info: TopicInfo | None, partitions: int) -> bool:
+    return (
+        info is not None
+        and len(info.partitions) >= partitions
+        and all(part.leader >= 0 for part in info.partitions.values())
+    )
+
+
+def _refusal(change: TopicChange, error: Refused) -> Refusal:
+    kind = _KINDS.get(type(error), RefusalKind.INVALID_CONFIG)
+    return Refusal(topic=change.source_topic, partition=None, kind=kind, message=str(error))

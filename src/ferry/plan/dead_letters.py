@@ -1,0 +1,41 @@
+"""See to the topic of dead letters before anything is copied that may need it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ferry.config.flow.flow import FlowConfig
+from ferry.kafka.connect.cluster import Cluster
+from ferry.model import Plan
+from ferry.plan.change_topics import change_topics
+from ferry.plan.rules.dead_letters import clashing, letters_topic, skipping, without_letters
+from ferry.plan.rules.facts import Facts
+from ferry.plan.rules.rules import Rules
+
+
+async def letters_shown(flow: FlowConfig, target: Cluster, plan: Plan) -> Plan:
+    """The same of a plan that is only shown: nothing is made."""
+    topics = skipping(flow, plan)
+    if not topics:
+        return plan
+    refused = clashing(flow, plan, topics)
+    name = flow.dead_letters.topic
+    if not refused and name not in await target.refresh([name]):
+        return replace(plan, notes=(*plan.notes, f"topic {name} would be created for dead letters"))
+    return plan.without(refused) if refused else plan
+
+
+async def with_letters(flow: FlowConfig, rules: Rules, facts: Facts, target: Cluster, plan: Plan) -> Plan:
+    """The plan once the topic is there; without the topics that need one where it cannot be, each of them refused."""
+    topics = skipping(flow, plan)
+    if not topics:
+        return plan
+    refused = clashing(flow, plan, topics)
+    name = flow.dead_letters.topic
+    if not refused and name not in await target.refresh([name]):
+        change = letters_topic(flow, facts, rules.replication_factor, topics)
+        failed = (await change_topics(target, [change])).failed.get(name)
+        if failed is None:
+            return replace(plan, notes=(*plan.notes, f"topic {name} was created for dead letters"))
+        refused = without_letters(topics, name, failed.kind, failed.message)
+    return plan.without(refused) if refused else plan

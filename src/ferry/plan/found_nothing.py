@@ -1,0 +1,38 @@
+"""Look at a source whose topics a flow's filter leaves out one and all."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ferry.config.flow.flow import FlowConfig
+from ferry.errors import Refused
+from ferry.kafka.admin.acls import NoAuthorizer, described_acls
+from ferry.kafka.connect.cluster import Cluster
+from ferry.plan.rules.facts import Unfound
+from ferry.plan.rules.nothing import idle_reason, is_bare, unfound
+
+
+async def found_nothing(flow: FlowConfig, source: Cluster, target: Cluster) -> Unfound | None:
+    """What the filter was held against, and why it may rightly take nothing; None when it takes a topic.
+
+    Both clusters know their topics from before. Only a source that shows no topics at all is asked more: without an
+    authorizer it hides none, so it is empty.
+    """
+    found = unfound(flow.selection, source.topics)
+    if found is None:
+        return None
+    idle = idle_reason(flow.selection, flow.back, source.topics, target.topics)
+    if not idle and is_bare(flow.selection, source.topics) and not await _may_hide(source):
+        idle = f"cluster {source.alias} has no topics yet"
+    return replace(found, idle=idle)
+
+
+async def _may_hide(cluster: Cluster) -> bool:
+    """Whether a cluster has an authorizer, as far as it tells."""
+    try:
+        await described_acls(cluster)
+    except NoAuthorizer:
+        return False
+    except Refused:
+        return True
+    return True

@@ -1,0 +1,271 @@
+"""Gather the facts that a plan is decided from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from enum import Enum
+
+from ferry.clock import wall_ms
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.flow.start import Start, StartEarliest, StartLatest, StartOffsets, StartTime
+from ferry.copy.kafka_port import position_group
+from ferry.errors import Unreachable
+from ferry.kafka.admin.disks import log_sizes
+from ferry.kafka.admin.topic_settings import topic_settings
+from ferry.kafka.connect.cluster import Cluster
+from ferry.kafka.fetch.offsets import EARLIEST, LATEST, ListedOffsets, group_offsets, listed_offsets
+from ferry.kafka.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED
+from ferry.kafka.produce.open_transactions import open_transactions
+from ferry.ledger.ledger import LedgerView, claims, pauses, skips
+from ferry.ledger.receipts import last_receipts
+from ferry.ledger.unit_codec import eras, last_units
+from ferry.ledger.units import least_dealt
+from ferry.model import Position, RefusalKind, TopicPartition
+from ferry.plan.found_nothing import found_nothing
+from ferry.plan.gather_targets import gather_targets
+from ferry.plan.rules.absence import absent_topics, unmatched_names
+from ferry.plan.rules.facts import Facts, SourcePartition, SourceTopic, TargetTopic, Unserved, by_topic
+from ferry.plan.rules.starts import due_starts, first_run, recorded_starts, starts_at_time, unasked_starts
+from ferry.plan.rules.tombstones import seen_to_end
+from ferry.plan.rules.topic_settings import TopicSettings
+
+
+def isolation_of(flow: FlowConfig) -> int:
+    """The flow's isolation level as Kafka's number."""
+    return READ_COMMITTED if flow.isolation_level == "read_committed" else READ_UNCOMMITTED
+
+
+class Positions(Enum):
+    """How the position group is asked. It is a hint: only a run that has fenced all writers may wait for its word."""
+
+    SETTLED = "settled"
+    """Wait until no transaction is pending: after the fencing that is at once."""
+    AT_ONCE = "at once"
+    """Leave pending ones out: a dead writer's transaction ends only when its timeout has passed."""
+    NONE = "none"
+    """Do not ask."""
+
+
+async def gather_facts(
+    flow: FlowConfig,
+    lane: str,
+    source: Cluster,
+    target: Cluster,
+    view: LedgerView,
+    *,
+    positions: Positions = Positions.SETTLED,
+) -> Facts:
+    """Facts of both clusters and of the ledger as it was read."""
+    asked_ms = wall_ms()
+    listed = await source.refresh(None)
+    chosen = {name: info for name, info in listed.items() if flow.selection.takes(name)}
+    receipts, units = last_receipts(view, lane), last_units(view, lane)
+    places = {
+        TopicPartition(topic=name, partition=part.partition)
+        for name, info in chosen.items()
+        for part in info.partitions.values()
+        if part.leader >= 0
+    }
+    # What failed once is not asked again: each question to a broker that does not answer takes the whole patience.
+    begins = await listed_offsets(source, dict.fromkeys(places, EARLIEST), isolation=READ_UNCOMMITTED)
+    ends = await listed_offsets(source, dict.fromkeys(begins.found, LATEST), isolation=isolation_of(flow))
+    highs = await _high_watermarks(flow, source, ends.found)
+    held = await open_transactions(source, [place for place, high in highs.items() if high > ends.found[place]])
+    is_first, rules = first_run(view, lane), eras(view, lane)
+    begun = recorded_starts(view, lane, {name: info.id_text for name, info in chosen.items()})
+    if is_first:
+        starts = await _first_starts(flow.start, source, begins.found, ends.found)
+        there = {
+            TopicPartition(topic=name, partition=number) for name, info in chosen.items() for number in info.partitions
+        }
+        begun = unasked_starts(flow.start, there - starts.found.keys(), asked_ms)
+    else:
+        due = due_starts(begun.pending, ends.found, {last.source for last in receipts.values()})
+        starts = await _later_starts(due, source, begins.found, ends.found)
+        begun = begun.settled({place: starts.found[place] for place in due.keys() & starts.found.keys()})
+    known = ends.found.keys() & starts.found.keys()
+    unserved = by_topic(begins.failed | ends.failed | starts.failed)
+    sizes = await log_sizes(source)
+    settings = await topic_settings(source, sorted(chosen))
+    absent = absent_topics([*receipts.values(), *units.values()], listed, flow.selection.takes)
+    targets = await gather_targets(flow, target, chosen.keys() | absent, rules.values())
+    # A broker leaves topics that may not be seen out of a list of all, but says so of one that is asked for.
+    unmatched = unmatched_names(flow.topics.include, listed)
+    hidden = await source.hidden(unmatched)
+    return Facts(
+        now_ms=wall_ms(),
+        source_cluster_id=source.cluster_id,
+        target_cluster_id=target.cluster_id,
+        target_brokers=len(target.brokers),
+        sources={
+            name: SourceTopic(
+                name=name,
+                topic_id=info.id_text,
+                partitions={
+                    place.partition: SourcePartition(
+                        log_start=begins.found[place],
+                        end=ends.found[place],
+                        size_bytes=sizes.get(place, -1),
+                        start=starts.found[place],
+                        high_watermark=highs.get(place),
+                        leader_epoch=_leader_epoch(source, place),
+                    )
+                    for place in (TopicPartition(topic=name, partition=number) for number in info.partitions)
+                    if place in known
+                },
+                # Also those whose leader went between two answers: left out of both they would be passed over.
+                leaderless=tuple(
+                    number
+                    for number in sorted(info.partitions)
+                    if TopicPartition(topic=name, partition=number) not in known
+                ),
+                replication_factor=max((len(part.replicas) for part in info.partitions.values()), default=1),
+                unserved=unserved.get(name, {}),
+                settings=None if name in settings.denied else settings.found.get(name, TopicSettings()),
+            )
+            for name, info in chosen.items()
+        },
+        targets=targets,
+        receipts=receipts,
+        positions=await _positions(flow, lane, target, receipts.keys() | _filled(flow, chosen, targets), positions),
+        starts=begun.offsets,
+        pending=begun.pending,
+        first_run=is_first,
+        claims=claims(view),
+        pauses=pauses(view, wall_ms()),
+        absent=absent,
+        hidden=hidden,
+        unmatched=unmatched,
+        unfound=await found_nothing(flow, source, target),
+        held={place: begun[0] for place, begun in held.items()},
+        skips=skips(view, lane),
+        units=units,
+        eras=rules,
+        dealt=least_dealt(rules.values(), units.values()),
+        seen=seen_to_end(view, lane, {name: info.id_text for name, info in chosen.items()}),
+    )
+
+
+def _leader_epoch(cluster: Cluster, place: TopicPartition) -> int:
+    info = cluster.topics.get(place.topic)
+    found = None if info is None else info.partitions.get(place.partition)
+    return -1 if found is None else found.leader_epoch
+
+
+async def gather_outline(flow: FlowConfig, lane: str, source: Cluster, target: Cluster, view: LedgerView) -> Facts:
+    """The same without partitions, settings and target topics: what stands against any plan shows in it, cheaply.
+
+    Nothing of it depends on fencing, so a run can be judged before it is opened.
+    """
+    listed = await source.refresh(None)
+    receipts, units = last_receipts(view, lane), last_units(view, lane)
+    now_ms = wall_ms()
+    return Facts(
+        now_ms=now_ms,
+        source_cluster_id=source.cluster_id,
+        target_cluster_id=target.cluster_id,
+        target_brokers=len(target.brokers),
+        sources={
+            name: SourceTopic(
+                name=name,
+                topic_id=info.id_text,
+                partitions={},
+                leaderless=(),
+                replication_factor=1,
+                settings=TopicSettings(),
+            )
+            for name, info in listed.items()
+            if flow.selection.takes(name)
+        },
+        targets={},
+        receipts=receipts,
+        positions={},
+        starts=recorded_starts(view, lane, {name: info.id_text for name, info in listed.items()}).offsets,
+        first_run=first_run(view, lane),
+        claims=claims(view),
+        pauses=pauses(view, now_ms),
+        absent=absent_topics([*receipts.values(), *units.values()], listed, flow.selection.takes),
+        units=units,
+        eras=eras(view, lane),
+    )
+
+
+async def _high_watermarks(
+    flow: FlowConfig, source: Cluster, places: Collection[TopicPartition]
+) -> dict[TopicPartition, int]:
+    """Where logs end with what open transactions hold back; empty where all is read anyway.
+
+    It serves notes and lag, so no error is waited for.
+    """
+    if isolation_of(flow) == READ_UNCOMMITTED:
+        return {}
+    try:
+        return (await listed_offsets(source, dict.fromkeys(places, LATEST), isolation=READ_UNCOMMITTED)).found
+    except Unreachable:
+        return {}
+
+
+async def _first_starts(
+    start: Start, source: Cluster, begins: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
+) -> ListedOffsets:
+    """Where the configuration begins each partition that has an end."""
+    match start:
+        case StartEarliest():
+            return ListedOffsets(found={place: begins[place] for place in ends}, failed={})
+        case StartLatest():
+            return ListedOffsets(found=dict(ends), failed={})
+        case StartOffsets(offsets=offsets):
+            return ListedOffsets(found={place: offsets.get(place, begins[place]) for place in ends}, failed={})
+        case StartTime(timestamp_ms=timestamp):
+            listed = await listed_offsets(source, dict.fromkeys(ends, timestamp), isolation=READ_UNCOMMITTED)
+            return ListedOffsets(found=starts_at_time(listed.found, ends), failed=listed.failed)
+
+
+async def _later_starts(
+    due: Mapping[TopicPartition, int],
+    source: Cluster,
+    begins: Mapping[TopicPartition, int],
+    ends: Mapping[TopicPartition, int],
+) -> ListedOffsets:
+    """Where a later run may begin each partition: those that are due at their time, all others at their beginning."""
+    others = {place: begins[place] for place in begins.keys() - due.keys()}
+    if not due:
+        return ListedOffsets(found=others, failed={})
+    try:
+        listed = await listed_offsets(source, due, isolation=READ_UNCOMMITTED)
+    except Unreachable as error:
+        # The cluster has just told the ends: it is the leaders of these few that went.
+        why = f"its start cannot be asked for: {error}"
+        return ListedOffsets(found=others, failed=dict.fromkeys(due, Unserved(kind=RefusalKind.NO_LEADER, why=why)))
+    return ListedOffsets(found=others | starts_at_time(listed.found, ends), failed=listed.failed)
+
+
+def _filled(flow: FlowConfig, names: Collection[str], targets: Mapping[str, TargetTopic]) -> frozenset[TopicPartition]:
+    """Where something was written to the copies: the lane may have positions there that no receipt tells of."""
+    copies = (targets.get(flow.policy.format_remote_topic(flow.flow.source, name)) for name in names)
+    return frozenset(
+        TopicPartition(topic=copy.name, partition=number)
+        for copy in copies
+        if copy is not None
+        for number, end in copy.ends.items()
+        if end > 0
+    )
+
+
+async def _positions(
+    flow: FlowConfig, lane: str, target: Cluster, places: Collection[TopicPartition], how: Positions
+) -> dict[TopicPartition, Position | None]:
+    if how is Positions.NONE:
+        return {}
+    found = await group_offsets(target, position_group(flow.flow, lane), places, wait=how is Positions.SETTLED)
+    return {place: None if word is None else position_of(*word) for place, word in found.items()}
+
+
+def position_of(offset: int, metadata: str) -> Position:
+    """A position as committed; metadata that is not ours gives offsets that match nothing."""
+    try:
+        body = json.loads(metadata)
+        return Position(target_next=offset, source_next=int(body["source_next"]), generation=int(body["generation"]))
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
+        return Position(target_next=offset, source_next=-1, generation=-1)

@@ -1,0 +1,65 @@
+"""Gather what a plan must know of the target: the copies with their settings, and what its brokers can hold."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+
+from ferry.config.flow.flow import FlowConfig
+from ferry.kafka.admin.disks import broker_space
+from ferry.kafka.admin.topic_settings import default_settings, topic_settings
+from ferry.kafka.connect.cluster import Cluster
+from ferry.kafka.fetch.offsets import LATEST, listed_offsets
+from ferry.kafka.fetch.requests import READ_UNCOMMITTED
+from ferry.kafka.produce.ledger import ledger_topic
+from ferry.model import Era, TopicPartition
+from ferry.plan.rules.facts import Facts, TargetTopic, by_topic
+
+
+async def gather_targets(
+    flow: FlowConfig, target: Cluster, chosen: Collection[str], eras: Iterable[Era]
+) -> dict[str, TargetTopic]:
+    """What the target has now of the copies of the source topics `chosen`, also by rules that were in force."""
+    names = {copy for name in chosen for copy in flow.copies_of(name)}
+    names |= {era.target_topic for era in eras if era.source_topic in chosen}
+    infos = {name: info for name, info in (await target.refresh(None)).items() if name in names}
+    places = [
+        TopicPartition(topic=name, partition=part.partition)
+        for name, info in infos.items()
+        for part in info.partitions.values()
+        if part.leader >= 0
+    ]
+    ends = await listed_offsets(target, dict.fromkeys(places, LATEST), isolation=READ_UNCOMMITTED)
+    found, failed = by_topic(ends.found), by_topic(ends.failed)
+    settings = await topic_settings(target, sorted(infos))
+    return {
+        name: TargetTopic(
+            name=name,
+            topic_id=info.id_text,
+            partitions=len(info.partitions),
+            ends=found.get(name, {}),
+            replicas={number: (len(part.in_sync), len(part.replicas)) for number, part in info.partitions.items()},
+            brokers={number: part.replicas for number, part in info.partitions.items()},
+            settings=settings.found.get(name),
+            unserved=failed.get(name, {}),
+        )
+        for name, info in infos.items()
+    }
+
+
+async def with_resources(flow: FlowConfig, facts: Facts, source: Cluster, target: Cluster) -> Facts:
+    """`facts` with the target's default settings and disk space, and what became of absent topics if that matters.
+
+    A few requests in all; what cannot be learned is left out. `target` knows its topics from before.
+    """
+    own = ledger_topic(flow.flow.source)  # its settings may be read in any case
+    known = own if own in target.topics else min(target.topics, default=None)
+    defaults = {} if known is None else await default_settings(target, known)
+    space = await broker_space(target) if flow.target_free_percent is not None else None
+    ids = {
+        last.source.topic: last.source_topic_id
+        for last in facts.receipts.values()
+        if last.source.topic in facts.absent and last.source_topic_id
+    }
+    deleted = await source.deleted(ids) if flow.sync_topic_deletes and ids else frozenset()
+    return replace(facts, target_defaults=defaults, space=space, deleted=deleted)

@@ -1,0 +1,142 @@
+"""Measure how far a flow is behind: facts of both clusters, and one look at the oldest record not yet copied."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+
+from ferry.clock import wall_ms
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.flow.guards import OnGuard
+from ferry.errors import FilterInVain, Retryable
+from ferry.kafka.connect import codes
+from ferry.kafka.connect.cluster import Cluster
+from ferry.kafka.fetch.requests import READ_UNCOMMITTED, fetch_request, fetched
+from ferry.lane.connections import FlowConnections
+from ferry.ledger.ledger import UNREAD
+from ferry.model import TopicPartition
+from ferry.plan.gather import Positions, gather_facts
+from ferry.plan.rules.facts import Facts
+from ferry.plan.rules.lag import PartitionLag, lag_of, with_ages
+from ferry.plan.rules.lag_start import Standing, standing_of
+from ferry.plan.rules.nothing import InVain, in_vain
+from ferry.wire.age import first_timestamp
+
+log = logging.getLogger(__name__)
+
+_MOST_NAMED = 3
+"""Names in vain of which one error speaks."""
+_ROUNDS = ((500, 4 << 10), (200, 64 << 10), (16, 1 << 20), (1, 1 << 20))
+"""Partitions per request and bytes per partition, round by round: small batches first, many at once.
+
+A broker answers a batch that does not fit with nothing, but for the first partition of a request (KIP-74): what is
+left after the others is asked for alone.
+"""
+
+
+def measure_lag(
+    flow: FlowConfig, *, only: Collection[str] | None = None, patience_s: float = 60.0
+) -> list[PartitionLag]:
+    """The lag of every source partition of the flow (narrowed to the topics `only`); writes nothing.
+
+    A flow that never ran is behind by everything from its configured start. What the flow names in vain is logged as
+    a warning. Raises Unreachable, Refused, FilterInVain for a flow that takes no topic, and BadInput for a topic of
+    `only` that the source does not have.
+    """
+    with FlowConnections.of(flow, patience_s=patience_s) as connections:
+        return connections.run(partial(lag_over, flow, connections, only))
+
+
+def look_at_lag(flow: FlowConfig, *, patience_s: float) -> tuple[list[PartitionLag], Standing]:
+    """The flow's lag, and how it stands; writes nothing. Raises as `measure_lag`."""
+
+    async def work() -> tuple[list[PartitionLag], Standing]:
+        lags = await lag_over(flow, connections)
+        if not await connections.has_ledger():
+            return lags, Standing()
+        view = await connections.known.view_with_newest(flow.lane, 1)
+        return lags, standing_of(view, flow.lane, wall_ms())
+
+    with FlowConnections.of(flow, patience_s=patience_s) as connections:
+        return connections.run(work)
+
+
+async def lag_over(
+    flow: FlowConfig, connections: FlowConnections, only: Collection[str] | None = None
+) -> list[PartitionLag]:
+    """As `measure_lag`, over connections that are open."""
+    source, target = connections.source, connections.target
+    view = await connections.view() if await connections.has_ledger() else UNREAD
+    facts = await gather_facts(flow, flow.lane, source, target, view, positions=Positions.NONE)
+    gone = frozenset(name for name in facts.absent if flow.guards.topic_gone.of(name) is not OnGuard.SKIP)
+    facts = replace(facts, absent=gone)
+    vain = in_vain(flow.flow, flow.guards, facts) if only is None else InVain()
+    for note in vain.notes:
+        log.warning("note: %s", note)
+    if vain.refusals:  # no lag at all would look like health
+        raise FilterInVain("; ".join(refusal.message for refusal in vain.refusals[:_MOST_NAMED]))
+    return await with_oldest(source, facts, lag_of(facts, flow.policy, flow.flow.source, only))
+
+
+async def with_oldest(source: Cluster, facts: Facts, lags: list[PartitionLag]) -> list[PartitionLag]:
+    """The lags, and how old the oldest record not yet copied is, for which the source is asked."""
+    log_starts = {
+        TopicPartition(topic=topic.name, partition=number): part.log_start
+        for topic in facts.sources.values()
+        for number, part in topic.partitions.items()
+    }
+    wanted = {lag.source: max(lag.read_at, log_starts[lag.source]) for lag in lags if lag.read_at is not None}
+    return with_ages(lags, await first_timestamps(source, wanted), facts.now_ms)
+
+
+async def first_timestamps(cluster: Cluster, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+    """Timestamp (ms) of the batch that holds each offset, its first record's as a rule.
+
+    Partitions without one (old format, out of range, no leader) are left out.
+    """
+    found: dict[TopicPartition, int] = {}
+    waiting = dict(offsets)
+
+    async def action(width: int, partition_bytes: int) -> None:
+        moved = False
+        for node, part in _requests(cluster, waiting, width):
+            request = fetch_request(
+                cluster,
+                part,
+                isolation=READ_UNCOMMITTED,
+                max_bytes=width * partition_bytes,
+                partition_bytes=partition_bytes,
+                max_wait_ms=0,
+            )
+            for answer in fetched(request, await cluster.ask(request, node)):
+                moved = moved or answer.error_code in codes.LEADER_MOVED
+                if answer.error_code or not answer.records:
+                    continue
+                timestamp = first_timestamp(answer.records)
+                if timestamp is not None:
+                    found[answer.place] = timestamp
+                del waiting[answer.place]
+        if moved:
+            await cluster.refresh({place.topic for place in waiting})
+            raise Retryable(f"oldest records of cluster {cluster.alias}: a leader moved")
+
+    for width, partition_bytes in _ROUNDS:
+        await cluster.retrying(partial(action, width, partition_bytes))
+    return found
+
+
+def _requests(
+    cluster: Cluster, offsets: Mapping[TopicPartition, int], width: int
+) -> Iterator[tuple[int, dict[TopicPartition, int]]]:
+    """Partitions by leader, `width` to a request; those without a leader are left out."""
+    by_leader: dict[int, list[TopicPartition]] = {}
+    for place in offsets:
+        info = cluster.topics.get(place.topic)
+        partition = info.partitions.get(place.partition) if info else None
+        if partition is not None and partition.leader >= 0:
+            by_leader.setdefault(partition.leader, []).append(place)
+    for node, places in by_leader.items():
+        for at in range(0, len(places), width):
+            yield node, {place: offsets[place] for place in places[at : at + width]}

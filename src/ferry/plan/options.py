@@ -1,0 +1,101 @@
+"""What one run is narrowed to, and the rules that planning obeys by it and by the flow's configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
+
+from ferry.config.flow.flow import DEFAULT_REPLICATION_FACTOR, FlowConfig
+from ferry.features.records.acts.transform_digest import pyspark_version
+from ferry.features.records.rules.rule_text import rule_text
+from ferry.model import LaneKind, Window, lane_kind
+from ferry.plan.rules.rules import Rules, Transform
+
+DEFAULT_LEDGER_REPLICATION = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """What one run is narrowed to: some source topics, smaller budgets (bytes, records, seconds)."""
+
+    only: frozenset[str] | None = None
+    max_bytes: int | None = None
+    max_records: int | None = None
+    max_seconds: int | None = None
+    window: Window | None = None
+    """What of the past is copied, and nothing else; a backfill lane needs one."""
+    take_over: bool = False
+    """Whether the lane is taken from another deployment with another configuration, on purpose."""
+
+    @property
+    def topics(self) -> frozenset[str] | None:
+        """The source topics that the run is for; None is all."""
+        named = None if self.window is None else self.window.topics
+        return self.only if named is None else named
+
+
+WHOLE = RunOptions()
+"""All that the flow selects, within its own budgets."""
+
+
+def rules_of(
+    flow: FlowConfig,
+    lane: str,
+    options: RunOptions,
+    digests: Mapping[str, str] = MappingProxyType({}),
+    lost: Mapping[str, str] = MappingProxyType({}),
+) -> Rules:
+    """What planning obeys: the flow's configuration, narrowed to what one run is for.
+
+    `digests` of the flow's transforms by name, as far as the plan is to be written; why others are `lost`.
+    """
+
+    def transform_of(topic: str) -> Transform | None:
+        found = flow.transform_of(topic)
+        if found is None:
+            return None
+        first = flow.first_name(topic)
+        return Transform(
+            found.name,
+            digests.get(found.name, ""),
+            found.partitions,
+            "" if found.partitions is None else rule_text(found, pyspark_version()),
+            renames=found.target_of(topic, first) not in (None, first),
+            targets=found.targets,
+            why_unknown=found.why_unknown(topic, first) or "",
+            why_lost=lost.get(found.name, ""),
+        )
+
+    budget, kind = flow.budget, lane_kind(lane)
+    factor = flow.replication_factor if flow.replication_factor is not None else DEFAULT_REPLICATION_FACTOR
+    return Rules(
+        flow=flow.flow,
+        lane=lane,
+        policy=flow.policy,
+        max_tasks=flow.tasks_max,
+        max_bytes=_least(budget.max_bytes, options.max_bytes),
+        max_records=_least(budget.max_records, options.max_records),
+        max_seconds=min(budget.max_seconds, options.max_seconds or budget.max_seconds),
+        replication_factor=factor,
+        replication_from_source=flow.replication_from_source,
+        config_excluded=cache(flow.config_exclude.matches),
+        sync_configs=flow.sync_topic_configs and flow.sync_topic_configs_interval_s is not None,
+        defaults_from_source=flow.use_defaults_from == "source",
+        topic_deletes=flow.sync_topic_deletes,
+        free_percent=flow.target_free_percent,
+        policy_name=flow.policy_name,
+        way_back=flow.selection.way_back,
+        merges=flow.merge.matches,
+        transform_of=cache(transform_of),
+        guards=flow.guards,
+        scratch=kind is not None and kind.has_scratch_topics,
+        beside_live=kind is LaneKind.APPEND,
+        only=options.topics,
+    )
+
+
+def _least(one: int | None, other: int | None) -> int | None:
+    given = [value for value in (one, other) if value is not None]
+    return min(given) if given else None

@@ -1,0 +1,256 @@
+"""The ACLs that a flow needs, on each side: no more than what its micro-runs ask the brokers for.
+
+Nothing is written to the source unless the file asks for it (MirrorMaker 2's topics): else nothing there is more than
+reading.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from ferry.config.flow.acls import AclPolicy
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.flow.transforms import Poison
+from ferry.config.keys.layers import Side
+from ferry.config.text.filters import LEGAL_NAME
+from ferry.copy.kafka_port import position_group, transactional_id
+from ferry.errors import BadInput
+from ferry.kafka.produce.ledger import ledger_topic
+from ferry.plan.others.neighbours import names_tell_flows_apart
+from ferry.plan.rules.internal_topics import internal_topics
+from ferry.policy import DefaultReplicationPolicy, IdentityReplicationPolicy, RoutedPolicy, illegal_name
+
+EVERY = "*"
+
+_PREFIX = re.compile(r"((?:[A-Za-z0-9_-]|\\?\.)*)\.[*+]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Resource:
+    """What an ACL is about, in the words of kafka-acls: `topic`, `group`, `transactional-id` or `cluster`."""
+
+    kind: str
+    name: str
+    prefixed: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}{'*' if self.prefixed else ''}"
+
+
+_EVERY_TOPIC = Resource(kind="topic", name=EVERY)
+_CLUSTER = Resource(kind="cluster", name="kafka-cluster")
+_LEDGERS = Resource(kind="topic", name=ledger_topic("").removesuffix(".internal"), prefixed=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Acl:
+    """One ALLOW for the principal of one side. `optional`: without it the flow works; `why` says with what loss."""
+
+    side: Side
+    resource: Resource
+    operation: str
+    why: str
+    optional: bool = False
+
+
+def required_acls(flow: FlowConfig, topics: Collection[str] = ()) -> list[Acl]:
+    """All ACLs of a flow: for these source topics, or, without any, for what its `topics` say.
+
+    Raises BadInput when the topics' patterns, or a policy of the user's own, have no form as ACLs.
+    """
+    for name in topics:
+        if (why := illegal_name(name)) is not None:
+            raise BadInput(f"topic {name!r} {why}: no cluster has it; correct the name")
+    sources = [Resource(kind="topic", name=name) for name in sorted(set(topics))]
+    if not sources:
+        sources = [_as_resource(flow, pattern) for pattern in flow.topics.include.items]
+        if flow.selection.heartbeats:
+            sources.append(Resource(kind="topic", name=flow.policy.heartbeats_topic()))
+    sources = _without_covered(sources)
+    copies = [copy for resource in sources for copy in _copied(flow, resource)]
+    return [
+        *_at_source(flow, sources),
+        *_ledgers_at_source(flow, sources),
+        *_at_target(flow, copies),
+        *_ledgers_at_target(flow, copies),
+        *_for_mirror_topics(flow),
+        *_for_acls(flow),
+        *_for_groups(flow),
+    ]
+
+
+def _at_source(flow: FlowConfig, topics: Collection[Resource]) -> Iterator[Acl]:
+    for resource in topics:
+        yield Acl(side="source", resource=resource, operation="Read", why="to copy the records")
+        yield Acl(
+            side="source", resource=resource, operation="DescribeConfigs", why="to create the copy with its settings"
+        )
+    for operation in ("Describe", "DescribeConfigs"):
+        yield Acl(
+            side="source",
+            resource=_CLUSTER,
+            operation=operation,
+            why="to estimate bytes from the size on disk, and to count SCRAM users and client quotas",
+            optional=True,
+        )
+
+
+def _at_target(flow: FlowConfig, topics: Collection[Resource]) -> Iterator[Acl]:
+    def acl(resource: Resource, operation: str, why: str) -> Acl:
+        return Acl(side="target", resource=resource, operation=operation, why=why)
+
+    for resource in topics:
+        yield acl(resource, "Create", "to create the copies")
+        yield acl(resource, "Alter", "to add partitions where the source has more")
+        yield acl(resource, "Write", "to write the copies")
+        yield acl(
+            resource,
+            "Read",
+            "to keep positions on them (TxnOffsetCommit asks for it), and to see what others write there",
+        )
+        yield from _of_features(flow, resource)
+    if any(one.poison is Poison.SKIP for one in flow.transforms):
+        letters = Resource(kind="topic", name=flow.dead_letters.topic)
+        yield acl(letters, "Create", "to make the topic of dead letters")
+        yield acl(letters, "Write", "to write dead letters")
+    ledger = Resource(kind="topic", name=ledger_topic(flow.flow.source))
+    yield acl(ledger, "Create", "to create the ledger")
+    yield acl(ledger, "DescribeConfigs", "to check that its settings keep receipts")
+    yield acl(ledger, "Write", "to append runs, plans and receipts")
+    yield acl(ledger, "Read", "to read them again")
+    group = Resource(kind="group", name=position_group(flow.flow, flow.lane))
+    yield acl(group, "Read", "to keep the positions")
+    slots = transactional_id(flow.flow, flow.lane, 0).removesuffix("0")
+    yield acl(Resource(kind="transactional-id", name=slots, prefixed=True), "Write", "to write in transactions")
+    if flow.target_free_percent is not None:
+        yield Acl(
+            side="target",
+            resource=_CLUSTER,
+            operation="Describe",
+            why="to see whether the copies fit on the disks; without it nobody looks",
+            optional=True,
+        )
+
+
+def _of_features(flow: FlowConfig, topics: Resource) -> Iterator[Acl]:
+    """What the target's topics take beyond being copied to."""
+    why = "to see how settings differ from the source's, and to set them; without it they stay as they were created"
+    for operation in ("DescribeConfigs", "AlterConfigs") if flow.sync_topic_configs else ("DescribeConfigs",):
+        yield Acl(side="target", resource=topics, operation=operation, why=why, optional=True)
+    if flow.sync_topic_deletes:
+        yield Acl(
+            side="target",
+            resource=topics,
+            operation="Delete",
+            why="to delete copies of deleted topics (ferry.sync.topic.deletes.enabled)",
+        )
+
+
+def _for_mirror_topics(flow: FlowConfig) -> Iterator[Acl]:
+    """What it takes to write MirrorMaker 2's topics (`features.groups.acts.mirror_topics`), whatever else is copied."""
+    for topic in internal_topics(flow):
+        resource = Resource(kind="topic", name=topic.name)
+        why = f"to write what MirrorMaker 2's clients read ({topic.key}); without it they read nothing new"
+        for operation in ("Create", "Write"):
+            yield Acl(side=topic.side, resource=resource, operation=operation, why=why, optional=True)
+
+
+def _for_acls(flow: FlowConfig) -> Iterator[Acl]:
+    """What it takes to take ACLs over; a file that asks for all of them needs it (`ferry.features.acls.acts.sync`)."""
+    if flow.syncs_acls:
+        optional = flow.acls.policy is not AclPolicy.FULL
+        why = "to read ACLs; without it none are taken over"
+        yield Acl(side="source", resource=_CLUSTER, operation="Describe", why=why, optional=optional)
+        why = "to take the source's ACLs over; who has it can permit himself anything"
+        yield Acl(side="target", resource=_CLUSTER, operation="Alter", why=why, optional=optional)
+
+
+def _for_groups(flow: FlowConfig) -> Iterator[Acl]:
+    """What it takes to translate consumer groups (`features.groups.acts.checkpoint`); READ includes DESCRIBE."""
+    if not flow.syncs_groups and not flow.emits_checkpoints:
+        return
+    for name, prefixed in sorted({_group_resource(pattern) for pattern in flow.groups.include.items}):
+        resource = Resource(kind="group", name=name, prefixed=prefixed)
+        why = "to translate the offsets of consumer groups; without it they are not seen"
+        yield Acl(side="source", resource=resource, operation="Describe", why=why, optional=True)
+        if flow.syncs_groups:
+            why = "to write the offsets of consumer groups; without it each that is to be written fails"
+            yield Acl(side="target", resource=resource, operation="Read", why=why, optional=True)
+
+
+def _group_resource(pattern: str) -> tuple[str, bool]:
+    """Name, and whether it is a prefix, of the narrowest resource that has all groups a pattern matches."""
+    if LEGAL_NAME.fullmatch(pattern):
+        return pattern, False
+    found = _PREFIX.fullmatch(pattern)
+    prefix = "" if found is None or pattern in (".*", ".+") else found.group(1).replace("\\", "")
+    return (prefix, True) if prefix else (EVERY, False)
+
+
+def _ledgers_at_source(flow: FlowConfig, topics: Collection[Resource]) -> Iterator[Acl]:
+    """Ledgers of flows into the source, where names do not show what they brought (`ferry.plan.others.neighbours`)."""
+    if not names_tell_flows_apart(flow) and _EVERY_TOPIC not in topics:
+        yield Acl(
+            side="source",
+            resource=_LEDGERS,
+            operation="Read",
+            why="to see which records came from the target; without it those that another file's flow brought go back",
+            optional=True,
+        )
+
+
+def _ledgers_at_target(flow: FlowConfig, topics: Collection[Resource]) -> Iterator[Acl]:
+    """Ledgers of other flows into the target, where names do not tell whose a topic is (`run.others.neighbours`)."""
+    if names_tell_flows_apart(flow) or _EVERY_TOPIC in topics:
+        return
+    if flow.merge.items:
+        why = "to tell the other flows' records in merged topics from a stranger's"
+    else:
+        why = "to see which topics other flows own; without it two flows may write one topic"
+    yield Acl(side="target", resource=_LEDGERS, operation="Read", why=why, optional=not flow.merge.items)
+
+
+def _as_resource(flow: FlowConfig, pattern: str) -> Resource:
+    """The narrowest ACL resource that has all names a pattern matches: a name, a prefix, or every topic."""
+    if pattern in (".*", ".+"):
+        return Resource(kind="topic", name=EVERY)
+    if LEGAL_NAME.fullmatch(pattern):
+        return Resource(kind="topic", name=pattern)
+    found = _PREFIX.fullmatch(pattern)
+    if found is None:
+        raise BadInput(
+            f"topics of flow {flow.flow}: {pattern!r} is neither a name nor a prefix like orders.*, and ACLs know "
+            "nothing else; name the topics with --topic"
+        )
+    return Resource(kind="topic", name=found.group(1).replace("\\", ""), prefixed=True)
+
+
+def _copied(flow: FlowConfig, resource: Resource) -> list[Resource]:
+    """The resources of the copies."""
+    if resource.name != EVERY and not resource.prefixed:
+        return [Resource(kind="topic", name=copy) for copy in flow.copies_of(resource.name)]
+    if not isinstance(flow.policy, DefaultReplicationPolicy | IdentityReplicationPolicy):
+        who = "its transforms make" if isinstance(flow.policy, RoutedPolicy) else f"{flow.policy_name} makes"
+        raise BadInput(f"flow {flow.flow}: what {who} of {resource} cannot be told; name the topics with --topic")
+    begun = "" if resource.name == EVERY else resource.name
+    name = flow.policy.format_remote_topic(flow.flow.source, begun)
+    return [Resource(kind="topic", name=name, prefixed=True) if name else Resource(kind="topic", name=EVERY)]
+
+
+def _without_covered(resources: Collection[Resource]) -> list[Resource]:
+    """Resources that no other one of them includes."""
+    if any(resource.name == EVERY for resource in resources):
+        return [Resource(kind="topic", name=EVERY)]
+    prefixes = [resource.name for resource in resources if resource.prefixed]
+    return sorted(
+        {
+            resource
+            for resource in resources
+            if not any(
+                resource.name.startswith(prefix) and not (resource.prefixed and resource.name == prefix)
+                for prefix in prefixes
+            )
+        }
+    )

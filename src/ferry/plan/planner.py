@@ -1,0 +1,360 @@
+"""Plans a micro-run: facts of both clusters and of the ledger -> plan, and the topic changes that the plan needs."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from operator import attrgetter
+
+from ferry.clock import wall_ms
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.flow.guards import OnGuard
+from ferry.copy.kafka_port import KafkaLane, transactional_id
+from ferry.errors import BadInput, FerryError, Refused, Superseded
+from ferry.features.acls.acts.sync import AclSyncer
+from ferry.features.acls.rules.sync import AclDiff
+from ferry.features.lanes.rules.codec import window_record
+from ferry.features.lanes.rules.windows import WindowLook, refuse_endless
+from ferry.features.switch.rules.draining import standing_back
+from ferry.kafka.admin.uncopied import client_quotas, scram_users
+from ferry.kafka.connect.cluster import Cluster
+from ferry.kafka.produce.ledger import LedgerTopic
+from ferry.kafka.produce.open_transactions import named_transactions
+from ferry.lane.known_ledger import KnownLedger, KnownLedgers
+from ferry.lane.pruning import give_up, sweep, tombstones_of, unswept_tombstones
+from ferry.ledger.codec import gap_record
+from ferry.ledger.deployments import admitted, conflict
+from ferry.ledger.ledger import LedgerView
+from ferry.ledger.map_block import Chain
+from ferry.ledger.pruning import unswept
+from ferry.ledger.rebuilt import rebuild_notes
+from ferry.ledger.receipts import last_receipts
+from ferry.ledger.runs import slots_to_fence, superseded_by
+from ferry.ledger.summary import is_due
+from ferry.ledger.unit_codec import era_record
+from ferry.model import (
+    ChangeKind,
+    Origin,
+    Plan,
+    Record,
+    RefusalKind,
+    RunRecord,
+    TopicPartition,
+)
+from ferry.plan.change_topics import Changed, change_topics
+from ferry.plan.claims import Claims
+from ferry.plan.dead_letters import letters_shown, with_letters
+from ferry.plan.gather import Positions, gather_facts, gather_outline
+from ferry.plan.gather_targets import gather_targets, with_resources
+from ferry.plan.options import DEFAULT_LEDGER_REPLICATION, WHOLE, RunOptions, rules_of
+from ferry.plan.others.foreign import with_foreign_writers, without_own
+from ferry.plan.others.neighbours import with_neighbours
+from ferry.plan.rules.clock import skew_sentence
+from ferry.plan.rules.deletes import deleted_note, forgetting, forgotten
+from ferry.plan.rules.facts import Facts, OpenTransaction
+from ferry.plan.rules.lost_ledger import forgotten_places
+from ferry.plan.rules.not_copied import not_copied
+from ferry.plan.rules.planning import decide_plan
+from ferry.plan.rules.starts import later_start_records, start_records
+from ferry.plan.rules.tombstones import seen_records
+from ferry.plan.rules.topics import creation_notes
+from ferry.plan.transforms import lost_rules, transform_digests, transforms_to_show
+from ferry.plan.truncation import with_truncations
+from ferry.plan.windows import Windowed, windowed
+from ferry.protocol.driver import Driver
+from ferry.protocol.opening import open_run
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planner:
+    """Plans runs of one flow in one lane over open connections. Lives on their event loop.
+
+    Each ledger is read whole once, by whoever asks `ledgers` first, and from there on afterwards.
+    """
+
+    flow: FlowConfig
+    lane: str
+    source: Cluster
+    target: Cluster
+    ledger: LedgerTopic
+    ledgers: KnownLedgers
+
+    async def preview(self, view: LedgerView, options: RunOptions) -> Plan:
+        """The plan that a run would have now; writes nothing, creates nothing.
+
+        Raises as `decide_plan`.
+        """
+        return (await self.survey(view, options))[1]
+
+    async def survey(self, view: LedgerView, options: RunOptions) -> tuple[Facts, Plan]:
+        """As `preview`, with the facts that the plan was decided from."""
+        refuse_endless(self.lane, options.window)
+        await self._refuse_swapped(view)
+        shown = transforms_to_show(self.flow)
+        facts = self._with_lost_rules(await self.facts(view, positions=Positions.AT_ONCE), shown.digests)
+        if options.window is not None:
+            facts = (await self._windowed(view, facts, options, "(dry run)")).facts
+        if (facts.foreign or facts.undecided or forgotten_places(facts)) and await self.ledger.exists():
+            facts = without_own(facts, self.lane, await self.known.view())
+        plan = decide_plan(rules_of(self.flow, self.lane, options, shown.digests, shown.lost), facts, "(dry run)", -1)
+        quotas, users = await client_quotas(self.source), await scram_users(self.source)
+        plan = replace(plan, not_copied=not_copied(self.flow.flow, quotas, users, self.source.topics))
+        plan = await letters_shown(self.flow, self.target, plan)
+        if _concerns_acls(options, facts):
+            plan = await self.acls.preview(view, plan)
+        record = self.record(plan.run, Origin())
+        why = standing_back(view, record, wall_ms()) or (None if options.take_over else conflict(view, record))
+        why = why or await self._unfit_ledger()
+        refused = [] if why is None else [f"a run would be refused: {why}"]
+        return facts, replace(plan, notes=(*refused, *shown.notes, *plan.notes))
+
+    async def _unfit_ledger(self) -> str | None:
+        """Why a run would refuse the ledger's settings, as far as this login may look at them."""
+        if not await self.ledger.exists():
+            return None
+        try:
+            return await self.ledger.unfit(self.flow.ledger_replication_factor or DEFAULT_LEDGER_REPLICATION)
+        except Refused:
+            return None
+
+    async def acl_diff(self, view: LedgerView) -> AclDiff:
+        """How the target's ACLs differ from what the source's ask for, by a plan of now; raises as `AclSyncer.diff`."""
+        facts = await self.facts(view, positions=Positions.NONE)
+        return await self.acls.diff(view, decide_plan(rules_of(self.flow, self.lane, WHOLE), facts, "(dry run)", -1))
+
+    async def open(self, run: str, origin: Origin, options: RunOptions) -> Plan:
+        """Open a run: fence earlier writers, decide, create and grow topics, seal the plan in the ledger.
+
+        A run record puts an end to whoever is at work. So what cannot be planned, or a ledger that this Ferry cannot
+        read, is an error before anything is written: the ledger is read up to its end now. That end is the broker's
+        word, so `open_run` reads on from there, to records of its own. Superseded while a switch drains the flow.
+        """
+        refuse_endless(self.lane, options.window)
+        digests, lost = transform_digests(self.flow)
+        await self.ledger.open(self.flow.ledger_replication_factor or DEFAULT_LEDGER_REPLICATION)
+        known = await self.known.view()
+        await self._refuse_swapped(known)
+        record = admitted(known, self.record(run, origin), take_over=options.take_over)
+        why = standing_back(known, record, wall_ms())
+        if why is not None:
+            raise Superseded(why)
+        outline = await gather_outline(self.flow, self.lane, self.source, self.target, known)
+        decide_plan(rules_of(self.flow, self.lane, options), outline, run, -1)
+        if options.window is not None:
+            await self.window(known, options)
+
+        drivers: list[Driver] = []
+
+        async def decide(driver: Driver) -> Plan:
+            drivers.append(driver)
+            return await self._decide(driver, options, digests, lost)
+
+        plan = await open_run(self.fencing_lane(), record, decide, known)
+        self.known.learn(drivers[-1].view, drivers[-1].read_ms)  # it has read the sealed plan, too
+        await self._keep_short(drivers[-1], plan)
+        return plan
+
+    async def _keep_short(self, driver: Driver, plan: Plan) -> None:
+        """Write a summary of the ledger where one is due, and prune: once the plan is sealed, so that nothing waits.
+
+        What was known when the plan was decided was read up to a record of this run's own. A run goes on without; the
+        next one does it.
+        """
+        if self.known.last is None:
+            return
+        view, read_ms = self.known.last
+        due = is_due(view)
+        prunes = self.flow.prunes_ledger and (due or bool(unswept(view, self.lane)))
+        if not due and not prunes:
+            return
+        try:
+            if superseded_by(await self.known.view(), self.lane, plan.generation) is not None:
+                return  # the newer run does it
+            if due:
+                await self.known.summarise(view, plan.generation, read_ms)
+            if prunes:
+                await self._prune(driver, plan, more=due)
+        except FerryError as error:
+            log.warning("run %s: summary and pruning of the ledger are left to the next run: %s", plan.run, error)
+
+    async def _prune(self, driver: Driver, plan: Plan, *, more: bool) -> None:
+        """Take away some of what earlier runs gave up, and give `more` up.
+
+        Raises Superseded, and writes nothing, when a newer run owns the lane.
+        """
+        view = await self.known.view()
+        most = tombstones_of(len(plan.slices) + len(plan.units))
+        await sweep(self.ledger, view, self.lane, most, driver.commit)
+        if more:
+            await give_up(view, self.lane, plan.run, self.source, self.target, driver.commit)
+
+    def fencing_lane(self) -> KafkaLane:
+        """Where a run of the lane is opened: its ledger, and the slots to fence."""
+        return KafkaLane(self.ledger, self.flow.flow, self.lane, self.flow.transaction_timeout_ms)
+
+    def record(self, run: str, origin: Origin) -> RunRecord:
+        """What opens a run of this flow in this lane now."""
+        return RunRecord(
+            flow=self.flow.flow,
+            lane=self.lane,
+            run=run,
+            slots=self.flow.tasks_max,
+            config_digest=self.flow.digest(),
+            started_ms=wall_ms(),
+            origin=origin,
+            deployment=self.flow.deployment,
+        )
+
+    async def _refuse_swapped(self, view: LedgerView) -> None:
+        """Raise Refused when the flow's ledger lies on the source, and was written from what is the target now."""
+        topic = self.ledger.place.topic
+        if view.runs or topic not in await self.source.refresh([topic]):
+            return
+        theirs = await self.ledgers.of(self.source, self.flow.flow.source).view()
+        if any(last.source_cluster_id == self.target.cluster_id for last in last_receipts(theirs, self.lane).values()):
+            source, target = self.flow.flow.source, self.flow.flow.target
+            raise Refused(
+                f"aliases {source} and {target} are swapped: the cluster that {source} leads to has this flow's ledger "
+                f"{topic}, written from the one that {target} leads to now: correct the bootstrap servers "
+                f"({self.flow.where('source', 'consumer', 'bootstrap.servers')}, "
+                f"{self.flow.where('target', 'producer', 'bootstrap.servers')}), or use other aliases"
+            )
+
+    async def _decide(
+        self, driver: Driver, options: RunOptions, digests: Mapping[str, str], lost: Mapping[str, str]
+    ) -> Plan:
+        view, opened = driver.view, driver.opened
+        self.known.learn(view, driver.read_ms)
+        clock = skew_sentence(self.ledger.skew_ms or 0, self.target.alias)
+        if clock is not None and self.flow.guards.clock_skew.default is OnGuard.FAIL:
+            raise Refused(clock)
+        rules = rules_of(self.flow, self.lane, options, digests, lost)
+        gathered = facts = self._with_lost_rules(await self.facts(view), digests)
+        found = None if options.window is None else await self._windowed(view, facts, options, opened.record.run)
+        if found is not None:
+            gathered = facts = found.facts
+        wish = plan = decide_plan(rules, facts, opened.record.run, opened.generation)
+        changed = await change_topics(self.target, wish.changes)
+        if any(change.kind is not ChangeKind.CONFIGURE for change in wish.changes):
+            facts = await self._changed(driver, facts, wish, changed)
+            plan = decide_plan(rules, facts, opened.record.run, opened.generation)
+        plan = await with_letters(self.flow, rules, facts, self.target, plan)
+        plan = await self._claims.claim(driver, facts, plan)
+        # In the transaction of the plan: they count if it does.
+        driver.keep(self._starts(driver.view, gathered, windowed=found is not None))
+        driver.keep(gap_record(self.lane, gap) for gap in plan.gaps)
+        driver.keep(seen_records(rules, facts, plan) if found is None else map(window_record, found.records))
+        driver.keep(era_record(self.lane, era) for era in plan.eras if era.since == plan.generation)
+        taken = opened.record.took_over
+        notes = [f"lane {self.lane} was taken over from deployment {taken}"] if taken else []
+        notes += rebuild_notes(view, opened)
+        if clock is not None:
+            notes.append(f"{clock.partition(': ')[0]}: ferry.guard.clock.skew says to go on")
+        notes += [deleted_note(change) for change in changed.done if change.kind is ChangeKind.DELETE]
+        if plan is not wish:  # it finds the new topics there
+            notes += creation_notes(rules, gathered, changed.done)
+        notes += [*plan.notes, *changed.notes]
+        refused = (*plan.refusals, *changed.failed.values(), *changed.unset.values())
+        plan = replace(
+            plan,
+            changes=changed.done,
+            refusals=tuple(sorted(refused, key=attrgetter("order"))),
+            notes=tuple(notes),
+            lifted=plan.lifted if clock is None else (*plan.lifted, RefusalKind.CLOCK_SKEW),
+        )
+        return await self.acls.sync(driver, plan) if _concerns_acls(options, facts) else plan
+
+    async def _changed(self, driver: Driver, facts: Facts, wish: Plan, changed: Changed) -> Facts:
+        """The facts after the changes: the target's topics are gathered again, nothing else.
+
+        What was deleted is forgotten in the ledger. Between the deletion and that record a run may die: the next one
+        finds neither topic, and forgets it then.
+        """
+        view = driver.view
+        deleted = [change for change in changed.done if change.kind is ChangeKind.DELETE]
+        if deleted:
+            names = {change.topic for change in deleted}
+
+            def gone(of: Chain) -> bool:
+                return of.lane == self.lane and of.target.topic in names
+
+            blocks = [Record(key=key, value=None) for key in await self.known.block_keys(view, gone)]
+            unswept = await unswept_tombstones(self.ledger, view, self.lane, names)
+            forgets = forgetting(view, facts, wish, deleted, await self.known.rows(view, gone))
+            await driver.commit([*unswept, *forgets, *blocks])
+        facts = forgotten(facts, deleted)
+        sources = {name: topic for name, topic in facts.sources.items() if name not in changed.failed}
+        names = facts.sources.keys() | facts.absent
+        targets = await gather_targets(self.flow, self.target, names, facts.eras.values())
+        return await self._with_others(replace(facts, sources=sources, targets=targets), view)
+
+    async def with_newest(self, view: LedgerView) -> LedgerView:
+        """A view with the newest run of the lane whole, as it is now; the same view where there is no run."""
+        return await self.known.view_with_newest(self.lane, 1) if view.runs else view
+
+    async def window(self, view: LedgerView, options: RunOptions) -> WindowLook:
+        """The run's window in offsets, and how far the lane has come in it; writes nothing. Raises as `windowed`
+        and `decide_plan`.
+        """
+        facts = await gather_facts(self.flow, self.lane, self.source, self.target, view, positions=Positions.NONE)
+        found = await self._windowed(view, facts, options, "")
+        decide_plan(rules_of(self.flow, self.lane, options), found.facts, "(window)", -1)
+        return found.look
+
+    async def _windowed(self, view: LedgerView, facts: Facts, options: RunOptions, run: str) -> Windowed:
+        if options.window is None:
+            raise BadInput("no window is named: give one")
+        return await windowed(self.lane, facts, options.window, options.topics, self.source, view, run)
+
+    def _starts(self, view: LedgerView, facts: Facts, *, windowed: bool) -> list[Record]:
+        """Where partitions begin, also those of topics that are not copied yet: paused, refused, not created."""
+        if facts.first_run:
+            return start_records(self.lane, facts, windowed=windowed)
+        return later_start_records(view, self.lane, facts, windowed=windowed)
+
+    @property
+    def acls(self) -> AclSyncer:
+        """Who takes the source's ACLs over."""
+        return AclSyncer(flow=self.flow, lane=self.lane, source=self.source, target=self.target)
+
+    @property
+    def _claims(self) -> Claims:
+        return Claims(flow=self.flow, lane=self.lane, target=self.target, ledgers=self.ledgers)
+
+    @property
+    def known(self) -> KnownLedger:
+        """The flow's ledger as this process knows it."""
+        return self.ledgers.of(self.target, self.flow.flow.source)
+
+    async def facts(self, view: LedgerView, positions: Positions = Positions.SETTLED) -> Facts:
+        """What a plan is decided from."""
+        facts = await gather_facts(self.flow, self.lane, self.source, self.target, view, positions=positions)
+        facts = await with_truncations(facts, self.lane, self.source, self.target, view, self.known)
+        facts = await with_resources(self.flow, facts, self.source, self.target)
+        facts = replace(facts, on_ledger=await self._open_on_ledger(view))
+        return await self._with_others(facts, view)
+
+    async def _open_on_ledger(self, view: LedgerView) -> dict[TopicPartition, OpenTransaction]:
+        """The oldest transaction that is open on the ledger, where the view has records of one."""
+        if not view.open:
+            return {}
+        found = await named_transactions(self.target, [self.ledger.place])
+        return {place: begun[0] for place, begun in found.items()}
+
+    def _with_lost_rules(self, facts: Facts, digests: Mapping[str, str]) -> Facts:
+        return replace(facts, lost_rules=lost_rules(self.flow, facts.eras, digests)) if facts.eras else facts
+
+    async def _with_others(self, facts: Facts, view: LedgerView) -> Facts:
+        """`facts` with what others wrote to the target up to the ends that they tell, or later."""
+        slots = range(max(self.flow.tasks_max, slots_to_fence(view, self.lane)))
+        writers = frozenset(transactional_id(self.flow.flow, self.lane, slot) for slot in slots)
+        facts = await with_foreign_writers(self.flow, self.lane, facts, self.target, view, writers)
+        return await with_neighbours(self.flow, self.lane, facts, self.source, self.target, self.ledgers, view)
+
+
+def _concerns_acls(options: RunOptions, facts: Facts) -> bool:
+    """Whether a run syncs ACLs: not one that is narrowed to some topics, nor while the whole flow is paused."""
+    return options.topics is None and options.window is None and "" not in facts.pauses

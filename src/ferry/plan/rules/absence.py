@@ -1,0 +1,79 @@
+"""What a flow names and the source does not show: topics that vanished, names that match nothing. Never in silence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+
+from ferry.config.text.filters import LEGAL_NAME, PatternList
+from ferry.model import Flow, Receipt, Refusal, RefusalKind, UnitReceipt
+from ferry.plan.rules.facts import Facts, SourceTopic
+from ferry.plan.rules.guards import ANEW
+
+
+def absent_topics(
+    copied: Iterable[Receipt | UnitReceipt], listed: Collection[str], takes: Callable[[str], bool]
+) -> frozenset[str]:
+    """Source topics that the lane has copied and the flow still takes, but that the source does not list."""
+    topics = {receipt.source_topic if isinstance(receipt, UnitReceipt) else receipt.source.topic for receipt in copied}
+    return frozenset(topic for topic in topics if topic not in listed and takes(topic))
+
+
+def unmatched_names(include: PatternList, listed: Collection[str]) -> tuple[str, ...]:
+    """Items of `topics` that read like a name, not like a pattern, and that match no topic of the source."""
+    names = [item for item in include.items if LEGAL_NAME.fullmatch(item)]
+    return tuple(name for name in names if not any(map(PatternList(items=(name,)).matches, listed)))
+
+
+def gone_refusal(facts: Facts, flow: Flow, topic: str) -> Refusal:
+    """The refusal of a topic that was copied before and that the source lists no more."""
+    copied = sum(last.source.topic == topic for last in facts.receipts.values())
+    copied += sum(last.source_topic == topic for last in facts.units.values())
+    return Refusal(
+        topic=topic,
+        partition=None,
+        kind=RefusalKind.TOPIC_GONE,
+        message=f"source topic {topic}, copied before in {copied} partition(s), is not on cluster {flow.source} any "
+        "more, or hidden from this login: grant DESCRIBE on it, or name it in topics.exclude if it was deleted on "
+        "purpose (ferry.guard.topic.gone = skip notes all such topics instead)",
+    )
+
+
+def gone_note(refusal: Refusal) -> str:
+    """The note in place of the refusal of a topic that is gone, where the flow's guard says skip."""
+    what, _, _ = refusal.message.partition(":")
+    return f"{what}: left out, as ferry.guard.topic.gone says"
+
+
+def hidden_refusals(facts: Facts, flow: Flow, only: Collection[str] | None) -> list[Refusal]:
+    """The refusals of topics (narrowed to `only`) that the flow names and that its login may not see."""
+    return [
+        Refusal(
+            topic=topic,
+            partition=None,
+            kind=RefusalKind.NOT_AUTHORIZED,
+            message=f"not allowed to see topic {topic} on cluster {flow.source}: grant READ on it",
+        )
+        for topic in sorted(facts.hidden - facts.absent)
+        if only is None or topic in only
+    ]
+
+
+def lost_partitions(lasts: Iterable[Receipt], topic: SourceTopic) -> list[Receipt]:
+    """Those of a target topic's last receipts whose source partitions are no more: it was created again with fewer."""
+    there = {*topic.partitions, *topic.leaderless}
+    return sorted(
+        (last for last in lasts if last.source.topic == topic.name and last.source.partition not in there),
+        key=lambda last: last.source,
+    )
+
+
+def lost_refusal(topic: SourceTopic, last: Receipt) -> Refusal:
+    """The refusal of a partition that the source topic has no more."""
+    count = len(topic.partitions) + len(topic.leaderless)
+    return Refusal(
+        topic=topic.name,
+        partition=last.source.partition,
+        kind=RefusalKind.TOPIC_RECREATED,
+        message=f"source {last.source} was copied up to offset {last.end}, now topic {topic.name} has {count} "
+        f"partition(s): it was deleted and created again; {ANEW}",
+    )

@@ -1,0 +1,126 @@
+"""What a run could copy: partition by partition the offsets ahead, or what stands against them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from ferry.config.flow.guards import OnGuard
+from ferry.model import Gap, Receipt, Refusal, RefusalKind, TopicPartition
+from ferry.plan.rules.absence import lost_partitions, lost_refusal
+from ferry.plan.rules.facts import Facts, SourceTopic
+from ferry.plan.rules.guards import leaderless_refusal, position_note, unserved_refusal
+from ferry.plan.rules.lost_ledger import lost_ledger_refusal
+from ferry.plan.rules.onward import onward
+from ferry.plan.rules.origins import returning_refusal, stranger_refusal
+from ferry.plan.rules.progress import estimated_bytes, next_offset
+from ferry.plan.rules.rules import Rules, Transform
+from ferry.plan.rules.truncation import read_before, written_before
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A partition that may be copied: source offsets `[start, end)`, none when it is caught up."""
+
+    source: TopicPartition
+    target: TopicPartition
+    start: int
+    end: int
+    bytes: int
+    last_generation: int
+    """Of the run that copied the partition last; -1 when none did."""
+    source_topic_id: str
+    target_topic_id: str
+    target_next: int
+    log_start: int
+    merged: bool
+    target_end: int
+    since: int
+    compacted: bool
+    read_epoch: int
+    read_end: int
+    target_epoch: int
+    transform: Transform | None
+    gaps: tuple[Gap, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def first(self) -> bool:
+        """Whether nothing of the partition was copied yet."""
+        return self.last_generation < 0
+
+    @property
+    def offsets(self) -> int:
+        """How many offsets lie ahead."""
+        return self.end - self.start
+
+
+def candidates(
+    rules: Rules, facts: Facts, topic: SourceTopic, lasts: Mapping[int, Receipt], run: str, generation: int
+) -> Iterator[Candidate | Refusal]:
+    """Each partition of a source topic: where it goes on, or what stands against it.
+
+    `lasts` are the last receipts of its copy's partitions, by number.
+    """
+    target_name = rules.policy.format_remote_topic(rules.flow.source, topic.name)
+    for number in topic.leaderless:
+        yield leaderless_refusal(topic, number)
+    for lost in lost_partitions(lasts.values(), topic):
+        yield lost_refusal(topic, lost)
+    for number in sorted(topic.partitions):
+        yield _candidate(rules, facts, topic, TopicPartition(topic=target_name, partition=number), run, generation)
+
+
+def _candidate(
+    rules: Rules, facts: Facts, topic: SourceTopic, place: TopicPartition, run: str, generation: int
+) -> Candidate | Refusal:
+    """The source partition whose copy is to be at `place`."""
+    number = place.partition
+    part = topic.partitions[number]
+    source = TopicPartition(topic=topic.name, partition=number)
+    target = facts.targets.get(place.topic)
+    last = facts.receipts.get(place)
+    unserved = unserved_refusal(topic, number, target)
+    if unserved is not None:
+        return unserved
+    found = onward(rules, facts, topic, number, target, last, run, generation)
+    start = next_offset(facts, source, part, last) if isinstance(found, Refusal) else found.start
+    # A loop first: it is what the other findings come from.
+    loop = returning_refusal(rules, source, start, part.end, facts.returned.get(source, ()))
+    if loop is not None:
+        return loop
+    lost = lost_ledger_refusal(facts, topic, target, number)
+    if lost is not None:
+        return lost
+    if isinstance(found, Refusal):
+        return found
+    stranger = stranger_refusal(facts, source, place)
+    if stranger is not None:
+        return stranger
+    note = None
+    if last is not None and not last.adopted and place in facts.positions:  # an adoption commits no position
+        note = position_note(last, facts.positions[place])
+    own = last if last is not None and last.source == source else None
+    read_epoch, read_end = read_before(own, part, found.start, found.gaps)
+    return Candidate(
+        source=source,
+        target=place,
+        start=start,
+        end=max(start, part.end),
+        bytes=estimated_bytes(part, max(0, part.end - start), last).bytes,
+        last_generation=last.generation if last else -1,
+        source_topic_id=topic.topic_id,
+        target_topic_id=target.topic_id if target else "",
+        target_next=found.target_next,
+        log_start=part.log_start,
+        merged=rules.merges(topic.name) or rules.guards.of(RefusalKind.FOREIGN_WRITER, topic.name) is not OnGuard.FAIL,
+        target_end=-1 if target is None else target.ends.get(number, -1),
+        since=found.since,
+        compacted=topic.compacted,
+        read_epoch=read_epoch,
+        read_end=read_end,
+        target_epoch=written_before(last, found.gaps),
+        transform=rules.transform_of(topic.name),
+        gaps=found.gaps,
+        notes=found.notes if note is None else (*found.notes, note),
+    )

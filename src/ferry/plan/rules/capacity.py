@@ -1,0 +1,153 @@
+"""Whether the target's disks hold what is to be copied: bytes times replicas, held against what brokers have left.
+
+Source: DescribeLogDirs of version 4 (KIP-827) tells the size of the volumes and what of them is usable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from ferry.model import Refusal, RefusalKind, TopicChange, TopicPartition
+from ferry.plan.rules.facts import BrokerSpace, Facts
+from ferry.plan.rules.rules import Rules
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """Bytes on their way to one target partition; `source` is what a refusal names."""
+
+    source: TopicPartition
+    target: TopicPartition
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Demand:
+    """Bytes by the broker that stores them; `unplaced` go to partitions that do not exist yet, evenly as we suppose."""
+
+    by_broker: Mapping[int, int]
+    unplaced: int
+    brokers: int
+
+    def of(self, broker: int) -> int:
+        return self.by_broker.get(broker, 0) + self.unplaced // max(1, self.brokers)
+
+
+def without_room(
+    rules: Rules, facts: Facts, loads: Iterable[Load], changes: Iterable[TopicChange]
+) -> dict[TopicPartition, Refusal]:
+    """By source partition why its load finds no room on the target; one refusal for all of a topic, if it has none.
+
+    A broker whose tightest log directory would have less than the flow's share left takes nothing. Partitions that
+    are to be created find room as long as one broker has some.
+    """
+    if rules.free_percent is None or not facts.space:
+        return {}
+    planned = list(loads)
+    new = _new_replicas(facts, changes)
+    demand = _demand(facts, new, planned)
+    full = {
+        broker: space
+        for broker, space in facts.space.items()
+        if space.usable - demand.of(broker) < space.total * rules.free_percent // 100
+    }
+    everywhere = len(full) >= facts.target_brokers
+    refused = {}
+    for piece in planned:
+        nodes = _nodes(facts, piece.target)
+        tight = [broker for broker in nodes if broker in full] or (sorted(full) if everywhere and not nodes else [])
+        if tight:
+            refused[piece.source] = _refusal(rules, piece, tight[0], full[tight[0]], demand.of(tight[0]))
+    room = {piece.source.topic for piece in planned if piece.source not in refused}
+    whole = {
+        place.topic: replace(refusal, partition=None) for place, refusal in refused.items() if place.topic not in room
+    }
+    return {place: whole.get(place.topic, refusal) for place, refusal in refused.items()}
+
+
+def _refusal(rules: Rules, piece: Load, broker: int, space: BrokerSpace, wanted: int) -> Refusal:
+    return Refusal(
+        topic=piece.source.topic,
+        partition=piece.source.partition,
+        kind=RefusalKind.NO_SPACE,
+        message=f"broker {broker} of cluster {rules.flow.target} has {_size(space.usable)} of {_size(space.total)} "
+        f"left, and this run would write {_size(wanted)} there, among it {piece.target}; {rules.free_percent} % must "
+        "stay free: make room, lower ferry.run.max.bytes, or lower ferry.target.free.percent",
+    )
+
+
+def space_notes(
+    rules: Rules, facts: Facts, ahead: Iterable[Load], changes: Iterable[TopicChange], refused: bool
+) -> list[str]:
+    """What to know of the target's disks, before it is too late.
+
+    `ahead` is all that lies before the lane, not only this run's part of it. `refused`: the plan says so already.
+    """
+    if rules.free_percent is None or facts.space is None:
+        return []
+    loads = list(ahead)
+    if not any(load.bytes for load in loads):
+        return []
+    silent = facts.target_brokers - len(facts.space)
+    notes = []
+    if silent > 0:
+        notes.append(
+            f"{silent} of {facts.target_brokers} broker(s) of cluster {rules.flow.target} do not say what their disks "
+            "hold, so nobody looks whether the copies fit: it takes Kafka 3.3 and DESCRIBE on the cluster"
+        )
+    demand = _demand(facts, _new_replicas(facts, changes), loads)
+    short = [
+        broker
+        for broker, space in sorted(facts.space.items())
+        if space.usable - demand.of(broker) < space.total * rules.free_percent // 100
+    ]
+    if short and not refused:
+        broker, space = short[0], facts.space[short[0]]
+        more = f" (and {len(short) - 1} more)" if len(short) > 1 else ""
+        notes.append(
+            f"broker {broker}{more} of cluster {rules.flow.target} has {_size(space.usable)} of {_size(space.total)} "
+            f"left, and all that lies ahead takes {_size(demand.of(broker))} there: a later run will be refused when "
+            f"less than {rules.free_percent} % is free; make room before, or shorten retention"
+        )
+    return notes
+
+
+def _demand(facts: Facts, new: Mapping[str, int], loads: Iterable[Load]) -> _Demand:
+    by_broker: dict[int, int] = {}
+    unplaced = 0
+    for load in loads:
+        nodes = _nodes(facts, load.target)
+        for node in nodes:
+            by_broker[node] = by_broker.get(node, 0) + load.bytes
+        if not nodes:
+            unplaced += load.bytes * new.get(load.target.topic, 1)
+    return _Demand(by_broker=by_broker, unplaced=unplaced, brokers=facts.target_brokers)
+
+
+def _nodes(facts: Facts, place: TopicPartition) -> tuple[int, ...]:
+    target = facts.targets.get(place.topic)
+    return () if target is None else target.brokers.get(place.partition, ())
+
+
+def _new_replicas(facts: Facts, changes: Iterable[TopicChange]) -> dict[str, int]:
+    """Replicas of partitions that do not exist yet, by target topic; the source's where the target has a default."""
+    found = {}
+    for change in changes:
+        target = facts.targets.get(change.topic)
+        if target is not None:
+            found[change.topic] = max((len(nodes) for nodes in target.brokers.values()), default=1)
+        elif change.replication_factor > 0:
+            found[change.topic] = change.replication_factor
+        else:
+            factor = facts.sources[change.source_topic].replication_factor
+            found[change.topic] = max(1, min(factor, facts.target_brokers))
+    return found
+
+
+def _size(count: int) -> str:
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}"
+        count //= 1000
+    return f"{count:.0f} TB"

@@ -1,0 +1,83 @@
+"""The topic of a flow's dead letters: which topics of a plan need it, and how it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ferry.config.flow.dead_letters import PARTITIONS
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.flow.transforms import Poison
+from ferry.model import ChangeKind, Piece, Plan, Refusal, RefusalKind, TopicChange
+from ferry.plan.rules.facts import Facts
+
+_USUAL_BYTES = 1_048_588
+"""What a topic's batches may have unless somebody says (`max.message.bytes`)."""
+_ROOM = 64 << 10
+"""For a letter's own headers."""
+
+
+def skipping(flow: FlowConfig, plan: Plan) -> Mapping[str, str]:
+    """The transform, by its name, of each source topic in the plan whose poison goes to the dead letters."""
+    topics = {piece.source.topic for piece in _pieces(plan)}
+    found = ((topic, flow.transform_of(topic)) for topic in sorted(topics))
+    return {topic: spec.name for topic, spec in found if spec is not None and spec.poison is Poison.SKIP}
+
+
+def letters_topic(flow: FlowConfig, facts: Facts, replication_factor: int, topics: Mapping[str, str]) -> TopicChange:
+    """How the topic is made for letters of these source topics.
+
+    Letters keep the timestamps of their records, so by age the old ones would be deleted at once: none ever is.
+    `replication_factor` is that of other topics, no more than the target has brokers.
+    """
+    wanted = flow.dead_letters.replication_factor
+    factor = replication_factor if wanted is None else wanted
+    return TopicChange(
+        kind=ChangeKind.CREATE,
+        topic=flow.dead_letters.topic,
+        source_topic=flow.dead_letters.topic,
+        partitions=PARTITIONS,
+        replication_factor=factor if factor < 0 else max(1, min(factor, facts.target_brokers)),
+        configs=(
+            ("cleanup.policy", "delete"),
+            ("max.message.bytes", str(max(map(_bytes, _settings(facts, topics)), default=_USUAL_BYTES) + _ROOM)),
+            ("retention.bytes", "-1"),
+            ("retention.ms", "-1"),
+        ),
+    )
+
+
+def _pieces(plan: Plan) -> list[Piece]:
+    return [*plan.slices, *plan.units]
+
+
+def _settings(facts: Facts, topics: Mapping[str, str]) -> list[str | None]:
+    found = (facts.sources[topic].settings for topic in topics if topic in facts.sources)
+    return [None if one is None else one.in_force("max.message.bytes") for one in found]
+
+
+def _bytes(value: str | None) -> int:
+    return max(_USUAL_BYTES, int(value or 0))
+
+
+def clashing(flow: FlowConfig, plan: Plan, topics: Mapping[str, str]) -> dict[str, Refusal]:
+    """Refusals of the topics whose letters would lie in a topic that the flow copies to."""
+    name = flow.dead_letters.topic
+    copied = {piece.target.topic: piece.source.topic for piece in _pieces(plan)}
+    if name not in copied:
+        return {}
+    why = f"the flow copies {copied[name]} to it: write another name (errors.deadletterqueue.topic.name)"
+    return without_letters(topics, name, RefusalKind.NAME_CLASH, why)
+
+
+def without_letters(topics: Mapping[str, str], name: str, kind: RefusalKind, why: str) -> dict[str, Refusal]:
+    """Refusals of the topics whose dead letters have no place to go to."""
+    return {
+        topic: Refusal(
+            topic=topic,
+            partition=None,
+            kind=kind,
+            message=f"{topic} is not copied, for dead letters of ferry.transform.{transform} have no topic {name}: "
+            f"{why}",
+        )
+        for topic, transform in topics.items()
+    }

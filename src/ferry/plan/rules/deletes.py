@@ -1,0 +1,153 @@
+"""Deletions at the source that are to be followed: what may be deleted, and what the ledger forgets then.
+
+A topic that a login may not see looks like a deleted one. So only a topic counts whose id no topic of the source has
+any more, by the word of all its brokers. Its copy is deleted only where it is this lane's alone, still the one that was
+written, and holds nothing but what the receipts name (`ferry.sync.topic.deletes.enabled`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from ferry.config.flow.guards import OnGuard
+from ferry.ledger.codec import LEDGER_VERSION, Json, encode
+from ferry.ledger.ledger import LedgerView
+from ferry.ledger.map_block import Chain, MapRow
+from ferry.ledger.pruning import PRUNED
+from ferry.ledger.receipt_codec import receipt_key
+from ferry.model import ChangeKind, Plan, Receipt, Record, Refusal, RefusalKind, TopicChange
+from ferry.plan.rules.facts import Facts, TargetTopic
+from ferry.plan.rules.rules import Rules
+
+_MARKER = 1
+"""Offsets behind the last receipt's data that are ours: the marker of its commit."""
+
+
+def deletion(rules: Rules, facts: Facts, topic: str) -> TopicChange | Refusal | None:
+    """The deletion of an absent topic's copy, or what stands against it; None when it is not to be followed."""
+    if not rules.topic_deletes or topic not in facts.deleted:
+        return None
+    lasts = [last for last in facts.receipts.values() if last.source.topic == topic]
+    name = lasts[0].target.topic
+    why = _against(rules, facts, topic, name, lasts)
+    if why is not None:
+        return Refusal(
+            topic=topic,
+            partition=None,
+            kind=RefusalKind.TOPIC_GONE,
+            message=f"source topic {topic} was deleted, its copy {name} is left: {why}; delete it by hand, or name "
+            f"{topic} in topics.exclude to keep it",
+        )
+    target = facts.targets.get(name)
+    return TopicChange(
+        kind=ChangeKind.DELETE,
+        topic=name,
+        source_topic=topic,
+        partitions=0 if target is None else target.partitions,
+        replication_factor=0,
+    )
+
+
+def _against(rules: Rules, facts: Facts, topic: str, name: str, lasts: list[Receipt]) -> str | None:
+    if rules.merges(topic) or name in facts.shared or any(last.target.topic != name for last in lasts):
+        return "several sources write it"
+    if any(last.source.topic != topic for last in facts.receipts.values() if last.target.topic == name):
+        return "records of another source topic are in it"
+    if facts.claims.get(name) != rules.lane:
+        return f"lane {rules.lane} has no claim on it"
+    target = facts.targets.get(name)
+    # Without it an earlier run came to delete it, and no further.
+    return None if target is None else _foreign(rules, facts, topic, target, lasts)
+
+
+def _foreign(rules: Rules, facts: Facts, topic: str, target: TargetTopic, lasts: list[Receipt]) -> str | None:
+    """What of a target topic is not the work that the last receipts name.
+
+    What lies behind the last record and its marker was looked through (`Facts.accounted`), which proves nothing where
+    the flow goes on in spite of other writers.
+    """
+    if any(last.target_topic_id != target.topic_id for last in lasts) or not target.topic_id:
+        return "somebody deleted it and created it again"
+    written = {last.target.partition: max(0, last.target_next) + _MARKER for last in lasts}
+    if rules.guards.of(RefusalKind.FOREIGN_WRITER, topic) is OnGuard.FAIL:
+        for place in (last.target for last in lasts if last.target not in facts.foreign):
+            written[place.partition] = max(written[place.partition], facts.accounted.get(place, 0))
+    for number in range(target.partitions):
+        end = target.ends.get(number)
+        if end is None:
+            return f"nobody tells where partition {number} ends"
+        if end > written.get(number, 0):
+            return f"partition {number} has offsets up to {end} that the ledger does not account for"
+    return None
+
+
+def deleted_note(change: TopicChange) -> str:
+    """What the plan says of a deletion that was made."""
+    return (
+        f"source topic {change.source_topic} was deleted: so was its copy {change.topic}, as "
+        "ferry.sync.topic.deletes.enabled says"
+    )
+
+
+def forgetting(
+    view: LedgerView,
+    facts: Facts,
+    plan: Plan,
+    changes: Iterable[TopicChange],
+    rows: Mapping[Chain, Sequence[MapRow]],
+) -> list[Record]:
+    """To be written when the copies are deleted: what the lane did, and the end of all that it knows of them.
+
+    `rows` are the lane's receipts of the copies.
+
+    A source topic that comes back under the name is a new one, and copied from where a new topic begins.
+    """
+    gone = {change.topic: change.source_topic for change in changes}
+    if not gone:
+        return []
+    lane = plan.lane
+    records = []
+    for name, topic in sorted(gone.items()):
+        lasts = [last for last in facts.receipts.values() if last.target.topic == name]
+        body = {
+            "topic": topic,
+            "target_topic": name,
+            "source_topic_id": lasts[0].source_topic_id,
+            "target_topic_id": lasts[0].target_topic_id,
+            "ends": sorted([last.target.partition, last.end] for last in lasts),
+            "run": plan.run,
+            "at_ms": facts.now_ms,
+        }
+        records.append(deleted_record(lane, name, body))
+    records += [
+        Record(key=receipt_key(lane, of.target, row.start, of.since), value=None)
+        for of, ones in rows.items()
+        if of.lane == lane and of.target.topic in gone
+        for row in ones
+    ]
+    for kind in ("last", "accounted", "adopted", PRUNED, "start", "gap"):
+        names = gone.values() if kind in ("start", "gap") else gone.keys()
+        records += [
+            Record(key=record.key, value=None)
+            for key, record in view.of_kind(kind)
+            if key[1] == lane and key[2] in names
+        ]
+    return [*records, *(Record(key=encode(["claim", name, lane]), value=None) for name in sorted(gone))]
+
+
+def deleted_record(lane: str, name: str, body: Json) -> Record:
+    """That a copy was deleted after its source: both ids, and how far each partition was copied."""
+    return Record(key=encode(["deleted", lane, name]), value=encode({"v": LEDGER_VERSION, "kind": "deleted", **body}))
+
+
+def forgotten(facts: Facts, changes: Iterable[TopicChange]) -> Facts:
+    """The facts once the copies are deleted and the ledger has forgotten them."""
+    gone = {change.topic: change.source_topic for change in changes}
+    return replace(
+        facts,
+        receipts={place: last for place, last in facts.receipts.items() if place.topic not in gone},
+        positions={place: word for place, word in facts.positions.items() if place.topic not in gone},
+        claims={name: lane for name, lane in facts.claims.items() if name not in gone},
+        absent=facts.absent - frozenset(gone.values()),
+    )

@@ -1,0 +1,35 @@
+"""First copies of compacted topics that may take longer than the source keeps tombstones: said before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ferry.model import Slice
+from ferry.plan.rules.candidates import Candidate
+from ferry.plan.rules.facts import Facts
+from ferry.plan.rules.rules import Rules
+from ferry.words import several
+
+
+def slow_notes(rules: Rules, facts: Facts, found: Iterable[Candidate], slices: Iterable[Slice]) -> list[str]:
+    """A note on topics whose first copy does not end in this run, or may last in it for `delete.retention.ms`.
+
+    How many runs it takes, and when they come, no plan knows; `ferry.plan.rules.tombstones` would refuse them.
+    """
+    ends = {piece.source: piece.end for piece in slices}
+    short: dict[str, int] = {}
+    for one in found:
+        keeps_ms = facts.sources[one.source.topic].delete_retention_ms
+        if not one.first or one.offsets == 0 or keeps_ms is None:
+            continue
+        if ends.get(one.source, -1) < one.end or keeps_ms < rules.max_seconds * 1000:
+            short[one.source.topic] = keeps_ms
+    if not short:
+        return []
+    shortest = min(short, key=short.__getitem__)
+    note = (
+        f"the first copy of compacted topics ({several(sorted(short))}) may not end in this run: a partition whose "
+        f"end is not reached within delete.retention.ms ({short[shortest]} ms of {shortest}) is refused then, for keys "
+        "that were deleted meanwhile may live on; raise that setting at the source first, or the budget of a run"
+    )
+    return [note]

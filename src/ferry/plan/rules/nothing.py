@@ -1,0 +1,149 @@
+"""A topic filter that matches nothing: nearly always a slip, or a missing permission, so it is refused.
+
+Not where something shows that the flow rightly waits for its first topic: of two opposite flows one often has nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from ferry.config.flow.guards import Guards, OnGuard
+from ferry.config.text.filters import LEGAL_NAME, TopicSelection
+from ferry.model import Flow, Refusal, RefusalKind, scratch_lane
+from ferry.plan.rules.facts import Facts, Unfound
+from ferry.policy import is_ferry_internal, is_heartbeats_topic
+
+_KEY = "ferry.guard.topics.none"
+_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InVain:
+    """What a plan says of names and patterns that match nothing."""
+
+    refusals: tuple[Refusal, ...] = ()
+    notes: tuple[str, ...] = ()
+    lifted: int = 0
+    """How many refusals the guard's policy lifted."""
+
+
+def in_vain(flow: Flow, guards: Guards, facts: Facts) -> InVain:
+    """Each name in `topics` that the source does not have, and a filter that takes no topic of it at all.
+
+    One of several names may wait for its topic, and is a note. When nothing is left to copy, each is a refusal: but
+    for a flow that has reason to wait, or whose guard says skip.
+    """
+    names = {
+        name: f"topics names {name}, which cluster {flow.source} does not have or does not show to this login: correct "
+        "it, create the topic, or grant DESCRIBE on it"
+        for name in facts.unmatched
+        if name not in facts.absent | facts.hidden
+    }
+    found = facts.unfound
+    if found is None or facts.absent or facts.hidden or "" in facts.pauses:
+        return InVain(notes=tuple(names.values()))
+    sentences = dict(names)
+    if found.patterns or not names:
+        sentences[""] = _whole(flow, found)
+    if found.idle:
+        idle = f"flow {flow} finds no topic to copy, which may be right: {found.idle}"
+        return InVain(notes=(*names.values(), idle))
+    if guards.topics_none.default is OnGuard.SKIP:
+        said = f"passed over, as {_KEY} says"
+        notes = tuple(f"{sentence.partition(': ')[0]}: {said}" for sentence in sentences.values())
+        return InVain(notes=notes, lifted=len(notes))
+    return InVain(
+        refusals=tuple(
+            Refusal(
+                topic=name,
+                partition=None,
+                kind=RefusalKind.TOPICS_NONE,
+                message=f"{sentence}; or wait for topics to come with {_KEY} = skip",
+            )
+            for name, sentence in sentences.items()
+        )
+    )
+
+
+def _whole(flow: Flow, found: Unfound) -> str:
+    if found.empty:
+        return f"flow {flow} copies nothing, for topics is empty: name the topics that it is for"
+    if found.excluded:
+        return (
+            f"topics.exclude leaves out all that topics takes of cluster {flow.source} ({_some(found.excluded)}): "
+            "correct one of the two"
+        )
+    if not found.shown:
+        return (
+            f"cluster {flow.source} shows no topic to this login that flow {flow} could copy: create the topics, or "
+            "grant DESCRIBE on them"
+        )
+    return (
+        f"topics ({', '.join(found.patterns)}) matches none of the {found.shown} topic(s) that cluster {flow.source} "
+        "shows: correct it (ferry plan --why NAME tells of one topic), or grant DESCRIBE on the topics"
+    )
+
+
+def unfound(selection: TopicSelection, listed: Collection[str]) -> Unfound | None:
+    """What a flow's filter was held against; None when it takes a topic that the source lists.
+
+    Heartbeats do not count, unless by name: they are copied whatever the filter says, and each cluster has them.
+    """
+    if any(selection.filter.takes(name) and selection.takes(name) for name in _proving(selection, listed)):
+        return None
+    include, exclude = selection.filter.include, selection.filter.exclude
+    own = sorted(name for name in listed if not _serves(selection, name))
+    return Unfound(
+        patterns=tuple(item for item in include.items if not LEGAL_NAME.fullmatch(item)),
+        empty=not include.items,
+        shown=len(own),
+        excluded=tuple(name for name in own if include.matches(name) and exclude.matches(name)),
+    )
+
+
+def idle_reason(
+    selection: TopicSelection, back: TopicSelection | None, listed: Collection[str], at_target: Collection[str]
+) -> str:
+    """Why a flow whose filter takes no topic may rightly have none, as half a sentence; empty when nothing says so.
+
+    `back` is the opposite flow of the file, if it is enabled; `listed` and `at_target` are the topics of both clusters.
+    """
+    here = _proving(selection, listed)
+    copies = sorted(name for name in here if selection.filter.takes(_upstream(selection, name)))
+    if copies:
+        return f"topics takes there only what came from {selection.flow.target} or is internal ({_some(copies)})"
+    # Another list proves nothing of this one: it may well be right while this one has a slip.
+    same = back is not None and set(back.filter.include.items) == set(selection.filter.include.items)
+    if back is not None and same and unfound(back, at_target) is None:
+        return f"the opposite flow {back.flow} has topics to copy by the same list, and this one waits for its own"
+    return ""
+
+
+def is_bare(selection: TopicSelection, listed: Collection[str]) -> bool:
+    """Whether a source lists no topics but those that serve Kafka, MirrorMaker or Ferry."""
+    return all(_serves(selection, name) for name in listed)
+
+
+def _serves(selection: TopicSelection, name: str) -> bool:
+    policy = selection.policy
+    own = is_ferry_internal(name) or scratch_lane(name) is not None
+    return own or policy.is_internal_topic(name) or is_heartbeats_topic(policy, name)
+
+
+def _proving(selection: TopicSelection, listed: Collection[str]) -> list[str]:
+    """The topics that show whether a filter is right."""
+    named = selection.filter.include.items
+    return [name for name in listed if name in named or not is_heartbeats_topic(selection.policy, name)]
+
+
+def _upstream(selection: TopicSelection, name: str) -> str:
+    """What a topic that came straight from the target is called there; any other's own name."""
+    if selection.policy.topic_source(name) == selection.flow.target:
+        return selection.policy.upstream_topic(name) or name
+    return name
+
+
+def _some(names: Collection[str]) -> str:
+    first = list(names)[:_SHOWN]
+    return ", ".join(first) + (", ..." if len(names) > len(first) else "")

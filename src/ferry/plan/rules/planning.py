@@ -1,0 +1,205 @@
+"""From facts to a plan: which offsets of which partitions, in which slot, and what stands against it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from ferry.config.flow.guards import OnGuard
+from ferry.errors import BadInput, Refused
+from ferry.model import Piece, Plan, Receipt, Refusal, RefusalKind, TopicChange, UnitReceipt
+from ferry.plan.rules.absence import gone_note, gone_refusal, hidden_refusals
+from ferry.plan.rules.budget import bytes_within, slice_of, within_budget
+from ferry.plan.rules.candidates import Candidate, candidates
+from ferry.plan.rules.capacity import Load, space_notes, without_room
+from ferry.plan.rules.deal import deal_of
+from ferry.plan.rules.deal_refusals import dealt_before
+from ferry.plan.rules.dealt_lots import Deal
+from ferry.plan.rules.deletes import deletion
+from ferry.plan.rules.facts import Facts, SourceTopic, by_topic
+from ferry.plan.rules.first_copies import slow_notes
+from ferry.plan.rules.guards import cluster_refusal, target_cluster_refusal
+from ferry.plan.rules.held import held_notes, ledger_notes
+from ferry.plan.rules.nothing import InVain, in_vain
+from ferry.plan.rules.origins import topic_refusals
+from ferry.plan.rules.rules import Rules
+from ferry.plan.rules.shares import dealt_slots
+from ferry.plan.rules.topics import TopicChanges, owned, topic_refusal, without_new
+
+
+def decide_plan(rules: Rules, facts: Facts, run: str, generation: int) -> Plan:
+    """The plan of a run. Pure: equal arguments give an equal plan.
+
+    Raises Refused when nothing of the flow may be planned (another cluster under the source alias), BadInput when the
+    run is narrowed to a topic that the flow does not copy.
+    """
+    _refuse_what_cannot_be_planned(rules, facts)
+    draft = _Draft(rules, facts)
+    against = topic_refusals(rules, facts)
+    receipts = by_topic(facts.receipts)
+    for name in sorted(facts.sources.keys() | facts.absent):
+        if rules.only is not None and name not in rules.only:
+            continue
+        topic = facts.sources.get(name)
+        if "" in facts.pauses or name in facts.pauses:
+            draft.paused.append(name)
+        elif topic is None:
+            draft.add_absent(name)
+        elif (refusal := against.get(name) or topic_refusal(rules, facts, topic)) is not None:
+            draft.refusals.append(refusal)
+        else:
+            target = rules.policy.format_remote_topic(rules.flow.source, name)
+            transform = rules.transform_of(name)
+            if transform is not None and transform.partitions is not None:
+                targets = rules.copies_of(name)
+                draft.add_deal(topic, deal_of(rules, facts, topic, targets, transform, run, generation))
+            elif (before := dealt_before(facts, name, target)) is not None:
+                draft.refusals.append(before)
+            else:
+                lasts = receipts.get(target, {})
+                draft.changes.add(topic, target, lasts.values())
+                draft.add(candidates(rules, facts, topic, lasts, run, generation))
+    return draft.plan(run, generation)
+
+
+class _Draft:
+    """What was found topic by topic, and the plan that comes of all of it."""
+
+    def __init__(self, rules: Rules, facts: Facts) -> None:
+        self._rules = rules
+        self._facts = facts
+        self._candidates: list[Candidate] = []
+        self._deals: list[Deal] = []
+        vain = in_vain(rules.flow, rules.guards, facts) if rules.only is None else InVain()
+        self._notes = [*vain.notes]
+        self._lifted = [RefusalKind.TOPICS_NONE] * vain.lifted
+        self.changes = TopicChanges(rules=rules, facts=facts)
+        self.paused: list[str] = []
+        self.refusals = [*hidden_refusals(facts, rules.flow, rules.only), *vain.refusals]
+
+    def add(self, found: Iterable[Candidate | Refusal]) -> None:
+        """The partitions of a topic."""
+        for outcome in found:
+            if isinstance(outcome, Refusal):
+                self.refusals.append(outcome)
+            else:
+                self._candidates.append(outcome)
+                self._notes += outcome.notes
+
+    def add_deal(self, topic: SourceTopic, found: Deal | tuple[Refusal, ...]) -> None:
+        """A topic that gets other partitions."""
+        if isinstance(found, tuple):
+            self.refusals += found
+            return
+        for target in found.targets:
+            lasts = [last for last in self._facts.units.values() if last.target.topic == target]
+            self.changes.add(topic, target, lasts, found.era.partitions)
+        self.refusals += found.refusals
+        self._notes += found.notes
+        self._deals.append(found)
+
+    def add_absent(self, name: str) -> None:
+        """A topic that was copied before and is gone from the source."""
+        followed = deletion(self._rules, self._facts, name)
+        if isinstance(followed, TopicChange):
+            self.changes.due.append(followed)
+            return
+        gone = followed or gone_refusal(self._facts, self._rules.flow, name)
+        if self._rules.guards.topic_gone.of(name) is OnGuard.SKIP:
+            self._notes.append(gone_note(gone))
+            self._lifted.append(gone.kind)
+        else:
+            self.refusals.append(gone)
+
+    def plan(self, run: str, generation: int) -> Plan:
+        """As much as the budgets and the target's disks allow."""
+        rules, facts, due = self._rules, self._facts, self.changes.due
+        ahead = [candidate for candidate in self._candidates if candidate.offsets > 0]
+        wanted = within_budget(rules, [*ahead, *(need for deal in self._deals for need in deal.needs)])
+        limited = [deal.limited(wanted) for deal in self._deals]
+        lots = [(deal, lot) for deal in limited for lot in deal.lots if lot.offsets > 0]
+        chosen = [candidate for candidate in ahead if wanted[candidate.source] > 0]
+        weights = [*(bytes_within(one, wanted) for one in chosen), *(deal.bytes_of(lot) for deal, lot in lots)]
+        is_row = [*(one.transform is not None for one in chosen), *(True for _ in lots)]
+        slots = dealt_slots(weights, is_row, rules.max_tasks)
+        slices = [slice_of(one, wanted, slot) for one, slot in zip(chosen, slots, strict=False)]
+        units = [deal.unit(lot, slot) for (deal, lot), slot in zip(lots, slots[len(chosen) :], strict=True)]
+        pieces: list[Piece] = [*slices, *units]
+        planned_loads = [Load(source=p.source, target=p.target, bytes=w) for p, w in zip(pieces, weights, strict=True)]
+        no_space = without_room(rules, facts, planned_loads, due)
+        loads = [Load(source=one.source, target=one.target, bytes=one.bytes) for one in self._candidates]
+        loads += [load for deal in self._deals for load in deal.loads]
+        planned = tuple(piece for piece in slices if piece.source not in no_space)
+        dealt = tuple(unit for unit in units if unit.source not in no_space)
+        shut_out = {place.topic for place in no_space} - {one.source.topic for one in planned}
+        shut_out -= {unit.source_topic for unit in dealt}
+        refusals = [*self.refusals, *dict.fromkeys(no_space.values())]
+        return Plan(
+            flow=rules.flow,
+            lane=rules.lane,
+            run=run,
+            generation=generation,
+            slots=rules.max_tasks,
+            slices=planned,
+            changes=tuple(without_new(due, shut_out)),
+            drift=tuple(self.changes.drift),
+            refusals=tuple(sorted(refusals, key=lambda item: (item.topic, item.partition or 0))),
+            notes=(
+                *self._notes,
+                *held_notes(rules, facts),
+                *ledger_notes(facts),
+                *slow_notes(rules, facts, self._candidates, planned),
+                *self.changes.notes(),
+                *space_notes(rules, facts, loads, due, refused=bool(no_space)),
+            ),
+            gaps=(
+                *(gap for candidate in self._candidates for gap in candidate.gaps),
+                *(gap for deal in self._deals for gap in deal.gaps),
+            ),
+            units=dealt,
+            eras=tuple(era for deal in self._deals for era in deal.eras if era.source_topic not in shut_out),
+            lifted=tuple(self._lifted),
+            paused=tuple(self.paused),
+            source_cluster_id=facts.source_cluster_id,
+            target_cluster_id=facts.target_cluster_id,
+            max_seconds=rules.max_seconds,
+            caught_up=sum(candidate.offsets == 0 for candidate in self._candidates)
+            + sum(lot.offsets == 0 for deal in self._deals for lot in deal.lots),
+        )
+
+
+def _refuse_what_cannot_be_planned(rules: Rules, facts: Facts) -> None:
+    unknown = sorted((rules.only or frozenset()) - facts.sources.keys() - facts.absent - facts.hidden)
+    if unknown:
+        raise BadInput(
+            f"flow {rules.flow} does not copy topic {unknown[0]}: cluster {rules.flow.source} has no such "
+            "topic, or the filters leave it out"
+        )
+    _refuse_one_task_for_both_kinds(rules, facts)
+    lasts: list[Receipt | UnitReceipt] = [*facts.receipts.values(), *facts.units.values()]
+    for last in lasts:
+        why = cluster_refusal(facts, last)
+        if why is not None and rules.guards.cluster_changed.default is OnGuard.FAIL:
+            raise Refused(why)
+        why = target_cluster_refusal(facts, last)
+        if why is not None:
+            raise Refused(why)
+
+
+def _refuse_one_task_for_both_kinds(rules: Rules, facts: Facts) -> None:
+    """Of the topics that there are, not of what is to be copied now: else a run would be refused now and then."""
+    found: dict[bool, tuple[str, str]] = {}
+    for topic in sorted(facts.sources.keys() if rules.only is None else rules.only & facts.sources.keys()):
+        transform = rules.transform_of(topic)
+        found.setdefault(transform is not None, (topic, "" if transform is None else transform.name))
+    if len(found) > 1 and rules.max_tasks < 2:
+        topic, name = found[True]
+        raise Refused(
+            f"flow {rules.flow} changes topic {topic} by transform {name} and copies {found[False][0]} as it is, which "
+            f"takes a task each, and tasks.max is {rules.max_tasks}: set tasks.max = 2 or more"
+        )
+
+
+def without_foreign(plan: Plan, claims: Mapping[str, str]) -> Plan:
+    """The plan without what goes to a target topic that another lane claimed first; each such topic is refused."""
+    lost = [(topic, target) for topic, target in plan.copies if claims.get(target, plan.lane) != plan.lane]
+    return plan.without({topic: owned(topic, target, claims[target]) for topic, target in lost}) if lost else plan

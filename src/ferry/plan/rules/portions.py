@@ -1,0 +1,40 @@
+"""How much of a run's transformed topics one Spark job takes: what it shuffles lies on disks, and counts at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from ferry.model import Slice, TopicPartition
+from ferry.plan.rules.shares import fair_shares
+
+RECORD_BYTES = 200
+"""What a record takes beside its bytes while Spark sorts it, about."""
+
+
+def portion_of(
+    slices: Collection[Slice], at: Mapping[TopicPartition, int], most: int
+) -> dict[TopicPartition, tuple[int, int]]:
+    """By source partition the offsets that come next, where slices stand `at`: about `most` bytes, fairly shared.
+
+    Bytes are as they lie at the source, and RECORD_BYTES for each offset. Each slice has some of it, as long as there
+    are no more slices than bytes.
+    """
+    costs = {piece.source: _cost(piece) for piece in slices}
+    needs = {piece.source: (piece.end - at[piece.source]) * costs[piece.source] for piece in slices}
+    shares = fair_shares(needs, most)
+    found = {}
+    for piece in slices:
+        place = piece.source
+        count = -(-shares[place] // costs[place])
+        if count:
+            found[place] = (at[place], min(piece.end, at[place] + count))
+    return found
+
+
+def is_whole(slices: Collection[Slice], at: Mapping[TopicPartition, int], most: int) -> bool:
+    """Whether one portion has all that is left."""
+    return sum((piece.end - at[piece.source]) * _cost(piece) for piece in slices) <= most
+
+
+def _cost(piece: Slice) -> int:
+    return piece.bytes_estimate // max(1, piece.offsets) + RECORD_BYTES

@@ -1,0 +1,82 @@
+"""Where a lane goes on, and about how many bytes lie ahead: what plans and lag have in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from ferry.model import Gap, Receipt, TopicPartition
+from ferry.plan.rules.facts import Facts, SourcePartition
+
+UNKNOWN_RECORD_BYTES = 1024
+"""Assumed bytes per offset where the log's size is not known."""
+
+
+def next_offset(facts: Facts, source: TopicPartition, part: SourcePartition, last: Receipt | None) -> int:
+    """Behind the last receipt; else where the lane's first run began; a later partition: at its beginning.
+
+    From there on, behind what somebody passed by hand; not before the window that is being copied, if one is.
+    """
+    if last is not None:
+        start = last.end
+    elif source in facts.dealt:
+        start = facts.dealt[source]
+    elif source in facts.begins:
+        start = max(part.log_start, facts.begins[source])
+    elif facts.first_run:
+        start = max(part.log_start, part.start)
+    else:
+        start = max(part.log_start, facts.starts.get(source, part.log_start))
+    for gap in facts.skips.get(source, ()):
+        if _leads_on(facts, gap, start, last):
+            start = gap.end
+    return max(start, facts.begins.get(source, start))
+
+
+def place_of_lane(facts: Facts, source: TopicPartition, part: SourcePartition, last: Receipt | None) -> int:
+    """As `next_offset`, whether the source still has the record there or not.
+
+    Before the first copy that is where the partition began when a plan first saw it, as far as the ledger knows.
+    """
+    if last is not None or facts.first_run or source not in facts.starts:
+        return next_offset(facts, source, part, last)
+    return next_offset(facts, source, replace(part, log_start=0), None)
+
+
+def _leads_on(facts: Facts, gap: Gap, start: int, last: Receipt | None) -> bool:
+    """Whether a gap is where the lane stands, and of the log that is there now: one of an earlier log means nothing."""
+    topic = facts.sources.get(gap.source.topic)
+    same = topic is None or not gap.topic_id or not topic.topic_id or gap.topic_id == topic.topic_id
+    if not same or gap.end <= start or gap.since != (-1 if last is None else last.since):
+        return False
+    # A lane that was never at work has no place of its own: retention may have moved it on meanwhile.
+    return gap.start == start or (last is None and gap.source not in facts.dealt and gap.start < start)
+
+
+class BytesFrom(StrEnum):
+    """What an estimate of bytes is made from, the best first."""
+
+    LOG_SIZE = "log-size"
+    """The average of the source's whole log, by what its disks hold (DescribeLogDirs)."""
+    LAST_RECEIPT = "last-receipt"
+    """The average of the chunk that was copied last, where the disks are not shown."""
+    ASSUMED = "assumed"
+    """UNKNOWN_RECORD_BYTES for each offset: neither is known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """About how many bytes (as stored, so compressed), and by what."""
+
+    bytes: int
+    by: BytesFrom
+
+
+def estimated_bytes(part: SourcePartition, offsets: int, last: Receipt | None = None) -> Estimate:
+    """Bytes of so many offsets of a partition, `last` being its last receipt; nothing of the data is read."""
+    width = part.log_end - part.log_start
+    if part.size_bytes >= 0 and (width > 0 or offsets == 0):
+        return Estimate(bytes=offsets * part.size_bytes // max(1, width), by=BytesFrom.LOG_SIZE)
+    if last is not None and last.end > last.start:
+        return Estimate(bytes=offsets * last.bytes // (last.end - last.start), by=BytesFrom.LAST_RECEIPT)
+    return Estimate(bytes=offsets * UNKNOWN_RECORD_BYTES, by=BytesFrom.ASSUMED)

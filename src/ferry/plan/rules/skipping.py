@@ -1,0 +1,136 @@
+"""Passing a stuck place by hand: what may be skipped of a partition, and what is written down of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ferry.errors import BadInput, Refused
+from ferry.ledger.history import PastState, past_runs
+from ferry.ledger.ledger import LedgerView
+from ferry.model import Gap, OpenedRun, Plan, RefusalKind, RunRecord, TopicPartition
+from ferry.plan.rules.deal import deal_of
+from ferry.plan.rules.facts import Facts
+from ferry.plan.rules.guards import cluster_refusal, leaderless_refusal, source_trouble, target_cluster_refusal
+from ferry.plan.rules.progress import place_of_lane
+from ferry.plan.rules.rules import Rules, Transform
+from ferry.plan.rules.topics import owned
+from ferry.words import several
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """Somebody wants a lane to go on at offset `to` of a source partition."""
+
+    source: TopicPartition
+    to: int
+    who: str
+    reason: str
+
+
+def refuse_while_at_work(view: LedgerView, lane: str) -> None:
+    """Raise Refused while the lane's newest run is not done: it may yet copy, whatever is to be done beside it."""
+    for past in past_runs(view, lane, 1):
+        if past.state is PastState.OPEN:
+            raise Refused(
+                f"run {past.opened.record.run} is at work on lane {lane}, or was killed: let it end, or run the flow "
+                "again; --interrupt puts an end to it instead"
+            )
+
+
+def skip_gap(rules: Rules, facts: Facts, wish: Wish, run: str, generation: int) -> Gap:
+    """The gap by which the lane goes on where the wish says. Pure.
+
+    Raises BadInput when it names a place that the flow does not copy, or leads back or beyond the end; Refused when
+    the source's log is not the one that the lane has copied from.
+    """
+    source, to = wish.source, wish.to
+    topic = facts.sources.get(source.topic)
+    if topic is None:
+        raise BadInput(
+            f"flow {rules.flow} does not copy topic {source.topic}: cluster {rules.flow.source} has no such topic, or "
+            "the filters leave it out"
+        )
+    if source.partition in topic.leaderless:
+        raise Refused(leaderless_refusal(topic, source.partition).message)
+    part = topic.partitions.get(source.partition)
+    if part is None:
+        count = len(topic.partitions) + len(topic.leaderless)
+        raise BadInput(f"topic {topic.name} has {count} partition(s), counted from 0: there is no {source}")
+    target = TopicPartition(
+        topic=rules.policy.format_remote_topic(rules.flow.source, topic.name), partition=source.partition
+    )
+    owner = facts.claims.get(target.topic, rules.lane)
+    if owner != rules.lane:
+        raise Refused(owned(topic.name, target.topic, owner).message)
+    transform = rules.transform_of(topic.name)
+    if transform is not None and transform.partitions is not None:
+        _check_dealt(rules, facts, wish, transform)
+    last = facts.receipts.get(target)
+    stands = place_of_lane(facts, source, part, last)
+    if last is not None:
+        why = cluster_refusal(facts, last) or target_cluster_refusal(facts, last)
+        trouble = source_trouble(facts, topic, source.partition, last, stands)
+        if why is not None or trouble is not None:
+            raise Refused(why or (trouble.refusal.message if trouble is not None else ""))
+    low = max(stands + 1, part.log_start)
+    if not low <= to <= part.end:
+        room = (
+            f"name an offset from {low} to {part.end}" if low <= part.end else "there is nothing behind it to go on at"
+        )
+        raise BadInput(
+            f"--to {to} leads {'back' if to <= stands else 'beyond what the source has'}: lane {rules.lane} stands at "
+            f"offset {stands} of {source}, which holds {part.log_start} to {part.end - 1}; {room}"
+        )
+    return Gap(
+        source=source,
+        start=stands,
+        end=to,
+        why=RefusalKind.STUCK,
+        run=run,
+        at_ms=facts.now_ms,
+        who=wish.who,
+        reason=wish.reason,
+        generation=generation,
+        since=-1 if last is None else last.since,
+        topic_id=topic.topic_id,
+    )
+
+
+def _check_dealt(rules: Rules, facts: Facts, wish: Wish, transform: Transform) -> None:
+    """Raise Refused where a skip does not help a topic that is dealt to other partitions, or would mean nothing."""
+    targets = rules.copies_of(wish.source.topic)
+    found = deal_of(rules, facts, facts.sources[wish.source.topic], targets, transform, "(skip)", -1)
+    refusals = found if isinstance(found, tuple) else found.refusals
+    helped = (RefusalKind.RETENTION_PASSED, RefusalKind.POISON)
+    for one in refusals:
+        if one.kind not in helped and (one.partition is None or one.partition == wish.source.partition):
+            raise Refused(one.message)
+    if wish.source not in facts.dealt:
+        raise Refused(
+            f"nothing of {wish.source} was dealt to {several(targets)} yet, so there is no place to go on from: run "
+            "the flow first, or begin it elsewhere with ferry.start"
+        )
+
+
+def idle_plan(opened: OpenedRun) -> Plan:
+    """The plan of a run that copies nothing."""
+    record = opened.record
+    return Plan(
+        flow=record.flow,
+        lane=record.lane,
+        run=record.run,
+        generation=opened.generation,
+        slots=record.slots,
+        slices=(),
+    )
+
+
+def skip_plan(record: RunRecord, gap: Gap) -> Plan:
+    """The plan of a run that does nothing but to pass a place."""
+    opened = OpenedRun(record=record, generation=gap.generation)
+    return replace(idle_plan(opened), gaps=(gap,), notes=(skip_sentence(gap),))
+
+
+def skip_sentence(gap: Gap) -> str:
+    """What was passed, by whom and why."""
+    return f"{gap.source} goes on at offset {gap.end}: [{gap.start}, {gap.end}) is skipped by {gap.who}: {gap.reason}"

@@ -1,0 +1,164 @@
+"""Where a lane began: recorded with its first plan, so that a changed configuration moves nothing afterwards.
+
+A partition that exists by then but cannot be asked begins as configured all the same. A given offset is recorded at
+once; `latest` and a time are recorded as a time, *pending* until a run can ask the partition for its offset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+from ferry.config.flow.start import Start, StartEarliest, StartLatest, StartOffsets, StartTime
+from ferry.ledger.codec import LEDGER_VERSION, Json, encode
+from ferry.ledger.ledger import LedgerView
+from ferry.ledger.reading import read_as, text, whole
+from ferry.model import Record, TopicPartition
+from ferry.plan.rules.facts import Facts, by_topic
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaneStarts:
+    """Where a lane's first run began: an offset per source partition, for pending ones the time (ms) to ask it for."""
+
+    offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
+    pending: Mapping[TopicPartition, int] = field(default_factory=dict)
+
+    def settled(self, found: Mapping[TopicPartition, int]) -> LaneStarts:
+        """With the offsets `found` for pending partitions."""
+        pending = {place: timestamp for place, timestamp in self.pending.items() if place not in found}
+        return LaneStarts(offsets={**self.offsets, **found}, pending=pending)
+
+
+def first_run(view: LedgerView, lane: str) -> bool:
+    """Whether the lane never had a plan: only then does the configured start count."""
+    return not any(key[1] == lane for key, _ in view.of_kind("began"))
+
+
+def unasked_starts(start: Start, unasked: Collection[TopicPartition], asked_ms: int) -> LaneStarts:
+    """Where the configuration begins partitions that exist at the first run and cannot be asked then.
+
+    `asked_ms` is when that run began to ask: for `latest`, what is younger must be copied. Those at earliest need no
+    entry, as if they came later.
+    """
+    match start:
+        case StartEarliest():
+            return LaneStarts()
+        case StartLatest():
+            return LaneStarts(pending=dict.fromkeys(unasked, asked_ms))
+        case StartTime(timestamp_ms=timestamp):
+            return LaneStarts(pending=dict.fromkeys(unasked, timestamp))
+        case StartOffsets(offsets=offsets):
+            return LaneStarts(offsets={place: offsets[place] for place in unasked if place in offsets})
+
+
+def due_starts(
+    pending: Mapping[TopicPartition, int], served: Collection[TopicPartition], copied: Collection[TopicPartition]
+) -> dict[TopicPartition, int]:
+    """The pending partitions to ask now: they are served again, and no receipt says where they go on."""
+    return {place: timestamp for place, timestamp in pending.items() if place in served and place not in copied}
+
+
+def starts_at_time(
+    listed: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
+) -> dict[TopicPartition, int]:
+    """Start per partition from the first offset of a time or later; where there is none (-1), the end as it is now."""
+    return {place: offset if offset >= 0 else ends[place] for place, offset in listed.items()}
+
+
+def start_records(lane: str, facts: Facts, *, windowed: bool = False) -> list[Record]:
+    """To be written with the lane's first plan: the start of every partition that exists by then.
+
+    Also of those at earliest, so that a later plan knows what was there and is gone before it was copied. Windows have
+    beginnings of their own: a `windowed` run leaves out topics that begin at earliest.
+    """
+    given, pending = by_topic(facts.starts), by_topic(facts.pending)
+    records = [
+        start_record(
+            lane,
+            topic.name,
+            {number: max(part.log_start, part.start) for number, part in topic.partitions.items()}
+            | given.get(topic.name, {}),
+            pending.get(topic.name, {}),
+            topic.topic_id,
+        )
+        for topic in facts.sources.values()
+        if (topic.partitions and not windowed)
+        or topic.name in given.keys() | pending.keys()
+        or any(part.start > part.log_start for part in topic.partitions.values())
+    ]
+    began = encode({"v": LEDGER_VERSION, "at_ms": facts.now_ms})
+    return [*records, Record(key=encode(["began", lane]), value=began)]
+
+
+def later_start_records(view: LedgerView, lane: str, facts: Facts, *, windowed: bool = False) -> list[Record]:
+    """To be written with a later plan: the start records of topics with partitions that were pending and are no more,
+    or that are new and begin at earliest.
+
+    Recorded, a start holds from then on. Asked anew each time, a partition without a young record would begin at an
+    end that moves, and what came with an old timestamp meanwhile would be passed over.
+    """
+    ids = {name: topic.topic_id for name, topic in facts.sources.items()}
+    recorded = recorded_starts(view, lane, ids)
+    settled = {place.topic for place in recorded.pending.keys() - facts.pending.keys()}
+    new = {} if windowed else _new_starts(facts)
+    starts, pending = by_topic({**new, **facts.starts}), by_topic(facts.pending)
+    return [
+        start_record(lane, name, starts[name], pending.get(name, {}), ids.get(name, ""))
+        for name in sorted(settled | {place.topic for place in new})
+    ]
+
+
+def _new_starts(facts: Facts) -> dict[TopicPartition, int]:
+    """Where partitions begin that nothing was copied of, and of which no plan has recorded that yet."""
+    copied = {last.source for last in facts.receipts.values()}
+    parts = {
+        TopicPartition(topic=name, partition=number): part.log_start
+        for name, topic in facts.sources.items()
+        for number, part in topic.partitions.items()
+    }
+    return {
+        place: log_start
+        for place, log_start in parts.items()
+        if place not in copied and place not in facts.starts and place not in facts.pending
+    }
+
+
+def recorded_starts(view: LedgerView, lane: str, ids: Mapping[str, str] | None = None) -> LaneStarts:
+    """Where the lane began, as its plans recorded it.
+
+    With the source topics' `ids` without topics that were created again since: offsets of one log mean nothing in
+    another, which is copied from its beginning, as one that came later.
+    """
+    return LaneStarts(
+        offsets=dict(_recorded(view, lane, "offsets", ids or {})),
+        pending=dict(_recorded(view, lane, "pending", ids or {})),
+    )
+
+
+def start_record(
+    lane: str, topic: str, offsets: Mapping[int, int], pending: Mapping[int, int], topic_id: str
+) -> Record:
+    """Where the partitions of one source topic begin, as `LaneStarts`; an empty `topic_id` is not known."""
+    body: Json = {"v": LEDGER_VERSION, "offsets": sorted(offsets.items()), "topic_id": topic_id}
+    if pending:
+        body["pending"] = sorted(pending.items())
+    return Record(key=encode(["start", lane, topic]), value=encode(body))
+
+
+def _recorded(view: LedgerView, lane: str, what: str, ids: Mapping[str, str]) -> Iterator[tuple[TopicPartition, int]]:
+    for key, record in view.of_kind("start"):
+        if key[1] == lane and record.value is not None:
+            written, rows = read_as(record, partial(_parse_start, what))
+            known = ids.get(key[2], "")
+            if written and known and written != known:
+                continue
+            for partition, value in rows:
+                yield TopicPartition(topic=key[2], partition=partition), value
+
+
+def _parse_start(what: str, body: Json) -> tuple[str, list[tuple[int, int]]]:
+    """The topic's id, empty where it is not known, and the rows of one kind."""
+    rows = [(whole(partition), whole(value)) for partition, value in body.get(what, ())]
+    return text(body.get("topic_id", "")), rows

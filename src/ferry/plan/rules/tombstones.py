@@ -1,0 +1,127 @@
+"""Deleted keys of compacted topics: a lane that rests too long does not see that they were deleted.
+
+A tombstone may go `delete.retention.ms` after the cleaner first came upon it, and so no earlier than that after it was
+written. Whoever has read a log to its end at some time, and does so again within that span, misses none of them
+(Kafka's documentation of log compaction). So the ledger keeps, per partition, a time at which a lane had all that was
+there: not when it copied last, for a topic at rest has nothing to copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from ferry.ledger.codec import LEDGER_VERSION, Json, encode
+from ferry.ledger.ledger import LedgerView
+from ferry.ledger.reading import checked, read_as, text, whole
+from ferry.model import Lifted, Plan, Record, RefusalKind, TopicPartition
+from ferry.plan.rules.facts import Facts, Seen, SourceTopic
+from ferry.plan.rules.guards import Trouble
+from ferry.plan.rules.progress import next_offset
+from ferry.plan.rules.rules import Rules
+from ferry.words import to_the_second
+
+FRESH_PART = 10
+"""The record is written again when this part of `delete.retention.ms` has passed, not by every run."""
+
+
+def seen_to_end(view: LedgerView, lane: str, ids: Mapping[str, str]) -> dict[TopicPartition, Seen]:
+    """What the ledger says of compacted source topics with the topic ids `ids`, by partition."""
+    found: dict[TopicPartition, Seen] = {}
+    for key, record in view.of_kind("seen"):
+        if key[1] != lane or record.value is None:
+            continue
+        topic_id, rows = read_as(record, _parse_seen)
+        if topic_id == ids.get(key[2], ""):
+            found.update((TopicPartition(topic=key[2], partition=partition), seen) for partition, seen in rows)
+    return found
+
+
+def _parse_seen(body: Json) -> tuple[str, list[tuple[int, Seen]]]:
+    rows = [
+        (whole(partition), checked(Seen(whole_ms=whole_ms, asked_ms=asked_ms, asked_end=asked_end)))
+        for partition, whole_ms, asked_ms, asked_end in body["read"]
+    ]
+    return text(body["topic_id"]), rows
+
+
+def read_on(before: Seen | None, stands: int, end: int, now_ms: int) -> Seen:
+    """What is known now of a lane that stands at `stands` of a partition that ends at `end`."""
+    if before is None or stands >= end:
+        return Seen(whole_ms=now_ms, asked_ms=now_ms, asked_end=end)
+    if stands >= before.asked_end:
+        return Seen(whole_ms=before.asked_ms, asked_ms=now_ms, asked_end=end)
+    return before
+
+
+AGAIN = "delete the copy and let it be copied anew with ferry.guard.target.changed = restart"
+
+
+def tombstone_trouble(
+    facts: Facts, topic: SourceTopic, number: int, start: int, *, remedy: str = AGAIN
+) -> Trouble | None:
+    """Keys may have been deleted, and their tombstones dropped, since the lane last had all of a compacted partition.
+
+    None when that cannot be, and where nothing is known. The lane would go on at `start`; the `remedy` is for who does
+    not want to go on.
+    """
+    part, before = topic.partitions[number], facts.seen.get(TopicPartition(topic=topic.name, partition=number))
+    if topic.delete_retention_ms is None or before is None:
+        return None
+    whole_ms = read_on(before, start, part.end, facts.now_ms).whole_ms
+    if start >= part.end or facts.now_ms - whole_ms <= topic.delete_retention_ms:
+        return None
+    return Trouble.of(
+        topic,
+        number,
+        RefusalKind.TOMBSTONES_PASSED,
+        f"compacted source {topic.name}-{number} was last read to its end before {to_the_second(whole_ms)}, "
+        f"longer ago than its delete.retention.ms of {topic.delete_retention_ms} allows, so keys that were deleted "
+        "since may live on at the target: raise delete.retention.ms at the source above what lies between two "
+        "runs, or what a first copy takes, for otherwise the next one comes too late as well; then go on with "
+        f"ferry.guard.tombstones.passed = skip, or {remedy}",
+        restart=start,
+        lost=(start, start),
+    )
+
+
+def seen_records(rules: Rules, facts: Facts, plan: Plan) -> list[Record]:
+    """To be written with a plan: what is known of the compacted topics that it plans, where that has grown old."""
+    refused = {(refusal.topic, refusal.partition) for refusal in plan.refusals}
+    anew = {gap.source for gap in plan.gaps if gap.how is Lifted.RESTART or gap.why is RefusalKind.TOMBSTONES_PASSED}
+    paused = frozenset(plan.paused)
+    records = []
+    for topic in facts.sources.values():
+        narrowed = rules.only is not None and topic.name not in rules.only
+        held_back = "" in facts.pauses or topic.name in paused
+        if topic.delete_retention_ms is None or narrowed or held_back or (topic.name, None) in refused:
+            continue
+        before, found = {}, {}
+        for number in {*topic.partitions, *topic.leaderless}:
+            source = TopicPartition(topic=topic.name, partition=number)
+            seen = facts.seen.get(source)
+            if seen is not None:
+                before[number] = seen
+            if number in topic.partitions and (topic.name, number) not in refused:
+                found[number] = _now(rules, facts, source, None if source in anew else seen)
+        if any(_is_news(before.get(number), seen, topic.delete_retention_ms) for number, seen in found.items()):
+            records.append(_seen_record(rules.lane, topic, before | found))
+    return records
+
+
+def _now(rules: Rules, facts: Facts, source: TopicPartition, before: Seen | None) -> Seen:
+    part = facts.sources[source.topic].partitions[source.partition]
+    target = rules.policy.format_remote_topic(rules.flow.source, source.topic)
+    last = facts.receipts.get(TopicPartition(topic=target, partition=source.partition))
+    return read_on(before, next_offset(facts, source, part, last), part.end, facts.now_ms)
+
+
+def _is_news(before: Seen | None, now: Seen, retention_ms: int) -> bool:
+    return before is None or now.asked_ms - before.asked_ms >= retention_ms // FRESH_PART
+
+
+def _seen_record(lane: str, topic: SourceTopic, read: Mapping[int, Seen]) -> Record:
+    rows: Iterable[list[int]] = (
+        [number, seen.whole_ms, seen.asked_ms, seen.asked_end] for number, seen in sorted(read.items())
+    )
+    body = {"v": LEDGER_VERSION, "kind": "seen", "topic": topic.name, "topic_id": topic.topic_id, "read": list(rows)}
+    return Record(key=encode(["seen", lane, topic.name]), value=encode(body))

@@ -1,0 +1,199 @@
+"""Settings of topics: what the copy takes over from the source, what differs, and what would cost records.
+
+Source: `MirrorSourceConnector.targetConfig` and `incrementalAlterConfigs`, `DefaultConfigPropertyFilter` (Kafka 4.3.0).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from ferry.model import ChangeKind, TopicChange
+from ferry.plan.rules.rules import Rules
+from ferry.words import several
+
+
+class SettingOrigin(Enum):
+    """Where the value of a setting that a topic does not have itself comes from (DescribeConfigs' config source)."""
+
+    BROKERS = "dynamic"
+    """Set on the brokers while they run."""
+    FILE = "file"
+    """The file that a broker was started with."""
+    DEFAULT = "default"
+    """Kafka's own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inherited:
+    """A setting that a topic has from its brokers."""
+
+    value: str
+    origin: SettingOrigin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicSettings:
+    """All settings in force for a topic: its own, and what it has from the brokers."""
+
+    own: Mapping[str, str] = field(default_factory=dict)
+    inherited: Mapping[str, Inherited] = field(default_factory=dict)
+
+    def in_force(self, name: str) -> str | None:
+        """The value that counts; None when the cluster knows no such setting."""
+        if name in self.own:
+            return self.own[name]
+        found = self.inherited.get(name)
+        return None if found is None else found.value
+
+
+def wanted_settings(rules: Rules, source: TopicSettings) -> dict[str, str | None]:
+    """What the copy should have set by the source topic: a value, or None for the target's default.
+
+    As MirrorMaker 2: a topic's own settings and those set on running brokers go over. Where Kafka's default is in force
+    at the source, `use.defaults.from` says whose default counts; with `source` also what the brokers' files say, which
+    MirrorMaker 2 leaves alone. A setting that is not named is left as it is.
+    """
+    wanted: dict[str, str | None] = dict(source.own)
+    for name, setting in source.inherited.items():
+        if setting.origin is SettingOrigin.BROKERS or rules.defaults_from_source:
+            wanted[name] = setting.value
+        elif setting.origin is SettingOrigin.DEFAULT:
+            wanted[name] = None
+    return {name: value for name, value in wanted.items() if not rules.config_excluded(name)}
+
+
+_KEPT = {"retention.ms": "-1", "retention.bytes": "-1"}
+"""Of scratch topics: history would be deleted by its age within seconds of its copy; dropping the lane deletes it."""
+
+
+def created_settings(rules: Rules, source: TopicSettings | None) -> tuple[tuple[str, str], ...]:
+    """The settings that a copy is created with; none when the source does not show its own.
+
+    Also when settings are not synchronised, as MirrorMaker 2: with the target's, old records could be deleted at once.
+    """
+    wanted = {} if source is None else wanted_settings(rules, source)
+    if rules.scratch:
+        wanted |= _KEPT
+    return tuple(sorted((name, value) for name, value in wanted.items() if value is not None))
+
+
+def settings_change(
+    rules: Rules, source_topic: str, source: TopicSettings, target_topic: str, target: TopicSettings, partitions: int
+) -> TopicChange | None:
+    """What must be set and reset on an existing copy; None when it is as it should be, or a scratch topic."""
+    if rules.scratch:
+        return None
+    configs: dict[str, str | None] = {}
+    for name, value in wanted_settings(rules, source).items():
+        if value is None:
+            if name in target.own:
+                configs[name] = None
+        elif name in target.own or name in source.own:
+            if target.own.get(name) != value:
+                configs[name] = value
+        elif target.in_force(name) not in (value, None):  # the brokers' own: where they agree nothing need be set
+            configs[name] = value
+    if not configs:
+        return None
+    was = {name: value for name in configs if (value := target.in_force(name)) is not None}
+    return TopicChange(
+        kind=ChangeKind.CONFIGURE,
+        topic=target_topic,
+        source_topic=source_topic,
+        partitions=partitions,
+        replication_factor=0,
+        configs=tuple(sorted(configs.items())),
+        was=tuple(sorted(was.items())),
+    )
+
+
+_TOO_LARGE = "larger batches are refused there"
+_OUT_OF_TIME = "records with times further off are refused there"
+_OLDER_GONE = "what is beyond it is deleted there within seconds of its copy"
+_COSTS = {
+    "retention.ms": _OLDER_GONE,
+    "retention.bytes": _OLDER_GONE,
+    "max.message.bytes": _TOO_LARGE,
+    "message.timestamp.before.max.ms": _OUT_OF_TIME,
+    "message.timestamp.after.max.ms": _OUT_OF_TIME,
+}
+"""Limits that cost records where the target's is the narrower one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Narrower:
+    """A limit that is narrower for the copy than for the source topic, after all changes."""
+
+    name: str
+    source: str
+    target: str
+
+
+def narrower_limits(
+    rules: Rules,
+    source: TopicSettings,
+    target: TopicSettings | None,
+    change: TopicChange | None,
+    defaults: Mapping[str, str],
+) -> list[Narrower]:
+    """Where the copy keeps or takes less than the source, which the settings to be made do not mend.
+
+    `target` is None for a topic to be created; `defaults` are what a new topic of the target has. What
+    `config.properties.exclude` names is left to the operator, but for what is about timestamps.
+    """
+
+    def after(name: str) -> str | None:
+        changed = {} if change is None else dict(change.configs)
+        if name in changed:
+            value = changed[name]
+            return defaults.get(name) if value is None else value
+        return defaults.get(name) if target is None else target.in_force(name)
+
+    found = []
+    for name, cost in _COSTS.items():
+        here, there = source.in_force(name), after(name)
+        if here is None or there is None or not _is_narrower(there, here):
+            continue
+        if rules.config_excluded(name) and cost is not _OUT_OF_TIME:
+            continue
+        if name.startswith("retention.") and "delete" not in (after("cleanup.policy") or "delete"):
+            continue
+        found.append(Narrower(name=name, source=here, target=there))
+    kind = "message.timestamp.type"
+    if source.in_force(kind) == "CreateTime" and after(kind) == "LogAppendTime":
+        found.append(Narrower(name=kind, source="CreateTime", target="LogAppendTime"))
+    return found
+
+
+def _is_narrower(target: str, source: str) -> bool:
+    """Whether a limit is below another one; -1 is no limit."""
+    try:
+        there, here = int(target), int(source)
+    except ValueError:
+        return False
+    return there >= 0 and (here < 0 or there < here)
+
+
+def limit_notes(rules: Rules, found: Mapping[str, Iterable[Narrower]]) -> list[str]:
+    """A sentence for each limit that is narrower on some copies; `found` has them by target topic."""
+    topics: dict[tuple[str, str, str], list[str]] = {}
+    for topic, limits in found.items():
+        for limit in limits:
+            topics.setdefault((limit.name, limit.source, limit.target), []).append(topic)
+    notes = []
+    for (name, source, target), names in topics.items():
+        if name in _COSTS and rules.config_excluded(name):
+            cost, remedy = _COSTS[name], f"take {name} out of config.properties.exclude, or set it on the copies"
+        elif name in _COSTS:
+            cost = _COSTS[name]
+            remedy = (
+                f"set {name} on the source topics, or use.defaults.from = source"
+                if rules.sync_configs
+                else "set it there, or sync.topic.configs.enabled = true"
+            )
+        else:
+            cost, remedy = "the copies lose their own times", f"set {name} = {source} on the copies"
+        notes.append(f"{name} is {target} on {several(names)} and {source} at the source, so {cost}: {remedy}")
+    return notes

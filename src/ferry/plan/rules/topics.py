@@ -1,0 +1,236 @@
+"""Topics on the target: what stands against a whole topic, and what must be changed before the copy."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+
+from ferry.config.flow.guards import OnGuard
+from ferry.model import ChangeKind, Receipt, Refusal, RefusalKind, TopicChange, UnitReceipt, lane_kind
+from ferry.plan.rules.facts import Facts, SourceTopic, TargetTopic
+from ferry.plan.rules.guards import ANEW
+from ferry.plan.rules.origins import renaming
+from ferry.plan.rules.rules import Rules
+from ferry.plan.rules.topic_settings import Narrower, created_settings, limit_notes, narrower_limits, settings_change
+from ferry.policy import MAX_TOPIC_NAME, DefaultReplicationPolicy, IdentityReplicationPolicy, innermost
+from ferry.words import several
+
+
+def topic_refusal(rules: Rules, facts: Facts, topic: SourceTopic) -> Refusal | None:
+    """Why no partition of the topic may be copied; None when they may."""
+    found = (_refusal_to(rules, facts, topic, name) for name in rules.copies_of(topic.name))
+    return next((refusal for refusal in found if refusal is not None), None)
+
+
+def _refusal_to(rules: Rules, facts: Facts, topic: SourceTopic, name: str) -> Refusal | None:
+    """Why nothing of the topic may be copied to the target topic `name`."""
+
+    def refusal(kind: RefusalKind, message: str) -> Refusal:
+        return Refusal(topic=topic.name, partition=None, kind=kind, message=message)
+
+    if len(name) > MAX_TOPIC_NAME:
+        return refusal(
+            RefusalKind.NAME_TOO_LONG,
+            f"target name {name[:40]}... of topic {topic.name[:40]}... has {len(name)} characters, Kafka allows "
+            f"{MAX_TOPIC_NAME}: {_shorter(rules, topic.name)}",
+        )
+    owner = facts.claims.get(name)
+    if rules.beside_live:
+        if owner is None or lane_kind(owner) is not None:
+            return refusal(
+                RefusalKind.OWNED,
+                f"no live lane has target topic {name} yet, so nothing is there to append to: copy the window with "
+                "--into-live, which keeps the order",
+            )
+    elif owner is not None and owner != rules.lane:
+        return owned(topic.name, name, owner)
+    target, transform = facts.targets.get(name), rules.transform_of(topic.name)
+    keeps = transform is None or transform.partitions is None
+    if keeps and target is not None and target.partitions > _count(topic):
+        copied = any(last.target.topic == name for last in facts.receipts.values())
+        other = ANEW if copied else "delete the target topic so that Ferry creates it"
+        return refusal(
+            RefusalKind.PARTITION_COUNT,
+            f"target topic {name} has {target.partitions} partitions, source topic {topic.name} has {_count(topic)}, "
+            f"and partition n is copied to partition n: give the source as many, or {other}",
+        )
+    if topic.settings is None and rules.sync_configs and _to_create(rules, facts, topic, name):
+        # Created with the target's settings its old records could be deleted within seconds.
+        return refusal(
+            RefusalKind.NOT_AUTHORIZED,
+            f"not allowed to read the settings of topic {topic.name} on cluster {rules.flow.source}, with which topic "
+            f"{name} is to be created: grant DESCRIBE_CONFIGS on it, or create topic {name} by hand",
+        )
+    return None
+
+
+def _shorter(rules: Rules, topic: str) -> str:
+    """What makes target names shorter."""
+    if rules.scratch:
+        return "give the lane a shorter name, or leave the topic out"
+    key = renaming(rules, topic)
+    if key is not None:
+        return f"have {key} name it shorter, or leave it out (topics.exclude)"
+    if isinstance(innermost(rules.policy), DefaultReplicationPolicy | IdentityReplicationPolicy):
+        return "use a shorter alias or IdentityReplicationPolicy"
+    return f"have {rules.policy_name} name it shorter, or leave it out (topics.exclude)"
+
+
+def owned(topic: str, target: str, owner: str) -> Refusal:
+    """The refusal of a source topic whose target belongs to another lane."""
+    return Refusal(
+        topic=topic,
+        partition=None,
+        kind=RefusalKind.OWNED,
+        message=f"target topic {target} belongs to lane {owner} of this flow: copy it with ferry.lane = {owner}, or "
+        "leave it out here (topics.exclude)",
+    )
+
+
+@dataclass(slots=True, kw_only=True)
+class TopicChanges:
+    """The changes of a plan, as its topics are gone through one by one."""
+
+    rules: Rules
+    facts: Facts
+    due: list[TopicChange] = field(default_factory=list)
+    drift: list[TopicChange] = field(default_factory=list)
+    """Settings that differ and are left alone, for the flow is not to synchronise them."""
+    _narrower: dict[str, list[Narrower]] = field(default_factory=dict)
+    _hidden: list[str] = field(default_factory=list)
+    """Copies whose settings are not compared, for one side does not show them."""
+
+    def add(
+        self,
+        topic: SourceTopic,
+        name: str,
+        lasts: Collection[Receipt | UnitReceipt] = (),
+        partitions: int | None = None,
+    ) -> None:
+        """What the target topic `name` needs before the copy: to be created, grown or configured, or nothing.
+
+        It has as many `partitions` as the source topic where they are not given.
+
+        `lasts` are the last receipts of the target topic. One that was copied before and is gone is not created again,
+        and one that does not belong to the source topic any more is left as it is, unless guards say otherwise: their
+        partitions are refused, and a shorter retention would delete what was copied. A merged topic has no settings of
+        one source.
+        """
+        target = self.facts.targets.get(name)
+        count = partitions or _count(topic)
+        if target is None:
+            if _to_create(self.rules, self.facts, topic, name):
+                self._create(topic, name, count)
+            return
+        if not all(_belongs(self.rules, last, topic, target) for last in lasts):
+            return
+        if target.partitions < count:
+            self.due.append(
+                TopicChange(
+                    kind=ChangeKind.GROW,
+                    topic=name,
+                    source_topic=topic.name,
+                    partitions=count,
+                    replication_factor=0,
+                )
+            )
+        if self.rules.merges(topic.name):
+            return
+        if topic.settings is None or target.settings is None:
+            self._hidden.append(name)
+            return
+        change = settings_change(self.rules, topic.name, topic.settings, name, target.settings, count)
+        if change is not None:
+            (self.due if self.rules.sync_configs else self.drift).append(change)
+        made = change if self.rules.sync_configs else None
+        defaults = self.facts.target_defaults
+        self._narrower[name] = narrower_limits(self.rules, topic.settings, target.settings, made, defaults)
+
+    def _create(self, topic: SourceTopic, name: str, count: int) -> None:
+        _, factor = _replication(self.rules, self.facts, topic)
+        change = TopicChange(
+            kind=ChangeKind.CREATE,
+            topic=name,
+            source_topic=topic.name,
+            partitions=count,
+            replication_factor=factor,
+            configs=created_settings(self.rules, topic.settings),
+        )
+        self.due.append(change)
+        if topic.settings is not None:
+            defaults = self.facts.target_defaults
+            self._narrower[name] = narrower_limits(self.rules, topic.settings, None, change, defaults)
+
+    def notes(self) -> list[str]:
+        """What the operator should know of the changes, in one sentence for all topics alike."""
+        flow = self.rules.flow
+        notes = creation_notes(self.rules, self.facts, self.due)
+        if self._hidden and self.rules.sync_configs:
+            notes.append(
+                f"the settings of {several(self._hidden)} are not compared with the source's: grant DESCRIBE_CONFIGS "
+                f"on the topics at {flow.source} and at {flow.target}, or set sync.topic.configs.enabled = false"
+            )
+        return [*notes, *limit_notes(self.rules, self._narrower)]
+
+
+def creation_notes(rules: Rules, facts: Facts, changes: Iterable[TopicChange]) -> list[str]:
+    """In what the new topics among the changes are not as the source or the configuration would have them."""
+    fewer: dict[tuple[int, int], list[str]] = {}
+    unset = []
+    for change in changes:
+        if change.kind is not ChangeKind.CREATE:
+            continue
+        topic = facts.sources[change.source_topic]
+        wanted, factor = _replication(rules, facts, topic)
+        if factor != wanted:
+            fewer.setdefault((wanted, factor), []).append(change.topic)
+        if topic.settings is None:
+            unset.append(change.topic)
+    notes = [
+        f"{several(names)}: {factor} replica(s) instead of {wanted}, for cluster {rules.flow.target} has no more "
+        "brokers: add some, or lower replication.factor"
+        for (wanted, factor), names in sorted(fewer.items())
+    ]
+    if unset:
+        notes.append(
+            f"{several(unset)}: settings of the target, for cluster {rules.flow.source} does not show its own: grant "
+            "DESCRIBE_CONFIGS on the source topics"
+        )
+    return notes
+
+
+def _replication(rules: Rules, facts: Facts, topic: SourceTopic) -> tuple[int, int]:
+    """Replicas that a new topic is to have, and those that the target's brokers can hold; -1: the target's default."""
+    wanted = max(1, topic.replication_factor) if rules.replication_from_source else rules.replication_factor
+    return wanted, wanted if wanted < 0 else max(1, min(wanted, facts.target_brokers))
+
+
+def without_new(changes: Iterable[TopicChange], refused: Iterable[str]) -> list[TopicChange]:
+    """The changes without new topics for the source topics in `refused`: they would stay empty."""
+    names = frozenset(refused)
+    return [change for change in changes if change.kind is not ChangeKind.CREATE or change.source_topic not in names]
+
+
+def _belongs(rules: Rules, last: Receipt | UnitReceipt, topic: SourceTopic, target: TargetTopic) -> bool:
+    """Whether neither side was created again since a receipt, or the flow's guards go on with what is there now.
+
+    An id that is not known proves nothing.
+    """
+    ids = (
+        (last.source_topic_id, topic.topic_id, rules.guards.topic_recreated),
+        (last.target_topic_id, target.topic_id, rules.guards.target_changed),
+    )
+    return all(
+        not known or not now or known == now or policy.of(topic.name) is not OnGuard.FAIL for known, now, policy in ids
+    )
+
+
+def _to_create(rules: Rules, facts: Facts, topic: SourceTopic, name: str) -> bool:
+    copied = any(last.target.topic == name for last in facts.receipts.values())
+    copied |= any(last.target.topic == name and last.target_next >= 0 for last in facts.units.values())
+    again = rules.guards.target_changed.of(topic.name) is not OnGuard.FAIL
+    return name not in facts.targets and (again or not copied)
+
+
+def _count(topic: SourceTopic) -> int:
+    return len(topic.partitions) + len(topic.leaderless)

@@ -1,0 +1,97 @@
+"""What leader epochs and offsets tell of logs that were cut."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import NamedTuple
+
+from ferry.ledger.history import Held, current_segments
+from ferry.model import Gap, Receipt, RefusalKind, TopicPartition, UnitReceipt
+from ferry.plan.rules.facts import SourcePartition, SourceTopic, Unserved
+
+_GUARDS_OF_THE_SOURCE = frozenset(
+    {RefusalKind.CLUSTER_CHANGED, RefusalKind.TOPIC_RECREATED, RefusalKind.SOURCE_TRUNCATED}
+)
+
+
+class Read(NamedTuple):
+    """Up to where a source partition was read, and a leader epoch in which its log reached that; -1: not known."""
+
+    source: TopicPartition
+    source_epoch: int
+    end: int
+
+
+def reads_of_units(lasts: Iterable[UnitReceipt]) -> list[Read]:
+    """What last receipts of units say of the source's partitions: what was read furthest in each leader epoch.
+
+    Not only the furthest of all: of a log that was cut one unit may have the records of before, another those of now.
+    Ascending by partition, and by what was read of it.
+    """
+    found: dict[tuple[TopicPartition, int], Read] = {}
+    for last in lasts:
+        for number, reached in enumerate(last.reached):
+            epoch = last.source_epochs[number] if number < len(last.source_epochs) else -1
+            place = TopicPartition(last.source_topic, number)
+            known = found.get((place, epoch))
+            if reached and (known is None or known.end < reached):
+                found[place, epoch] = Read(place, epoch, reached)
+    return sorted(found.values(), key=lambda read: (read.source, read.end, read.source_epoch))
+
+
+def diverged(last: Receipt | Read, epoch_end: int) -> int | None:
+    """Where the source's log parts from what the last receipt copied; None when it does not.
+
+    `epoch_end` is where the log now says that the leader epoch of the receipt ended, -1 when it does not know. Also
+    where compaction left nothing before the receipt's end, its epoch is of a log that reached that end.
+    """
+    return epoch_end if 0 <= epoch_end < last.end else None
+
+
+def read_before(last: Receipt | None, part: SourcePartition, start: int, gaps: Iterable[Gap]) -> tuple[int, int]:
+    """Leader epoch and end of a source's log that a copy from `start` on has to find there; -1: there is none yet.
+
+    That is what was read of it. `gaps` were just decided: where a guard of the source was lifted, the log is known to
+    be another one, and it is that log, as the plan saw it, that must still reach `start`.
+    """
+    if last is None:
+        return -1, -1
+    if not any(gap.why in _GUARDS_OF_THE_SOURCE for gap in gaps):
+        return last.source_epoch, last.end
+    return (part.leader_epoch, start) if part.leader_epoch >= 0 and start <= part.log_end else (-1, -1)
+
+
+def written_before(last: Receipt | None, gaps: Iterable[Gap]) -> int:
+    """The leader epoch in which the target's log was found to have what the lane goes on behind; -1: not known.
+
+    Where the target's guard was just lifted the lane goes on behind something else.
+    """
+    if last is None or any(gap.why is RefusalKind.TARGET_CHANGED for gap in gaps):
+        return -1
+    return last.target_epoch
+
+
+def with_high_watermark(
+    topic: SourceTopic, number: int, high_watermark: int | None, failed: Unserved | None
+) -> SourceTopic:
+    """The topic with the high watermark of a partition; the partition is left out when nobody tells."""
+    if high_watermark is not None:
+        part: SourcePartition = replace(topic.partitions[number], high_watermark=high_watermark)
+        return replace(topic, partitions={**topic.partitions, number: part})
+    return replace(
+        topic,
+        partitions={other: part for other, part in topic.partitions.items() if other != number},
+        leaderless=tuple(sorted((*topic.leaderless, number))),
+        unserved=topic.unserved if failed is None else {**topic.unserved, number: failed},
+    )
+
+
+def held_upto(written: Iterable[Held], gaps: Iterable[Gap], last: Receipt, target_end: int) -> int:
+    """Up to which source offset a target partition that ends at `target_end` still has what was copied into it."""
+    own = [receipt for receipt in written if receipt.target_topic_id in ("", last.target_topic_id)]
+    for segment in current_segments(own, gaps):
+        if segment.target_end > target_end:
+            return segment.source_start + max(0, target_end - segment.target_start)
+    # Of what a predecessor copied nobody knows where it lies.
+    return 0 if last.adopted else last.end

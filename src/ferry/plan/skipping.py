@@ -1,0 +1,51 @@
+"""A skip is a run that copies nothing: opened like every run, so the writers at work are fenced before it decides.
+
+Its gap is written in the transaction of its plan, after all earlier writers are fenced and their receipts are read. A
+run that is opened after it has read the gap, or else it has fenced the skip's driver, and then the gap does not count.
+"""
+
+from __future__ import annotations
+
+from ferry.ledger.codec import gap_record
+from ferry.ledger.deployments import admitted
+from ferry.ledger.ledger import LedgerView
+from ferry.model import Gap, Origin, Plan
+from ferry.plan.gather import Positions
+from ferry.plan.options import WHOLE, rules_of
+from ferry.plan.planner import Planner
+from ferry.plan.rules.skipping import Wish, refuse_while_at_work, skip_gap, skip_plan
+from ferry.protocol.driver import Driver
+from ferry.protocol.opening import open_run
+
+
+def keep_skip(driver: Driver, gap: Gap) -> Plan:
+    """Have a gap written with the plan of the run that passes it; that plan."""
+    driver.keep([gap_record(driver.opened.record.lane, gap)])
+    return skip_plan(driver.opened.record, gap)
+
+
+async def preview_skip(planner: Planner, view: LedgerView, wish: Wish) -> Gap:
+    """What would be passed now; writes nothing. Raises as `skip_gap`."""
+    return skip_gap(
+        rules_of(planner.flow, planner.lane, WHOLE), await planner.facts(view, Positions.NONE), wish, "(dry run)", -1
+    )
+
+
+async def skip(planner: Planner, wish: Wish, run: str, origin: Origin, *, interrupt: bool) -> Plan:
+    """Pass a place by hand; what stands against it is an error before anything is written.
+
+    With `interrupt` also while a run is at work, which then ends. Raises as `skip_gap` and `open_run`.
+    """
+    view = await planner.known.view_with_newest(planner.lane, 1)
+    if not interrupt:
+        refuse_while_at_work(view, planner.lane)
+    await preview_skip(planner, view, wish)
+    record = admitted(view, planner.record(run, origin), take_over=False)
+
+    async def decide(driver: Driver) -> Plan:
+        planner.known.learn(driver.view, driver.read_ms)
+        facts = await planner.facts(driver.view, Positions.NONE)
+        gap = skip_gap(rules_of(planner.flow, planner.lane, WHOLE), facts, wish, run, driver.opened.generation)
+        return keep_skip(driver, gap)
+
+    return await open_run(planner.fencing_lane(), record, decide, view)

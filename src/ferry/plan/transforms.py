@@ -1,0 +1,68 @@
+"""What a plan needs to know of a flow's transforms: their digests, and the rules that are lost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ferry.config.flow.flow import FlowConfig
+from ferry.errors import BadInput, Refused
+from ferry.features.records.acts.transform_digest import pyspark_version, transform_digest
+from ferry.features.records.rules.rule_text import parse_rule, spark_of
+from ferry.model import Era
+from ferry.words import several
+
+
+def lost_rules(flow: FlowConfig, eras: Mapping[str, Era], digests: Mapping[str, str]) -> dict[str, str]:
+    """By target topic why the rule by which its records are dealt cannot be carried out any more, as half a sentence.
+
+    Asked where the file wants another one by now, for what the one before has begun is finished by it; of nothing where
+    no `digests` are known.
+    """
+    found: dict[str, str] = {}
+    for target, era in eras.items() if digests else ():
+        wish = flow.transform_of(era.source_topic)
+        if wish is None or digests.get(wish.name) == era.digest:
+            continue
+        try:
+            now = transform_digest(parse_rule(era.spec, flow.transforms))
+        except (BadInput, Refused) as error:
+            found[target] = str(error)
+            continue
+        if now != era.digest:
+            found[target] = (
+                "PySpark, Ferry, the module of its function or its salt is another one than then: bring back what it "
+                f"was, for one run{spark_of(era.spec)}"
+            )
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownTransforms:
+    """A flow's transforms for a plan that is only shown: as `transform_digests` has them, and what is not known."""
+
+    digests: Mapping[str, str]
+    lost: Mapping[str, str]
+    notes: tuple[str, ...] = ()
+
+
+def transforms_to_show(flow: FlowConfig) -> ShownTransforms:
+    """What a run from here would find. Without PySpark nothing is: such a place shows plans, and runs are elsewhere."""
+    if not flow.transforms or pyspark_version():
+        digests, lost = transform_digests(flow)
+        return ShownTransforms(digests=digests, lost=lost)
+    names = several(sorted(one.name for one in flow.transforms))
+    note = f"whether a run can carry out transforms ({names}) is not known here: no PySpark is installed"
+    return ShownTransforms(digests={}, lost={}, notes=(note,))
+
+
+def transform_digests(flow: FlowConfig) -> tuple[dict[str, str], dict[str, str]]:
+    """The digests of a flow's transforms by name; and of those that cannot be carried out here, why, as a sentence."""
+    digests: dict[str, str] = {}
+    lost: dict[str, str] = {}
+    for one in flow.transforms:
+        try:
+            digests[one.name] = transform_digest(one)
+        except (BadInput, Refused) as error:
+            lost[one.name] = str(error)
+    return digests, lost

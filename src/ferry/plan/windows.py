@@ -1,0 +1,89 @@
+"""A window looked up: what the source says of its times, and the facts that a plan of it is decided from."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+
+from ferry.features.lanes.rules.codec import recorded_windows
+from ferry.features.lanes.rules.windows import (
+    Listed,
+    WindowLook,
+    check_window,
+    narrowed,
+    new_records,
+    unserved,
+    window_parts,
+)
+from ferry.kafka.connect.cluster import Cluster
+from ferry.kafka.fetch.offsets import listed_offsets
+from ferry.kafka.fetch.requests import READ_UNCOMMITTED
+from ferry.ledger.ledger import LedgerView
+from ferry.model import OffsetWindow, TopicPartition, Window, WindowRecord
+from ferry.plan.lag import first_timestamps
+from ferry.plan.rules.facts import Facts, Unserved
+from ferry.plan.rules.truncation import with_high_watermark
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Windowed:
+    """The facts of a plan that copies a window, the window in offsets, and what the ledger is to keep of it."""
+
+    facts: Facts
+    look: WindowLook
+    records: tuple[WindowRecord, ...]
+
+
+async def windowed(
+    lane: str, facts: Facts, window: Window, only: Collection[str] | None, source: Cluster, view: LedgerView, run: str
+) -> Windowed:
+    """Look a window up: of the topics in `only`, or of all. Raises as `check_window` and `window_parts`."""
+    topics = frozenset(facts.sources.keys() | facts.absent | facts.hidden if only is None else only)
+    check_window(facts, window, topics)
+    recorded = recorded_windows(view, lane)
+    listed, failed = await _listed(source, facts, window, topics)
+    facts = _without(facts, failed)
+    parts = window_parts(lane, facts, window, topics, listed, recorded)
+    return Windowed(
+        facts=narrowed(facts, topics, parts),
+        look=WindowLook(parts=tuple(parts), unserved=unserved(facts, window, topics, recorded)),
+        records=tuple(new_records(lane, facts, window, parts, recorded, run)),
+    )
+
+
+async def _listed(
+    source: Cluster, facts: Facts, window: Window, topics: Collection[str]
+) -> tuple[dict[TopicPartition, Listed], dict[TopicPartition, Unserved | None]]:
+    """The window's times as offsets (ListOffsets), and the time of the oldest record where a log was cut before it.
+
+    Also the partitions of which nobody tells, with the reason where there is one.
+    """
+    starts = {
+        TopicPartition(topic=name, partition=number): part.log_start
+        for name in facts.sources.keys() & topics
+        for number, part in facts.sources[name].partitions.items()
+    }
+    if isinstance(window, OffsetWindow):
+        before = {place: at for place, at in starts.items() if place in window.ranges and window.ranges[place][0] < at}
+        times = await first_timestamps(source, before)
+        return {place: Listed(start=at, end=at, oldest_ms=times.get(place)) for place, at in before.items()}, {}
+    own = {place: window.of(place.topic) for place in starts}
+    begins = {place: times.from_ms for place, times in own.items()}
+    first = await listed_offsets(source, begins, isolation=READ_UNCOMMITTED)
+    end = await listed_offsets(source, {place: own[place].to_ms for place in first.found}, isolation=READ_UNCOMMITTED)
+    cut = {place: at for place, at in starts.items() if at > 0 and first.found.get(place) in (at, -1)}
+    oldest = await first_timestamps(source, cut) if cut else {}
+    listed = {
+        place: Listed(start=first.found[place], end=offset, oldest_ms=oldest.get(place))
+        for place, offset in end.found.items()
+    }
+    failed = first.failed | end.failed
+    return listed, {place: failed.get(place) for place in starts.keys() - listed.keys()}
+
+
+def _without(facts: Facts, failed: Mapping[TopicPartition, Unserved | None]) -> Facts:
+    """The facts with these partitions as ones that nobody serves: the plan refuses them."""
+    sources = dict(facts.sources)
+    for place, why in failed.items():
+        sources[place.topic] = with_high_watermark(sources[place.topic], place.partition, None, why)
+    return replace(facts, sources=sources)

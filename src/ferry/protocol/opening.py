@@ -1,0 +1,88 @@
+"""Opening a run: steps 1 to 3 of the protocol, and beginning an attempt at it. The order makes the guarantee true.
+
+1. Append the run record; its ledger offset is the generation.
+2. Read the ledger up to it; fence every slot that any run of the lane ever had, under every name of the flow that the
+   lane's runs had, and the lane's earlier drivers.
+3. By the driver writer (`ferry.protocol.driver`): write that they are fenced, and read the ledger up to that record.
+   Every earlier writer's records and markers lie before it, so a leader that answers late cannot hide one. Only now
+   read facts, decide the plan, write it sealed, together with all else that was decided.
+
+Both reads are needed, for each ends at a record that the step before wrote (ADR 5); each begins where the one before
+ended, or at the first record that was undecided then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from ferry.clock import wall_ms
+from ferry.errors import Fenced, Retryable
+from ferry.ledger.ledger import UNREAD, LedgerView, fold_on, resume_at
+from ferry.ledger.plan_codec import plan_records
+from ferry.ledger.run_codec import attempt_record, fenced_record, run_record
+from ferry.ledger.runs import flows_to_fence, outlived, slots_to_fence
+from ferry.model import Attempt, OpenedRun, Origin, Plan, RunRecord
+from ferry.protocol.driver import Driver
+from ferry.protocol.port import DriverPort, LedgerPort
+
+KEPT_RUNS = 100
+"""Runs whose plans stay in the ledger; receipts stay whatever their run is."""
+
+OPENINGS = 3
+"""How often a run is opened whose driver was fenced by one that has no newer run: a late driver of an earlier run."""
+
+Decide = Callable[[Driver], Awaitable[Plan]]
+
+
+async def open_run(port: DriverPort, record: RunRecord, decide: Decide, known: LedgerView = UNREAD) -> Plan:
+    """Open a run and seal its plan. `decide` gathers the facts and may change topics; it runs after the fencing, and
+    again when the driver was fenced by a late one of an earlier run.
+
+    What `decide` has the driver keep is written in the transaction of the plan. `known` is what was read of the ledger
+    before, however late its leader answered: it is read on from there. Raises Superseded when a newer run opened the
+    lane meanwhile, Retryable when the ledger was created again, and what the port raises: an unfenced slot is never
+    passed over.
+    """
+    for left in reversed(range(OPENINGS)):
+        try:
+            return await _open(port, record, decide, known)
+        except Fenced as error:
+            if not left:
+                raise Retryable(
+                    f"the driver of run {record.run} of {record.flow} (lane {record.lane}) was fenced {OPENINGS} times "
+                    f"while no newer run is there ({error}): end the other drivers of the flow, then run again"
+                ) from error
+    raise AssertionError("the last opening returns or raises")
+
+
+async def _open(port: DriverPort, record: RunRecord, decide: Decide, known: LedgerView) -> Plan:
+    read_ms = wall_ms()
+    generation = await port.append([run_record(record)])
+    if generation < known.end:
+        raise Retryable(
+            f"the ledger of {record.flow} was created again while run {record.run} was being opened: find out who did "
+            "it, then start a new run"
+        )
+    view = await _read_on(port, known, generation + 1)
+    slots, flows = slots_to_fence(view, record.lane), flows_to_fence(view, record.lane)
+    await port.fence(slots, flows)
+    await port.initialise()
+    driver = Driver(port, OpenedRun(record=record, generation=generation), view, read_ms)
+    await driver.commit([fenced_record(record.lane, record.run, generation, slots, flows)])
+    plan = await decide(driver)
+    own = run_record(record).key
+    old = (one for one in outlived(driver.view, record.lane, KEPT_RUNS) if one.key != own)
+    await driver.commit([*plan_records(plan), *old])
+    await driver.settle()
+    return plan
+
+
+async def _read_on(port: LedgerPort, view: LedgerView, end: int) -> LedgerView:
+    return fold_on(view, *await port.read(resume_at(view) or None, end))
+
+
+async def begin_attempt(port: LedgerPort, plan: Plan, origin: Origin) -> Attempt:
+    """Begin an execution of the plan's copy step: slots of earlier attempts that see its record stop."""
+    started_ms = wall_ms()
+    number = await port.append([attempt_record(plan.lane, plan.run, plan.generation, started_ms, origin)])
+    return Attempt(run=plan.run, generation=plan.generation, number=number, started_ms=started_ms, origin=origin)

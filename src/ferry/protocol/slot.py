@@ -1,0 +1,282 @@
+"""One slot's work: steps 4 to 7 of the protocol, at every attempt. The order is what makes the guarantee true.
+
+4. Check that the lane's newest run and its newest attempt are ours; InitProducerId for the slot; check again.
+5. Only then see what an earlier attempt committed, and skip it.
+6. Copy a chunk: data, then positions, then receipts last, in one transaction. When the receipts are acknowledged,
+   look once more into the ledger; then commit.
+7. Anything wrong: back to 4. EndTxn(abort) is never sent: InitProducerId is the abort. Fenced: the end. A writer that
+   was told so never sends InitProducerId again, for that would fence whoever has its place. Whoever else gives up ends
+   its open transaction, if it is still its own, so that no reader waits for the transaction timeout.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from ferry.copy.dropped import Drop, Dropped, Hindered
+from ferry.errors import Fenced, FerryError, OutcomeUnknown, Retryable, Superseded, Unreachable
+from ferry.ledger.codec import decode_key
+from ferry.ledger.ledger import LedgerView, fold, intruder
+from ferry.ledger.receipts import last_receipts
+from ferry.ledger.runs import newer_attempt, sealed_plan, superseded_by
+from ferry.ledger.unit_codec import last_units, undecided_unit, unit_intruder
+from ferry.ledger.units import resumed
+from ferry.model import Flow, LedgerRecord, Piece, Plan, Receipt, Refusal, Slice, TopicPartition, UnitReceipt
+from ferry.protocol.port import AnyReceipt, SlotPort
+
+log = logging.getLogger(__name__)
+
+MAX_FAILURES = 8
+"""Failures in a row, without a commit in between, after which an attempt gives up.
+
+With the back-off between them that is longer than a controller takes to replace a dead leader (9 s unless set).
+"""
+
+
+MAX_WAITS = 40
+"""The same while a zombie's transaction is undecided: by then the broker has given it up (60 s unless set)."""
+
+
+class Undecided(Retryable):
+    """Another writer's receipt for one of our partitions is neither committed nor aborted yet."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotRef:
+    """Which slot of which run, and in which attempt at it (its number); all that a Spark task is told."""
+
+    flow: Flow
+    lane: str
+    run: str
+    generation: int
+    attempt: int
+    slot: int
+
+
+@dataclass(slots=True, kw_only=True)
+class SlotResult:
+    """What one try did, filled as it goes on: true also when it raised. `refusals` by source partition.
+
+    `stopped`: it was asked to end early; `time_over`: the run's time did not suffice.
+    """
+
+    receipts: list[Receipt] = field(default_factory=list)
+    units: list[UnitReceipt] = field(default_factory=list)
+    """The same of a slot of the record path, which has no others."""
+    refusals: dict[TopicPartition, Refusal] = field(default_factory=dict)
+    retries: int = 0
+    stopped: bool = False
+    time_over: bool = False
+
+    @property
+    def count(self) -> int:
+        """How many receipts there are."""
+        return len(self.receipts) + len(self.units)
+
+    def add(self, receipts: Sequence[AnyReceipt]) -> list[Receipt]:
+        """Take in the receipts of a chunk; those of slices among them."""
+        slices = [one for one in receipts if isinstance(one, Receipt)]
+        self.receipts += slices
+        self.units += [one for one in receipts if isinstance(one, UnitReceipt)]
+        return slices
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Taken:
+    """The slot is ours: the plan, where each slice goes on, and how far the ledger was read."""
+
+    plan: Plan
+    todo: Mapping[TopicPartition, tuple[Piece, int, int]]
+    cursor: int
+
+
+async def copy_slot(
+    port: SlotPort,
+    ref: SlotRef,
+    stop: Callable[[], bool],
+    committed: Callable[[list[Receipt]], None],
+    result: SlotResult | None = None,
+) -> SlotResult:
+    """Copy a slot's slices; `committed` hears of every chunk once it counts.
+
+    A `result` that is handed in tells what was done and refused even when this raises.
+
+    Raises Superseded when a newer run or attempt took over, Retryable after too many failures in a row, or when it was
+    fenced and nobody took over: whoever began the attempt may then have the slot copied once more.
+    """
+    result = SlotResult() if result is None else result
+    try:
+        await _copy(port, ref, stop, committed, result)
+    except Fenced as fenced:
+        records, end = await port.read(ref.generation, None)
+        _refuse_if_superseded(records, end, ref)
+        raise Retryable(f"slot {ref.slot} of run {ref.run} was fenced: {fenced}") from fenced
+    except FerryError:
+        await port.leave()
+        raise
+    finally:
+        result.refusals.update(port.refusals())
+    return result
+
+
+async def _copy(
+    port: SlotPort,
+    ref: SlotRef,
+    stop: Callable[[], bool],
+    committed: Callable[[list[Receipt]], None],
+    result: SlotResult,
+) -> None:
+    """Take over and copy, again after failures, until nothing is left, the time is over or `stop()`."""
+    limits: dict[TopicPartition, int] = {}
+    failures = counted = 0
+    hindrance: Hindered | None = None
+    while True:
+        try:
+            taken = await _take_over(port, ref, limits)
+            await _copy_chunks(port, ref, taken, result, stop, committed)
+        except Dropped as dropped:
+            _leave_out(dropped.drops, limits, result)
+        except Unreachable as error:
+            # The markers that end a transaction wait for the same brokers as its data did.
+            why = f"{hindrance}; until then its transaction cannot end ({error})" if hindrance else str(error)
+            raise Unreachable(why) from error
+        except (Retryable, OutcomeUnknown) as error:
+            hindrance = error if isinstance(error, Hindered) else None
+            if stop():
+                await port.leave()
+                result.stopped = True
+                return
+            failures = failures + 1 if result.count == counted else 1
+            counted = result.count
+            result.retries += 1
+            if failures > MAX_FAILURES and isinstance(error, Hindered):
+                _leave_out(error.drops, limits, result)
+                failures = 0
+            elif failures > (MAX_WAITS if isinstance(error, Undecided) else MAX_FAILURES):
+                raise Retryable(f"slot {ref.slot} of run {ref.run} gave up, failure {failures}: {error}") from error
+            log.warning("slot %d of run %s takes over again (failure %d): %s", ref.slot, ref.run, failures, error)
+            await port.back_off(failures)
+        else:
+            result.stopped = stop()
+            result.time_over = not result.stopped and port.time_over(taken.plan)
+            return
+
+
+async def _copy_chunks(
+    port: SlotPort,
+    ref: SlotRef,
+    taken: _Taken,
+    result: SlotResult,
+    stop: Callable[[], bool],
+    committed: Callable[[list[Receipt]], None],
+) -> None:
+    """Step 6, chunk after chunk, until nothing is left or the time is over."""
+    await port.begin(taken.plan, taken.todo)
+    cursor = taken.cursor
+    # One chunk in any case: a plan that waited, or a clock that is ahead, must not stand still for ever.
+    while not stop() and not (result.count and port.time_over(taken.plan)):
+        parts = await port.copy_chunk()
+        if not parts:
+            break
+        receipts = [part.receipt() for part in parts]
+        await port.send_positions({part.piece.target: part.position() for part in parts})
+        own = await port.append_receipts(receipts)
+        cursor = await _look(port, ref, cursor, own, {part.piece.target: part.start for part in parts})
+        await port.commit()
+        committed(result.add(receipts))
+
+
+def _leave_out(drops: Iterable[Drop], limits: dict[TopicPartition, int], result: SlotResult) -> None:
+    for drop in drops:
+        limits[drop.piece.source] = drop.offset
+        result.refusals[drop.piece.source] = drop.refusal
+
+
+async def _take_over(port: SlotPort, ref: SlotRef, limits: Mapping[TopicPartition, int]) -> _Taken:
+    """Steps 4 and 5."""
+    records, end = await port.read(ref.generation, None)
+    _refuse_if_superseded(records, end, ref)
+    await port.initialise()
+    records, end = await port.read(ref.generation, None)
+    _refuse_if_superseded(records, end, ref)
+    view = fold(records, end)
+    found = sealed_plan(view, ref.lane, ref.run, ref.generation)
+    if found is None:  # the driver has read it, so a new leader answers late
+        raise Retryable(f"the ledger does not (yet) show the sealed plan of run {ref.run}: run its plan step first")
+    plan, _ = found
+    mine = {piece.target: piece for piece in plan.of_slot(ref.slot)}
+    for record in view.open:
+        key = decode_key(record.key)
+        if key[:2] == ["receipt", ref.lane] and TopicPartition(topic=key[2], partition=key[3]) in mine:
+            raise Undecided(f"a receipt at ledger offset {record.offset} is still undecided")
+    undecided = undecided_unit(view.open, ref.lane, (unit.target for unit in plan.units_of(ref.slot)))
+    if undecided is not None:
+        raise Undecided(f"a receipt at ledger offset {undecided.offset} is still undecided")
+    last_ones = last_receipts(view, ref.lane)
+    done = {place: receipt for place, receipt in last_ones.items() if receipt.generation == ref.generation}
+    todo: dict[TopicPartition, tuple[Piece, int, int]] = {}
+    for place, piece in mine.items():
+        last = done.get(place)
+        source_next, target_next = (last.end, last.target_next) if last else (piece.start, piece.target_next)
+        end_at = min(piece.end, limits.get(piece.source, piece.end))
+        if source_next < end_at:
+            todo[piece.source] = (_rest_of(piece, end_at, last), source_next, target_next)
+    return _Taken(plan=plan, todo=todo | _units_left(view, plan, ref, limits), cursor=end)
+
+
+def _units_left(
+    view: LedgerView, plan: Plan, ref: SlotRef, limits: Mapping[TopicPartition, int]
+) -> dict[TopicPartition, tuple[Piece, int, int]]:
+    """The same of units. One that cannot go on is left out: its content cannot be cut short."""
+    lasts = last_units(view, ref.lane)
+    left: dict[TopicPartition, tuple[Piece, int, int]] = {}
+    for unit in plan.units_of(ref.slot):
+        last = lasts.get(unit.target)
+        starts = resumed(unit, last, ref.generation)
+        rest = replace(unit, starts=starts)
+        if last is not None and starts is last.reached:
+            rest = replace(
+                rest,
+                target_next=last.target_next,
+                target_epoch=last.target_epoch,
+                source_epochs=last.source_epochs,
+            )
+        if unit.source not in limits and rest.start < rest.end:
+            left[unit.source] = (rest, rest.start, rest.target_next)
+    return left
+
+
+def _rest_of(piece: Slice, end: int, last: Receipt | None) -> Slice:
+    """The slice up to `end`, with what `last`, its last receipt of this run, says of both logs."""
+    if last is None:
+        return replace(piece, end=end)
+    return replace(piece, end=end, read_epoch=last.source_epoch, read_end=last.end, target_epoch=last.target_epoch)
+
+
+async def _look(
+    port: SlotPort, ref: SlotRef, cursor: int, own: frozenset[int], starts: Mapping[TopicPartition, int]
+) -> int:
+    """The last look of step 6; where the next one begins. Retryable when something stands against the commit."""
+    end = max(own) + 1
+    records, _ = await port.read(cursor, end)
+    why = intruder(records, lane=ref.lane, generation=ref.generation, own_offsets=own, starts=starts)
+    why = why or unit_intruder(records, lane=ref.lane, own_offsets=own, starts=starts)
+    if why is not None:
+        raise Retryable(f"chunk of slot {ref.slot} abandoned: {why}")
+    return end
+
+
+def _refuse_if_superseded(records: list[LedgerRecord], end: int, ref: SlotRef) -> None:
+    view = fold(records, end)
+    newer = superseded_by(view, ref.lane, ref.generation)
+    if newer is not None:
+        raise Superseded(f"run {ref.run} of {ref.flow} (lane {ref.lane}) is superseded by {newer.record.run}")
+    later = newer_attempt(view, ref.lane, ref.run, ref.generation, ref.attempt)
+    if later is not None:
+        how = "was ended" if later.number == ref.attempt else f"is superseded by attempt {later.number}"
+        raise Superseded(
+            f"attempt {ref.attempt} at run {ref.run} of {ref.flow} (lane {ref.lane}) {how} from "
+            f"{later.origin.host or 'an unknown host'}"
+        )

@@ -1,0 +1,64 @@
+"""docs/internals/architecture.md names files, names and rules that are there."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "ferry"
+TEXT = (ROOT / "docs" / "internals" / "architecture.md").read_text()
+CONTRACTS = {
+    one["id"]: one for one in tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+}
+EXAMPLE = "src/ferry/features/schemas/"
+PATHS = sorted({*re.findall(r"`((?:[\w.-]+/)+[\w.-]*)`", TEXT)} - {EXAMPLE})
+FOLDERS = re.findall(r"^\| `(\w+)` \| ", TEXT, re.MULTILINE)
+
+
+def floors(contract: str) -> list[set[str]]:
+    """The layers of a contract from above, without their brackets."""
+    return [set(re.findall(r"\w+", layer)) for layer in CONTRACTS[contract]["layers"]]
+
+
+def drawn(first: str, last: str) -> list[set[str]]:
+    """The lines of the picture from one word to another."""
+    picture = TEXT.split("```")[1].splitlines()
+    lines = [set(re.findall(r"\w+", line)) - {"features", "kernel"} for line in picture if "──" not in line]
+    begin = next(at for at, line in enumerate(lines) if first in line)
+    end = next(at for at, line in enumerate(lines) if last in line and at >= begin)
+    return lines[begin : end + 1]
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_what_it_names_is_there(path: str) -> None:
+    assert (ROOT / path).exists() or (SOURCE / path).exists()
+
+
+@pytest.mark.parametrize(("path", "name"), re.findall(r"^\| \d+ \| `([\w/.]+)` \| `(\w+)` \|", TEXT, re.MULTILINE))
+def test_a_file_of_a_run_has_what_it_is_listed_for(path: str, name: str) -> None:
+    tree = ast.parse((SOURCE / path).read_text())
+    assert name in {getattr(node, "name", None) for node in tree.body}
+
+
+def test_the_picture_is_the_contract() -> None:
+    assert drawn("drill", "evidence") == floors("features")
+    assert drawn("cli", "errors") == floors("layers")[1:]
+
+
+def test_each_folder_has_a_row() -> None:
+    kernel = {one.name for one in SOURCE.iterdir() if (one / "__init__.py").exists()} - {"features", "testing"}
+    features = {one.name for one in (SOURCE / "features").iterdir() if (one / "__init__.py").exists()}
+    parts = {"rules", "acts", "cli", "spark"}
+    assert set(FOLDERS) == kernel | features | parts
+
+
+def test_exceptions_are_counted() -> None:
+    up, across = re.findall(r"(\d+) imports of the kernel that go up, (\d+) of a feature", TEXT)[0]
+    kernel = CONTRACTS["layers"]["ignore_imports"]
+    beside = [one for one in CONTRACTS["features"]["ignore_imports"] if one.startswith("ferry.features.")]
+    assert (len(kernel), len(beside)) == (int(up), int(across))

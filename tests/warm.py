@@ -17,7 +17,7 @@ import sys
 import time
 from typing import Any
 
-import ferry.cli.app
+import ferry.program
 
 MESSAGE = 1 << 20
 APART = (
@@ -38,7 +38,7 @@ def main(requests: socket.socket) -> int:
     for module in pkgutil.walk_packages(ferry.__path__, "ferry."):
         if not module.name.startswith(APART) and not module.name.endswith("__main__"):
             importlib.import_module(module.name)
-    ferry.cli.app._program()
+    ferry.program.program()
     gc.freeze()  # no command's end need look through all this
     while True:
         message, descriptors, _, _ = socket.recv_fds(requests, MESSAGE, 3)
@@ -58,7 +58,7 @@ def main(requests: socket.socket) -> int:
             os._exit(0)
         os.close(answers)
         _become(json.loads(message), out, err)
-        ferry.cli.main()
+        ferry.program.main()
 
 
 def _has_ended() -> bool:

@@ -10,9 +10,9 @@ from typing import Any
 
 from typer.main import get_command
 
-from ferry.cli.app import app
 from ferry.cli.examples import EXAMPLES, show_examples
 from ferry.dev.app import app as dev_app
+from ferry.program import program
 from ferry_airflow.command import app as airflow_app
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -28,19 +28,20 @@ EVERYWHERE = ("--config", "--json", "--quiet", "--verbose", "--patience")
 
 def every_command() -> Iterator[tuple[str, Any]]:
     """The words of each command behind `ferry`, and the command; those of `dev` and `airflow`, too. No groups."""
-    for others, name in ((dev_app, "dev"), (airflow_app, "airflow")):
-        show_examples(others, name)
-    whole: Any = get_command(app)  # a group, which the type does not say
-    whole.commands["dev"], whole.commands["airflow"] = get_command(dev_app), get_command(airflow_app)
-    yield from _below(whole, ())
+    for one, name in ((dev_app, "dev"), (airflow_app, "airflow")):
+        show_examples(one, name)
+    whole = program()
+    others = {"dev": get_command(dev_app), "airflow": get_command(airflow_app)}
+    for name in whole.list_commands(None):
+        yield from _below(others.get(name) or whole.get_command(None, name), (name,))
 
 
 def _below(command: Any, words: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
     if not hasattr(command, "commands"):
         yield " ".join(words), command
         return
-    for name, one in command.commands.items():
-        yield from _below(one, (*words, name))
+    for name in command.list_commands(None):
+        yield from _below(command.get_command(None, name), (*words, name))
 
 
 def rendered() -> str:

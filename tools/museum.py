@@ -29,8 +29,8 @@ from unittest import mock
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from ferry.cli import main as ferry_main
 from ferry.dev import ClusterSpec, RunningCluster, guard, up_all
+from ferry.program import main as ferry_main
 from tests.harness import Lab, commit_offsets, create_topic, delete_topic, numbered, producer, send, wait_until
 from tests.pure.run.unit_flows import Units, messages
 

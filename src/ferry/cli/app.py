@@ -7,8 +7,7 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,41 +15,15 @@ import typer
 from typer.exceptions import TyperException
 from typer.main import get_command
 
-from ferry.cli.commands.lag import lag_command
-from ferry.cli.commands.pausing import pause_command, resume_command
-from ferry.cli.commands.plan import plan_command
-from ferry.cli.commands.run import run_command
-from ferry.cli.commands.skip import skip_command
-from ferry.cli.commands.stopping import Stopped, are_held, release_signals
-from ferry.cli.config.app import config_app
+from ferry.cli.commands.stopping import COPYING, Stopped, are_held, release_signals
 from ferry.cli.desk import JsonOption, NothingNamed, QuietOption, VerboseOption, Wishes
 from ferry.cli.examples import show_examples
-from ferry.cli.flows import flows_command
-from ferry.cli.ledger.app import ledger_app
+from ferry.cli.lazy import Rows, group_class
 from ferry.cli.output import Unwritten, print_error, take_outlets
-from ferry.cli.policy import policy_app
-from ferry.cli.version import version_command
 from ferry.errors import BadInput, FerryError, Refused
-from ferry.features.acls.cli.required import acls_app
-from ferry.features.drill.cli.app import drill_app
-from ferry.features.drill.cli.reports import reports_app
-from ferry.features.groups.cli.app import groups_app
-from ferry.features.groups.cli.translate import translate_command
-from ferry.features.lanes.cli.backfill import backfill_command
-from ferry.features.lanes.cli.lanes import lanes_app
-from ferry.features.migrate.cli.adopt import adopt_app
-from ferry.features.migrate.cli.hand_back import hand_back_app
-from ferry.features.observe.cli.metrics import metrics_app
-from ferry.features.switch.cli.readiness import readiness_command
-from ferry.features.switch.cli.switches import switch_app
-from ferry.features.switch.cli.switching import failback_command, failover_command, switchover_command
-from ferry.features.verify.cli.command import verify_command
 
-COMMANDS = "ferry.commands"
+ENTRIES = "ferry.commands"
 """Entry points by which other packages of the project bring commands: the library itself knows no Airflow."""
-
-COPYING = ("run", "backfill")
-"""Commands that end in order when a signal asks them to."""
 
 STOPPED = 1
 UNWRITTEN = 1
@@ -58,17 +31,7 @@ HINDERED = 1
 BAD_INPUT = 2
 INTERRUPTED = 130
 
-app = typer.Typer(
-    name="ferry",
-    help="Copy Kafka topics between clusters in bounded, audited, exactly-once micro-runs.",
-    epilog="Exit codes: 0 done; 1 partial, failed or behind; 2 bad input, or refused before start; "
-    "3 a cluster is unreachable; 4 a switch has begun, and stopped at a step.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-)
 
-
-@app.callback()
 def ferry(
     ctx: typer.Context,
     config: Annotated[
@@ -104,39 +67,6 @@ def ferry(
     ctx.obj = Wishes(config=config, clusters=local, as_json=as_json, quiet=quiet, verbose=verbose)
 
 
-app.command("plan")(plan_command)
-app.command("run")(run_command)
-app.command("backfill")(backfill_command)
-app.add_typer(lanes_app, name="lanes")
-app.command("lag")(lag_command)
-app.add_typer(acls_app, name="acls")
-app.add_typer(groups_app, name="groups")
-app.add_typer(ledger_app, name="ledger")
-app.command("pause")(pause_command)
-app.command("resume")(resume_command)
-app.command("skip")(skip_command)
-app.add_typer(adopt_app, name="adopt")
-app.add_typer(hand_back_app, name="hand-back")
-app.command("readiness")(readiness_command)
-app.command("switchover")(switchover_command)
-app.command("failover")(failover_command)
-app.command("failback")(failback_command)
-app.add_typer(switch_app, name="switch")
-app.command("flows")(flows_command)
-app.command("translate")(translate_command)
-app.command("verify")(verify_command)
-app.add_typer(drill_app, name="drill")
-app.add_typer(reports_app, name="reports")
-app.add_typer(metrics_app, name="metrics")
-app.command("version")(version_command)
-app.add_typer(config_app, name="config")
-app.add_typer(policy_app, name="policy")
-
-
-HANDED_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
-
-
-@app.command("dev", context_settings=HANDED_ON, add_help_option=False)
 def dev_command(ctx: typer.Context) -> int:
     """Real Kafka clusters on this machine: up, status, down."""
     # Imported here: it brings kafka-python along, which `ferry --help` does not need.
@@ -150,31 +80,45 @@ def dev_command(ctx: typer.Context) -> int:
     return int(dev_app(args=ctx.args, prog_name="ferry dev", standalone_mode=False, obj=asked) or 0)
 
 
-@app.command("airflow", context_settings=HANDED_ON, add_help_option=False)
 def airflow_command(ctx: typer.Context) -> int:
     """Prepare an Airflow for Ferry: pools and connections."""
     # Imported here: it takes as long as all of Ferry that `ferry --help` needs.
     from importlib.metadata import entry_points
 
-    found = [entry for entry in entry_points(group=COMMANDS) if entry.name == "airflow"]
+    found = [entry for entry in entry_points(group=ENTRIES) if entry.name == "airflow"]
     if not found:
         raise BadInput("`ferry airflow` needs Ferry's Airflow package: install ferry-replicator[airflow]")
     return int(found[0].load()(ctx.args, ctx.obj))
 
 
-show_examples(app)
+def built(rows: Rows) -> Any:
+    """The program of these commands, as Typer's group."""
+    app = typer.Typer(
+        name="ferry",
+        cls=group_class(rows),
+        help="Copy Kafka topics between clusters in bounded, audited, exactly-once micro-runs.",
+        epilog="Exit codes: 0 done; 1 partial, failed or behind; 2 bad input, or refused before start; "
+        "3 a cluster is unreachable; 4 a switch has begun, and stopped at a step.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+    )
+    app.callback()(ferry)
+    return get_command(app)
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the program and exit. An error is one sentence on standard error; with --json also an object."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
+def run(program: Callable[[], Any], arguments: Sequence[str]) -> None:
+    """Run a command line of the program and exit.
+
+    An error is one sentence on standard error; with --json also an object.
+    """
+    given = list(arguments)
     # Ctrl-C ends a command without a traceback; `ferry run` handles it itself while it copies.
     if not are_held():
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     take_outlets()
     code = 0
     try:
-        code = _run(given)
+        code = _run(program, given)
         sys.stdout.flush()
     except Unwritten as error:
         print_error("Unwritten", f"the answer could not be written ({error}): make room, or write it elsewhere")
@@ -182,18 +126,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sys.exit(code)
 
 
-def _clusters_first(arguments: list[str]) -> list[str]:
+def _clusters_first(arguments: list[str], commands: Collection[str]) -> list[str]:
     """`--clusters A B` may stand anywhere and takes all the words behind it, as with MirrorMaker 2.
 
     Behind `dev` it is that command's own option, and names local clusters to start or stop.
     """
-    commands = {command.name for command in app.registered_commands} | {group.name for group in app.registered_groups}
     found: list[str] = []
     others: list[str] = []
     asked = taking = False
     for at, word in enumerate(arguments):
         option, equals, value = word.partition("=")
-        if word == "dev" and not commands.intersection(others) and others[-1:] != ["--config"]:
+        if word == "dev" and not _any_of(commands, others) and others[-1:] != ["--config"]:
             others += arguments[at:]
             break
         if option == "--clusters":
@@ -203,7 +146,7 @@ def _clusters_first(arguments: list[str]) -> list[str]:
             taking
             and not word.startswith("-")
             and "->" not in word
-            and (word not in commands or commands.intersection(others))
+            and (word not in commands or _any_of(commands, others))
         ):
             found += word.replace(",", " ").split()
         else:
@@ -214,6 +157,10 @@ def _clusters_first(arguments: list[str]) -> list[str]:
     return [f"--clusters={' '.join(found)}", *others] if found else others
 
 
+def _any_of(commands: Collection[str], words: Collection[str]) -> bool:
+    return any(word in commands for word in words)
+
+
 def _taken(given: list[str], ordered: list[str]) -> str:
     """What to add to an error of a line where `--clusters` may have taken a file or a command for an alias."""
     words = [alias for word in ordered[:1] if word.startswith("--clusters=") for alias in word[11:].split()]
@@ -222,12 +169,13 @@ def _taken(given: list[str], ordered: list[str]) -> str:
     return f" (--clusters took {', '.join(words)} as its aliases: put it at the end, or write --clusters=A,B)"
 
 
-def _run(arguments: list[str]) -> int:
+def _run(program: Callable[[], Any], arguments: list[str]) -> int:
     as_json = "--json" in arguments
     ordered = arguments
     try:
-        ordered = _clusters_first(arguments)
-        return int(_program()(args=ordered, prog_name="ferry", standalone_mode=False) or 0)
+        whole = program()
+        ordered = _clusters_first(arguments, whole.commands)
+        return int(whole(args=ordered, prog_name="ferry", standalone_mode=False) or 0)
     except NothingNamed as error:
         print_error("BadInput", f"{error}{_taken(arguments, ordered)}", as_json=as_json)
         return error.exit_code
@@ -255,12 +203,6 @@ def _run(arguments: list[str]) -> int:
             told, code = f"{error} came before anything was begun: nothing was written", STOPPED
         print_error("Interrupted", told, as_json=as_json)
         return code
-
-
-@cache
-def _program() -> Any:
-    """All commands, built once: that takes a tenth of a second, and a process may run several command lines."""
-    return get_command(app)
 
 
 def _told(error: TyperException) -> str:

@@ -100,12 +100,13 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
 """By the command's words, each line without `ferry`."""
 
 
+def epilog_of(words: str) -> str | None:
+    """What stands below the help of a command; None without an example."""
+    lines = EXAMPLES.get(words, ())
+    return "\n".join(("Examples:", *(f"$ ferry {line}" for line in lines))) if lines else None
+
+
 def show_examples(app: typer.Typer, *words: str) -> None:
     """Put the examples below the help of each command of `app`, which `words` lead to."""
     for command in app.registered_commands:
-        lines = EXAMPLES.get(" ".join((*words, command.name or "")), ())
-        if lines:
-            command.epilog = "\n".join(("Examples:", *(f"$ ferry {line}" for line in lines)))
-    for group in app.registered_groups:
-        if group.typer_instance is not None:
-            show_examples(group.typer_instance, *words, group.name or "")
+        command.epilog = epilog_of(" ".join((*words, command.name or "")))

@@ -11,15 +11,7 @@ from ferry.cli.output import print_json, print_table
 from ferry.errors import BadInput
 from ferry.words import count_of
 
-policy_app = typer.Typer(help="Look at replication policies.", no_args_is_help=True)
 
-
-@policy_app.callback()
-def policy_group() -> None:
-    """Look at replication policies."""
-
-
-@policy_app.command("check")
 def check_command(
     ctx: typer.Context,
     policy: Annotated[str, typer.Argument(metavar="CLASS", help="The import path of a Python class, or a Java name.")],

@@ -18,7 +18,7 @@ from tests.program import warm_ferry as ferry
 
 SIGNALLED = """
 import importlib, os, signal, sys
-from ferry.cli import main
+from ferry.program import main
 
 place, name = sys.argv[1].rsplit(".", 1)
 module, _, owner = place.partition(":")

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from ferry.cli.app import main
 from ferry.dev import RunningCluster
+from ferry.program import main
 from tests.harness import (
     Lab,
     commit_offsets,

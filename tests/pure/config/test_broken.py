@@ -8,8 +8,8 @@ from typing import NoReturn
 
 import pytest
 
-from ferry.cli.app import main
 from ferry.config.settings import MAX_FILE_BYTES, load
+from ferry.program import main
 from tests.golden import Golden
 from tests.kafka.security.pki import Authority, p12_store
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from ferry.cli.app import main
 from ferry.config.explain import explain
+from ferry.program import main
 from tests.golden import Golden
 
 SCHEMA = Path(__file__).parents[3] / "docs" / "schemas" / "config-check.json"

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from ferry.cli.app import main
 from ferry.config.login.allowed import ALLOWED_URLS, ENDPOINT, PATHS_VARIABLE
 from ferry.config.login.connection import AirflowConnection, connection_properties, from_environment
 from ferry.config.login.jaas import KAFKA_OPTS, parse_jaas
 from ferry.config.settings import load, parse_settings
 from ferry.errors import BadInput
+from ferry.program import main
 from tests.golden import Golden
 
 FILE = """\

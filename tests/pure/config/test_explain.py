@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from ferry.cli.app import main
 from ferry.config.explain import every_key, explain
 from ferry.config.flow.clients import ENGINE_CHOOSES, flow_client_options, flow_fetch_options
 from ferry.config.flow.flow import FlowConfig
@@ -14,6 +13,7 @@ from ferry.config.keys.catalogue import keys_of
 from ferry.config.keys.own import FERRY_KEYS
 from ferry.config.settings import parse_settings
 from ferry.errors import BadInput
+from ferry.program import main
 from tests.golden import Golden
 
 SCHEMA = Path(__file__).parents[3] / "docs" / "schemas" / "config-explain.json"

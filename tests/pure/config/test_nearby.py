@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from ferry.cli.app import main
 from ferry.config.nearby import local_clusters
 from ferry.config.settings import parse_settings
 from ferry.errors import BadInput
+from ferry.program import main
 from tests.golden import Golden, brief
 from tests.pure.config.test_examples import SIX
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from ferry.cli.app import main
 from ferry.config.settings import load
+from ferry.program import main
 from tests.golden import Golden, brief
 
 SCHEMA = Path(__file__).parents[3] / "docs" / "schemas" / "config-new.json"

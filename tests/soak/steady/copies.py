@@ -23,7 +23,7 @@ from typing import Any
 
 import psutil
 
-from ferry.cli import app
+from ferry import program
 from ferry.cli.commands.run import copied
 from ferry.cli.shapes import run_json
 from ferry.config.settings import load
@@ -91,7 +91,7 @@ def by_command(config: Path, name: str) -> tuple[int, dict[str, Any]]:
     code: object = 0
     with redirect_stdout(io.StringIO()) as told:
         try:
-            app.main(["run", FLOW, "--config", str(config), "--run", name, "--json", "--quiet"])
+            program.main(["run", FLOW, "--config", str(config), "--run", name, "--json", "--quiet"])
         except SystemExit as end:
             code = end.code
     return int(str(code or 0)), json.loads(told.getvalue() or "{}")

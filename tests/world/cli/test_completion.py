@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from ferry.cli.app import main
+from ferry.program import main
 from tests.program import PROGRAM, environment
 from tests.terminal import ESCAPE
 

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-import ferry.cli.app as program
+from ferry.cli import app
 from ferry.cli.output import print_error, print_warning
+from ferry.program import program
 from tests.golden import Golden
 from tests.program import PROGRAM, environment, warm_ferry
 
@@ -165,13 +166,13 @@ def test_what_the_machine_refuses_is_one_sentence(
     def refused(*_: object) -> int:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), "/srv/closed")
 
-    monkeypatch.setattr(program, "_clusters_first", refused)
-    assert program._run(["flows", "--json"]) == 1
+    monkeypatch.setattr(app, "_clusters_first", refused)
+    assert app._run(program, ["flows", "--json"]) == 1
     said = capsys.readouterr()
     golden(said.err)
     assert said.err.count("\n") == 1
     assert json.loads(said.out)["error"]["kind"] == "machine"
-    assert program._run(["flows", "--verbose"]) == 1
+    assert app._run(program, ["flows", "--verbose"]) == 1
     assert "Traceback" in capsys.readouterr().err
 
 

@@ -68,7 +68,7 @@ ROWS = [
 
 RUNNER = """
 import contextlib, io, json, sys
-from ferry.cli.app import main
+from ferry.program import main
 
 said = []
 for arguments in json.load(sys.stdin):

@@ -10,6 +10,9 @@ from types import FrameType
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
+COPYING = frozenset({"run", "backfill"})
+"""Commands that end in order when a signal asks them to."""
+
 _Handler = Callable[[int, FrameType | None], object] | int | signal.Handlers | None
 
 

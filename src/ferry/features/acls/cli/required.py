@@ -14,7 +14,6 @@ from ferry.cli.desk import ConfigOption, Desk, FlowArgument, JsonOption, QuietOp
 from ferry.cli.offered import offered_topics
 from ferry.cli.output import print_json
 from ferry.errors import BadInput
-from ferry.features.acls.cli.diff import diff_command
 
 if TYPE_CHECKING:  # the command line starts light
     from ferry.config.flow.flow import FlowConfig
@@ -25,18 +24,7 @@ ANYBODY = "User:ferry"
 """In the place of a principal that nobody has named."""
 _PRINCIPAL = re.compile(r"[A-Za-z]+:.+")
 
-acls_app = typer.Typer(help="Permissions that the clusters must grant.", no_args_is_help=True)
 
-
-acls_app.command("diff")(diff_command)
-
-
-@acls_app.callback()
-def acls() -> None:
-    """Permissions that the clusters must grant."""
-
-
-@acls_app.command("required")
 def required_command(
     ctx: typer.Context,
     flow: FlowArgument = None,

@@ -52,15 +52,12 @@ if TYPE_CHECKING:  # the command line starts light
     from ferry.model.evidence import TimelineStep
     from ferry.model.switch import Step, StepDone
 
-drill_app = typer.Typer(help="Rehearse a failover; each drill ends in a report.")
-
 WINDOW = timedelta(hours=1)
 """How far back a shadow drill copies unless it is told."""
 
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Say what the drill would do; write nothing.")]
 
 
-@drill_app.command("tabletop")
 def tabletop_command(
     ctx: typer.Context,
     flow: FlowArgument = None,
@@ -83,7 +80,6 @@ def tabletop_command(
     return ended(desk, evidence, folder, failure)
 
 
-@drill_app.command("shadow")
 def shadow_command(
     ctx: typer.Context,
     flow: FlowArgument = None,
@@ -135,7 +131,6 @@ def shadow_command(
         return ended(desk, evidence, folder, failure)
 
 
-@drill_app.command("partial")
 def partial_command(
     ctx: typer.Context,
     flow: FlowArgument = None,
@@ -187,7 +182,6 @@ def partial_command(
         return ended(desk, evidence, folder, failure)
 
 
-@drill_app.command("full")
 def full_command(
     ctx: typer.Context,
     flow: FlowArgument = None,

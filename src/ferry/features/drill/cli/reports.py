@@ -29,8 +29,6 @@ if TYPE_CHECKING:  # the command line starts light
 
 BROKEN = 1
 
-reports_app = typer.Typer(help="The reports of drills and switches: list them, check signatures and the chain.")
-
 FolderArgument = Annotated[
     str | None,
     typer.Argument(
@@ -39,7 +37,6 @@ FolderArgument = Annotated[
 ]
 
 
-@reports_app.command("list")
 def list_command(
     ctx: typer.Context,
     folder: FolderArgument = None,
@@ -87,7 +84,6 @@ def list_command(
     return BROKEN if damaged else 0
 
 
-@reports_app.command("switch")
 def switch_command(
     ctx: typer.Context,
     flow: RequiredFlow,
@@ -110,7 +106,6 @@ def switch_command(
     return ended(desk, found, folder, None)
 
 
-@reports_app.command("verify")
 def verify_command(
     ctx: typer.Context,
     folder: FolderArgument = None,

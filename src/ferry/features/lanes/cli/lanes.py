@@ -27,10 +27,7 @@ if TYPE_CHECKING:  # the command line starts light
     from ferry.features.lanes.acts.dropping import Drop
     from ferry.features.lanes.rules.listing import Lane
 
-lanes_app = typer.Typer(no_args_is_help=True, help="The lanes of a flow: list them, drop one.")
 
-
-@lanes_app.command("list")
 def list_command(
     ctx: typer.Context,
     flow: FlowArgument = None,
@@ -74,7 +71,6 @@ def list_command(
     return 0
 
 
-@lanes_app.command("drop")
 def drop_command(
     ctx: typer.Context,
     lane: Annotated[str, typer.Argument(metavar="LANE", help="A backfill-NAME, drill-NAME or append-NAME lane.")],

@@ -27,14 +27,6 @@ if TYPE_CHECKING:  # the command line starts light
     from ferry.features.migrate.acts.adopting import PredecessorPlace
     from ferry.features.migrate.rules.adoption import Row, Takeover
 
-adopt_app = typer.Typer(help="Go on where another replicator was stopped.", no_args_is_help=True)
-
-
-@adopt_app.callback()
-def adopt() -> None:
-    """Go on where another replicator was stopped."""
-
-
 NOT_ALL = 1
 """The exit code when a partition could not be adopted."""
 
@@ -73,7 +65,6 @@ StatusTopicOption = Annotated[
 ]
 
 
-@adopt_app.command("mm2")
 def adopt_mm2_command(
     ctx: typer.Context,
     flow: FlowArgument = None,
@@ -109,7 +100,6 @@ def adopt_mm2_command(
     return _adopt(desk, chosen, place, topics, align=align, dry_run=dry_run, patience_s=patience)
 
 
-@adopt_app.command("mm1")
 def adopt_mm1_command(
     ctx: typer.Context,
     group: Annotated[str, typer.Option("--group", metavar="GROUP", help="group.id of MirrorMaker 1's consumer file.")],

@@ -30,19 +30,10 @@ from ferry.words import count_of
 if TYPE_CHECKING:  # the command line starts light
     from ferry.features.migrate.acts.hand_back import HandedBack
 
-hand_back_app = typer.Typer(help="Let MirrorMaker 2 go on where a flow stands.", no_args_is_help=True)
-
-
-@hand_back_app.callback()
-def hand_back() -> None:
-    """Let MirrorMaker 2 go on where a flow stands."""
-
-
 NOT_ALL = 1
 """The exit code when a partition could not be handed back."""
 
 
-@hand_back_app.command("mm2")
 def hand_back_mm2_command(
     ctx: typer.Context,
     flow: FlowArgument = None,

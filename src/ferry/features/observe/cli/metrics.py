@@ -15,15 +15,7 @@ from ferry.errors import BadInput
 PORT = 9464
 """As OpenTelemetry's exporter for Prometheus has it."""
 
-metrics_app = typer.Typer(help="The metrics that runs leave for Prometheus.", no_args_is_help=True)
 
-
-@metrics_app.callback()
-def metrics_group() -> None:
-    """The metrics that runs leave for Prometheus."""
-
-
-@metrics_app.command("serve")
 def serve_command(
     ctx: typer.Context,
     folder: Annotated[

@@ -27,15 +27,7 @@ from ferry.words import to_the_second
 if TYPE_CHECKING:  # the command line starts light
     from ferry.model.switch import SwitchState
 
-switch_app = typer.Typer(help="Look at switchovers, failovers and failbacks, or give one up.", no_args_is_help=True)
 
-
-@switch_app.callback()
-def switch() -> None:
-    """Look at switchovers, failovers and failbacks, or give one up."""
-
-
-@switch_app.command("list")
 def switch_list_command(
     ctx: typer.Context,
     flow: FlowArgument = None,
@@ -78,7 +70,6 @@ def switch_list_command(
     return 0
 
 
-@switch_app.command("show")
 def switch_show_command(
     ctx: typer.Context,
     flow: RequiredFlow,
@@ -112,7 +103,6 @@ def switch_show_command(
     return 0
 
 
-@switch_app.command("abandon")
 def switch_abandon_command(
     ctx: typer.Context,
     flow: RequiredFlow,

@@ -1,0 +1,121 @@
+"""Commands that are imported when they run or show their own help; a list of commands needs none of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib import import_module
+from types import MappingProxyType
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
+
+from ferry.cli.examples import epilog_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A command. `place`: `module:function`; `help`: its line in a list, the first paragraph of the docstring.
+
+    `options`: what `typer.Typer.command` takes beside the name.
+    """
+
+    place: str
+    help: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def function(self) -> Callable[..., Any]:
+        """Import it. Raises ImportError or AttributeError when it is not there."""
+        module, _, name = self.place.partition(":")
+        found: Callable[..., Any] = getattr(import_module(module), name)
+        return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Commands after one word. `first`: the one that is meant when no command is named."""
+
+    help: str
+    rows: Mapping[str, Row] = field(default_factory=dict)
+    first: str | None = None
+
+
+Rows = Mapping[str, Row | Group]
+
+
+class LazyGroup(TyperGroup):
+    """A group whose commands are stubs until one of them is asked for."""
+
+    words: tuple[str, ...] = ()
+    rows: Rows = MappingProxyType({})
+    first: str | None = None
+    _is_listing = False
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self._loaded: dict[str, Any] = {}
+        self.commands = {name: TyperCommand(name, help=row.help) for name, row in self.rows.items()}
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command, or in a list of commands its stub; None when there is none of that name."""
+        row = self.rows.get(cmd_name)
+        if row is None or self._is_listing:
+            return self.commands.get(cmd_name)
+        if cmd_name not in self._loaded:
+            self._loaded[cmd_name] = _loaded((*self.words, cmd_name), row)
+        return self._loaded[cmd_name]
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help of the group, with the line of each command."""
+        with self._listing():
+            super().format_help(ctx, formatter)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse as every group does; without a command's name it is `first`."""
+        # A shell that asks for the first word is offered the commands, too.
+        is_asked = not args and ctx.resilient_parsing
+        if self.first and not is_asked and (not args or (args[0] not in self.rows and args[0] != "--help")):
+            args = [self.first, *args]
+        found: list[str] = super().parse_args(ctx, args)
+        return found
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+        """The commands, and what may stand after `first`."""
+        with self._listing():
+            names = super().shell_complete(ctx, incomplete)
+        if self.first is None:
+            return names
+        command = self.get_command(ctx, self.first)
+        with command.make_context(self.first, [], parent=ctx, resilient_parsing=True) as inner:
+            if incomplete.startswith("-"):
+                return command.shell_complete(inner, incomplete)
+            arguments = [one for one in command.params if one.param_type_name == "argument"]
+            words = arguments[0].shell_complete(inner, incomplete) if arguments else []
+        return [*names, *words]
+
+    @contextmanager
+    def _listing(self) -> Iterator[None]:
+        self._is_listing = True
+        try:
+            yield
+        finally:
+            self._is_listing = False
+
+
+def group_class(rows: Rows, *words: str, first: str | None = None) -> type[LazyGroup]:
+    """The class of a group of these commands, which `words` lead to."""
+    return type("LazyGroup", (LazyGroup,), {"rows": rows, "words": words, "first": first})
+
+
+def _loaded(words: tuple[str, ...], row: Row | Group) -> Any:
+    name = words[-1]
+    if isinstance(row, Group):
+        return group_class(row.rows, *words, first=row.first)(
+            name=name, help=row.help, no_args_is_help=row.first is None, rich_markup_mode="rich"
+        )
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    app.command(name, epilog=epilog_of(" ".join(words)), **row.options)(row.function())
+    return get_command(app)

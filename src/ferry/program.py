@@ -1,0 +1,39 @@
+"""The program `ferry`."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from ferry.cli.commands.stopping import COPYING, hold_signals
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run a command line, by default this process's own, and exit.
+
+    A signal that comes while the program is imported is one to the command, if that is a run.
+    """
+    if arguments is None:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        if COPYING.intersection(sys.argv[1:]):
+            hold_signals()
+    # Imported here: all that comes before it is one module.
+    from ferry.cli.app import run
+
+    run(program, sys.argv[1:] if arguments is None else arguments)
+
+
+@cache
+def program() -> Any:
+    """All commands, built once: a process may run several command lines."""
+    from ferry.cli.app import built
+    from ferry.commands import COMMANDS
+
+    return built(COMMANDS)
+
+
+if __name__ == "__main__":
+    main()

@@ -11,6 +11,7 @@ from contenders import SETTINGS
 from usage import Stopwatch, Usage
 
 from ferry.config.settings import load
+from ferry.features.groups.acts.of_run import sync_groups
 from ferry.kafka.connect.cluster import Cluster, event_loop
 from ferry.kafka.groups.offsets import commit_offsets, fetch_offsets
 from ferry.model import CommittedOffset, GroupOutcome, TopicPartition
@@ -44,7 +45,7 @@ def synced(folder: Path, alias: str, source: str, target: str, *, topic: str) ->
         for offset, groups in ((RECORDS // 2, GROUPS), (RECORDS - 10, GROUPS), (RECORDS - 10, 0)):
             stand(source, names, topic, offset)
             watch = Stopwatch()
-            _, done = runs.sync_groups(f"sync-{secrets.token_hex(4)}")
+            _, done = sync_groups(runs, f"sync-{secrets.token_hex(4)}")
             usages.append(watch.usage())
             _check(done, groups)
             _compare(target, names, copies, offset)

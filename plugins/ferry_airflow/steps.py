@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ferry.config.flow.flow import FlowConfig
+from ferry.features.groups.acts.of_run import checkpoint as checkpoint_groups
 from ferry.features.verify.acts.own_run import OwnRun
 from ferry.features.verify.acts.wanted import Wanted, bound
 from ferry.ledger.report import Report
@@ -58,7 +59,7 @@ def nothing_left(flow: FlowConfig, run: str) -> bool:
 def checkpoint(flow: FlowConfig, run: str) -> GroupOutcome | None:
     """Translate the groups' offsets by what is copied; None when the file says not to, or a newer run does it."""
     with MicroRuns(flow) as runs:
-        return runs.checkpoint(run)
+        return checkpoint_groups(runs, run)
 
 
 def copied_topics(flow: FlowConfig, run: str) -> list[TopicRanges]:

@@ -88,8 +88,8 @@ class FerryVerifyOperator(FerrySparkOperator):
 
     def _over_connect(self, flow: FlowConfig, wanted: Wanted) -> dict[str, Any]:
         from ferry.features.observe.acts.told import tell_verification  # noqa: PLC0415 - as above
-        from ferry.features.verify.rules.codec import verified_json  # noqa: PLC0415 - as above
         from ferry.features.verify.spark.job import VerifyRequest, verify_flow  # noqa: PLC0415 - as above
+        from ferry.ledger.verified_codec import verified_json  # noqa: PLC0415 - as above
 
         request = VerifyRequest(flow=flow, wanted=wanted, say=lambda text: self.log.info("%s", text))
         result = self.over_connect(lambda connect: verify_flow(request, connect))

@@ -12,10 +12,10 @@ from ferry.config.flow.windows import parse_window
 from ferry.errors import BadInput, Superseded
 from ferry.features.lanes.acts.backfill import Opened
 from ferry.features.lanes.acts.backfill import copy_window as run_by_run
-from ferry.features.lanes.rules.windows import WindowLook
 from ferry.ledger.report import Report
 from ferry.model import LaneKind, Origin, Plan, TimeWindow, Window, check_lane
 from ferry.plan.options import RunOptions
+from ferry.plan.rules.windows import WindowLook
 from ferry.run.micro_run import MicroRuns
 from ferry_airflow.steps import LISTED, options_of
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import psutil
 
 from ferry.config.settings import Settings, parse_settings
+from ferry.features.groups.acts.of_run import checkpoint
 from ferry.features.switch.acts.history import all_switches
 from ferry.features.switch.acts.switcher import Switcher
 from ferry.features.switch.rules.steps import left_of
@@ -56,7 +57,7 @@ class Switched:
             assert plan.refusals == ()
             attempt = runs.begin(plan, local_origin())
             runs.record_outcome(plan, attempt, copy_all(runs, plan, attempt))
-            runs.checkpoint(plan.run)
+            checkpoint(runs, plan.run)
 
     def known(self) -> list[SwitchState]:
         """The switches of both directions; both clusters answer."""

@@ -11,6 +11,7 @@ from confluent_kafka import TopicPartition
 
 from ferry.dev import RunningCluster
 from ferry.errors import Refused
+from ferry.features.groups.acts.of_run import sync_groups
 from ferry.features.switch.acts.readiness import check_readiness
 from ferry.features.switch.rules.readiness import Rpo
 from ferry.model.switch import Step, SwitchState, Verb
@@ -131,6 +132,6 @@ def test_each_of_three_groups_without_a_checkpoint_in_a_thousand_partitions_is_n
         switcher.open(f"lost-{secrets.token_hex(4)}", OPTIONS, "bob")
     assert all(group in str(refused.value) for group in groups)
     with MicroRuns(pair.settings.flow(pair.flow), patience_s=60) as runs:
-        runs.sync_groups("by-hand", only=frozenset(groups), force=True)
+        sync_groups(runs, "by-hand", only=frozenset(groups), force=True)
     state = switched(pair.lost, Verb.FAILOVER, "lost-1")
     assert {row["group"]: row["outcome"] for row in state.rows(Step.GROUPS)} == dict.fromkeys(groups, "moved")

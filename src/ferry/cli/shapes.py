@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.why import Why
-from ferry.features.acls.rules.codec import acl_change_json, acl_json
-from ferry.features.acls.rules.sync import AclDiff
 from ferry.features.groups.cli.shapes import groups_json
-from ferry.features.migrate.rules.adoption import Takeover
-from ferry.features.migrate.rules.codec import adoption_json as adopted_json
-from ferry.features.verify.rules.codec import run_verified_json
+from ferry.ledger.acl_codec import acl_change_json
+from ferry.ledger.adoption_codec import adoption_json as adopted_json
 from ferry.ledger.codec import gap_json
 from ferry.ledger.dealt_at import DealtAt
 from ferry.ledger.history import Forgotten, Holder, PastRun
@@ -24,11 +20,9 @@ from ferry.ledger.report import GuardCount, Report, guard_counts, unfinished_sen
 from ferry.ledger.run_codec import refusal_json
 from ferry.ledger.slice_codec import change_json, slice_json
 from ferry.ledger.unit_codec import unit_receipt_json
+from ferry.ledger.verified_codec import run_verified_json
 from ferry.model import Adoption, Flow, Gap, Pause, Piece, Plan, Receipt, Refusal, Unit, UnitReceipt
 from ferry.plan.rules.lag import PartitionLag, total_of
-
-if TYPE_CHECKING:  # the shapes need no client of Kafka's
-    from ferry.features.migrate.acts.hand_back import HandedBack
 
 Json = dict[str, Any]
 
@@ -124,21 +118,6 @@ def run_json(report: Report) -> Json:
         "notes": list(report.notes),
         "receipts": [short_receipt_json(receipt) for receipt in report.receipts],
         **({"units": [_short_unit_json(unit) for unit in report.units]} if report.units else {}),
-    }
-
-
-def acl_diff_json(flow: FlowConfig, diff: AclDiff, due_ms: int | None) -> Json:
-    """`ferry acls diff`: the target's ACLs beside what the source's ask for; due_seconds null: no run changes any."""
-    return {
-        "flow": str(flow.flow),
-        "policy": flow.acls.policy.value,
-        "due_seconds": None if due_ms is None else due_ms / 1000,
-        "changes": [acl_change_json(change) for change in diff.changes],
-        "in_step": diff.in_step,
-        "kept": [acl_json(binding) for binding in (*diff.kept, *diff.foreign, *diff.bereft)],
-        "left_out": [{**acl_json(out.binding), "why": out.why} for out in diff.left_out],
-        "unmapped_principals": list(diff.unmapped),
-        "other_topics": list(diff.others),
     }
 
 
@@ -300,61 +279,6 @@ def pause_json(pause: Pause) -> Json:
 def skip_json(flow: Flow, run: str | None, gap: Gap) -> Json:
     """`ferry skip`; run null is a dry run."""
     return {"flow": str(flow), "run": run, "gap": gap_json(gap)}
-
-
-def adoption_json(flow: Flow, run: str | None, found: Takeover) -> Json:
-    """`ferry adopt`; run null: a dry run, or nothing to adopt; -1 and null where nobody knows."""
-    return {
-        "flow": str(flow),
-        "run": run,
-        "by": found.left.by.value,
-        "where": found.left.where,
-        "partitions": [
-            {
-                "topic": row.source.topic,
-                "partition": row.source.partition,
-                "target_topic": row.target.topic,
-                "target_partition": row.target.partition,
-                "outcome": row.verdict.value,
-                "position": row.position,
-                "source_start": row.log_start,
-                "source_end": row.source_end,
-                "target_start": row.target_start,
-                "target_end": row.target_end,
-                "lost": row.lost,
-                "doubled": row.doubled,
-                "copy_end": row.seam.state.value,
-                "why": row.why,
-            }
-            for row in found.rows
-        ],
-        "notes": list(found.notes),
-    }
-
-
-def hand_back_json(flow: Flow, run: str | None, topic: str, connector: str, found: HandedBack) -> Json:
-    """`ferry hand-back`; run null: a dry run; was null: MirrorMaker 2 had no position."""
-    return {
-        "flow": str(flow),
-        "run": run,
-        "offsets_topic": topic,
-        "connector": connector,
-        "partitions": [
-            {
-                "topic": row.source.topic,
-                "partition": row.source.partition,
-                "outcome": row.verdict.value,
-                "position": row.position,
-                "was": row.was if row.was >= 0 else None,
-                "why": row.why,
-            }
-            for row in found.rows
-        ],
-        "records": [
-            {"key": json.loads(record.key), "value": json.loads(record.value or b"null")} for record in found.records
-        ],
-        "notes": list(found.notes),
-    }
 
 
 def flow_json(flow: FlowConfig) -> Json:

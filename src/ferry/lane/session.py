@@ -29,15 +29,15 @@ class LaneSession:
         self.flow = flow
         self.lane = lane or flow.lane
         self.patience_s = patience_s
-        self._connections = FlowConnections.of(flow, patience_s=patience_s)
-        self._source, self._target = self._connections.source, self._connections.target
-        self._ledger = self._connections.ledger
+        self.connections = FlowConnections.of(flow, patience_s=patience_s)
+        self._source, self._target = self.connections.source, self.connections.target
+        self.ledger_topic = self.connections.ledger
         self._ledgers = KnownLedgers()
         self._known = self._ledgers.of(self._target, flow.flow.source)
 
     def __enter__(self) -> Self:
         """Connect to both clusters; Unreachable names the one that does not answer."""
-        self._connections.__enter__()
+        self.connections.__enter__()
         if self._source.cluster_id and self._source.cluster_id == self._target.cluster_id:
             self.close()
             source = self.flow.where("source", "consumer", "bootstrap.servers")
@@ -55,24 +55,24 @@ class LaneSession:
 
     def close(self) -> None:
         """Drop the connections."""
-        self._connections.close()
+        self.connections.close()
 
-    async def _view_if_any(self, run: str | None = None) -> LedgerView:
+    async def view_if_any(self, run: str | None = None) -> LedgerView:
         """The ledger, or an empty one for a flow that never ran."""
-        return await self._view(run) if await self._connections.has_ledger() else UNREAD
+        return await self.view(run) if await self.connections.has_ledger() else UNREAD
 
-    async def _settled_view(self) -> LedgerView:
+    async def settled_view(self) -> LedgerView:
         """The ledger once the markers of committed chunks have arrived, or SETTLE_SECONDS have passed."""
         until = time.monotonic() + SETTLE_SECONDS
-        view = await self._view()
+        view = await self.view()
         while view.open and time.monotonic() < until:
-            await self._connections.loop.sleep(0.02)
-            view = await self._view()
+            await self.connections.loop.sleep(0.02)
+            view = await self.view()
         return view
 
-    async def _view(self, run: str | None = None) -> LedgerView:
+    async def view(self, run: str | None = None) -> LedgerView:
         """The ledger, with all that belongs to a run, however old that is."""
         return await self._known.view() if run is None else await self._known.view_with(self.lane, run)
 
-    def _run(self, work: Callable[[], Awaitable[T]]) -> T:
-        return self._connections.run(work)
+    def wait_for(self, work: Callable[[], Awaitable[T]]) -> T:
+        return self.connections.run(work)

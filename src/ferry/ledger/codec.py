@@ -33,7 +33,7 @@ A key is a compact JSON array whose first element is the kind, so that compactio
 ["pruned", lane, topic, partition]         receipts that are given up (ferry.ledger.pruning)
 ["summary", generation, part]             a piece of a summary of the ledger; part "seal" makes it exist
 ["verified", lane, run]                    what came of a run that verified itself (verified_codec)
-["window", lane, topic, window]           which offsets a window of a source topic is (ferry.features.lanes.rules.codec)
+["window", lane, topic, window]           which offsets a window of a source topic is (ferry.ledger.window_codec)
 ["dropped", lane]                         who dropped a lane, when, and what it held
 ["rebuilt", upto]                         who wrote the ledger again from an export, up to this offset
 ["pause", topic]                          a pause; topic "" means the whole flow

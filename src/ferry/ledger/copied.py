@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ferry.features.migrate.rules.codec import adoptions
+from ferry.ledger.adoption_codec import adoptions
 from ferry.ledger.history import current_segments, holds_until
 from ferry.ledger.ledger import LedgerView, gaps, shared_topics
 from ferry.ledger.map_block import Chain, MapRow

@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
-from ferry.features.groups.rules.mirror_state import mirror_notes
-from ferry.features.verify.rules.codec import run_verified
 from ferry.ledger.checkpoint_codec import group_outcome
 from ferry.ledger.codec import Json
 from ferry.ledger.ledger import LedgerView
+from ferry.ledger.mirror_state import mirror_notes
 from ferry.ledger.reading import read_as, text, whole
 from ferry.ledger.receipts import lane_ends, receipts
 from ferry.ledger.report import Report, report_of
@@ -24,6 +23,7 @@ from ferry.ledger.runs import (
     superseded_by,
 )
 from ferry.ledger.unit_codec import last_units, unit_receipts
+from ferry.ledger.verified_codec import run_verified
 from ferry.model import Gap, Lifted, OpenedRun, Plan, Receipt, Segment, TopicPartition, UnitReceipt
 from ferry.words import count_of, to_the_second
 

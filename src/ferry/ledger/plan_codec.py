@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 
 from ferry.errors import BadInput
-from ferry.features.acls.rules.codec import acl_change_json, parse_acl_change
+from ferry.ledger.acl_codec import acl_change_json, parse_acl_change
 from ferry.ledger.codec import LEDGER_VERSION, SEAL, Json, decode_value, encode, parse_gap
 from ferry.ledger.reading import checked, reading
 from ferry.ledger.run_codec import parse_refusal

@@ -14,8 +14,6 @@ from ferry.copy.kafka_port import KafkaLane, transactional_id
 from ferry.errors import BadInput, FerryError, Refused, Superseded
 from ferry.features.acls.acts.sync import AclSyncer
 from ferry.features.acls.rules.sync import AclDiff
-from ferry.features.lanes.rules.codec import window_record
-from ferry.features.lanes.rules.windows import WindowLook, refuse_endless
 from ferry.features.switch.rules.draining import standing_back
 from ferry.kafka.admin.uncopied import client_quotas, scram_users
 from ferry.kafka.connect.cluster import Cluster
@@ -33,6 +31,7 @@ from ferry.ledger.receipts import last_receipts
 from ferry.ledger.runs import slots_to_fence, superseded_by
 from ferry.ledger.summary import is_due
 from ferry.ledger.unit_codec import era_record
+from ferry.ledger.window_codec import window_record
 from ferry.model import (
     ChangeKind,
     Origin,
@@ -59,6 +58,7 @@ from ferry.plan.rules.planning import decide_plan
 from ferry.plan.rules.starts import later_start_records, start_records
 from ferry.plan.rules.tombstones import seen_records
 from ferry.plan.rules.topics import creation_notes
+from ferry.plan.rules.windows import WindowLook, refuse_endless
 from ferry.plan.transforms import lost_rules, transform_digests, transforms_to_show
 from ferry.plan.truncation import with_truncations
 from ferry.plan.windows import Windowed, windowed

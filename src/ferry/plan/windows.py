@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
-from ferry.features.lanes.rules.codec import recorded_windows
-from ferry.features.lanes.rules.windows import (
+from ferry.kafka.connect.cluster import Cluster
+from ferry.kafka.fetch.offsets import listed_offsets
+from ferry.kafka.fetch.requests import READ_UNCOMMITTED
+from ferry.ledger.ledger import LedgerView
+from ferry.ledger.window_codec import recorded_windows
+from ferry.model import OffsetWindow, TopicPartition, Window, WindowRecord
+from ferry.plan.lag import first_timestamps
+from ferry.plan.rules.facts import Facts, Unserved
+from ferry.plan.rules.truncation import with_high_watermark
+from ferry.plan.rules.windows import (
     Listed,
     WindowLook,
     check_window,
@@ -15,14 +23,6 @@ from ferry.features.lanes.rules.windows import (
     unserved,
     window_parts,
 )
-from ferry.kafka.connect.cluster import Cluster
-from ferry.kafka.fetch.offsets import listed_offsets
-from ferry.kafka.fetch.requests import READ_UNCOMMITTED
-from ferry.ledger.ledger import LedgerView
-from ferry.model import OffsetWindow, TopicPartition, Window, WindowRecord
-from ferry.plan.lag import first_timestamps
-from ferry.plan.rules.facts import Facts, Unserved
-from ferry.plan.rules.truncation import with_high_watermark
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,10 +8,10 @@ from __future__ import annotations
 import logging
 import os
 import socket
-from collections.abc import Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import replace
+from typing import TypeVar
 
-from ferry.clock import wall_ms
 from ferry.config.flow.clients import flow_fetch_options, flow_produce_options
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.lane import lane_flow
@@ -20,45 +20,35 @@ from ferry.copy.kafka_port import CopyLimits
 from ferry.copy.share import Rate
 from ferry.copy.task import TaskSpec
 from ferry.errors import Superseded
-from ferry.features.acls.rules.sync import AclDiff
-from ferry.features.groups.acts.checkpoint import GroupSync, Looked, StoodBack
-from ferry.features.groups.acts.mirror_topics import MirrorTopics
-from ferry.features.lanes.rules.windows import WindowLook
-from ferry.features.migrate.acts.adopting import AdoptionOptions, PredecessorPlace, adopt, preview_adoption, read_left
-from ferry.features.migrate.acts.at_rest import Mm2Place
-from ferry.features.migrate.acts.hand_back import HandBackOptions, HandedBack, hand_back, preview_hand_back
-from ferry.features.migrate.rules.adoption import Takeover
-from ferry.features.verify.rules.codec import due
-from ferry.garbage import left_uncollected
 from ferry.lane.session import LaneSession
-from ferry.ledger.checkpoint_codec import checkpoint_record
 from ferry.ledger.history import run_report
 from ferry.ledger.keeping import kept_plan, plan_of, planned_run, refuse_planned, resumed_plan, slices_left
-from ferry.ledger.ledger import LedgerView, fold, pauses
+from ferry.ledger.ledger import LedgerView, fold
 from ferry.ledger.receipts import last_receipts, receipts
 from ferry.ledger.report import Report
 from ferry.ledger.run_codec import ended_record, outcome_record
 from ferry.ledger.runs import newer_attempt, opened_run, superseded_by
-from ferry.ledger.unit_codec import last_units
+from ferry.ledger.verified_codec import due
 from ferry.model import (
     NOTHING_SIFTED,
     Attempt,
     Gap,
-    GroupOutcome,
     Origin,
     Piece,
     Plan,
     Sifted,
     TopicPartition,
-    lane_kind,
 )
 from ferry.plan.gather import isolation_of
 from ferry.plan.options import WHOLE, RunOptions
 from ferry.plan.planner import Planner
 from ferry.plan.rules.skipping import Wish
+from ferry.plan.rules.windows import WindowLook
 from ferry.plan.skipping import preview_skip, skip
 from ferry.protocol.opening import begin_attempt
 from ferry.protocol.slot import SlotRef
+
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -76,12 +66,12 @@ class MicroRuns(LaneSession):
         self._fetch = flow_fetch_options(flow)
         self._produce = flow_produce_options(flow)
         super().__init__(flow, lane=lane, patience_s=patience_s)
-        self._planner = Planner(
+        self.planner = Planner(
             flow=flow,
             lane=self.lane,
             source=self._source,
             target=self._target,
-            ledger=self._ledger,
+            ledger=self.ledger_topic,
             ledgers=self._ledgers,
         )
 
@@ -89,43 +79,44 @@ class MicroRuns(LaneSession):
         """The plan that a run would have now; writes nothing, creates nothing."""
 
         async def work() -> Plan:
-            return await self._planner.preview(await self._view_if_any(), options)
+            return await self.planner.preview(await self.view_if_any(), options)
 
-        return self._run(work)
+        return self.wait_for(work)
 
     def window(self, options: RunOptions) -> WindowLook:
         """The window of `options` in offsets, and how far the lane has come in it; writes nothing.
 
-        Raises BadInput and Refused for a window that cannot be copied (`ferry.features.lanes.rules.windows`).
+        Raises BadInput and Refused for a window that cannot be copied (`ferry.plan.rules.windows`).
         """
 
         async def work() -> WindowLook:
-            return await self._planner.window(await self._view_if_any(), options)
+            return await self.planner.window(await self.view_if_any(), options)
 
-        return self._run(work)
+        return self.wait_for(work)
 
-    def acl_diff(self) -> tuple[AclDiff, int | None]:
-        """How the target's ACLs differ from what the source's ask for, and after how many ms a run changes them.
+    def act(self, work: Callable[[Planner, LedgerView], Awaitable[T]], *, ran: bool = False) -> T:
+        """Do what a feature does with the lane, by its planner and the ledger as it is; that is empty before any run.
 
-        None: no run does.
+        `ran`: BadInput when the flow never ran.
         """
 
-        async def work() -> tuple[AclDiff, int | None]:
-            view = await self._view_if_any()
-            return await self._planner.acl_diff(view), self._planner.acls.due_in_ms(view)
+        async def on_loop() -> T:
+            if ran:
+                await self.ledger_topic.find()
+            return await work(self.planner, await self.view_if_any())
 
-        return self._run(work)
+        return self.wait_for(on_loop)
 
     def plan(self, run: str, origin: Origin, options: RunOptions = WHOLE) -> Plan:
         """Open a run: fence earlier writers, decide, create and grow topics, seal the plan in the ledger."""
-        return self._run(lambda: self._planner.open(run, origin, options))
+        return self.wait_for(lambda: self.planner.open(run, origin, options))
 
     def open_or_keep(self, run: str, origin: Origin, options: RunOptions = WHOLE) -> Plan:
         """The plan that the ledger has of this run, else a new one: a run keeps its plan, so it copies nothing twice.
 
         Raises Superseded when a newer run owns the lane, and this one left something or was never planned.
         """
-        kept = kept_plan(self._run(lambda: self._view_if_any(run)), self.lane, run)
+        kept = kept_plan(self.wait_for(lambda: self.view_if_any(run)), self.lane, run)
         if kept is None:
             return self.plan(run, origin, options)
         self.left(kept)
@@ -133,62 +124,26 @@ class MicroRuns(LaneSession):
 
     def open_new(self, run: str, origin: Origin, options: RunOptions = WHOLE) -> Plan:
         """As `plan`, for an id that somebody chose; BadInput when the ledger has a plan of it, which it would hide."""
-        refuse_planned(self._run(lambda: self._view_if_any(run)), self.lane, run)
+        refuse_planned(self.wait_for(lambda: self.view_if_any(run)), self.lane, run)
         return self.plan(run, origin, options)
 
     def skip(self, wish: Wish, run: str, origin: Origin, *, interrupt: bool = False) -> Plan:
         """Pass a stuck place by hand, as a run of its own; BadInput when the flow never ran. Raises as `skip`."""
 
         async def work() -> Plan:
-            await self._ledger.find()
-            return await skip(self._planner, wish, run, origin, interrupt=interrupt)
+            await self.ledger_topic.find()
+            return await skip(self.planner, wish, run, origin, interrupt=interrupt)
 
-        return self._run(work)
+        return self.wait_for(work)
 
     def preview_skip(self, wish: Wish) -> Gap:
         """What would be passed now; writes nothing."""
 
         async def work() -> Gap:
-            await self._ledger.find()
-            return await preview_skip(self._planner, await self._view(), wish)
+            await self.ledger_topic.find()
+            return await preview_skip(self.planner, await self.view(), wish)
 
-        return self._run(work)
-
-    def preview_adoption(self, predecessor: PredecessorPlace, options: AdoptionOptions) -> Takeover:
-        """What would be taken over from another replicator now; writes nothing."""
-
-        async def work() -> Takeover:
-            read = read_left(self._planner, predecessor)
-            return await preview_adoption(self._planner, await self._view_if_any(), read, options)
-
-        return self._run(work)
-
-    def adopt(self, predecessor: PredecessorPlace, options: AdoptionOptions, run: str, origin: Origin) -> Takeover:
-        """Take over from another replicator, as a run of its own. Raises as `features.migrate.acts.adopting.adopt`."""
-
-        async def work() -> Takeover:
-            read = read_left(self._planner, predecessor)
-            return await adopt(self._planner, await self._view_if_any(), read, options, run, origin)
-
-        return self._run(work)
-
-    def preview_hand_back(self, place: Mm2Place, options: HandBackOptions) -> HandedBack:
-        """What would be handed back to MirrorMaker 2 now; writes nothing. BadInput when the flow never ran."""
-
-        async def work() -> HandedBack:
-            await self._ledger.find()
-            return await preview_hand_back(self._planner, await self._view(), place, options)
-
-        return self._run(work)
-
-    def hand_back(self, place: Mm2Place, options: HandBackOptions, run: str, origin: Origin) -> HandedBack:
-        """Hand the flow back to MirrorMaker 2, as a run of its own. Raises as `features.migrate.acts.hand_back`."""
-
-        async def work() -> HandedBack:
-            await self._ledger.find()
-            return await hand_back(self._planner, await self._view(), place, options, run, origin)
-
-        return self._run(work)
+        return self.wait_for(work)
 
     def resume(self, run: str) -> Plan:
         """As `opened`, to copy what was left; Superseded when that is a newer run's by now."""
@@ -202,65 +157,65 @@ class MicroRuns(LaneSession):
         """The sealed plan of a run; BadInput when the ledger has none, Superseded when it will never have one."""
 
         async def work() -> Plan:
-            return resumed_plan(await self._view(run), self.lane, run)
+            return resumed_plan(await self.view(run), self.lane, run)
 
-        return self._run(work)
+        return self.wait_for(work)
 
     def is_planned(self, run: str) -> bool:
         """Whether the ledger has a plan of this run."""
 
         async def work() -> bool:
-            view = await self._view_if_any(run)
+            view = await self.view_if_any(run)
             opened = opened_run(view, self.lane, run)
             return opened is not None and plan_of(view, opened) is not None
 
-        return self._run(work)
+        return self.wait_for(work)
 
     def superseded(self, plan: Plan) -> str | None:
         """The id of the newer run that owns the lane; None when none does."""
 
         async def work() -> str | None:
-            newer = superseded_by(await self._view(), self.lane, plan.generation)
+            newer = superseded_by(await self.view(), self.lane, plan.generation)
             return newer.record.run if newer is not None else None
 
-        return self._run(work)
+        return self.wait_for(work)
 
     def left(self, plan: Plan) -> list[Piece]:
         """The slices and units of a plan that the ledger does not have up to their ends; raises as `slices_left`."""
 
         async def work() -> list[Piece]:
-            view = await self._view()
+            view = await self.view()
             if superseded_by(view, self.lane, plan.generation) is not None:
-                view = await self._settled_view()
+                view = await self.settled_view()
             return slices_left(view, plan)
 
-        return self._run(work)
+        return self.wait_for(work)
 
     def reached(self, plan: Plan) -> dict[TopicPartition, int]:
         """How far the ledger has the plan's slices, of those that were begun, by source partition."""
 
         async def work() -> dict[TopicPartition, int]:
-            lasts = last_receipts(await self._settled_view(), self.lane).values()
+            lasts = last_receipts(await self.settled_view(), self.lane).values()
             return {last.source: last.end for last in lasts if last.generation == plan.generation}
 
-        return self._run(work)
+        return self.wait_for(work)
 
     def begin(self, plan: Plan, origin: Origin) -> Attempt:
         """Begin an attempt at the plan's copy step; whatever an earlier attempt still has under way ends."""
-        return self._run(lambda: begin_attempt(self._ledger, plan, origin))
+        return self.wait_for(lambda: begin_attempt(self.ledger_topic, plan, origin))
 
     def holds(self, plan: Plan, attempt: Attempt) -> bool:
         """Whether neither a newer run of the lane nor a newer attempt at this one has begun."""
 
         async def work() -> bool:
             # From the run's own record on, not all: a driver that is told to end has seconds.
-            view = fold(*await self._ledger.read(plan.generation))
+            view = fold(*await self.ledger_topic.read(plan.generation))
             return (
                 superseded_by(view, plan.lane, plan.generation) is None
                 and newer_attempt(view, plan.lane, plan.run, plan.generation, attempt.number) is None
             )
 
-        return self._run(work)
+        return self.wait_for(work)
 
     def end(self, plan: Plan, attempt: Attempt) -> bool:
         """Call an attempt off and end its open transactions; False, and nothing done, when somebody took over already.
@@ -269,7 +224,7 @@ class MicroRuns(LaneSession):
         """
         if not self.holds(plan, attempt):
             return False
-        self._run(lambda: self._ledger.append([ended_record(plan.lane, attempt)]))
+        self.wait_for(lambda: self.ledger_topic.append([ended_record(plan.lane, attempt)]))
         self.fence(plan)
         return True
 
@@ -290,8 +245,8 @@ class MicroRuns(LaneSession):
                 attempt=attempt.number,
                 slot=slot,
             ),
-            source=self._connections.source_options,
-            target=self._connections.target_options,
+            source=self.connections.source_options,
+            target=self.connections.target_options,
             limits=CopyLimits(
                 memory_bytes=flow.task_memory_bytes,
                 chunk_bytes=flow.chunk_bytes,
@@ -310,7 +265,7 @@ class MicroRuns(LaneSession):
 
     def fence(self, plan: Plan) -> None:
         """End every open transaction of the lane's slots, as after a kill: readers need not wait for a timeout."""
-        self._run(lambda: self._planner.fencing_lane().fence(plan.slots))
+        self.wait_for(lambda: self.planner.fencing_lane().fence(plan.slots))
 
     def record_outcome(
         self, plan: Plan, attempt: Attempt, ends: Collection[SlotEnd], sifted: Mapping[str, Sifted] = NOTHING_SIFTED
@@ -324,102 +279,31 @@ class MicroRuns(LaneSession):
             return
         told = outcome_of(plan, ends)
         record = outcome_record(plan.lane, plan.run, told.refusals, sorted(told.time_over), sifted)
-        self._run(lambda: self._ledger.append([record]))
-
-    def checkpoint(self, run: str) -> GroupOutcome | None:
-        """Translate the groups' offsets by what is copied: to the target's groups, and to MirrorMaker 2's topics.
-
-        Safe to repeat. What became of the groups is in the ledger, for the report; None when the flow's file says to
-        leave them alone. Nothing is done while the flow is paused, or when a newer run owns the lane, for that one does
-        it, and none when either begins while this one looks; nor in a lane beside the flow's own, which does not have
-        all that is copied; nor after a run that was refused as a whole, in a lane that never copied: it leaves no
-        topics behind.
-        """
-        if self.lane != self.flow.lane or lane_kind(self.lane) is not None:
-            return None
-
-        async def work() -> GroupOutcome | None:
-            await self._ledger.find()
-            await self._settled_view()
-            view = await self._view(run)
-            plan, opened = planned_run(view, self.lane, run)
-            newer = superseded_by(view, self.lane, opened.generation)
-            if newer is not None or "" in pauses(view, wall_ms()):
-                log.info("groups are left alone: %s", f"run {newer.record.run} is newer" if newer else "flow is paused")
-                return None
-            copied = last_receipts(view, self.lane) or last_units(view, self.lane)
-            if plan.refusals and not plan.copies and not copied:
-                log.info("groups are left alone: run %s was refused, and the lane never copied", run)
-                return None
-            looked, done = None, None
-            if self.flow.syncs_groups or self.flow.emits_checkpoints:
-                looked = await self._groups.look(view, self._groups.rules())
-            if looked is not None and self.flow.syncs_groups:
-                try:
-                    done = await self._groups.write(view, looked, run, is_run=True)
-                except StoodBack as why:
-                    log.info("%s", why)
-                    return None
-                await self._ledger.append([checkpoint_record(self.lane, run, done)])
-            found = () if looked is None else looked.groups.checkpoints.values()
-            # Where groups are written, too, the report names them.
-            missed = () if looked is None or self.flow.syncs_groups else looked.untranslated
-            await self._mirror.emit(view, plan, [one for checkpoints in found for one in checkpoints], missed)
-            return done
-
-        with left_uncollected():
-            return self._run(work)
-
-    def sync_groups(
-        self, run: str, *, only: frozenset[str] | None = None, force: bool = False, dry_run: bool = False
-    ) -> tuple[Looked, GroupOutcome | None]:
-        """As `checkpoint`, by hand and whatever the file says; with `dry_run` nothing is written.
-
-        BadInput when the flow never ran, StoodBack when it is paused meanwhile.
-        """
-
-        async def work() -> tuple[Looked, GroupOutcome | None]:
-            await self._ledger.find()
-            view = await self._settled_view()
-            looked = await self._groups.look(view, self._groups.rules(only=only, force=force))
-            return looked, None if dry_run else await self._groups.write(view, looked, run, is_run=False)
-
-        with left_uncollected():
-            return self._run(work)
+        self.wait_for(lambda: self.ledger_topic.append([record]))
 
     def report(self, run: str) -> Report:
         """What became of a run, from the ledger alone."""
 
         async def work() -> Report:
-            await self._ledger.find()
-            await self._settled_view()
-            view = await self._view(run)
+            await self.ledger_topic.find()
+            await self.settled_view()
+            view = await self.view(run)
             plan, opened = planned_run(view, self.lane, run)
             written = receipts(view, lane=self.lane, run=run)
             done = [receipt for receipt in written if receipt.generation == plan.generation]
             report = run_report(view, plan, opened, done)
             return replace(report, verify_due=due(view, self.lane, run, self.flow.verification))
 
-        return self._run(work)
+        return self.wait_for(work)
 
     def ledger(self) -> LedgerView:
         """The whole ledger, folded; BadInput when the flow never ran. It takes memory for all receipts."""
 
         async def work() -> LedgerView:
-            await self._ledger.find()
-            return fold(*await self._ledger.read())
+            await self.ledger_topic.find()
+            return fold(*await self.ledger_topic.read())
 
-        return self._run(work)
-
-    @property
-    def _groups(self) -> GroupSync:
-        return GroupSync(flow=self.flow, lane=self.lane, connections=self._connections)
-
-    @property
-    def _mirror(self) -> MirrorTopics:
-        return MirrorTopics(
-            flow=self.flow, lane=self.lane, source=self._source, target=self._target, ledger=self._ledger
-        )
+        return self.wait_for(work)
 
 
 def local_origin() -> Origin:

@@ -16,8 +16,8 @@ from airflow.models.xcom import XComModel
 from sqlalchemy import delete, insert
 from sqlalchemy.orm import Session
 
-from ferry.features.verify.rules.codec import verified_json
 from ferry.ledger.ledger import UNREAD
+from ferry.ledger.verified_codec import verified_json
 from ferry.model import Flow, NotCompared, NotComparedKind, TopicPartition, Verified
 from ferry.run.watch import Sight
 from ferry_airflow.naming import REASON

@@ -10,7 +10,7 @@ from functools import partial
 
 import pytest
 
-from ferry.features.verify.rules.codec import verified_json
+from ferry.ledger.verified_codec import verified_json
 from ferry_airflow.page import dag_runs
 from ferry_airflow.page.dag_runs import DagRunStory
 from tests.airflow.page.test_beside import STORY, VERIFIED

@@ -13,9 +13,9 @@ from confluent_kafka import Consumer, TopicPartition
 
 from ferry.dev import RunningCluster
 from ferry.errors import BadInput, Refused
-from ferry.features.migrate.acts.adopting import AdoptionOptions, Mm1Place, PredecessorPlace
+from ferry.features.migrate.acts.adopting import AdoptionOptions, Mm1Place, PredecessorPlace, adopt, preview_adoption
 from ferry.features.migrate.acts.at_rest import Mm2Place
-from ferry.features.migrate.acts.hand_back import HandBackOptions
+from ferry.features.migrate.acts.hand_back import HandBackOptions, hand_back
 from ferry.features.migrate.rules.adoption import Row, Takeover, Verdict
 from ferry.features.migrate.rules.connect_offsets import format_key, format_value
 from ferry.run.micro_run import local_origin
@@ -55,7 +55,7 @@ def with_time(message: Message, at_ms: int) -> Message:
 
 def preview(lab: Lab, at: PredecessorPlace) -> Takeover:
     with lab.runs() as runs:
-        return runs.preview_adoption(at, OPTIONS)
+        return preview_adoption(runs, at, OPTIONS)
 
 
 def rows(lab: Lab) -> list[bytes | None]:
@@ -135,14 +135,14 @@ def test_mirrormaker_1_is_adopted_by_its_group_when_that_is_empty(lab: Lab, tmp_
         consumer.close()
     assert only(preview(lab, at)).position == 20
     with lab.runs() as runs:
-        done = runs.adopt(at, OPTIONS, "adopt-1", local_origin())
+        done = adopt(runs, at, OPTIONS, "adopt-1", local_origin())
         assert [row.verdict for row in done.rows] == [Verdict.ADOPT]
         # A run that is at work may copy on, so nobody takes over or hands back meanwhile.
         plan = runs.plan("at-work", local_origin())
         with pytest.raises(Refused, match="run at-work is at work on lane live"):
-            runs.adopt(at, OPTIONS, "adopt-2", local_origin())
+            adopt(runs, at, OPTIONS, "adopt-2", local_origin())
         with pytest.raises(Refused, match="run at-work is at work on lane live"):
-            runs.hand_back(Mm2Place.of(lab.alias), HandBackOptions(who="ann@desk-7"), "back-1", local_origin())
+            hand_back(runs, Mm2Place.of(lab.alias), HandBackOptions(who="ann@desk-7"), "back-1", local_origin())
         assert lab.copy(runs, plan).records == 10
     assert rows(lab) == [message.value for message in numbered(30)]
 

@@ -41,7 +41,7 @@ BACKFILL = ("backfill", "--lane", "backfill-x", "--from", "2020-01-01T00:00:00Z"
 
 OPENING = "ferry.run.micro_run:MicroRuns.open_new"
 SESSION = "ferry.features.records.spark.local_session"
-GROUPS = "ferry.run.micro_run:MicroRuns.checkpoint"
+GROUPS = "ferry.features.groups.acts.of_run.checkpoint"
 REPORT = "ferry.run.micro_run:MicroRuns.report"
 
 

@@ -14,6 +14,7 @@ from kafka.structs import OffsetAndMetadata
 
 from ferry.dev import RunningCluster
 from ferry.dev.jars import jars, java
+from ferry.features.groups.acts.of_run import checkpoint
 from ferry.ledger.report import Report, RunState
 from ferry.model import Heartbeat, OffsetSync
 from ferry.run.micro_run import local_origin
@@ -37,7 +38,7 @@ def run(lab: Lab, name: str = "") -> Report:
     with lab.runs() as runs:
         plan = runs.plan(name or f"r-{new_alias()}", local_origin())
         assert lab.copy(runs, plan).state is RunState.SUCCESS
-        runs.checkpoint(plan.run)
+        checkpoint(runs, plan.run)
         return runs.report(plan.run)
 
 
@@ -221,16 +222,16 @@ def test_a_repeat_writes_nothing_new_and_the_next_run_goes_on(
         plan = runs.plan("first", local_origin())
         lab.copy(runs, plan)
         commit(lab, topic, 5)
-        runs.checkpoint("first")
+        checkpoint(runs, "first")
         commit(lab, topic, 6)
-        runs.checkpoint("first")  # checkpoints are not due, and the syncs are there
+        checkpoint(runs, "first")  # checkpoints are not due, and the syncs are there
         assert [(sync.upstream, sync.downstream) for sync in syncs_of(lab)] == [(n, n) for n in (0, 4, 6, 7)]
         send(producer(source_cluster), topic, numbered(8))
         newer = runs.plan("second", local_origin())
         lab.copy(runs, newer)
-        runs.checkpoint("first")  # superseded
+        checkpoint(runs, "first")  # superseded
         assert len(syncs_of(lab)) == 4
-        runs.checkpoint("second")
+        checkpoint(runs, "second")
     assert len(read_topic(target_cluster.bootstrap, f"{lab.alias}.checkpoints.internal")[0]) == 1
     syncs = syncs_of(lab)
     assert len(syncs) == 8
@@ -293,7 +294,7 @@ def test_checkpoints_are_written_though_groups_are_left_alone(
     with lab.runs() as runs:
         plan = runs.plan("r2", local_origin())
         lab.copy(runs, plan)
-        assert runs.checkpoint(plan.run) is None
+        assert checkpoint(runs, plan.run) is None
         notes = [note for note in runs.report(plan.run).notes if note.startswith("no checkpoint: ")]
     assert [f"group {named(lab, 'readers')}: offsets of {topic}-0 are not translated" in note for note in notes] == [
         True
@@ -324,7 +325,7 @@ def step(atlas: Atlas, flow: str) -> None:
     with atlas.runs(flow) as runs:
         plan = runs.plan(f"r-{new_alias()}", local_origin())
         assert atlas.copy(runs, plan).state is RunState.SUCCESS
-        runs.checkpoint(plan.run)
+        checkpoint(runs, plan.run)
 
 
 def topics(cluster: RunningCluster) -> set[str]:

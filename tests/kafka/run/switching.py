@@ -15,6 +15,7 @@ from ferry.config.settings import Settings, parse_settings
 from ferry.dev import RunningCluster
 from ferry.dev.ports import free_ports
 from ferry.errors import Refused
+from ferry.features.groups.acts.of_run import checkpoint
 from ferry.features.switch.acts.switcher import Switcher
 from ferry.features.switch.rules.steps import next_step
 from ferry.kafka.connect.cluster import Cluster
@@ -100,7 +101,7 @@ class Pair:
             assert plan.refusals == ()
             attempt = runs.begin(plan, local_origin())
             runs.record_outcome(plan, attempt, copy_all(runs, plan, attempt))
-            runs.checkpoint(plan.run)
+            checkpoint(runs, plan.run)
 
     def switcher(self, verb: Verb, patience_s: float = ANSWER_S) -> Switcher:
         """Of the flow there."""

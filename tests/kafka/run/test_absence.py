@@ -13,6 +13,7 @@ from confluent_kafka.admin import AdminClient
 from ferry.config.settings import parse_settings
 from ferry.dev import RunningCluster
 from ferry.errors import FilterInVain
+from ferry.features.groups.acts.of_run import checkpoint
 from ferry.ledger.report import RunState
 from ferry.model import RefusalKind
 from ferry.plan.lag import measure_lag
@@ -91,14 +92,14 @@ def test_a_filter_that_matches_nothing_makes_the_run_red_but_not_the_idle_one_of
     assert (answer.code, answer.json("error")["error"]["kind"]) == (1, "refused"), "the code of plan and run"
     internal = {f"mm2-offset-syncs.{lab.alias}.internal", f"{lab.alias}.checkpoints.internal"}
     with lab.runs() as runs:
-        assert runs.checkpoint(report.plan.run) is None
+        assert checkpoint(runs, report.plan.run) is None
     assert not internal & topics_of(target_cluster), "what was refused as a whole leaves nothing behind"
 
     skipping = replace(lab, settings={"ferry.guard.topics.none": "skip"})
     report = skipping.micro_run()
     assert (report.state, len(report.plan.notes)) == (RunState.SUCCESS, 2)
     with skipping.runs() as runs:
-        runs.checkpoint(report.plan.run)
+        checkpoint(runs, report.plan.run)
     assert internal <= topics_of(target_cluster), "a flow that waits shows that it is alive"
     assert measure_lag(skipping.flow) == []
 

@@ -16,10 +16,10 @@ from ferry.errors import BadInput, Refused, Superseded
 from ferry.features.lanes.acts import dropping
 from ferry.features.lanes.acts.dropping import RUN_PREFIX, LaneDrop
 from ferry.features.lanes.acts.listing import list_lanes
-from ferry.features.lanes.rules.codec import dropped_lanes
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.receipts import receipts
 from ferry.ledger.report import Report
+from ferry.ledger.window_codec import dropped_lanes
 from ferry.model import OffsetWindow, Plan, Record, TimeWindow, TopicPartition, TopicWindows, Window
 from ferry.plan.options import RunOptions
 from ferry.protocol.opening import open_run

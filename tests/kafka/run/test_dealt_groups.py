@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ferry.dev import RunningCluster
+from ferry.features.groups.acts.of_run import checkpoint, sync_groups
 from ferry.features.switch.acts.freeze import frozen
 from ferry.features.switch.acts.groups import plan_groups
 from ferry.features.switch.acts.sides import Sides
@@ -82,7 +83,7 @@ def test_a_group_of_a_dealt_topic_is_set_where_it_misses_nothing(
     assert failed_over(lab) == ({number: at for number, (at, _) in places.items()}, (said,))
 
     with lab.runs() as runs:
-        done = runs.checkpoint(plans[-1].run)
+        done = checkpoint(runs, plans[-1].run)
     assert done is not None
     assert (done.left, done.groups, done.offsets, done.again) == ((), 1, TARGETS, again)
 
@@ -94,7 +95,7 @@ def test_a_group_of_a_dealt_topic_is_set_where_it_misses_nothing(
     commit_offsets(source_cluster, group, {(topic, number): at for number, at in ends.items()})
     commit_offsets(target_cluster, group, {(units.target, 0): 1})
     with lab.runs() as runs:
-        _, done = runs.sync_groups("groups-2")
+        _, done = sync_groups(runs, "groups-2")
     assert done is not None
     assert [(one.why, one.place and one.place.partition) for one in done.left] == [(Why.MOVED, 0)]
     now, there = standing(), read_topic(target_cluster.bootstrap, units.target)
@@ -104,5 +105,5 @@ def test_a_group_of_a_dealt_topic_is_set_where_it_misses_nothing(
     # It goes back at the source, so it does there.
     commit_offsets(source_cluster, group, {(topic, number): at for number, at in read.items()})
     with lab.runs() as runs:
-        runs.sync_groups("groups-3")
+        sync_groups(runs, "groups-3")
     assert standing() == {number: at for number, (at, _) in places.items()} | {0: 1}

@@ -14,6 +14,7 @@ from confluent_kafka import Message as ConsumerMessage
 from confluent_kafka.admin import ConfigResource
 
 from ferry.dev import RunningCluster
+from ferry.features.groups.acts.of_run import sync_groups
 from ferry.features.groups.acts.table import find_groups
 from ferry.features.groups.acts.translate import translate_group
 from ferry.model import GroupOutcome
@@ -225,7 +226,7 @@ def test_consumers_go_on_at_the_target_and_come_back(
     here.stand(at_end, ends)  # as Java's consumer commits, behind the last marker
 
     with lab.runs() as runs:
-        looked, done = runs.sync_groups(f"groups-{mark}")
+        looked, done = sync_groups(runs, f"groups-{mark}")
     assert isinstance(done, GroupOutcome)
     assert done.left == (), looked
     for group in (read_all, at_end):

@@ -152,7 +152,7 @@ def test_a_copy_that_holds_records_without_a_receipt_is_not_copied_into_unless_t
     assert lab.micro_run().state is RunState.SUCCESS, "what was accepted stays so"
 
     with lab.runs() as runs:
-        ledger = runs._ledger.place.topic
+        ledger = runs.ledger_topic.place.topic
     delete_topic(target_cluster, ledger)
     with lab.runs() as runs:
         assert {refusal.topic for refusal in runs.preview().refusals} == set(names)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from ferry.dev import RunningCluster
+from ferry.features.groups.acts.of_run import checkpoint
 from ferry.features.switch.acts.readiness import check_readiness
 from ferry.features.switch.rules.readiness import Rpo
 from ferry.features.switch.rules.steps import STEPS
@@ -34,7 +35,7 @@ def run_back(pair: Pair, name: str) -> Plan:
         plan = runs.open_new(name, local_origin())
         attempt = runs.begin(plan, local_origin())
         runs.record_outcome(plan, attempt, copy_all(runs, plan, attempt))
-        runs.checkpoint(plan.run)
+        checkpoint(runs, plan.run)
     return plan
 
 

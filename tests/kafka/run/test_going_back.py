@@ -19,6 +19,7 @@ from ferry.copy.task import run_slot
 from ferry.dev import RunningCluster
 from ferry.dev.broker import Broker
 from ferry.errors import Refused
+from ferry.features.groups.acts.of_run import sync_groups
 from ferry.features.groups.acts.translate import translate, translate_group
 from ferry.features.groups.rules.offset_map import Exact
 from ferry.features.records.acts.row_slot import RowSlot
@@ -368,7 +369,7 @@ def assert_nothing_is_translated_from_where_it_was_cut(lab: Lab, topic: str) -> 
         with pytest.raises(Refused, match=f"offsets of {topic}-0 from 50 on are not translated"):
             translate(lab.flow, copy, at, backward=True)
     with lab.runs() as runs:
-        _, done = runs.sync_groups("after-the-cut", only=frozenset(groups))
+        _, done = sync_groups(runs, "after-the-cut", only=frozenset(groups))
     assert done is not None
     assert (done.groups, {one.group: one.why for one in done.left}) == (
         2,

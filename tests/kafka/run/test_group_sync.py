@@ -20,6 +20,7 @@ from ferry.dev import RunningCluster
 from ferry.errors import BadInput, Refused, Unreachable
 from ferry.features.groups.acts import checkpoint as module
 from ferry.features.groups.acts.checkpoint import GroupSync, Looked, StoodBack
+from ferry.features.groups.acts.of_run import checkpoint, sync_groups
 from ferry.features.groups.acts.snapshots import GroupSnapshots
 from ferry.features.groups.acts.table import find_groups
 from ferry.features.groups.acts.translate import translate, translate_group
@@ -79,7 +80,7 @@ class Groups:
 
     def sync(self, **options: bool) -> tuple[Looked, GroupOutcome | None]:
         with self.lab.runs() as runs:
-            return runs.sync_groups(f"groups-{secrets.token_hex(4)}", only=None, **options)
+            return sync_groups(runs, f"groups-{secrets.token_hex(4)}", only=None, **options)
 
     def synced(self, **options: bool) -> GroupOutcome:
         done = self.sync(**options)[1]
@@ -92,7 +93,7 @@ class Groups:
         with lab.runs() as runs:
             plan = runs.plan(f"run-{secrets.token_hex(4)}", local_origin(), RunOptions())
             lab.copy(runs, plan)
-            done = runs.checkpoint(plan.run)
+            done = checkpoint(runs, plan.run)
         assert done is not None
         return done
 
@@ -311,13 +312,13 @@ def test_a_pass_that_was_held_up_leaves_groups_to_whoever_came_since(
         groups.lab.copy(runs, plan)
         groups.commit(source, "other", {0: 11})
         while_looking(monkeypatch, follow(10, groups.ran))
-        assert runs.checkpoint("r1") is None
+        assert checkpoint(runs, "r1") is None
         assert groups.at("other") == {0: 10}, "a newer run knew better"
         assert runs.report("r1").groups is None
         plan = runs.plan("r2", local_origin(), RunOptions())
         groups.lab.copy(runs, plan)
         while_looking(monkeypatch, follow(12, paused))
-        assert runs.checkpoint("r2") is None
+        assert checkpoint(runs, "r2") is None
     while_looking(monkeypatch, follow(13, paused))
     with pytest.raises(StoodBack, match=r"ann@desk paused the flow \(switch\) while they were looked at"):
         groups.sync()
@@ -334,17 +335,17 @@ def test_a_run_translates_after_the_copy_and_names_what_failed(groups: Groups) -
         groups.commit(source, "app", {0: 30})
         plan = runs.open_or_keep("r1", local_origin(), RunOptions())
         groups.lab.copy(runs, plan)
-        done = runs.checkpoint("r1")
+        done = checkpoint(runs, "r1")
         assert done is not None
         assert groups.at("app") == {0: end(target, groups.copy, 0)}
         assert runs.report("r1").groups == done
-        repeated = runs.checkpoint("r1")
+        repeated = checkpoint(runs, "r1")
         assert repeated is not None
         assert (repeated.groups, repeated.unchanged) == (0, 2), "a retry finds it done"
         groups.commit(source, "app", {0: 12})
         groups.commit(source, "gone", {1: 12})
         delete_topic(target, groups.copy)
-        done = runs.checkpoint("r1")
+        done = checkpoint(runs, "r1")
         assert done is not None
         assert groups.why(done) == {"app": {Why.FAILED}, "gone": {Why.FAILED}}
         assert all(f"has no {groups.copy}" in one.message for one in done.left)
@@ -414,7 +415,7 @@ def test_snapshots_behind_a_summary_are_found_completed_and_dropped(
 
     def sync(run: str) -> None:
         with groups.lab.runs() as runs:
-            assert runs.sync_groups(run)[1] is not None
+            assert sync_groups(runs, run)[1] is not None
 
     groups.commit(source, "app", {0: 4, 1: 4})
     sync("s1")

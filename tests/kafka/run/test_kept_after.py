@@ -19,6 +19,7 @@ from ferry.features.archive.acts.export import JsonLines, export_ledger, json_li
 from ferry.features.archive.acts.rebuild import rebuild_ledger
 from ferry.features.drill.acts.full import FullDrill, FullOptions
 from ferry.features.drill.acts.shadow import ShadowDrill, ShadowOptions
+from ferry.features.groups.acts.of_run import checkpoint
 from ferry.features.switch.acts.drain import Copy
 from ferry.features.switch.acts.switcher import Switcher
 from ferry.kafka.produce.ledger import ledger_topic
@@ -183,7 +184,7 @@ def test_clients_move_to_a_transformed_copy_and_nothing_leads_back_from_it(
         plan = runs.open_new("r-1", local_origin())
         assert (plan.refusals, len(plan.slices)) == ((), 2)
         assert copy(runs, plan) is None
-        runs.checkpoint(plan.run)
+        checkpoint(runs, plan.run)
     assert_drilled_only_when_left(pair, copy, masked)
     with switcher(Verb.SWITCHOVER) as over:
         assert over.states() == {}

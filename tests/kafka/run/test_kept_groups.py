@@ -9,6 +9,7 @@ import pytest
 from kafka import KafkaAdminClient
 
 from ferry.dev import RunningCluster
+from ferry.features.groups.acts.of_run import checkpoint
 from ferry.features.groups.acts.translate import translate, translate_group
 from ferry.features.groups.rules.offset_map import Before, Exact, InGap
 from ferry.model import GroupOutcome, TopicPartition
@@ -47,7 +48,7 @@ class Readers:
     def run(self) -> GroupOutcome:
         plan = self.kept.run()
         with self.kept.lab.runs() as runs:
-            done = runs.checkpoint(plan.run)
+            done = checkpoint(runs, plan.run)
         assert done is not None
         return done
 

@@ -14,6 +14,7 @@ import pytest
 
 from ferry.dev import RunningCluster
 from ferry.errors import FerryError
+from ferry.features.groups.acts.of_run import checkpoint
 from ferry.model.switch import Step, StepDone, SwitchOptions, SwitchState, Verb
 from ferry.run.local import copy_all
 from ferry.run.micro_run import MicroRuns, local_origin
@@ -37,7 +38,7 @@ def scheduled(pair: Pair) -> Iterator[list[str]]:
             if runs.left(plan):
                 attempt = runs.begin(plan, local_origin())
                 runs.record_outcome(plan, attempt, copy_all(runs, plan, attempt))
-            runs.checkpoint(plan.run)
+            checkpoint(runs, plan.run)
 
     def loop() -> None:
         while not over.wait(0.1):

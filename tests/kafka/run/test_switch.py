@@ -16,6 +16,7 @@ from ferry.clock import wall_ms
 from ferry.config.flow.flow import SwitchHook
 from ferry.dev import RunningCluster
 from ferry.errors import BadInput, Refused, Superseded, Unreachable
+from ferry.features.groups.acts.of_run import checkpoint
 from ferry.features.switch.acts.quiet import moved_since
 from ferry.features.switch.acts.readiness import check_readiness
 from ferry.features.switch.acts.switcher import Switcher
@@ -330,7 +331,7 @@ def test_a_group_that_had_read_ahead_of_the_copy_goes_on_where_it_stood(
     clients.consume(source_cluster, [clients.topic], 16)
     with MicroRuns(pair.settings.flow(pair.flow), patience_s=ANSWER_S) as runs:
         plan = runs.open_new("late", local_origin())
-        runs.checkpoint(plan.run)
+        checkpoint(runs, plan.run)
         attempt = runs.begin(plan, local_origin())
         runs.record_outcome(plan, attempt, copy_all(runs, plan, attempt))
     with pair.lost.switcher(Verb.FAILOVER) as switcher:

@@ -13,6 +13,7 @@ from ferry.config.flow.flow import SwitchHook
 from ferry.dev import RunningCluster
 from ferry.errors import Superseded
 from ferry.features.groups.acts import checkpoint
+from ferry.features.groups.acts.of_run import checkpoint as checkpoint_groups
 from ferry.features.switch.acts import groups, starting, stop, switcher
 from ferry.features.switch.acts.switcher import Switcher
 from ferry.features.switch.rules.steps import STEPS
@@ -114,7 +115,7 @@ def test_a_checkpoint_that_a_run_commits_late_does_not_put_a_moved_group_back(
         plan = runs.open_new("late", local_origin())
         runs.record_outcome(plan, runs.begin(plan, local_origin()), [])
         sleeping(monkeypatch, checkpoint, "commit_offsets", meanwhile)
-        outcome = runs.checkpoint(plan.run)
+        outcome = checkpoint_groups(runs, plan.run)
     assert outcome is not None
     assert outcome.offsets, "the late commit was carried out"
     with operator(pair, "ann@desk-7") as ann:

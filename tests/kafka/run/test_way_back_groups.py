@@ -11,6 +11,7 @@ import pytest
 from ferry.dev import RunningCluster
 from ferry.errors import Refused
 from ferry.features.drill.rules.switched import told_groups
+from ferry.features.groups.acts.of_run import sync_groups
 from ferry.features.switch.acts.readiness import check_readiness
 from ferry.features.switch.rules.readiness import Rpo
 from ferry.features.verify.acts.verifier import Verifier
@@ -226,7 +227,7 @@ def test_a_group_that_somebody_moved_on_the_way_back_is_named_and_left_until_it_
 
     flow = pair.settings.flow(pair.back)
     with MicroRuns(flow, patience_s=ANSWER_S) as runs:
-        runs.sync_groups("by-hand", only=frozenset({group}), force=True)
+        sync_groups(runs, "by-hand", only=frozenset({group}), force=True)
     assert failed_checks(pair.turned) == {}
     state = switched(lost, Verb.FAILOVER, "lost-1")
     assert moved(state, group)["again"] == 0
@@ -318,5 +319,5 @@ def test_a_group_that_no_run_looks_at_is_named_as_one_without_a_checkpoint(
     assert against.keys() == {"checkpoints"}
     assert f"refresh.groups.enabled is false, so no run looks at group {late}" in against["checkpoints"]
     with MicroRuns(pair.settings.flow(pair.flow), patience_s=ANSWER_S) as runs:
-        runs.sync_groups("by-hand", only=frozenset({late}))
+        sync_groups(runs, "by-hand", only=frozenset({late}))
     assert failed_checks(pair) == {}

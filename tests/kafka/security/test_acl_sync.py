@@ -19,6 +19,7 @@ from confluent_kafka.admin import (
 from ferry import model
 from ferry.dev import RunningCluster
 from ferry.dev.process import wait_for
+from ferry.features.acls.acts.diff import acl_diff
 from ferry.kafka.admin.acls import NoAuthorizer, create_acls
 from ferry.kafka.connect.cluster import Cluster
 from ferry.ledger.report import Report, RunState
@@ -112,7 +113,7 @@ def synced_run(lab: Lab) -> Report:
 
     def due() -> bool:
         with lab.runs() as runs:
-            return runs.acl_diff()[1] == 0
+            return acl_diff(runs)[1] == 0
 
     assert wait_for(due, seconds=ACL_SECONDS)
     return lab.micro_run()
@@ -235,7 +236,7 @@ def test_a_run_that_dies_or_meets_a_refused_acl_leaves_the_rest_to_the_next(
     assert (third.state, third.plan.acls, acls_of(secured.target, topic)) == (RunState.SUCCESS, (), both)
     remove(secured.source, topic, f"allow {good} topic {topic}")
     with lab(f"User:$1-{topic}").runs() as runs:
-        diff, _ = runs.acl_diff()
+        diff, _ = acl_diff(runs)
     assert [str(change.binding) for change in diff.deleted] == [
         f"allow User:good-{topic} Read on topic {alias}.{topic}"
     ]
@@ -306,7 +307,7 @@ def test_without_an_authorizer_data_are_copied_and_a_full_copy_is_refused(
                 assert runs.preview().notes == (), "where neither side has ACLs none are missed"
         assert asking.micro_run().plan.notes == ()
         with lab.runs() as runs, pytest.raises(NoAuthorizer, match="has no authorizer: set authorizer"):
-            runs.acl_diff()
+            acl_diff(runs)
         return
     (refusal,) = report.refusals
     assert (report.state, refusal.topic, refusal.kind) == (RunState.PARTIAL, "", RefusalKind.NOT_AUTHORIZED)

@@ -13,6 +13,7 @@ from kafka import KafkaAdminClient
 
 from ferry.dev import RunningCluster
 from ferry.errors import Refused
+from ferry.features.groups.acts.of_run import checkpoint
 from ferry.kafka.connect.cluster import Cluster, event_loop
 from ferry.kafka.groups.offsets import CommittedOffsets
 from ferry.kafka.groups.offsets import commit_offsets as commit_offsets_of
@@ -85,13 +86,13 @@ def test_mirror_makers_topics_are_written_with_their_acls_and_named_without(secu
         plan = runs.plan("first", local_origin())
         assert lab.copy(runs, plan).state is RunState.SUCCESS
         for number, acl in enumerate(written):
-            runs.checkpoint("first")
+            checkpoint(runs, "first")
             waiting = sorted({acl.resource.name for acl in written[number:]})
             notes = sorted(note for note in runs.report("first").notes if "nothing else waits for it" in note)
             for name, note in zip(waiting, notes, strict=True):
                 assert f"topic {name} on cluster" in note
             grant(secured, [acl])
-        runs.checkpoint("first")
+        checkpoint(runs, "first")
         assert not [note for note in runs.report("first").notes if "nothing else waits for it" in note]
 
 
@@ -115,7 +116,7 @@ def test_groups_are_written_with_their_acls_and_named_without(secured: Pair, top
         with lab.runs() as runs:
             plan = runs.plan(f"run-{secrets.token_hex(4)}", local_origin())
             lab.copy(runs, plan)
-            done = runs.checkpoint(plan.run)
+            done = checkpoint(runs, plan.run)
             report = runs.report(plan.run)
         assert done is not None
         assert report.groups == done

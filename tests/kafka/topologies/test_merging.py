@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from ferry.dev import RunningCluster
+from ferry.features.groups.acts.of_run import sync_groups
 from ferry.ledger.report import RunState
 from ferry.model import Receipt, RefusalKind, Why
 from tests.harness import Message, commit_offsets, committed_offsets, create_topic, numbered, producer, read_topic, send
@@ -78,7 +79,7 @@ def test_two_sources_become_one_topic(merged: Atlas, topic: str) -> None:
     group = f"app-{merged.mark}"
     commit_offsets(merged.clusters["a"], group, {(topic, 0): 7})
     with merged.runs("a->c") as runs:
-        done = runs.sync_groups("groups-merged", only=frozenset({group}), force=True)[1]
+        done = sync_groups(runs, "groups-merged", only=frozenset({group}), force=True)[1]
     assert done is not None
     assert [(one.group, one.why) for one in done.left] == [(group, Why.MERGED)]
     assert committed_offsets(merged.clusters["c"], group, topic, 2) == {}, "it says nothing of records from b"

@@ -11,13 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferry.config.flow.acls import AclPolicy, AclSync, principal_mapping
-from ferry.features.acls.rules.codec import (
-    acl_change_json,
-    forgotten_acl_record,
-    own_acl_record,
-    parse_acl_change,
-    synced_record,
-)
 from ferry.features.acls.rules.own import OwnAcl, due_in_ms, own_acls
 from ferry.features.acls.rules.sync import (
     AclDiff,
@@ -27,6 +20,13 @@ from ferry.features.acls.rules.sync import (
     remarks,
     unmapped_sentence,
     wide_sentence,
+)
+from ferry.ledger.acl_codec import (
+    acl_change_json,
+    forgotten_acl_record,
+    own_acl_record,
+    parse_acl_change,
+    synced_record,
 )
 from ferry.ledger.ledger import UNREAD, fold
 from ferry.ledger.plan_codec import plan_records

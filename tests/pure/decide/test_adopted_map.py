@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ferry.features.groups.rules.adopted_map import approximate
 from ferry.features.groups.rules.offset_map import Approximate, Before, Exact, OffsetMap
-from ferry.features.migrate.rules.codec import adopted_receipt
+from ferry.ledger.adoption_codec import adopted_receipt
 from ferry.model import Adoption, Gap, Lifted, Predecessor, RefusalKind, Segment
 from tests.pure.decide.values import FLOW, LANE, RECEIPT, place
 

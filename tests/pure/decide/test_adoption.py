@@ -24,7 +24,8 @@ from ferry.features.migrate.rules.adoption import (
     kept_pairs,
     takeover,
 )
-from ferry.features.migrate.rules.codec import (
+from ferry.features.migrate.rules.seam import Seam, SeamState
+from ferry.ledger.adoption_codec import (
     SHOWN_PAIRS,
     adopted_receipt,
     adoption_records,
@@ -32,7 +33,6 @@ from ferry.features.migrate.rules.codec import (
     packed_pairs,
     unpacked_pairs,
 )
-from ferry.features.migrate.rules.seam import Seam, SeamState
 from ferry.ledger.copied import copied
 from ferry.ledger.ledger import fold
 from ferry.ledger.map_rows import newer_rows

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from ferry.features.verify.rules.codec import run_verified_record
 from ferry.ledger.checkpoint_codec import checkpoint_record
 from ferry.ledger.history import Forgotten, PastState, holders, named_run, past_run, past_runs
 from ferry.ledger.ledger import fold, fold_on
@@ -13,6 +12,7 @@ from ferry.ledger.receipt_codec import receipt_records
 from ferry.ledger.run_codec import outcome_record, run_record
 from ferry.ledger.runs import outlived
 from ferry.ledger.summary import rolled_up
+from ferry.ledger.verified_codec import run_verified_record
 from ferry.model import GroupOutcome, Left, Record, RunVerified, Segment, VerifyMode, Why
 from ferry.plan.rules.deletes import deleted_record
 from tests.pure.decide.values import LANE, PLAN, RECEIPT, lying, piece, refusal, run_of

@@ -14,24 +14,24 @@ from ferry.errors import BadInput, Refused
 from ferry.features.acls.rules.own import due_in_ms, own_acls
 from ferry.features.archive.rules.export import Exported, record_line
 from ferry.features.groups.rules.codec import held_groups, saved_groups, snapshots
-from ferry.features.groups.rules.mirror_state import mirror_state
-from ferry.features.lanes.rules.codec import dropped_lanes, recorded_windows
-from ferry.features.migrate.rules.codec import adoptions
 from ferry.features.sink.rules.standing import standing
 from ferry.features.switch.rules.approvals import approval_of_run
 from ferry.features.switch.rules.codec import open_switches, switch_states
-from ferry.features.verify.rules.codec import run_verified
+from ferry.ledger.adoption_codec import adoptions
 from ferry.ledger.checkpoint_codec import group_outcome
 from ferry.ledger.codec import encode
 from ferry.ledger.history import past_runs
 from ferry.ledger.ledger import LedgerView, accounted, claims, fold, gaps, intruder, pauses, shared_topics
 from ferry.ledger.map_rows import newer_rows
+from ferry.ledger.mirror_state import mirror_state
 from ferry.ledger.pruning import pruned
 from ferry.ledger.rebuilt import newest_rebuild
 from ferry.ledger.receipts import heard_receipts, last_receipts, open_receipts, receipts
 from ferry.ledger.runs import newer_attempt, outcome, sealed_plan, slots_to_fence
 from ferry.ledger.summary import parse_summary, rolled_up, seals
 from ferry.ledger.unit_codec import eras, last_units, narrowed_units, unit_intruder, unit_receipts
+from ferry.ledger.verified_codec import run_verified
+from ferry.ledger.window_codec import dropped_lanes, recorded_windows
 from ferry.model import LedgerRecord, Record
 from ferry.plan.rules.starts import recorded_starts
 from ferry.plan.rules.tombstones import seen_to_end

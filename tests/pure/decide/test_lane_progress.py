@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ferry.features.lanes.rules.codec import window_record
 from ferry.features.lanes.rules.listing import Lane, lane_of, outlook_of
 from ferry.ledger.history import PastRun, PastState
 from ferry.ledger.ledger import fold
 from ferry.ledger.map_block import Chain, MapRow
 from ferry.ledger.receipt_codec import receipt_records
 from ferry.ledger.report import Report
+from ferry.ledger.window_codec import window_record
 from ferry.model import Fate, OpenedRun, WindowRecord
 from ferry.spark.progress import Progress
 from tests.golden import Golden

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from ferry.features.acls.rules.codec import keyed_acl, own_acl_record, parse_acl, synced_record
 from ferry.features.groups.rules.codec import (
     group_record,
     parse_group,
@@ -21,13 +20,11 @@ from ferry.features.groups.rules.codec import (
     snapshot_record,
     snapshots,
 )
-from ferry.features.groups.rules.mirror_state import mirror_record, mirror_state
-from ferry.features.lanes.rules.codec import dropped_lanes, dropped_record, parse_window, window_record
-from ferry.features.migrate.rules.codec import adoption_records, parse_adoption
 from ferry.features.switch.rules.approvals import approval_of_run, approval_record
 from ferry.features.switch.rules.codec import begun_record, done_records, end_record, switch_record, switch_states
-from ferry.features.verify.rules.codec import run_verified, run_verified_record
 from ferry.ledger import codec
+from ferry.ledger.acl_codec import keyed_acl, own_acl_record, parse_acl, synced_record
+from ferry.ledger.adoption_codec import adoption_records, parse_adoption
 from ferry.ledger.checkpoint_codec import checkpoint_record, group_outcome
 from ferry.ledger.codec import (
     accounted_records,
@@ -41,6 +38,7 @@ from ferry.ledger.codec import (
 )
 from ferry.ledger.ledger import LedgerView, fold
 from ferry.ledger.map_block import Chain, unpack
+from ferry.ledger.mirror_state import mirror_record, mirror_state
 from ferry.ledger.plan_codec import plan_records
 from ferry.ledger.pruning import parse_pruned, pruned_record
 from ferry.ledger.rebuilt import Rebuild, newest_rebuild, rebuild_record
@@ -58,6 +56,8 @@ from ferry.ledger.run_codec import (
 from ferry.ledger.runs import sealed_plan
 from ferry.ledger.summary import block_records, parse_summary, seal_record, seals, summary_parts
 from ferry.ledger.unit_codec import era_record, parse_era, parse_unit_receipt, unit_records
+from ferry.ledger.verified_codec import run_verified, run_verified_record
+from ferry.ledger.window_codec import dropped_lanes, dropped_record, parse_window, window_record
 from ferry.model import AclChange, Flow, Record
 from ferry.model.switch import Step
 from ferry.plan.rules.deletes import deleted_record

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from ferry.config.flow.flow import Periodic
-from ferry.features.groups.rules.mirror_state import MirrorState, is_due, mirror_notes, mirror_record, mirror_state
 from ferry.ledger.ledger import UNREAD, fold
+from ferry.ledger.mirror_state import MirrorState, is_due, mirror_notes, mirror_record, mirror_state
 from tests.pure.decide.values import lying
 
 EVERY_MINUTE = Periodic(enabled=True, interval_s=60)

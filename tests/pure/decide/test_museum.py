@@ -27,11 +27,11 @@ from ferry.features.archive.rules.export import (
 )
 from ferry.features.groups.acts.offset_maps import PartitionMap, load_maps
 from ferry.features.groups.rules.codec import group_record, held_groups, parse_group
-from ferry.features.migrate.rules.codec import adoption_records, adoptions, parse_adoption
 from ferry.features.switch.cli.switches import switch_state_json
 from ferry.features.switch.rules.codec import parse_switch, switch_record, switch_states
 from ferry.lane import summaries
 from ferry.lane.summaries import open_ledger, write_summary
+from ferry.ledger.adoption_codec import adoption_records, adoptions, parse_adoption
 from ferry.ledger.codec import decode_key, gap_record, parse_gap, parse_pause, pause_record
 from ferry.ledger.dealt_at import dealt_at
 from ferry.ledger.history import PastRun, holders, named_run, past_runs, skipped_at

@@ -9,12 +9,12 @@ import pytest
 
 from ferry.config.flow.flow import Verification
 from ferry.features.verify.rules.by_receipt import affordable
-from ferry.features.verify.rules.codec import due, run_verified_record
 from ferry.features.verify.rules.stretches import Stretch
 from ferry.ledger.ledger import fold
 from ferry.ledger.receipt_codec import receipt_records
 from ferry.ledger.run_codec import run_record
 from ferry.ledger.runs import outlived
+from ferry.ledger.verified_codec import due, run_verified_record
 from ferry.model import (
     Flow,
     Origin,

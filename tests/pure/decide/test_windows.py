@@ -9,15 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferry.errors import BadInput, Refused
-from ferry.features.lanes.rules.windows import (
-    Listed,
-    WindowPart,
-    check_window,
-    narrowed,
-    new_records,
-    unserved,
-    window_parts,
-)
 from ferry.model import (
     LaneKind,
     OffsetWindow,
@@ -32,6 +23,15 @@ from ferry.model import (
 )
 from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.progress import next_offset
+from ferry.plan.rules.windows import (
+    Listed,
+    WindowPart,
+    check_window,
+    narrowed,
+    new_records,
+    unserved,
+    window_parts,
+)
 from tests.golden import Golden
 from tests.pure.decide.values import FACTS, RECEIPT, part, place, topic
 

@@ -8,12 +8,12 @@ import pytest
 
 from ferry.config.flow.lane import in_lane
 from ferry.errors import BadInput, Refused
-from ferry.features.lanes.rules.codec import recorded_windows
-from ferry.features.lanes.rules.windows import WindowLook
 from ferry.lane.known_ledger import KnownLedgers
+from ferry.ledger.window_codec import recorded_windows
 from ferry.model import Plan, RefusalKind, TimeWindow
 from ferry.plan.options import WHOLE, RunOptions
 from ferry.plan.planner import Planner
+from ferry.plan.rules.windows import WindowLook
 from tests.pure.decide.values import run_of
 from tests.pure.run.test_starts import ALIVE, AWAY, DEAD, LONG_AGO, NOBODY, SERVED, Lane, lane
 

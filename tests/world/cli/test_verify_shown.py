@@ -9,7 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from ferry.features.verify.cli.shown import print_verified
-from ferry.features.verify.rules.codec import verified_json
+from ferry.ledger.verified_codec import verified_json
 from ferry.model import Begin, Flow, NotCompared, TopicPartition, Verified
 from ferry.model.difference import NotComparedKind
 from tests.program import SCHEMAS, closed

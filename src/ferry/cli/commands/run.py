@@ -173,10 +173,11 @@ def _copied_here(
 def _checkpointed(runs: MicroRuns, run: str, stop: Stop) -> tuple[Report, FerryError | None]:
     """Translate the groups' offsets, and report; also why they could not be, if they were not."""
     # Imported here: the command line starts light.
+    from ferry.features.groups.acts.of_run import checkpoint
     from ferry.ledger.report import without_groups
 
     try:
-        runs.checkpoint(run)
+        checkpoint(runs, run)
     except (Refused, Unreachable) as error:
         return without_groups(runs.report(run), str(error)), error
     return _verified(runs, run, stop)

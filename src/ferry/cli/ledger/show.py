@@ -129,7 +129,7 @@ class _Asked:
     def holders(self, offset: int) -> int:
         # Imported here: the command line starts light.
         from ferry.cli.shapes import holders_json
-        from ferry.features.migrate.rules.codec import adoptions
+        from ferry.ledger.adoption_codec import adoptions
         from ferry.ledger.dealt_at import Dealt
         from ferry.ledger.history import holders, skipped_at
         from ferry.ledger.ledger import gaps

@@ -38,13 +38,14 @@ def diff_command(
     Exit code 1 when they differ, or a principal has no counterpart.
     """
     # Imported here: the command line starts light.
-    from ferry.cli.shapes import acl_diff_json
+    from ferry.features.acls.acts.diff import acl_diff
+    from ferry.features.acls.cli.shapes import acl_diff_json
     from ferry.run.micro_run import MicroRuns
 
     desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     chosen = desk.flow(flow)
     with MicroRuns(chosen, patience_s=patience) as runs:
-        diff, due_ms = runs.acl_diff()
+        diff, due_ms = acl_diff(runs)
     if desk.as_json:
         print_json(acl_diff_json(chosen, diff, due_ms))
     else:

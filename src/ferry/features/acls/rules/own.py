@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ferry.features.acls.rules.codec import keyed_acl, parse_acl
+from ferry.ledger.acl_codec import keyed_acl, parse_acl
 from ferry.ledger.codec import Json
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.reading import read_as, whole

@@ -20,6 +20,7 @@ from ferry.features.drill.acts.report import Found, Heading, clusters_of, goals_
 from ferry.features.drill.acts.scratch_groups import Rehearsed, ScratchGroups
 from ferry.features.drill.rules.figures import Committed, deviations_of, losses_of, samples_of, untried
 from ferry.features.drill.rules.verdict import loss_sentence, partial_sentence
+from ferry.features.groups.acts.of_run import sync_groups
 from ferry.features.verify.acts.wanted import Wanted
 from ferry.lane.connections import FlowConnections
 from ferry.model.evidence import (
@@ -161,7 +162,7 @@ class PartialDrill:
             left: dict[str, str] = {}
             if standings:
                 run = f"{self._options.drill}-groups-{secrets.token_hex(2)}"
-                _, outcome = runs.sync_groups(run, only=frozenset(standings))
+                _, outcome = sync_groups(runs, run, only=frozenset(standings))
                 left = {} if outcome is None else {one.group: one.message for one in outcome.left}
             entry.detail = f"{len(standings) - len(left)} of {len(standings)} groups"
         done = Rehearsed(standings=standings, refused={group: why for group, why in left.items() if group in standings})

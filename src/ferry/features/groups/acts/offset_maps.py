@@ -14,7 +14,6 @@ from ferry.errors import Refused, Unreachable
 from ferry.features.groups.rules.adopted_map import approximate
 from ferry.features.groups.rules.map_trouble import Cut, Present, map_cut, map_trouble
 from ferry.features.groups.rules.offset_map import Before, InGap, LogStart, OffsetMap, Translated
-from ferry.features.migrate.rules.codec import adopted_receipt, adoptions
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.offsets import EARLIEST, LATEST, listed_offsets
 from ferry.kafka.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED
@@ -23,6 +22,7 @@ from ferry.lane.rows import read_blocks
 from ferry.lane.source_cuts import source_cuts
 from ferry.lane.summaries import LedgerLog
 from ferry.lane.target_cuts import target_cuts
+from ferry.ledger.adoption_codec import adopted_receipt, adoptions
 from ferry.ledger.codec import encode
 from ferry.ledger.ledger import LedgerView, gaps
 from ferry.ledger.map_block import Chain, MapRow

@@ -51,6 +51,7 @@ def sync_command(
     """
     # Imported here: the command line starts light.
     from ferry.cli.bar import working
+    from ferry.features.groups.acts.of_run import sync_groups
     from ferry.features.groups.cli.shapes import sync_json
     from ferry.features.groups.rules.sentences import group_sentences
     from ferry.model import WANTED
@@ -60,7 +61,7 @@ def sync_command(
     run = new_run("groups")
     sentence = f"Translating the groups of {chosen.flow}"
     with working(sentence, quiet=desk.quiet), MicroRuns(chosen, patience_s=patience) as runs:
-        looked, done = runs.sync_groups(run, only=only_groups(group), force=force, dry_run=dry_run)
+        looked, done = sync_groups(runs, run, only=only_groups(group), force=force, dry_run=dry_run)
     if desk.as_json:
         print_json(sync_json(chosen.flow, None if dry_run else run, looked, done))
     elif done is None:

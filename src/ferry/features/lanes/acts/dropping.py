@@ -16,7 +16,6 @@ from ferry.config.flow.lane import in_lane
 from ferry.copy.kafka_port import KafkaLane, position_group
 from ferry.errors import BadInput, FerryError
 from ferry.features.lanes.acts.listing import known_lane
-from ferry.features.lanes.rules.codec import Dropped, dropped_lanes
 from ferry.features.lanes.rules.listing import Lane, forgetting_lane, lane_names
 from ferry.kafka.admin.topics import delete_topics
 from ferry.kafka.groups.listing import list_groups
@@ -24,6 +23,7 @@ from ferry.kafka.groups.removal import delete_group
 from ferry.lane.connections import TargetConnection
 from ferry.lane.pruning import unswept_tombstones
 from ferry.ledger.ledger import LedgerView
+from ferry.ledger.window_codec import Dropped, dropped_lanes
 from ferry.model import Origin, Plan, RunRecord, lane_kind, scratch_lane
 from ferry.plan.rules.skipping import idle_plan, refuse_while_at_work
 from ferry.policy import DefaultReplicationPolicy, innermost

@@ -31,9 +31,9 @@ from ferry.words import count_of
 if TYPE_CHECKING:  # the command line starts light
     from ferry.cli.commands.stopping import Stop
     from ferry.features.lanes.acts.backfill import Opened
-    from ferry.features.lanes.rules.windows import WindowLook
     from ferry.ledger.report import Report
     from ferry.plan.options import RunOptions
+    from ferry.plan.rules.windows import WindowLook
     from ferry.run.micro_run import MicroRuns
 
 log = logging.getLogger(__name__)

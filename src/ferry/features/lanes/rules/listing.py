@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ferry.features.lanes.rules.codec import Dropped, dropped_record, recorded_windows
 from ferry.ledger.codec import encode
 from ferry.ledger.copied import copied, united
 from ferry.ledger.history import PastRun, PastState, past_runs
@@ -15,6 +14,7 @@ from ferry.ledger.ledger import LedgerView, claims
 from ferry.ledger.map_block import Chain, MapRow
 from ferry.ledger.receipt_codec import receipt_key
 from ferry.ledger.unit_codec import last_units
+from ferry.ledger.window_codec import Dropped, dropped_record, recorded_windows
 from ferry.model import LaneKind, Range, Record, TopicPartition, lane_kind
 from ferry.run.pace import outlook, told
 from ferry.words import count_of

@@ -21,7 +21,6 @@ from ferry.features.migrate.acts.at_rest import (
 )
 from ferry.features.migrate.acts.hand_back import HANDED_BACK
 from ferry.features.migrate.rules.adoption import Left, Pair, Takeover, Verdict, adoptions_of, judged, takeover
-from ferry.features.migrate.rules.codec import adoption_records
 from ferry.features.migrate.rules.connect_offsets import connector_offsets
 from ferry.features.migrate.rules.seam import NOT_LOOKED_AT, Ends, Seam, SeamState, seam
 from ferry.features.migrate.rules.wanted import refuse_unknown_topics
@@ -30,6 +29,7 @@ from ferry.kafka.fetch.offsets import EARLIEST, LATEST, group_offsets, listed_of
 from ferry.kafka.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED
 from ferry.kafka.fetch.whole_topic import read_topic
 from ferry.kafka.fetch.windows import read_windows
+from ferry.ledger.adoption_codec import adoption_records
 from ferry.ledger.codec import resume_record
 from ferry.ledger.deployments import admitted
 from ferry.ledger.ledger import LedgerView
@@ -41,6 +41,7 @@ from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.skipping import idle_plan, refuse_while_at_work
 from ferry.protocol.driver import Driver
 from ferry.protocol.opening import open_run
+from ferry.run.micro_run import MicroRuns
 from ferry.wire.mirror_records import parse_offset_sync
 
 _NEAR = 64
@@ -182,18 +183,26 @@ def mm1_left(planner: Planner, group: str) -> ReadLeft:
     return read
 
 
-async def preview_adoption(planner: Planner, view: LedgerView, read: ReadLeft, options: AdoptionOptions) -> Takeover:
+def preview_adoption(runs: MicroRuns, place: PredecessorPlace, options: AdoptionOptions) -> Takeover:
     """What would be adopted now; writes nothing."""
-    return (await _decide(planner, view, read, options, watch=True))[0]
+
+    async def work(planner: Planner, view: LedgerView) -> Takeover:
+        return (await _decide(planner, view, read_left(planner, place), options, watch=True))[0]
+
+    return runs.act(work)
 
 
-async def adopt(
+def adopt(runs: MicroRuns, place: PredecessorPlace, options: AdoptionOptions, run: str, origin: Origin) -> Takeover:
+    """Adopt what can be adopted, as a run of its own; an error against all of it comes before anything is written.
+
+    Raises Refused while the predecessor runs or a run of the lane is at work, and what `open_run` raises.
+    """
+    return runs.act(lambda planner, view: _adopt(planner, view, read_left(planner, place), options, run, origin))
+
+
+async def _adopt(
     planner: Planner, view: LedgerView, read: ReadLeft, options: AdoptionOptions, run: str, origin: Origin
 ) -> Takeover:
-    """Adopt what can be adopted; what stands against all of it is an error before anything is written.
-
-    Raises Refused while the predecessor runs or a run of the lane is at work, and as `open_run`.
-    """
     refuse_while_at_work(await planner.with_newest(view), planner.lane)
     before, _ = await _decide(planner, view, read, options, watch=True)
     if not before.of(Verdict.ADOPT):

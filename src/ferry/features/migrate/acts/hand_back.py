@@ -34,6 +34,7 @@ from ferry.plan.planner import Planner
 from ferry.plan.rules.skipping import idle_plan, refuse_while_at_work
 from ferry.protocol.driver import Driver
 from ferry.protocol.opening import open_run
+from ferry.run.micro_run import MicroRuns
 
 _OFFSETS_PARTITIONS, _OFFSETS_REPLICAS = 25, 3
 """Of an offsets topic that Kafka Connect creates, unless its file says another number (`DistributedConfig`)."""
@@ -64,20 +65,27 @@ class HandedBack:
     notes: tuple[str, ...]
 
 
-async def preview_hand_back(
-    planner: Planner, view: LedgerView, place: Mm2Place, options: HandBackOptions
-) -> HandedBack:
-    """What would be handed back now; writes nothing."""
-    return (await _decide(planner, view, place, options, watch=True))[0]
+def preview_hand_back(runs: MicroRuns, place: Mm2Place, options: HandBackOptions) -> HandedBack:
+    """What would be handed back now; writes nothing. Raises BadInput when the flow never ran."""
+
+    async def work(planner: Planner, view: LedgerView) -> HandedBack:
+        return (await _decide(planner, view, place, options, watch=True))[0]
+
+    return runs.act(work, ran=True)
 
 
-async def hand_back(
+def hand_back(runs: MicroRuns, place: Mm2Place, options: HandBackOptions, run: str, origin: Origin) -> HandedBack:
+    """Write the lane's places into MirrorMaker 2's offsets topic, and pause the flow; a run of its own.
+
+    Raises Refused while a run of the lane is at work, or MirrorMaker 2 runs; BadInput when it has no offsets topic, or
+    the flow never ran.
+    """
+    return runs.act(lambda planner, view: _hand_back(planner, view, place, options, run, origin), ran=True)
+
+
+async def _hand_back(
     planner: Planner, view: LedgerView, place: Mm2Place, options: HandBackOptions, run: str, origin: Origin
 ) -> HandedBack:
-    """Write the lane's places into MirrorMaker 2's offsets topic, and pause the flow.
-
-    Raises Refused while a run of the lane is at work, or MirrorMaker 2 runs; BadInput when it has no offsets topic.
-    """
     refuse_while_at_work(await planner.with_newest(view), planner.lane)
     await _decide(planner, view, place, options, watch=True)
     record = admitted(view, planner.record(run, origin), take_over=False)

@@ -135,8 +135,8 @@ def _adopt(
 ) -> int:
     # Imported here: the command line starts light.
     from ferry.cli.bar import working
-    from ferry.cli.shapes import adoption_json
-    from ferry.features.migrate.acts.adopting import AdoptionOptions
+    from ferry.features.migrate.acts.adopting import AdoptionOptions, adopt, preview_adoption
+    from ferry.features.migrate.cli.shapes import adoption_json
     from ferry.features.migrate.rules.adoption import Verdict
     from ferry.run.micro_run import MicroRuns, local_origin
 
@@ -145,9 +145,9 @@ def _adopt(
     sentence = f"Holding what the predecessor of {flow.flow} left against both logs"
     with working(sentence, quiet=desk.quiet), MicroRuns(flow, patience_s=patience_s) as runs:
         if run is None:
-            found = runs.preview_adoption(place, options)
+            found = preview_adoption(runs, place, options)
         else:
-            found = runs.adopt(place, options, run, local_origin())
+            found = adopt(runs, place, options, run, local_origin())
             run = run if found.of(Verdict.ADOPT) else None
     if desk.as_json:
         print_json(adoption_json(flow.flow, run, found))

@@ -67,9 +67,9 @@ def hand_back_mm2_command(
     started. Exit code 1: some partitions could not be handed back.
     """
     # Imported here: the command line starts light.
-    from ferry.cli.shapes import hand_back_json
     from ferry.features.migrate.acts.at_rest import Mm2Place
-    from ferry.features.migrate.acts.hand_back import HandBackOptions
+    from ferry.features.migrate.acts.hand_back import HandBackOptions, hand_back, preview_hand_back
+    from ferry.features.migrate.cli.shapes import hand_back_json
     from ferry.features.migrate.rules.hand_back import Handed
     from ferry.run.micro_run import MicroRuns, local_origin
 
@@ -90,9 +90,9 @@ def hand_back_mm2_command(
     run = None if dry_run else new_run("hand-back")
     with MicroRuns(chosen, patience_s=patience) as runs:
         found = (
-            runs.preview_hand_back(place, options)
+            preview_hand_back(runs, place, options)
             if run is None
-            else runs.hand_back(place, options, run, local_origin())
+            else hand_back(runs, place, options, run, local_origin())
         )
     if output is not None and run is not None:
         _write(output, found)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import FerryError, Refused, Superseded
+from ferry.features.groups.acts.of_run import checkpoint
 from ferry.features.switch.acts.quiet import moved_since
 from ferry.features.switch.acts.sides import Sides
 from ferry.features.switch.acts.standing import takes
@@ -81,7 +82,7 @@ def _run_once(flow: FlowConfig, run: str, patience_s: float, copy: Copy) -> tupl
                 failure = copy(runs, plan)
                 if failure is not None and not isinstance(failure, Superseded):
                     raise failure
-            runs.checkpoint(plan.run)
+            checkpoint(runs, plan.run)
             report = runs.report(plan.run)
     except Superseded:
         return 0, []  # a scheduled run began at the same moment; the next look decides

@@ -13,10 +13,10 @@ from ferry.features.verify.acts.survey import Survey
 from ferry.features.verify.acts.verifier import Verifier
 from ferry.features.verify.acts.wanted import Wanted
 from ferry.features.verify.rules.by_receipt import affordable
-from ferry.features.verify.rules.codec import due, of_run, run_verified_record
 from ferry.ledger.receipts import receipts
 from ferry.ledger.runs import opened_run
 from ferry.ledger.unit_codec import narrowed_units
+from ferry.ledger.verified_codec import due, of_run, run_verified_record
 from ferry.model import Receipt, RunVerified, UnitReceipt, Verified, VerifyMode
 
 log = logging.getLogger(__name__)

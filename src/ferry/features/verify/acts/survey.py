@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput
-from ferry.features.migrate.rules.codec import adoptions
 from ferry.features.switch.rules.codec import switch_states
 from ferry.features.verify.acts.dealt import SurveyOfDealt, survey_dealt
 from ferry.features.verify.acts.logs import compacted_topics, offset_bytes, settled
@@ -21,6 +20,7 @@ from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.offsets import EARLIEST, LATEST, listed_offsets
 from ferry.kafka.fetch.requests import READ_UNCOMMITTED
 from ferry.lane.connections import FlowConnections
+from ferry.ledger.adoption_codec import adoptions
 from ferry.ledger.copied import Copied, copied, of_run
 from ferry.ledger.ledger import LedgerView, gaps
 from ferry.ledger.map_block import Chain

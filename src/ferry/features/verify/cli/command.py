@@ -90,7 +90,7 @@ def verify_command(
     from ferry.features.verify.acts.verifier import Verifier
     from ferry.features.verify.acts.wanted import Wanted, bound
     from ferry.features.verify.cli.shown import print_verified
-    from ferry.features.verify.rules.codec import verified_json
+    from ferry.ledger.verified_codec import verified_json
 
     desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     chosen = in_lane_of(chosen, lane)

@@ -22,10 +22,10 @@ from ferry.features.verify.acts.compare import Compared
 from ferry.features.verify.acts.own_run import OwnRun
 from ferry.features.verify.acts.verifier import CompareSpec, Verifier
 from ferry.features.verify.acts.wanted import Wanted
-from ferry.features.verify.rules.codec import verified_json
 from ferry.features.verify.rules.stretches import dealt
 from ferry.features.verify.spark.stage import ROW, compare_packed_tasks, compare_tasks
 from ferry.files import write_whole
+from ferry.ledger.verified_codec import verified_json
 from ferry.model import RunVerified, Verified, VerifyMode
 from ferry.spark.job import Say, on_spark, run_job
 from ferry.spark.session import is_remote, sent_apart, session

@@ -1,0 +1,92 @@
+"""Consumer groups after a run, and by hand: translated by what is copied, written, reported."""
+
+from __future__ import annotations
+
+import logging
+
+from ferry.clock import wall_ms
+from ferry.features.groups.acts.checkpoint import GroupSync, Looked, StoodBack
+from ferry.features.groups.acts.mirror_topics import MirrorTopics
+from ferry.garbage import left_uncollected
+from ferry.ledger.checkpoint_codec import checkpoint_record
+from ferry.ledger.keeping import planned_run
+from ferry.ledger.ledger import pauses
+from ferry.ledger.receipts import last_receipts
+from ferry.ledger.runs import superseded_by
+from ferry.ledger.unit_codec import last_units
+from ferry.model import GroupOutcome, lane_kind
+from ferry.run.micro_run import MicroRuns
+
+log = logging.getLogger(__name__)
+
+
+def checkpoint(runs: MicroRuns, run: str) -> GroupOutcome | None:
+    """Translate the groups' offsets by what is copied: to the target's groups, and to MirrorMaker 2's topics.
+
+    Safe to repeat. What became of the groups is in the ledger, for the report; None when the flow's file says to leave
+    them alone. Nothing is done while the flow is paused, or when a newer run owns the lane, because that one does it,
+    and none when either begins while this one looks; nor in a lane beside the flow's own, which does not have all that
+    is copied; nor after a run that was refused as a whole, in a lane that never copied: it leaves no topics behind.
+    """
+    if runs.lane != runs.flow.lane or lane_kind(runs.lane) is not None:
+        return None
+
+    async def work() -> GroupOutcome | None:
+        await runs.ledger_topic.find()
+        await runs.settled_view()
+        view = await runs.view(run)
+        plan, opened = planned_run(view, runs.lane, run)
+        newer = superseded_by(view, runs.lane, opened.generation)
+        if newer is not None or "" in pauses(view, wall_ms()):
+            log.info("groups are left alone: %s", f"run {newer.record.run} is newer" if newer else "flow is paused")
+            return None
+        copied = last_receipts(view, runs.lane) or last_units(view, runs.lane)
+        if plan.refusals and not plan.copies and not copied:
+            log.info("groups are left alone: run %s was refused, and the lane never copied", run)
+            return None
+        groups = _groups(runs)
+        looked, done = None, None
+        if runs.flow.syncs_groups or runs.flow.emits_checkpoints:
+            looked = await groups.look(view, groups.rules())
+        if looked is not None and runs.flow.syncs_groups:
+            try:
+                done = await groups.write(view, looked, run, is_run=True)
+            except StoodBack as why:
+                log.info("%s", why)
+                return None
+            await runs.ledger_topic.append([checkpoint_record(runs.lane, run, done)])
+        found = () if looked is None else looked.groups.checkpoints.values()
+        # Where groups are written, too, the report names them.
+        missed = () if looked is None or runs.flow.syncs_groups else looked.untranslated
+        both = runs.connections
+        mirror = MirrorTopics(
+            flow=runs.flow, lane=runs.lane, source=both.source, target=both.target, ledger=runs.ledger_topic
+        )
+        await mirror.emit(view, plan, [one for checkpoints in found for one in checkpoints], missed)
+        return done
+
+    with left_uncollected():
+        return runs.wait_for(work)
+
+
+def sync_groups(
+    runs: MicroRuns, run: str, *, only: frozenset[str] | None = None, force: bool = False, dry_run: bool = False
+) -> tuple[Looked, GroupOutcome | None]:
+    """Do what `checkpoint` does for groups, by hand and whatever the file says; with `dry_run` nothing is written.
+
+    Raises BadInput when the flow never ran, StoodBack when it is paused meanwhile.
+    """
+
+    async def work() -> tuple[Looked, GroupOutcome | None]:
+        await runs.ledger_topic.find()
+        view = await runs.settled_view()
+        groups = _groups(runs)
+        looked = await groups.look(view, groups.rules(only=only, force=force))
+        return looked, None if dry_run else await groups.write(view, looked, run, is_run=False)
+
+    with left_uncollected():
+        return runs.wait_for(work)
+
+
+def _groups(runs: MicroRuns) -> GroupSync:
+    return GroupSync(flow=runs.flow, lane=runs.lane, connections=runs.connections)

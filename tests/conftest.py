@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
+import croniter  # type: ignore[import-untyped]  # noqa: F401 - its import starts a process, which pure tests refuse
 import pytest
 from hypothesis import HealthCheck, settings
 from xdist.remote import Producer

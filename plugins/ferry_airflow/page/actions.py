@@ -25,10 +25,10 @@ from ferry.model import Flow, Pause, Plan
 from ferry.model.evidence import EvidenceKind
 from ferry.model.lane import LaneKind, lane_kind
 from ferry.plan.options import RunOptions
+from ferry.reader.watch import FlowWatch
 from ferry.run.ledger.access import LedgerAccess
 from ferry.run.ledger.pausing import lift_pause, refuse_foreign_topic, write_pause
 from ferry.run.micro_run import MicroRuns
-from ferry.run.watch import FlowWatch
 from ferry_airflow.drill_fields import foreign_field, nowhere
 from ferry_airflow.naming import backfill_dag_id, drill_dag_id, verify_dag_id
 from ferry_airflow.page.access import User, refuse

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ferry.features.groups.rules.dealt_to import Dealing, DealtPart, Stretch, dealt_parts, stretches_of, whereabouts
 from ferry.ledger.dealt_at import Dealt, DealtAt
 from ferry.model import TopicPartition
-from ferry.run.watch import FlowWatch
+from ferry.reader.watch import FlowWatch
 from ferry_airflow.page.run_words import Mood
 
 MOODS = {

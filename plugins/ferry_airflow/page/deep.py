@@ -26,7 +26,7 @@ from ferry.ledger.history import Forgotten, PastRun
 from ferry.model import TopicPartition
 from ferry.plan.rules.lag import PartitionLag
 from ferry.protocol.opening import KEPT_RUNS
-from ferry.run.watch import SEARCHED, FlowWatch
+from ferry.reader.watch import SEARCHED, FlowWatch
 from ferry_airflow.page.access import User, may_read
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from ferry_airflow.page.dag_runs import origin_in_airflow, reasons_of

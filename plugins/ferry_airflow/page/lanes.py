@@ -13,7 +13,7 @@ from fastapi.responses import RedirectResponse, Response
 from ferry.clock import wall_ms
 from ferry.features.lanes.rules.listing import Lane, outlook_of
 from ferry.ledger.history import PastRun
-from ferry.run.watch import FlowWatch
+from ferry.reader.watch import FlowWatch
 from ferry_airflow.page.access import User
 from ferry_airflow.page.airflow_side import DagState
 from ferry_airflow.page.dag_runs import runs_beside

@@ -23,7 +23,7 @@ from ferry.errors import FerryError
 from ferry.ledger.history import PastRun, PastState
 from ferry.model import OpenedRun
 from ferry.plan.rules.lag import total_of
-from ferry.run.watch import FlowWatch, Sight
+from ferry.reader.watch import FlowWatch, Sight
 from ferry_airflow.page.answers import WAIT_SECONDS, Answer, Answers, Ended, Key
 from ferry_airflow.page.courtesy import behind_requests, settle
 from ferry_airflow.page.lag_history import column_of, kept

@@ -24,7 +24,7 @@ from sqlalchemy.pool import StaticPool
 from ferry.errors import Unreachable
 from ferry.model import TopicPartition
 from ferry.plan.rules.lag import PartitionLag
-from ferry.run.watch import Sight
+from ferry.reader.watch import Sight
 from ferry_airflow.page import access, actions, airflow_side, beside, dag_runs, deep, office
 from ferry_airflow.page.airflow_side import DagState
 from ferry_airflow.page.answers import Ended, Key

@@ -20,7 +20,7 @@ from ferry.ledger.history import Holder, PastRun, PastState
 from ferry.ledger.ledger import UNREAD
 from ferry.ledger.report import Report
 from ferry.model import Gap, GroupKind, LaneKind, OpenedRun, Pause, Plan, Refusal, RefusalKind, Segment
-from ferry.run.watch import FlowWatch, Sight
+from ferry.reader.watch import FlowWatch, Sight
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from ferry_airflow.page.answers import Answer
 from ferry_airflow.page.dealt import Sought, story_of

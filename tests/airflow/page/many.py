@@ -15,7 +15,7 @@ from ferry.ledger.ledger import UNREAD
 from ferry.ledger.report import report_of
 from ferry.model import OpenedRun, TopicPartition
 from ferry.plan.rules.lag import PartitionLag
-from ferry.run.watch import Sight
+from ferry.reader.watch import Sight
 from ferry_airflow.page.lag_history import MOST_CELLS
 from ferry_airflow.page.snapshot import RunDigest, Snapshot, digest_of
 from ferry_airflow.page.watcher import MOST_RUNS, Watcher

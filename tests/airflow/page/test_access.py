@@ -12,7 +12,7 @@ from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
 
 from ferry.ledger.ledger import UNREAD
 from ferry.model import Flow
-from ferry.run.watch import Sight
+from ferry.reader.watch import Sight
 from ferry_airflow.page import access
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from tests.airflow.page.conftest import HERE, RUN, Desk

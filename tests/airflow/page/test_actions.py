@@ -24,7 +24,7 @@ from httpx import ASGITransport, AsyncClient
 from ferry.ledger.codec import pause_record
 from ferry.ledger.ledger import UNREAD, LedgerView
 from ferry.model import Pause, Refusal, RefusalKind, Unit
-from ferry.run.watch import FlowWatch, Sight
+from ferry.reader.watch import FlowWatch, Sight
 from ferry_airflow.page import actions, paper
 from ferry_airflow.page.airflow_side import DagState
 from ferry_airflow.page.office import open_flow

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ferry.ledger.ledger import UNREAD
-from ferry.run.watch import Sight
+from ferry.reader.watch import Sight
 from ferry_airflow.naming import dag_id
 from ferry_airflow.page.airflow_side import DagState
 from ferry_airflow.page.at_a_glance import ORDER, chosen, hindrances, outages, sorted_by_mood

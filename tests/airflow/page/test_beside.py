@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session
 from ferry.ledger.ledger import UNREAD
 from ferry.ledger.verified_codec import verified_json
 from ferry.model import Flow, NotCompared, NotComparedKind, TopicPartition, Verified
-from ferry.run.watch import Sight
+from ferry.reader.watch import Sight
 from ferry_airflow.naming import REASON
 from ferry_airflow.page import beside, dag_runs
 from ferry_airflow.page.airflow_side import DagRunRow, DagState

@@ -17,7 +17,7 @@ from ferry.features.lanes.rules.listing import Lane
 from ferry.ledger.ledger import UNREAD
 from ferry.model import TopicPartition
 from ferry.model.lane import LaneKind
-from ferry.run.watch import Sight
+from ferry.reader.watch import Sight
 from ferry_airflow.page import reports
 from ferry_airflow.page.mount import views
 from tests.airflow.page.conftest import HERE, Desk, lag

@@ -8,7 +8,7 @@ from dataclasses import replace
 from ferry.ledger.history import PastState
 from ferry.ledger.ledger import UNREAD
 from ferry.model import Pause
-from ferry.run.watch import Sight
+from ferry.reader.watch import Sight
 from ferry_airflow.page.snapshot import topic_rows
 from tests.airflow.page.conftest import HERE, Desk, lag
 from tests.airflow.page.everything import filled

@@ -13,7 +13,7 @@ from ferry.features.evidence.rules.codec import SealedReport, encode_report
 from ferry.ledger.ledger import UNREAD
 from ferry.model import Flow
 from ferry.model.evidence import EvidenceKind
-from ferry.run.watch import Sight
+from ferry.reader.watch import Sight
 from ferry_airflow.rest import until
 from tests.airflow.page.conftest import HERE, REPORTS, TEXT, Desk
 from tests.pure.reports.values import EVIDENCE

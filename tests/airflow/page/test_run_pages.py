@@ -13,7 +13,7 @@ from ferry.ledger.history import Forgotten, PastRun, PastState
 from ferry.ledger.ledger import UNREAD
 from ferry.ledger.report import Report
 from ferry.model import GroupOutcome, Left, OpenedRun, Refusal, RefusalKind, Unit, Why
-from ferry.run.watch import Sight
+from ferry.reader.watch import Sight
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from ferry_airflow.page.snapshot import digest_of
 from ferry_airflow.page.told import recurring

@@ -20,7 +20,7 @@ from ferry.errors import BadInput, FilterInVain, Refused, Unreachable
 from ferry.ledger.history import PastRun, PastState
 from ferry.ledger.ledger import UNREAD
 from ferry.model import OpenedRun
-from ferry.run.watch import FlowWatch, Sight
+from ferry.reader.watch import FlowWatch, Sight
 from ferry_airflow.page.answers import KEPT_SECONDS
 from ferry_airflow.page.courtesy import HAND_OVER_SECONDS, behind_requests
 from ferry_airflow.page.watcher import LOOKING, MOST_ASIDE, Watcher, Watchers, rest_after

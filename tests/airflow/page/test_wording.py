@@ -12,7 +12,7 @@ from ferry.clock import wall_ms
 from ferry.ledger.history import PastRun, PastState
 from ferry.ledger.ledger import UNREAD
 from ferry.model import OpenedRun
-from ferry.run.watch import Sight
+from ferry.reader.watch import Sight
 from ferry.words import readable
 from ferry_airflow.page.run_words import run_badge
 from tests.airflow.page.conftest import HERE, Desk, lag

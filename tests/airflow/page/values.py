@@ -6,7 +6,7 @@ from ferry.ledger.history import PastState
 from ferry.ledger.ledger import UNREAD, LedgerView
 from ferry.ledger.run_codec import run_record
 from ferry.model import Fate, LedgerRecord, OpenedRun, Refusal, TopicPartition
-from ferry.run.watch import Sight
+from ferry.reader.watch import Sight
 from ferry_airflow.page.snapshot import RunDigest, TopicRun
 from tests.airflow.page.conftest import Desk
 

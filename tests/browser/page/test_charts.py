@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from playwright.sync_api import expect
 
 from ferry.ledger.ledger import UNREAD
-from ferry.run.watch import Sight
+from ferry.reader.watch import Sight
 from ferry_airflow.page import shown as shown_as
 from ferry_airflow.page.lag_point import APART_MS, MOST_POINTS, SPAN_MS, LagPoint, Stretches, followed
 from ferry_airflow.page.series import rows_of

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from ferry.run.watch import FlowWatch
+from ferry.reader.watch import FlowWatch
 from ferry_airflow.page.watcher import Job
 from tests.airflow.page.conftest import HERE, Desk
 from tests.airflow.page.everything import filled

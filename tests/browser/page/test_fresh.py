@@ -9,7 +9,7 @@ from playwright.sync_api import Route, expect
 
 from ferry.clock import wall_ms
 from ferry.ledger.ledger import UNREAD
-from ferry.run.watch import Sight
+from ferry.reader.watch import Sight
 from ferry_airflow.page.snapshot import Trouble
 from tests.airflow.page.conftest import HERE, Desk, lag
 from tests.airflow.page.everything import RUN, TOPICS, filled

@@ -7,7 +7,7 @@ import re
 from playwright.sync_api import expect
 
 from ferry.ledger.ledger import UNREAD
-from ferry.run.watch import Sight
+from ferry.reader.watch import Sight
 from tests.airflow.page.conftest import HERE, Desk, lag
 from tests.airflow.page.served import served
 from tests.airflow.page.values import PAGES, digest

@@ -16,7 +16,7 @@ from ferry.clock import wall_ms
 from ferry.config.settings import parse_settings
 from ferry.ledger.history import PastState
 from ferry.ledger.ledger import UNREAD
-from ferry.run.watch import Sight
+from ferry.reader.watch import Sight
 from ferry_airflow.page.chart_map import Drawing, drawn, name_lines
 from ferry_airflow.page.chart_shapes import GAP, LABEL_HEIGHT, LABEL_WIDTH, NODE_HEIGHT, NODE_WIDTH, WIDTH, Box
 from ferry_airflow.page.office import OpenFlow

@@ -11,7 +11,7 @@ from ferry.lane import known_ledger, summaries
 from ferry.ledger import rolled, summary
 from ferry.ledger.history import Forgotten, PastRun
 from ferry.protocol import opening
-from ferry.run.watch import FlowWatch, Sight
+from ferry.reader.watch import FlowWatch, Sight
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 from tests.program import warm_ferry as ferry
 from tests.tiers import ANSWER_S

@@ -22,8 +22,8 @@ from ferry.ledger.unit_codec import eras, unit_receipts
 from ferry.model import ChangeKind, NotComparedKind, Plan, RefusalKind
 from ferry.plan.lag import measure_lag
 from ferry.protocol.slot import SlotResult
+from ferry.reader.watch import FlowWatch
 from ferry.run.micro_run import MicroRuns, local_origin
-from ferry.run.watch import FlowWatch
 from tests.harness import Lab, Message, create_topic, new_alias, producer, read_topic, send, settled
 from tests.kafka.run.hooks import STEPS, HeldSlot, Hooks, copy_held
 from tests.program import warm_ferry as ferry

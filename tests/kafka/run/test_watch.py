@@ -10,8 +10,8 @@ from ferry.features.groups.rules.offset_map import Exact
 from ferry.ledger.history import PastRun
 from ferry.model import OffsetWindow, TopicPartition
 from ferry.plan.options import RunOptions
+from ferry.reader.watch import FlowWatch
 from ferry.run.micro_run import MicroRuns, local_origin
-from ferry.run.watch import FlowWatch
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 from tests.tiers import ANSWER_S
 

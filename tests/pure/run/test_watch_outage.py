@@ -15,8 +15,8 @@ from ferry.config.settings import parse_settings
 from ferry.dev.ports import free_ports
 from ferry.errors import FerryError, FilterInVain, Refused, Retryable, Unreachable
 from ferry.lane.connections import TargetFirst
-from ferry.run import watch as looking
-from ferry.run.watch import FlowWatch, Sight
+from ferry.reader import watch as looking
+from ferry.reader.watch import FlowWatch, Sight
 
 
 def flow_of(*more: str) -> FlowConfig:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ferry.ledger.map_block import Chain
 from ferry.model import TopicPartition
-from ferry.run.watch import _covering
+from ferry.reader.watch import _covering
 
 PLACE = TopicPartition(topic="orders", partition=0)
 CHAIN = Chain(

@@ -11,9 +11,9 @@ from functools import partial
 
 import psutil
 
-from ferry.copy.kafka_port import transactional_id
 from ferry.kafka.admin.topics import transaction_state
 from ferry.plan.options import RunOptions
+from ferry.protocol.names import transactional_id
 from ferry_airflow.rest import ENDED, Json
 from tests.airflow.conftest import BY_ITSELF, Flows
 from tests.harness import (

@@ -13,7 +13,7 @@ from ferry.clock import wall_ms
 from ferry.config.flow.dead_letters import DeadLetters
 from ferry.config.flow.transforms import Poison
 from ferry.copy.ends import SlotEnd
-from ferry.copy.kafka_port import CopyLimits
+from ferry.copy.kafka_slot import CopyLimits
 from ferry.copy.task import TaskSpec
 from ferry.features.records.rules.letters import PoisonRule
 from ferry.features.records.spark import portions

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 from jsonschema import Draft202012Validator
 
-from ferry.copy.kafka_port import KafkaSlot
+from ferry.copy.kafka_slot import KafkaSlot
 from ferry.copy.task import run_slot
 from ferry.dev import RunningCluster
 from ferry.features.verify.acts.own_run import verify_run

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ferry.config.flow.clients import ConnectionOptions
-from ferry.copy.kafka_port import CopyLimits, KafkaSlot, SlotWiring
+from ferry.copy.kafka_slot import CopyLimits, KafkaSlot, SlotWiring
 from ferry.copy.portion import Portion
 from ferry.lane.connections import FlowConnections
 from ferry.model import Origin, Receipt

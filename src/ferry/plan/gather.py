@@ -9,7 +9,6 @@ from enum import Enum
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.start import Start, StartEarliest, StartLatest, StartOffsets, StartTime
-from ferry.copy.kafka_port import position_group
 from ferry.errors import Unreachable
 from ferry.kafka.admin.disks import log_sizes
 from ferry.kafka.admin.topic_settings import topic_settings
@@ -29,6 +28,7 @@ from ferry.plan.rules.facts import Facts, SourcePartition, SourceTopic, TargetTo
 from ferry.plan.rules.starts import due_starts, first_run, recorded_starts, starts_at_time, unasked_starts
 from ferry.plan.rules.tombstones import seen_to_end
 from ferry.plan.rules.topic_settings import TopicSettings
+from ferry.protocol.names import position_group
 
 
 def isolation_of(flow: FlowConfig) -> int:

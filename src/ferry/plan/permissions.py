@@ -15,12 +15,12 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.transforms import Poison
 from ferry.config.keys.layers import Side
 from ferry.config.text.filters import LEGAL_NAME
-from ferry.copy.kafka_port import position_group, transactional_id
 from ferry.errors import BadInput
 from ferry.kafka.produce.ledger import ledger_topic
 from ferry.plan.others.neighbours import names_tell_flows_apart
 from ferry.plan.rules.internal_topics import internal_topics
 from ferry.policy import DefaultReplicationPolicy, IdentityReplicationPolicy, RoutedPolicy, illegal_name
+from ferry.protocol.names import position_group, transactional_id
 
 EVERY = "*"
 

@@ -10,13 +10,13 @@ from operator import attrgetter
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.guards import OnGuard
-from ferry.copy.kafka_port import KafkaLane, transactional_id
 from ferry.errors import BadInput, FerryError, Refused, Superseded
 from ferry.features.acls.acts.sync import AclSyncer
 from ferry.features.acls.rules.sync import AclDiff
 from ferry.features.switch.rules.draining import standing_back
 from ferry.kafka.admin.uncopied import client_quotas, scram_users
 from ferry.kafka.connect.cluster import Cluster
+from ferry.kafka.lane_port import KafkaLane
 from ferry.kafka.produce.ledger import LedgerTopic
 from ferry.kafka.produce.open_transactions import named_transactions
 from ferry.lane.known_ledger import KnownLedger, KnownLedgers
@@ -63,6 +63,7 @@ from ferry.plan.transforms import lost_rules, transform_digests, transforms_to_s
 from ferry.plan.truncation import with_truncations
 from ferry.plan.windows import Windowed, windowed
 from ferry.protocol.driver import Driver
+from ferry.protocol.names import transactional_id
 from ferry.protocol.opening import open_run
 
 log = logging.getLogger(__name__)

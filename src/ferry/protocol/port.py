@@ -1,6 +1,6 @@
 """What the protocol needs from a target cluster: few verbs, so that a modelled coordinator can stand in for brokers.
 
-`ferry.protocol.opening` and `ferry.protocol.slot` are the protocol; `ferry.copy.kafka_port` speaks to real brokers;
+`ferry.protocol.opening` and `ferry.protocol.slot` are the protocol; `ferry.copy.kafka_slot` speaks to real brokers;
 the tests' model answers adversarially (late produces, stale reads, unknown commits).
 """
 

@@ -16,7 +16,7 @@ from ferry.config.flow.clients import flow_fetch_options, flow_produce_options
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.lane import lane_flow
 from ferry.copy.ends import SlotEnd, outcome_of
-from ferry.copy.kafka_port import CopyLimits
+from ferry.copy.kafka_slot import CopyLimits
 from ferry.copy.share import Rate
 from ferry.copy.task import TaskSpec
 from ferry.errors import Superseded

@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 
 from ferry.copy.ends import SlotEnd, end_of
-from ferry.copy.kafka_port import KafkaSlot, SlotWiring
+from ferry.copy.kafka_slot import KafkaSlot, SlotWiring
 from ferry.copy.task import TaskSpec, run_slot
 from ferry.errors import BadInput, Corrupt, FerryError, OutcomeUnknown, Refused, Retryable, Superseded, Unreachable
 from ferry.ledger.codec import encode

@@ -41,6 +41,8 @@ def stores(authority: Authority, me: Identity, tmp_path_factory: pytest.TempPath
     made["me-encrypted.pem"] = pki.pem_store(folder / "me-encrypted.pem", me, authority.own, password=KEY_PASSWORD)
     made["other.pem"] = folder / "other.pem"
     made["other.pem"].write_bytes(authority.issue("other").key_pem() + me.certificate_pem)
+    made["version-19.pem"] = folder / "version-19.pem"
+    made["version-19.pem"].write_bytes(pki.of_version_19(authority.own))
     made["me.p12"] = pki.p12_store(folder / "me.p12", me, authority.own)
     made["me.jks"] = pki.jks_store(folder / "me.jks", made["me.p12"])
     made["cut.jks"].write_bytes(made["me.jks"].read_bytes()[:-40])
@@ -187,6 +189,7 @@ def test_what_java_does_unless_told_otherwise_is_no_mistake() -> None:
         (trust("notes.txt"), BadInput),
         (trust("ca.pem"), BadInput),
         (trust("me.pem"), BadInput),
+        (trust("version-19.pem", type="PEM"), BadInput),
         (trust("me.p12", type="PEM"), BadInput),
         (keys("cut.jks", password=PASSWORD), BadInput),
         (trust("trust.jceks"), BadInput),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ferry.copy.chunk import PartProgress
-from ferry.copy.kafka_port import KafkaSlot, SlotWiring
+from ferry.copy.kafka_slot import KafkaSlot, SlotWiring
 from ferry.model import Attempt, Plan, TopicPartition
 from ferry.protocol.port import AnyReceipt
 from ferry.protocol.slot import SlotResult, copy_slot

@@ -20,7 +20,6 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from kafka import KafkaAdminClient
 
-from ferry.copy.kafka_port import transactional_id
 from ferry.dev import RunningCluster
 from ferry.dev.broker import Broker
 from ferry.errors import FerryError
@@ -30,6 +29,7 @@ from ferry.kafka.connect.cluster import GROUP, TRANSACTION, Cluster
 from ferry.kafka.produce import transaction
 from ferry.kafka.produce.ledger import ledger_topic
 from ferry.model.switch import Step, SwitchOutcome, SwitchState, Verb
+from ferry.protocol.names import transactional_id
 from tests.harness import Lab, create_topic, on_cluster, wait_until
 from tests.kafka.run.faulted import assert_honest, assert_whole, begins, ferry_here, group_of, grouped_lab
 from tests.kafka.run.switching import CHANGES, OPTIONS, PARTITIONS, Clients, Pair, begin_group
@@ -42,7 +42,7 @@ LONG_S = 60 * PATIENCE
 """Of what can."""
 
 PHASES = {
-    "fence": "ferry.copy.kafka_port:KafkaLane.fence",
+    "fence": "ferry.kafka.lane_port:KafkaLane.fence",
     "plan": "ferry.plan.planner.gather_facts",
     "topics": "ferry.plan.planner.change_topics",
     "groups": "ferry.features.groups.acts.checkpoint:GroupSync.look",

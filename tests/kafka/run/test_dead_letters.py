@@ -12,7 +12,7 @@ import pytest
 
 from ferry.config.flow.dead_letters import DeadLetters
 from ferry.config.flow.transforms import Poison
-from ferry.copy.kafka_port import SlotWiring
+from ferry.copy.kafka_slot import SlotWiring
 from ferry.dev import RunningCluster
 from ferry.features.records.acts.row_slot import RowSlot
 from ferry.features.records.acts.rows import COLUMNS, Rows

@@ -18,7 +18,6 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 from kafka.protocol.producer import InitProducerIdRequest
 
-from ferry.copy.kafka_port import position_group, transactional_id
 from ferry.dev import RunningCluster
 from ferry.errors import BadInput, FerryError, Refused, Retryable, Unreachable
 from ferry.kafka.admin.topics import transaction_state
@@ -28,6 +27,7 @@ from ferry.ledger.plan_codec import plan_records
 from ferry.ledger.report import RunState
 from ferry.model import Flow, Plan, Slice
 from ferry.model import TopicPartition as Place
+from ferry.protocol.names import position_group, transactional_id
 from ferry.run.micro_run import local_origin
 from tests.harness import (
     Lab,

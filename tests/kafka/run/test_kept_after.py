@@ -11,7 +11,7 @@ import pytest
 
 from ferry.config.flow.start import StartEarliest
 from ferry.copy.ends import SlotEnd, end_of
-from ferry.copy.kafka_port import KafkaSlot
+from ferry.copy.kafka_slot import KafkaSlot
 from ferry.copy.task import run_slot
 from ferry.dev import RunningCluster
 from ferry.errors import FerryError, Refused

@@ -10,7 +10,7 @@ from itertools import pairwise
 import pyarrow as pa
 import pytest
 
-from ferry.copy.kafka_port import SlotWiring
+from ferry.copy.kafka_slot import SlotWiring
 from ferry.copy.portion import Portion
 from ferry.copy.task import run_slot
 from ferry.dev import RunningCluster

@@ -11,7 +11,6 @@ from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from ferry.config.settings import parse_settings
-from ferry.copy.kafka_port import DRIVER, transactional_id
 from ferry.dev import RunningCluster
 from ferry.errors import Refused
 from ferry.features.archive.acts.export import JsonLines, export_ledger, json_lines
@@ -24,6 +23,7 @@ from ferry.ledger.ledger import fold
 from ferry.ledger.rebuilt import FILLER
 from ferry.ledger.report import RunState
 from ferry.model import LedgerRecord, RefusalKind
+from ferry.protocol.names import DRIVER, transactional_id
 from tests.harness import (
     Lab,
     commit_offsets,

@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from ferry.copy import kafka_port, pump
+from ferry.copy import kafka_slot, pump
 from ferry.copy.outbox import IN_FLIGHT
 from ferry.dev import ClusterSpec, RunningCluster, up_all
 from ferry.kafka.fetch.feeder import Feeder
@@ -133,7 +133,7 @@ def test_all_partitions_with_too_large_records_are_left_out_at_once(
         return {}
 
     if not limit_known:
-        monkeypatch.setattr(kafka_port, "batch_limits", unknown)
+        monkeypatch.setattr(kafka_slot, "batch_limits", unknown)
     create_topic(source_cluster, topic, 6, {"max.message.bytes": "5000000"})
     client = producer(source_cluster, message_max_bytes=5_000_000)
     send(client, topic, [Message(value=b"y" * 2_000_000, partition=number) for number in range(5)])

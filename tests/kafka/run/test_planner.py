@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
-from ferry.copy.kafka_port import KafkaLane
 from ferry.dev import RunningCluster
 from ferry.errors import Refused
 from ferry.kafka.connect import codes
 from ferry.kafka.fetch import offsets
+from ferry.kafka.lane_port import KafkaLane
 from ferry.kafka.produce.ledger import LedgerTopic, ledger_topic
 from ferry.ledger.report import RunState
 from ferry.model import LedgerRecord, Plan, RefusalKind, TopicPartition

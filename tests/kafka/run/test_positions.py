@@ -7,9 +7,9 @@ import time
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from ferry.copy.kafka_port import position_group
 from ferry.dev import RunningCluster
 from ferry.plan.lag import measure_lag
+from ferry.protocol.names import position_group
 from ferry.run.micro_run import local_origin
 from tests.harness import Lab, numbered, producer, send
 from tests.kafka.run.conftest import small_lab

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ferry.copy.kafka_port import SlotWiring
+from ferry.copy.kafka_slot import SlotWiring
 from ferry.dev import RunningCluster
 from ferry.errors import Retryable, Superseded
 from ferry.features.records.acts.row_slot import RowSlot

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from ferry.copy.ends import end_of
-from ferry.copy.kafka_port import transactional_id
 from ferry.dev import RunningCluster
 from ferry.errors import Retryable, Superseded
 from ferry.kafka.admin.topics import transaction_state
@@ -23,6 +22,7 @@ from ferry.kafka.produce.transaction import Transaction
 from ferry.lane.connections import manager_options
 from ferry.ledger.report import RunState
 from ferry.model import Attempt, Plan, Record, RefusalKind
+from ferry.protocol.names import transactional_id
 from ferry.run.micro_run import local_origin
 from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, read_topic, send
 from tests.kafka.run.hooks import Hooks, copy_held

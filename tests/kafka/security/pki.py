@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import ssl
 import subprocess
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -133,3 +134,9 @@ def java_truststore(path: Path, certificate: Path, kind: str, *, password: str =
         "-keystore", str(path), "-storetype", kind, "-storepass", password,
     )  # fmt: skip
     return path
+
+
+def of_version_19(one: Identity) -> bytes:
+    """Its certificate as one of a version that X.509 does not have: the library raises an error of its own kind."""
+    der = ssl.PEM_cert_to_DER_cert(one.certificate_pem.decode())
+    return ssl.DER_cert_to_PEM_cert(der.replace(b"\xa0\x03\x02\x01\x02", b"\xa0\x03\x02\x01\x12", 1)).encode()

@@ -14,11 +14,11 @@ from kafka.protocol.admin import CreatePartitionsRequest, CreateTopicsRequest
 from kafka.protocol.consumer import ListOffsetsRequest
 
 from ferry.config.settings import parse_settings
-from ferry.copy.kafka_port import KafkaLane
 from ferry.errors import Retryable
 from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster, PartitionInfo, TopicInfo, event_loop
 from ferry.kafka.fetch.offsets import EARLIEST, LATEST
+from ferry.kafka.lane_port import KafkaLane
 from ferry.kafka.produce.ledger import LedgerTopic
 from ferry.lane.known_ledger import KnownLedgers
 from ferry.ledger.ledger import LedgerView, fold

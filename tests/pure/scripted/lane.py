@@ -9,9 +9,10 @@ from typing import Any
 
 from kafka.future import Future
 
-from ferry.copy.kafka_port import CopyLimits, KafkaLane, KafkaSlot, SlotWiring
+from ferry.copy.kafka_slot import CopyLimits, KafkaSlot, SlotWiring
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.requests import READ_COMMITTED
+from ferry.kafka.lane_port import KafkaLane
 from ferry.kafka.produce.ledger import LedgerTopic, ledger_topic
 from ferry.ledger.ledger import UNREAD, LedgerView, fold
 from ferry.ledger.receipts import last_receipts

@@ -12,7 +12,7 @@ from unittest.mock import patch
 
 import pytest
 
-from ferry.copy import kafka_port
+from ferry.copy import kafka_slot
 from ferry.copy.outbox import IN_FLIGHT
 from ferry.errors import Fenced, OutcomeUnknown, Retryable
 from ferry.kafka.connect import codes
@@ -21,6 +21,7 @@ from ferry.kafka.produce.ledger import LedgerTopic, ledger_topic
 from ferry.kafka.produce.transaction import Transaction
 from ferry.model import Record, RefusalKind
 from ferry.protocol import slot
+from ferry.protocol.names import DRIVER, transactional_id
 from ferry.protocol.slot import SlotResult
 from ferry.wire.records import ProducerIdentity, build_batch
 from tests.pure.protocol.broker import LAST_EPOCH
@@ -31,7 +32,7 @@ from tests.pure.scripted.lane import TIMEOUT_MS, Lane, at_work, place
 from tests.pure.scripted.wire import scripted
 
 LEDGER = ledger_topic(FLOW.source)
-SLOT = kafka_port.transactional_id(FLOW, LANE, 0)
+SLOT = transactional_id(FLOW, LANE, 0)
 both_versions = pytest.mark.parametrize("version", [1, 2])
 
 
@@ -100,7 +101,7 @@ def test_a_receipt_of_another_writer_that_is_undecided_is_waited_for(version: in
         held = Fault(api="EndTxn", held=True)
         lane.target.faults.append(held)
         target.loop.run(elsewhere.refresh, None)
-        with patch.object(kafka_port, "transactional_id", lambda *_: "ferry.earlier-name.live.0"):
+        with patch.object(kafka_slot, "transactional_id", lambda *_: "ferry.earlier-name.live.0"):
             lane.start(attempt, target=elsewhere)
         lane.run_until(lambda: held.happened > 0)
         looks = Fault(api="Fetch", topic=LEDGER, skip=8, then=lane.target.release)
@@ -275,7 +276,7 @@ def test_a_run_fences_every_slot_that_a_run_of_the_lane_had() -> None:
         lane.target.asked.clear()
         lane.open("narrow", 1)
         fenced = {one.request.transactional_id for one in lane.target.asked if one.api == "InitProducerId"}
-        wanted = {kafka_port.transactional_id(FLOW, LANE, name) for name in (0, 1, 2, kafka_port.DRIVER)}
+        wanted = {transactional_id(FLOW, LANE, name) for name in (0, 1, 2, DRIVER)}
         assert fenced - {None} == wanted
 
 

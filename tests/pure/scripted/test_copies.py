@@ -6,14 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from ferry.copy import kafka_port
 from ferry.copy.chunk import PartProgress
 from ferry.errors import Retryable
 from ferry.kafka.connect import codes
+from ferry.kafka.lane_port import KafkaLane
 from ferry.kafka.produce import transaction
 from ferry.kafka.produce.ledger import LedgerTopic, ledger_topic
 from ferry.ledger.ledger import UNREAD
 from ferry.model import Flow, Origin, Record, RefusalKind, Segment
+from ferry.protocol.names import DRIVER, transactional_id
 from ferry.wire.records import ProducerIdentity, build_batch
 from tests.pure.protocol.world import FLOW, LANE, TOPIC
 from tests.pure.scripted.faults import Fault
@@ -185,7 +186,7 @@ def test_a_fence_is_for_the_writers_of_earlier_names_of_the_flow_too() -> None:
     earlier = Flow(source="old", target=FLOW.target)
     with at_work(lane):
         cluster = lane.clusters[1]
-        port = kafka_port.KafkaLane(LedgerTopic(cluster, FLOW.source), FLOW, LANE, TIMEOUT_MS)
+        port = KafkaLane(LedgerTopic(cluster, FLOW.source), FLOW, LANE, TIMEOUT_MS)
         cluster.loop.run(port.fence, 2, [FLOW, earlier])
         fenced = [one.request.transactional_id for one in lane.target.asked if one.api == "InitProducerId"]
         wanted: list[tuple[Flow, int | str]] = [
@@ -193,9 +194,9 @@ def test_a_fence_is_for_the_writers_of_earlier_names_of_the_flow_too() -> None:
             (FLOW, 1),
             (earlier, 0),
             (earlier, 1),
-            (earlier, kafka_port.DRIVER),
+            (earlier, DRIVER),
         ]
-        assert sorted(fenced) == sorted(kafka_port.transactional_id(flow, LANE, name) for flow, name in wanted)
+        assert sorted(fenced) == sorted(transactional_id(flow, LANE, name) for flow, name in wanted)
 
 
 def test_each_partition_has_its_position_however_many_there_are(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,12 +13,12 @@ from itertools import product
 
 import pytest
 
-from ferry.copy.kafka_port import DRIVER, transactional_id
 from ferry.errors import FerryError
 from ferry.kafka.connect import codes
 from ferry.kafka.produce.ledger import ledger_topic
 from ferry.ledger.runs import sealed_plan
 from ferry.model import Plan
+from ferry.protocol.names import DRIVER, transactional_id
 from ferry.protocol.slot import SlotResult
 from tests.pure.protocol.world import FLOW, LANE, TOPIC
 from tests.pure.scripted.faults import Fault

@@ -20,6 +20,9 @@ from ferry.config.login.jks import JCEKS_MAGIC, MAGIC, Damaged, JavaKeyStore, Wr
 from ferry.config.login.security import TLS_VERSIONS, TlsOptions
 from ferry.errors import BadInput, Refused
 
+UNREADABLE = (ValueError, x509.InvalidVersion)
+"""What `cryptography` raises for a certificate that it cannot read."""
+
 _KINDS = ("JKS", "PKCS12", "PEM")
 _CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
 _KEY = re.compile(r"-----BEGIN ([A-Z ]*PRIVATE KEY)-----.+?-----END \1-----", re.DOTALL)
@@ -212,7 +215,7 @@ def _text(store: _Store, content: bytes) -> str:
 def _certificates(text: str) -> list[x509.Certificate]:
     try:
         return [x509.load_pem_x509_certificate(found.group().encode()) for found in _CERTIFICATE.finditer(text)]
-    except ValueError:
+    except UNREADABLE:
         return []
 
 
@@ -274,7 +277,7 @@ def _jks_identity(store: _Store, content: bytes) -> _Identity:
 def _certificate(store: _Store, der: bytes) -> x509.Certificate:
     try:
         return x509.load_der_x509_certificate(der)
-    except ValueError as error:
+    except UNREADABLE as error:
         raise store.bad(f"a certificate is damaged ({error})", "make the store again") from None
 
 

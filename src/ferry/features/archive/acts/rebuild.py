@@ -14,17 +14,18 @@ from pathlib import Path
 
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
-from ferry.copy.kafka_port import DRIVER, KafkaLane, position_group, transactional_id
 from ferry.errors import BadInput, FerryError, Refused
 from ferry.features.archive.acts.carried import CarriedFile
 from ferry.features.archive.acts.exported import Beside, Contents, Lines, portions, read_export
 from ferry.kafka.fetch.offsets import group_offsets
+from ferry.kafka.lane_port import KafkaLane
 from ferry.kafka.produce.transactional_ids import transactional_ids
 from ferry.lane.connections import TargetConnection
 from ferry.ledger.rebuilt import Rebuild, Successor, rebuild_record
 from ferry.model import Receipt, Record, TopicPartition
 from ferry.plan.gather import position_of
 from ferry.plan.options import DEFAULT_LEDGER_REPLICATION
+from ferry.protocol.names import DRIVER, position_group, transactional_id
 
 _WINDOW = 100_000
 

@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from ferry.config.flow.report import KEY, PASSWORD
+from ferry.config.login.stores import UNREADABLE
 from ferry.errors import BadInput
 from ferry.model.evidence import Signer
 
@@ -88,7 +89,7 @@ def public_keys(files: Iterable[Path]) -> dict[str, Public]:
             public: object = (
                 x509.load_pem_x509_certificate(content).public_key() if is_certificate else load_pem_public_key(content)
             )
-        except (ValueError, UnsupportedAlgorithm):
+        except (*UNREADABLE, UnsupportedAlgorithm):
             raise BadInput(
                 f"--key {file}: this is no public key in PEM: `openssl pkey -in PRIVATE -pubout` writes it"
             ) from None

@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.lane import in_lane
-from ferry.copy.kafka_port import KafkaLane, position_group
 from ferry.errors import BadInput, FerryError
 from ferry.features.lanes.acts.listing import known_lane
 from ferry.features.lanes.rules.listing import Lane, forgetting_lane, lane_names
 from ferry.kafka.admin.topics import delete_topics
 from ferry.kafka.groups.listing import list_groups
 from ferry.kafka.groups.removal import delete_group
+from ferry.kafka.lane_port import KafkaLane
 from ferry.lane.connections import TargetConnection
 from ferry.lane.pruning import unswept_tombstones
 from ferry.ledger.ledger import LedgerView
@@ -28,6 +28,7 @@ from ferry.model import Origin, Plan, RunRecord, lane_kind, scratch_lane
 from ferry.plan.rules.skipping import idle_plan, refuse_while_at_work
 from ferry.policy import DefaultReplicationPolicy, innermost
 from ferry.protocol.driver import Driver
+from ferry.protocol.names import position_group
 from ferry.protocol.opening import open_run
 
 RUN_PREFIX = "drop-"

@@ -122,7 +122,7 @@ def _uncounted(found: Drop) -> str:
 
 def _group(flow: FlowConfig, lane: str) -> str:
     # Imported here: the command line starts light.
-    from ferry.copy.kafka_port import position_group
+    from ferry.protocol.names import position_group
 
     return position_group(flow.flow, lane)
 

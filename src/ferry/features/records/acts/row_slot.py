@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from ferry.config.flow.transforms import Poison
 from ferry.copy.dropped import Drop, Dropped, Hindered, drop, verdict
-from ferry.copy.kafka_port import KafkaSlot, SlotWiring
+from ferry.copy.kafka_slot import KafkaSlot, SlotWiring
 from ferry.copy.outbox import Entry, Outbox, Request
 from ferry.copy.portion import Todo
 from ferry.copy.pump import MOST_SEGMENTS

@@ -9,12 +9,12 @@ from dataclasses import replace
 
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
-from ferry.copy.kafka_port import KafkaLane
 from ferry.errors import Refused, Superseded, Unreachable
 from ferry.features.switch.acts.engine import StillMine
 from ferry.features.switch.acts.sides import Sides
 from ferry.features.switch.acts.standing import look_at_standings, why_lost, written_by_others
 from ferry.features.switch.rules.standing import best_known, longest, loss_of, loss_sentence, parse_standings
+from ferry.kafka.lane_port import KafkaLane
 from ferry.lane.connections import TargetFirst
 from ferry.ledger.codec import pause_record
 from ferry.ledger.deployments import admitted

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 from ferry.config.flow.flow import FlowConfig
-from ferry.copy.kafka_port import transactional_id
 from ferry.errors import BadInput, Refused
 from ferry.features.switch.acts.sides import Sides
 from ferry.features.switch.acts.standing import takes
@@ -34,6 +33,7 @@ from ferry.model import Range, TopicPartition
 from ferry.model.switch import Evidence, Step, SwitchState
 from ferry.plan.others.foreign import others_transactions
 from ferry.plan.rules.undecided import undecided_sentence
+from ferry.protocol.names import transactional_id
 from ferry.run.ledger.access import LedgerAccess
 
 

@@ -1,12 +1,10 @@
-"""The protocol's verbs on real brokers."""
+"""The port by which a slot copies, on brokers."""
 
 from __future__ import annotations
 
-import random
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NoReturn
 
 from ferry.config.flow.clients import ENGINE_CHOOSES, FetchOptions
 from ferry.copy.chunk import PartProgress
@@ -16,12 +14,12 @@ from ferry.copy.portion import Portion
 from ferry.copy.pump import REQUEST_BYTES, Pump
 from ferry.copy.share import Rate, Share
 from ferry.copy.target_logs import TargetLogs
-from ferry.errors import FerryError, Refused, Unreachable
+from ferry.errors import Refused
 from ferry.kafka.admin.topic_settings import batch_limits
-from ferry.kafka.admin.topics import transaction_state
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.lineage import Mark
 from ferry.kafka.fetch.source import SourceReader
+from ferry.kafka.lane_port import back_off
 from ferry.kafka.produce.ledger import LedgerTopic
 from ferry.kafka.produce.transaction import PartitionsRefused, Transaction
 from ferry.ledger.receipt_codec import receipt_records
@@ -29,14 +27,11 @@ from ferry.ledger.unit_codec import unit_records
 from ferry.model import (
     NOT_THROTTLED,
     Compression,
-    Fate,
-    Flow,
     LedgerRecord,
     Origin,
     Piece,
     Plan,
     Receipt,
-    Record,
     Refusal,
     RefusalKind,
     Slice,
@@ -45,29 +40,9 @@ from ferry.model import (
 )
 from ferry.plan.others.foreign import look_behind
 from ferry.plan.rules.undecided import undecided_sentence
+from ferry.protocol.names import position_group, transactional_id
 from ferry.protocol.port import AnyReceipt
 from ferry.protocol.slot import SlotRef
-
-DRIVER = "driver"
-"""In place of a slot's number: the writer of what a lane's driver decides."""
-
-
-def transactional_id(flow: Flow, lane: str, slot: int | str) -> str:
-    """Flow, lane and slot, without run or attempt: a later run's writer fences an earlier one's by having its name."""
-    return f"ferry.{flow}.{lane}.{slot}"
-
-
-SETTLE_SECONDS = 5.0
-"""How long a driver waits for its commit markers: they follow an acknowledged commit within milliseconds."""
-
-
-def position_group(flow: Flow, lane: str) -> str:
-    """The consumer group that shows a lane's positions to Kafka's own tools."""
-    return f"ferry.{flow}.{lane}"
-
-
-async def _back_off(cluster: Cluster, failures: int) -> None:
-    await cluster.loop.sleep(min(5.0, 0.05 * 2**failures) * random.uniform(0.5, 1.0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,86 +61,6 @@ class CopyLimits:
     """What every batch is compressed with; None: each keeps what it has."""
     rate: Rate | None = None
     """What all tasks of the run together may fetch; None is no limit."""
-
-
-class KafkaLane:
-    """Opening a run on a real target."""
-
-    def __init__(self, ledger: LedgerTopic, flow: Flow, lane: str, transaction_timeout_ms: int) -> None:
-        self._ledger = ledger
-        self._flow = flow
-        self._lane = lane
-        self._timeout_ms = transaction_timeout_ms
-        self._driver = Transaction(ledger.cluster, transactional_id(flow, lane, DRIVER), transaction_timeout_ms)
-
-    async def append(self, records: Sequence[Record]) -> int:
-        """As DriverPort."""
-        return await self._ledger.append(records)
-
-    async def read(self, start: int | None, end: int | None) -> tuple[list[LedgerRecord], int]:
-        """As DriverPort."""
-        return await self._ledger.read(start, end)
-
-    async def fence(self, slots: int, flows: Collection[Flow] = ()) -> None:
-        """As DriverPort; Unreachable names the slot, its transaction's state and partitions when it stays unfenced.
-
-        Refused when the cluster does not permit it, or not with this transaction timeout.
-        """
-        cluster = self._ledger.cluster
-        others = sorted((flow for flow in flows if flow != self._flow), key=str)
-        names = [transactional_id(flow, self._lane, slot) for flow in (self._flow, *others) for slot in range(slots)]
-        names += [transactional_id(flow, self._lane, DRIVER) for flow in others]
-        waiting = [
-            (name, cluster.loop.call_soon_with_future(Transaction(cluster, name, self._timeout_ms).initialise))
-            for name in names
-        ]
-        for name, future in waiting:
-            try:
-                await future
-            except FerryError as error:
-                await self._raise_unfenced(name, error)
-
-    async def _raise_unfenced(self, name: str, error: FerryError) -> NoReturn:
-        own = name.startswith(transactional_id(self._flow, self._lane, ""))
-        if isinstance(error, Refused):  # a permission, or a setting: nobody holds the slot
-            why = ""
-            if not own:
-                why = f", which earlier runs of lane {self._lane} wrote with when the flow was not named {self._flow}"
-            raise Refused(f"writer {name} could not be fenced{why}: {error}") from error
-        state = await transaction_state(self._ledger.cluster, name)
-        raise Unreachable(f"writer {name} could not be fenced ({error}); {state}: nothing was planned") from error
-
-    async def initialise(self) -> None:
-        """As DriverPort; raises as `fence`."""
-        try:
-            await self._driver.initialise()
-        except FerryError as error:
-            await self._raise_unfenced(self._driver.transactional_id, error)
-
-    async def append_in(self, records: Sequence[Record]) -> frozenset[int]:
-        """As DriverPort."""
-        return await self._ledger.append_in(self._driver, records)
-
-    async def commit(self) -> None:
-        """As DriverPort."""
-        await self._driver.commit()
-
-    async def leave(self) -> None:
-        """As DriverPort."""
-        await self._driver.leave()
-
-    async def back_off(self, failures: int) -> None:
-        """As DriverPort."""
-        await _back_off(self._ledger.cluster, failures)
-
-    async def settle(self, offset: int) -> None:
-        """As DriverPort."""
-        until = time.monotonic() + SETTLE_SECONDS
-        while time.monotonic() < until:
-            found, _ = await self._ledger.read(offset, None)
-            if found and not any(record.offset == offset and record.fate is Fate.OPEN for record in found):
-                return
-            await self._ledger.cluster.loop.sleep(0.005)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -384,7 +279,7 @@ class KafkaSlot:
 
     async def back_off(self, failures: int) -> None:
         """As SlotPort."""
-        await _back_off(self._target, failures)
+        await back_off(self._target, failures)
 
     def time_over(self, plan: Plan) -> bool:
         """As SlotPort."""

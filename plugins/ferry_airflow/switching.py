@@ -11,9 +11,9 @@ from typing import Any
 
 from ferry.config.flow.report import FOLDER, ReportConfig, local_path
 from ferry.errors import BadInput, Refused
-from ferry.features.drill.acts.switched import kept_report
 from ferry.features.evidence.acts.folder import Written
 from ferry.features.switch.acts.drain import Copy
+from ferry.features.switch.acts.report import kept_report
 from ferry.features.switch.acts.switcher import Preview, Switcher
 from ferry.features.switch.rules.steps import left_of
 from ferry.model.switch import Step, StepDone, SwitchOptions, SwitchOutcome, SwitchState, Verb

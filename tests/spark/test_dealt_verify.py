@@ -9,10 +9,10 @@ from pathlib import Path
 import pyarrow as pa
 
 from ferry.dev import RunningCluster
-from ferry.features.records.spark.verifying import compare_transformed
 from ferry.features.verify.acts.own_run import verify_run
 from ferry.features.verify.acts.verifier import Verifier
 from ferry.features.verify.acts.wanted import Wanted
+from ferry.features.verify.spark.verifying import compare_transformed
 from ferry.model import DifferenceKind, NotComparedKind, Plan, VerifyMode
 from tests.harness import Lab, Message, create_topic, new_alias, producer, send, watermark
 from tests.program import ferry

@@ -14,11 +14,11 @@ from ferry.features.records.rules.filters import EVERYTHING
 from ferry.features.records.rules.letters import PoisonRule
 from ferry.features.records.rules.ranges import ReadRange
 from ferry.features.records.spark.dealing import rows_of_piece
-from ferry.features.records.spark.holding import HELD, held_rows
 from ferry.features.records.spark.plain import PlainChange
 from ferry.features.records.spark.rows import rows_of
 from ferry.features.records.spark.sample import _told
 from ferry.features.records.spark.schema import SCHEMA
+from ferry.features.verify.spark.holding import HELD, held_rows
 from ferry.model import Codec, Compression, TopicPartition
 from ferry.spark.columns import texts
 from ferry.wire.batch import batches

@@ -9,11 +9,11 @@ import pyarrow as pa
 from confluent_kafka import Producer
 
 from ferry.dev import RunningCluster
-from ferry.features.records.spark.holding import HELD, NAMING, held_tasks
 from ferry.features.verify.acts.compare import Compared
 from ferry.features.verify.acts.verifier import Verifier
 from ferry.features.verify.acts.wanted import Wanted
 from ferry.features.verify.rules.stretches import Stretch
+from ferry.features.verify.spark.holding import HELD, NAMING, held_tasks
 from ferry.model import DifferenceKind, Segment, TopicPartition
 from tests.harness import Lab, Message, create_topic, new_alias, producer, send, wait_until, watermark
 from tests.pure.run.unit_flows import LATELY

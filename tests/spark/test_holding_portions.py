@@ -8,11 +8,11 @@ import pytest
 
 from ferry.errors import Refused
 from ferry.features.records.acts.withheld import Unread
-from ferry.features.records.spark.holding_portions import compared_in_portions
 from ferry.features.records.spark.watching import TooSlow
 from ferry.features.verify.acts.compare import Compared
 from ferry.features.verify.rules.portions import Unread as Failures
 from ferry.features.verify.rules.stretches import unreadable_range
+from ferry.features.verify.spark.holding_portions import compared_in_portions
 from ferry.kafka.fetch.intake import ReadFailure
 from ferry.model import NotCompared, RefusalKind, TopicPartition
 from tests.spark.test_faults import Raised

@@ -13,9 +13,9 @@ from ferry.dev import RunningCluster
 from ferry.features.groups.acts.translate import translate
 from ferry.features.groups.rules.offset_map import Approximate, Exact
 from ferry.features.migrate.rules.connect_offsets import SOURCE_CONNECTOR, dedicated_offsets_topic, format_key
-from ferry.features.records.rules.partitioner import partition_of_key
 from ferry.ledger.adoption_codec import adoptions
 from ferry.model import RefusalKind
+from ferry.wire.partitioner import partition_of_key
 from tests.harness import Lab, Message, create_topic, new_alias, numbered, producer, read_topics, send, wait_until
 from tests.kafka.adopt.mirror_maker import SETTINGS, MirrorMaker
 from tests.kafka.cli.test_groups import commit

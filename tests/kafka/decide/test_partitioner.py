@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferry.dev.jars import jars, java
-from ferry.features.records.rules.partitioner import murmur2, partition_of_key
+from ferry.wire.partitioner import murmur2, partition_of_key
 from tests.oracle import Oracle
 from tests.pure.decide.test_partitioner import KEYS
 

@@ -10,10 +10,10 @@ import pytest
 
 from ferry.dev import RunningCluster
 from ferry.errors import Refused
-from ferry.features.drill.rules.switched import told_groups
 from ferry.features.groups.acts.of_run import sync_groups
 from ferry.features.switch.acts.readiness import check_readiness
 from ferry.features.switch.rules.readiness import Rpo
+from ferry.features.switch.rules.report import told_groups
 from ferry.features.verify.acts.verifier import Verifier
 from ferry.features.verify.acts.wanted import Wanted
 from ferry.model import Difference

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from ferry.features.records.rules.partitioner import partition_of_key
 from ferry.model import Unit
+from ferry.wire.partitioner import partition_of_key
 
 KEYS = st.lists(st.integers(0, 5), max_size=6)
 """Those of the records of a source partition; 0 is none."""

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferry.features.groups.rules.dealt_to import Dealing, dealt_parts, stretches_of, whereabouts
-from ferry.features.records.rules.partitioner import partition_of_key
 from ferry.ledger.dealt_at import Dealt
 from ferry.model import Era, UnitReceipt, Vector
+from ferry.wire.partitioner import partition_of_key
 from tests.pure.decide.test_deal import receipt
 from tests.pure.decide.values import place
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.features.drill.rules.figures import SAMPLES, Committed, deviations_of, goals_of, samples_of, untried
 from ferry.features.drill.rules.standing import Record, Standing, is_same, moved
 from ferry.features.drill.rules.verdict import loss_sentence, outcome_of, shadow_sentence
+from ferry.features.evidence.rules.figures import SAMPLES, Committed, deviations_of, goals_of, samples_of, untried
 from ferry.features.groups.rules.offset_map import Ahead, Before, Exact, Translated
 from ferry.model import TopicPartition
 from ferry.model.evidence import Compared, EvidenceOutcome, GroupMoved, StepOutcome, TimelineStep

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ferry.features.records.rules import partition_columns
 from ferry.features.records.rules.partition_columns import murmur2_of, partitions_of_records
-from ferry.features.records.rules.partitioner import murmur2
+from ferry.wire.partitioner import murmur2
 from tests.pure.decide.dealt_model import partition_of_record
 
 KEYS = st.none() | st.binary(max_size=70)

@@ -8,7 +8,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.features.records.rules.partitioner import partition_of_key
+from ferry.wire.partitioner import partition_of_key
 from tests.pure.decide.dealt_model import partition_of_record
 
 KEYS = st.binary(max_size=70)

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from ferry.features.drill.rules.figures import LOST_SECONDS, REREAD, RTO
-from ferry.features.drill.rules.switched import switch_report
+from ferry.features.evidence.rules.figures import LOST_SECONDS, REREAD, RTO
+from ferry.features.switch.rules.report import switch_report
 from ferry.model import Flow
 from ferry.model.evidence import EvidenceOutcome, EvidenceReport, Goal
 from ferry.model.switch import (

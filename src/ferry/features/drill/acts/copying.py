@@ -7,7 +7,7 @@ from functools import partial
 
 from ferry.clock import wall_ms
 from ferry.errors import FerryError
-from ferry.features.drill.rules.figures import Committed
+from ferry.features.evidence.rules.figures import Committed
 from ferry.model import Plan, Receipt
 from ferry.run.local import copy_all, copy_plan
 from ferry.run.micro_run import MicroRuns

@@ -8,7 +8,7 @@ from dataclasses import replace
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput
 from ferry.features.drill.acts.looking import left_to_spark
-from ferry.features.drill.rules.figures import compared_of, together
+from ferry.features.evidence.rules.figures import compared_of, together
 from ferry.features.verify.acts.verifier import Verifier
 from ferry.features.verify.acts.wanted import Wanted
 from ferry.model.evidence import Compared

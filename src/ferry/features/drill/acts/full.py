@@ -14,9 +14,13 @@ from ferry.config.settings import Settings
 from ferry.errors import BadInput, FerryError, Refused
 from ferry.features.drill.acts.crossed import compare_crossed
 from ferry.features.drill.acts.report import Found, Heading, clusters_of, report_of
-from ferry.features.drill.acts.switched import samples_of_drain
-from ferry.features.drill.rules.figures import deviations_of, goals_of
-from ferry.features.drill.rules.switched import (
+from ferry.features.evidence.rules.figures import deviations_of, goals_of
+from ferry.features.switch.acts.drain import Copy
+from ferry.features.switch.acts.preflight import unreturned
+from ferry.features.switch.acts.redirect import words_of
+from ferry.features.switch.acts.report import samples_of_drain
+from ferry.features.switch.acts.switcher import Switcher, refuse_unready
+from ferry.features.switch.rules.report import (
     knows_groups,
     lost_sentence,
     out_of_service,
@@ -25,10 +29,6 @@ from ferry.features.drill.rules.switched import (
     told_steps,
     unknown_losses,
 )
-from ferry.features.switch.acts.drain import Copy
-from ferry.features.switch.acts.preflight import unreturned
-from ferry.features.switch.acts.redirect import words_of
-from ferry.features.switch.acts.switcher import Switcher, refuse_unready
 from ferry.features.switch.rules.steps import next_step
 from ferry.lane.connections import FlowConnections
 from ferry.model import Flow

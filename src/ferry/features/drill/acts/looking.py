@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import Refused
 from ferry.features.drill.acts.diary import Entry
-from ferry.features.drill.rules.figures import compared_of
+from ferry.features.evidence.rules.figures import compared_of
 from ferry.features.verify.acts.survey import Survey
 from ferry.features.verify.acts.verifier import Verifier
 from ferry.features.verify.acts.wanted import Wanted

@@ -18,8 +18,8 @@ from ferry.features.drill.acts.diary import Diary
 from ferry.features.drill.acts.looking import compare_content, note_next_records, split_transformed
 from ferry.features.drill.acts.report import Found, Heading, clusters_of, goals_met, refused_by, report_of
 from ferry.features.drill.acts.scratch_groups import Rehearsed, ScratchGroups
-from ferry.features.drill.rules.figures import Committed, deviations_of, losses_of, samples_of, untried
 from ferry.features.drill.rules.verdict import loss_sentence, partial_sentence
+from ferry.features.evidence.rules.figures import Committed, deviations_of, losses_of, samples_of, untried
 from ferry.features.groups.acts.of_run import sync_groups
 from ferry.features.verify.acts.wanted import Wanted
 from ferry.lane.connections import FlowConnections

@@ -10,8 +10,8 @@ from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import FerryError
 from ferry.features.drill.acts.scratch_groups import ScratchGroups
-from ferry.features.drill.rules.figures import goals_of
 from ferry.features.drill.rules.verdict import outcome_of
+from ferry.features.evidence.rules.figures import goals_of
 from ferry.lane.connections import FlowConnections
 from ferry.model import Plan
 from ferry.model.evidence import (

@@ -21,8 +21,8 @@ from ferry.features.drill.acts.looking import compare_content, note_next_records
 from ferry.features.drill.acts.production import Production, production, untouched
 from ferry.features.drill.acts.report import Found, Heading, clusters_of, goals_met, refused_by, report_of
 from ferry.features.drill.acts.scratch_groups import ScratchGroups
-from ferry.features.drill.rules.figures import Committed, deviations_of, losses_of, samples_of, untried
 from ferry.features.drill.rules.verdict import loss_sentence, shadow_sentence
+from ferry.features.evidence.rules.figures import Committed, deviations_of, losses_of, samples_of, untried
 from ferry.features.lanes.acts.dropping import LaneDrop
 from ferry.features.lanes.rules.listing import lane_names
 from ferry.features.verify.acts.wanted import Wanted

@@ -8,9 +8,9 @@ from ferry.errors import FerryError
 from ferry.features.drill.acts.diary import Diary
 from ferry.features.drill.acts.report import Found, Heading, clusters_of, goals_met, refused_by, report_of
 from ferry.features.drill.acts.scratch_groups import ScratchGroups
-from ferry.features.drill.rules.figures import deviations_of, losses_of
 from ferry.features.drill.rules.standing import moved
 from ferry.features.drill.rules.verdict import loss_sentence
+from ferry.features.evidence.rules.figures import deviations_of, losses_of
 from ferry.features.switch.rules.steps import STEPS, sentence
 from ferry.lane.connections import FlowConnections
 from ferry.model.evidence import EvidenceKind, EvidenceReport

@@ -98,7 +98,7 @@ def switch_command(
 ) -> int:
     """Write the report of a switchover, failover or failback, from what the ledger has of it."""
     # Imported here: the command line starts light.
-    from ferry.features.drill.acts.switched import report_of_switch
+    from ferry.features.switch.acts.report import report_of_switch
 
     desk, both, chosen = Desk.with_both_ways(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     folder = None if dry_run else prepared(chosen.report, report)

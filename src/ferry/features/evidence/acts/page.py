@@ -8,8 +8,8 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from ferry.errors import BadInput
-from ferry.features.drill.rules.drained import nothing_sampled
 from ferry.features.evidence.rules.codec import SealedReport
+from ferry.features.evidence.rules.figures import nothing_sampled
 from ferry.model.evidence import EvidenceOutcome, Loss
 from ferry.words import readable, thousands
 

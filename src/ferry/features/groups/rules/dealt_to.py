@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ferry.features.groups.rules.dealt_map import connected
-from ferry.features.records.rules.partitioner import partition_of_key
 from ferry.ledger.dealt_at import DealtAt, dealt_at
 from ferry.ledger.units import family, of_partition, places_of, standings
 from ferry.model import Era, TopicPartition, UnitReceipt
+from ferry.wire.partitioner import partition_of_key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,6 @@ from ferry.features.migrate.acts.at_rest import (
 from ferry.features.migrate.rules.connect_offsets import ConnectorOffsets, connector_offsets
 from ferry.features.migrate.rules.hand_back import Handed, HandedRow, hand_back_rows, position_records
 from ferry.features.migrate.rules.wanted import refuse_unknown_topics
-from ferry.features.records.rules.partitioner import partition_of_key
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.whole_topic import read_topic
 from ferry.kafka.produce.appending import Appender
@@ -35,6 +34,7 @@ from ferry.plan.rules.skipping import idle_plan, refuse_while_at_work
 from ferry.protocol.driver import Driver
 from ferry.protocol.opening import open_run
 from ferry.run.micro_run import MicroRuns
+from ferry.wire.partitioner import partition_of_key
 
 _OFFSETS_PARTITIONS, _OFFSETS_REPLICAS = 25, 3
 """Of an offsets topic that Kafka Connect creates, unless its file says another number (`DistributedConfig`)."""

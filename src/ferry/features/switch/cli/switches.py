@@ -117,8 +117,8 @@ def switch_abandon_command(
 ) -> int:
     """Give a switch up that has not promoted the new cluster yet; the pause that it set is lifted."""
     # Imported here: the command line starts light.
-    from ferry.features.drill.acts.switched import kept_report
     from ferry.features.switch.acts.history import abandon_switch, check_abandoning
+    from ferry.features.switch.acts.report import kept_report
 
     desk, both, chosen = Desk.with_both_ways(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     if dry_run:

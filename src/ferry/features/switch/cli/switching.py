@@ -286,7 +286,7 @@ def _switched(
 ) -> int:
     # Imported here: the command line starts light.
     from ferry.cli.commands.in_spark import copy_of
-    from ferry.features.drill.acts.switched import kept_report
+    from ferry.features.switch.acts.report import kept_report
     from ferry.features.switch.acts.switcher import Switcher
     from ferry.features.switch.rules.steps import refuse_other_approval, refuse_other_options
 

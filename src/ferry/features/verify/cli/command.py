@@ -126,7 +126,7 @@ def _in_spark(flow: FlowConfig, verifier: Verifier) -> Callable[[Survey], Compar
     """How what a transform made is compared in a Spark of this machine."""
     # Imported here: the command line starts light, and only this needs Spark.
     from ferry.features.records.spark.local_session import local_session
-    from ferry.features.records.spark.verifying import compare_transformed
+    from ferry.features.verify.spark.verifying import compare_transformed
 
     def compared(found: Survey) -> Compared:
         with local_session("ferry verify", cores=os.cpu_count() or 1) as session:

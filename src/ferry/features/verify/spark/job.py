@@ -17,13 +17,13 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody who writes S
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import FerryError
 from ferry.features.observe.acts.told import tell_verification
-from ferry.features.records.spark.verifying import compare_transformed
 from ferry.features.verify.acts.compare import Compared
 from ferry.features.verify.acts.own_run import OwnRun
 from ferry.features.verify.acts.verifier import CompareSpec, Verifier
 from ferry.features.verify.acts.wanted import Wanted
 from ferry.features.verify.rules.stretches import dealt
 from ferry.features.verify.spark.stage import ROW, compare_packed_tasks, compare_tasks
+from ferry.features.verify.spark.verifying import compare_transformed
 from ferry.files import write_whole
 from ferry.ledger.verified_codec import verified_json
 from ferry.model import RunVerified, Verified, VerifyMode

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ferry.model import Receipt, Verified
-from ferry.model.evidence import Check, Compared, Goal, GroupMoved, Loss, Sample, summed
+from ferry.model.evidence import Check, Compared, EvidenceKind, Goal, GroupMoved, Loss, Sample, summed
 from ferry.plan.rules.lag import PartitionLag
 from ferry.words import several
 
@@ -205,3 +205,14 @@ def deviations_of(
         )
     found += [f"{check.name}: {check.detail}" for check in checks if not check.held]
     return tuple(found)
+
+
+def nothing_sampled(kind: EvidenceKind) -> str:
+    """Why a report has no lag and throughput over time, in one sentence."""
+    if kind is EvidenceKind.TABLETOP:
+        return "A tabletop drill copies nothing, so there is nothing to draw."
+    if kind is EvidenceKind.FAILOVER:
+        return "A failover copies nothing, for its source may be gone, so there is nothing to draw."
+    if kind in (EvidenceKind.SHADOW, EvidenceKind.PARTIAL):
+        return "Nothing was copied, so there is nothing to draw."
+    return "Nothing was left to copy, or the ledger does not keep those runs any more, so there is nothing to draw."

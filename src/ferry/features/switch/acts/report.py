@@ -7,12 +7,12 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.report import FOLDER
 from ferry.config.settings import Settings
 from ferry.errors import FerryError, Refused, Unreachable
-from ferry.features.drill.rules.drained import drain_runs, drained_samples
-from ferry.features.drill.rules.switched import switch_report
 from ferry.features.evidence.acts.folder import ReportFolder, Written
 from ferry.features.evidence.acts.page import check_renderer
 from ferry.features.evidence.acts.store import reason
 from ferry.features.switch.acts.history import one_switch
+from ferry.features.switch.rules.drained import drain_runs, drained_samples
+from ferry.features.switch.rules.report import switch_report
 from ferry.features.switch.rules.steps import STEPS
 from ferry.lane.connections import TargetConnection
 from ferry.model.evidence import EvidenceCluster, EvidenceReport, Sample

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ferry.features.drill.rules.figures import deviations_of, goals_of
+from ferry.features.evidence.rules.figures import deviations_of, goals_of
 from ferry.features.switch.rules.standing import best_known, last_seen_ms, loss_sentence, parse_loss, parse_standings
 from ferry.features.switch.rules.steps import next_step
 from ferry.model import TopicPartition

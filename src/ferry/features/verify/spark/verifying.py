@@ -28,10 +28,7 @@ from ferry.features.records.acts.reading import ReadSpec
 from ferry.features.records.acts.transform_digest import transform_digest
 from ferry.features.records.rules.pace import Share, edge_tasks
 from ferry.features.records.rules.ranges import ReadRange, dealt
-from ferry.features.records.spark.dealt_holding import held_dealt_tasks, numbered_dealt_rows
 from ferry.features.records.spark.frames import read_frame
-from ferry.features.records.spark.holding import ORDER, HeldBy, held_tasks, marked_rows, numbered_rows
-from ferry.features.records.spark.holding_portions import compared_in_portions
 from ferry.features.records.spark.schema import WRITTEN
 from ferry.features.records.spark.transform import prepare, transformed
 from ferry.features.records.spark.watching import watched
@@ -53,6 +50,9 @@ from ferry.features.verify.rules.portions import (
 from ferry.features.verify.rules.stretches import Stretch, unreadable
 from ferry.features.verify.rules.stretches import dealt as dealt_stretches
 from ferry.features.verify.rules.transformed import Rule, by_todays_rule
+from ferry.features.verify.spark.dealt_holding import held_dealt_tasks, numbered_dealt_rows
+from ferry.features.verify.spark.holding import ORDER, HeldBy, held_tasks, marked_rows, numbered_rows
+from ferry.features.verify.spark.holding_portions import compared_in_portions
 from ferry.features.verify.spark.stage import ROW
 from ferry.model import NotCompared, NotComparedKind, Range, TopicPartition
 from ferry.spark.session import at_once, is_remote

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ferry.features.drill.rules.figures import Committed, samples_of
+from ferry.features.evidence.rules.figures import Committed, samples_of
 from ferry.features.switch.rules.draining import is_drain_run
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.receipts import receipts
 from ferry.ledger.runs import sealed_plan
 from ferry.model import OpenedRun, Plan, Receipt
-from ferry.model.evidence import EvidenceKind, Sample
+from ferry.model.evidence import Sample
 
 ONE_CHUNK_MS = 50
 """Receipts of one task that were made within this time are those of one chunk."""
@@ -50,14 +50,3 @@ def _left(plan: Plan, done: Sequence[Receipt]) -> int:
     """Offsets of a plan that its run has no receipts of."""
     ends = {receipt.source: receipt.end for receipt in sorted(done, key=lambda one: one.end)}
     return sum(max(0, piece.end - ends.get(piece.source, piece.start)) for piece in plan.slices)
-
-
-def nothing_sampled(kind: EvidenceKind) -> str:
-    """Why a report has no lag and throughput over time, in one sentence."""
-    if kind is EvidenceKind.TABLETOP:
-        return "A tabletop drill copies nothing, so there is nothing to draw."
-    if kind is EvidenceKind.FAILOVER:
-        return "A failover copies nothing, for its source may be gone, so there is nothing to draw."
-    if kind in (EvidenceKind.SHADOW, EvidenceKind.PARTIAL):
-        return "Nothing was copied, so there is nothing to draw."
-    return "Nothing was left to copy, or the ledger does not keep those runs any more, so there is nothing to draw."

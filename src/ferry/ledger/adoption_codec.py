@@ -8,12 +8,14 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
+from ferry.codec.form import F, Form
+from ferry.codec.kinds import FLOW, Kind, enum, many
 from ferry.errors import BadInput
 from ferry.ledger.codec import LEDGER_VERSION, Json, encode
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.reading import read_as
-from ferry.ledger.receipt_codec import receipt_json
-from ferry.model import Adoption, Flow, Predecessor, Receipt, Record, TopicPartition, parse_topic_id
+from ferry.ledger.receipt_codec import TOPIC_ID, receipt_json
+from ferry.model import Adoption, Predecessor, Receipt, Record, TopicPartition
 
 NO_DIGEST = "00000000"
 """CRC-32C of nothing."""
@@ -106,64 +108,42 @@ def adopted_receipt(adoption: Adoption) -> Receipt:
     )
 
 
+ADOPTION = Form(
+    Adoption,
+    F("flow", kind=FLOW),
+    F("lane"),
+    F("run"),
+    F("generation"),
+    F("topic", "source.topic"),
+    F("partition", "source.partition"),
+    F("target_topic", "target.topic"),
+    F("target_partition", "target.partition"),
+    F("start"),
+    F("end"),
+    F("target_start"),
+    F("target_next"),
+    F("by", kind=enum(Predecessor)),
+    F("where"),
+    F("who"),
+    F("at_ms"),
+    F("pairs", kind=many(Kind(list, lambda pair: (pair[0], pair[1])))),
+    F("source_epoch"),
+    F("source_topic_id", kind=TOPIC_ID),
+    F("target_topic_id", kind=TOPIC_ID),
+    F("source_cluster_id"),
+    F("target_cluster_id"),
+    F("since"),
+)
+
+
 def adoption_json(adoption: Adoption) -> Json:
     """An adoption as the documented JSON object."""
-    return {
-        "v": LEDGER_VERSION,
-        "kind": "adopted",
-        "flow": str(adoption.flow),
-        "lane": adoption.lane,
-        "run": adoption.run,
-        "generation": adoption.generation,
-        "topic": adoption.source.topic,
-        "partition": adoption.source.partition,
-        "target_topic": adoption.target.topic,
-        "target_partition": adoption.target.partition,
-        "start": adoption.start,
-        "end": adoption.end,
-        "target_start": adoption.target_start,
-        "target_next": adoption.target_next,
-        "by": adoption.by.value,
-        "where": adoption.where,
-        "who": adoption.who,
-        "at_ms": adoption.at_ms,
-        "pairs": [list(pair) for pair in adoption.pairs],
-        "source_epoch": adoption.source_epoch,
-        "source_topic_id": adoption.source_topic_id,
-        "target_topic_id": adoption.target_topic_id,
-        "source_cluster_id": adoption.source_cluster_id,
-        "target_cluster_id": adoption.target_cluster_id,
-        "since": adoption.since,
-    }
+    return {"v": LEDGER_VERSION, "kind": "adopted", **ADOPTION.dump(adoption)}
 
 
 def parse_adoption(body: Json) -> Adoption:
-    """Inverse of `adoption_json`."""
-    return Adoption(
-        flow=Flow.parse(body["flow"]),
-        lane=body["lane"],
-        run=body["run"],
-        generation=body["generation"],
-        source=TopicPartition(topic=body["topic"], partition=body["partition"]),
-        target=TopicPartition(topic=body["target_topic"], partition=body["target_partition"]),
-        start=body["start"],
-        end=body["end"],
-        target_start=body["target_start"],
-        target_next=body["target_next"],
-        by=Predecessor(body["by"]),
-        where=body["where"],
-        who=body["who"],
-        at_ms=body["at_ms"],
-        pairs=unpacked_pairs(body["all_pairs"])
-        if "all_pairs" in body
-        else tuple((source, target) for source, target in body["pairs"]),
-        source_epoch=body["source_epoch"],
-        source_topic_id=parse_topic_id(body["source_topic_id"]),
-        target_topic_id=parse_topic_id(body["target_topic_id"]),
-        source_cluster_id=body["source_cluster_id"],
-        target_cluster_id=body["target_cluster_id"],
-        since=body["since"],
-    )
+    """Inverse of `adoption_records` and `adoption_json`."""
+    return ADOPTION.load({**body, "pairs": unpacked_pairs(body["all_pairs"])} if "all_pairs" in body else body)
 
 
 def adoptions(

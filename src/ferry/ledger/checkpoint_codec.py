@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ferry.codec.form import F, Form
+from ferry.codec.kinds import Kind, many
 from ferry.ledger.codec import LEDGER_VERSION, Json, encode
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.reading import read_as
-from ferry.ledger.receipt_codec import ages_row, parse_ages
+from ferry.ledger.receipt_codec import AGES
 from ferry.model import WANTED, GroupOutcome, Left, Record, TopicPartition, Why
 
 SHOWN = 200
@@ -61,34 +63,9 @@ def newest_outcome(view: LedgerView, lane: str) -> GroupOutcome | None:
     return read_as(max(found, key=lambda one: one.offset), _parse_outcome) if found else None
 
 
-def _parse_outcome(body: Json) -> GroupOutcome:
-    return GroupOutcome(
-        groups=body["groups"],
-        offsets=body["offsets"],
-        unchanged=body["unchanged"],
-        left=tuple(_parse_left(one) for one in body["left"]),
-        inexact=body["inexact"],
-        more=body["more"],
-        at_ms=body["at_ms"],
-        unnamed=body["unnamed"] if "unnamed" in body else body["more"],
-        again=body.get("again", 0),
-        latency=parse_ages(body.get("latency_ms")),
-    )
-
-
 def outcome_json(found: GroupOutcome) -> Json:
     """A run's groups as the documented JSON object."""
-    return {
-        "groups": found.groups,
-        "offsets": found.offsets,
-        "unchanged": found.unchanged,
-        "inexact": dict(found.inexact),
-        "left": [left_json(one) for one in found.left],
-        "more": found.more,
-        **({"again": found.again} if found.again else {}),
-        "at_ms": found.at_ms,
-        "latency_ms": ages_row(found.latency),
-    }
+    return _OUTCOME.dump(found)
 
 
 def left_json(left: Left) -> Json:
@@ -105,3 +82,21 @@ def left_json(left: Left) -> Json:
 def _parse_left(body: Json) -> Left:
     place = None if body["topic"] is None else TopicPartition(body["topic"], body["partition"])
     return Left(group=body["group"], place=place, why=Why(body["why"]), message=body["message"])
+
+
+_OUTCOME = Form(
+    GroupOutcome,
+    F("groups"),
+    F("offsets"),
+    F("unchanged"),
+    F("inexact", kind=Kind(dict)),
+    F("left", kind=many(Kind(left_json, _parse_left))),
+    F("more"),
+    F("again", default=0, omit=lambda found: not found.again),
+    F("at_ms"),
+    F("latency_ms", "latency", AGES, default=None),
+)
+
+
+def _parse_outcome(body: Json) -> GroupOutcome:
+    return _OUTCOME.load(body, unnamed=body["unnamed"] if "unnamed" in body else body["more"])

@@ -49,9 +49,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
+from ferry.codec.form import F, Form
+from ferry.codec.kinds import enum
 from ferry.errors import BadInput
 from ferry.model import Flow, Gap, Lifted, Pause, Record, RefusalKind, TopicPartition
 
@@ -208,48 +210,51 @@ def gap_record(lane: str, gap: Gap) -> Record:
 
 def gap_json(gap: Gap) -> Json:
     """A gap as the documented JSON object."""
-    return {
-        "topic": gap.source.topic,
-        "partition": gap.source.partition,
-        "start": gap.start,
-        "end": gap.end,
-        "why": gap.why.value,
-        "run": gap.run,
-        "at_ms": gap.at_ms,
-        "how": gap.how.value,
-        "who": gap.who,
-        "reason": gap.reason,
-        "generation": gap.generation,
-        "since": gap.since,
-        "void_from": gap.void_from,
-        "topic_id": gap.topic_id,
-    }
+    return GAP.dump(gap)
 
 
-def parse_gap(body: Json) -> Gap:
-    """Inverse of `gap_json`."""
-    return Gap(
-        source=TopicPartition(topic=body["topic"], partition=body["partition"]),
-        start=body["start"],
-        end=body["end"],
-        why=RefusalKind(body["why"]),
-        run=body["run"],
-        at_ms=body["at_ms"],
-        # The rest is absent in records of earlier Ferrys, which pass it over in turn.
-        how=Lifted(body.get("how", Lifted.SKIP)),
-        who=body.get("who", ""),
-        reason=body.get("reason", ""),
-        generation=body.get("generation", -1),
-        since=body.get("since", -1),
-        void_from=body.get("void_from", -1),
-        topic_id=body.get("topic_id", ""),
-    )
+GAP = Form(
+    Gap,
+    F("topic", "source.topic"),
+    F("partition", "source.partition"),
+    F("start"),
+    F("end"),
+    F("why", kind=enum(RefusalKind)),
+    F("run"),
+    F("at_ms"),
+    # The rest is absent in records of earlier Ferrys, which pass it over in turn.
+    F("how", kind=enum(Lifted), default=Lifted.SKIP),
+    F("who", default=""),
+    F("reason", default=""),
+    F("generation", default=-1),
+    F("since", default=-1),
+    F("void_from", default=-1),
+    F("topic_id", default=""),
+)
+
+parse_gap = GAP.load
+"""Inverse of `gap_json`."""
+
+
+PAUSE = Form(
+    Pause,
+    F("topic"),
+    F("who"),
+    F("why"),
+    F("since_ms"),
+    F("until_ms"),
+    F("lifted_by", default="", omit=lambda pause: not pause.lifted_by),
+    F("lifted_ms", default=0, omit=lambda pause: not pause.lifted_ms),
+)
+
+parse_pause = PAUSE.load
+"""Inverse of `pause_record`."""
 
 
 def pause_record(pause: Pause) -> Record:
     """A pause of a topic or (topic empty) of the whole flow."""
-    body = {name: value for name, value in asdict(pause).items() if value or not name.startswith("lifted")}
-    return Record(key=encode(["pause", pause.topic]), value=encode({"v": LEDGER_VERSION, "kind": "pause", **body}))
+    body = {"v": LEDGER_VERSION, "kind": "pause", **PAUSE.dump(pause)}
+    return Record(key=encode(["pause", pause.topic]), value=encode(body))
 
 
 def lifted_record(pause: Pause, who: str, now_ms: int) -> Record:
@@ -260,16 +265,3 @@ def lifted_record(pause: Pause, who: str, now_ms: int) -> Record:
 def resume_record(topic: str) -> Record:
     """Takes back a pause of Ferry's own making; of one that a person lifts `lifted_record` keeps who it was."""
     return Record(key=encode(["pause", topic]), value=None)
-
-
-def parse_pause(body: Json) -> Pause:
-    """Inverse of `pause_record`."""
-    return Pause(
-        topic=body["topic"],
-        who=body["who"],
-        why=body["why"],
-        since_ms=body["since_ms"],
-        until_ms=body["until_ms"],
-        lifted_by=body.get("lifted_by", ""),
-        lifted_ms=body.get("lifted_ms", 0),
-    )

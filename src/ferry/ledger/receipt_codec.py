@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
+from ferry.codec.form import F, Form
+from ferry.codec.kinds import FLOW, Kind, fields, many, optional, row
 from ferry.ledger.codec import LEDGER_VERSION, UNIT_VERSION, Json, encode
-from ferry.model import Ages, Flow, Origin, Receipt, Record, Segment, Throttled, TopicPartition, parse_topic_id
+from ferry.model import NOT_THROTTLED, Ages, Origin, Receipt, Record, Segment, Throttled, TopicPartition, parse_topic_id
 
 
 def receipt_records(receipt: Receipt) -> tuple[Record, Record]:
@@ -27,113 +27,66 @@ def receipt_key(lane: str, target: TopicPartition, start: int, since: int) -> by
 
 
 def receipt_json(receipt: Receipt) -> Json:
-    """A receipt as the documented JSON object; `adopted` and `transform` where there is something to say.
+    """A receipt as the documented JSON object.
 
     One of transformed records has format 2: a Ferry that does not know them would go on with bytes.
     """
-    return {
-        **({"adopted": receipt.adopted} if receipt.adopted else {}),
-        **(
-            {
-                "transform": receipt.transform,
-                "transform_digest": receipt.transform_digest,
-                "dead_letters": receipt.dead_letters,
-            }
-            if receipt.transform
-            else {}
-        ),
-        "v": UNIT_VERSION if receipt.transform else LEDGER_VERSION,
-        "kind": "receipt",
-        "flow": str(receipt.flow),
-        "lane": receipt.lane,
-        "run": receipt.run,
-        "generation": receipt.generation,
-        "slot": receipt.slot,
-        "topic": receipt.source.topic,
-        "partition": receipt.source.partition,
-        "target_topic": receipt.target.topic,
-        "target_partition": receipt.target.partition,
-        "start": receipt.start,
-        "end": receipt.end,
-        "target_next": receipt.target_next,
-        "segments": [[part.source_start, part.target_start, part.count] for part in receipt.segments],
-        "records": receipt.records,
-        "bytes": receipt.bytes,
-        "batches": receipt.batches,
-        "digest": receipt.digest,
-        "at_ms": receipt.at_ms,
-        "transcoded": receipt.transcoded,
-        "aborted_batches": receipt.aborted_batches,
-        "control_batches": receipt.control_batches,
-        "missing": receipt.missing,
-        "max_timestamp_ms": receipt.max_timestamp_ms,
-        "min_timestamp_ms": receipt.min_timestamp_ms,
-        "mean_timestamp_ms": receipt.mean_timestamp_ms,
-        "record_age_ms": ages_row(receipt.ages),
-        "source_epoch": receipt.source_epoch,
-        "source_topic_id": receipt.source_topic_id,
-        "target_topic_id": receipt.target_topic_id,
-        "source_cluster_id": receipt.source_cluster_id,
-        "target_cluster_id": receipt.target_cluster_id,
-        "since": receipt.since,
-        "target_epoch": receipt.target_epoch,
-        "origin": asdict(receipt.origin),
-        "throttled_ms": asdict(receipt.throttled),
-    }
+    return {"v": UNIT_VERSION if receipt.transform else LEDGER_VERSION, "kind": "receipt", **RECEIPT.dump(receipt)}
 
 
-def parse_receipt(body: Json) -> Receipt:
-    """Inverse of `receipt_json`."""
-    return Receipt(
-        flow=Flow.parse(body["flow"]),
-        lane=body["lane"],
-        run=body["run"],
-        generation=body["generation"],
-        slot=body["slot"],
-        source=TopicPartition(topic=body["topic"], partition=body["partition"]),
-        target=TopicPartition(topic=body["target_topic"], partition=body["target_partition"]),
-        start=body["start"],
-        end=body["end"],
-        target_next=body["target_next"],
-        segments=tuple(Segment(source_start=s, target_start=t, count=n) for s, t, n in body["segments"]),
-        records=body["records"],
-        bytes=body["bytes"],
-        batches=body["batches"],
-        digest=body["digest"],
-        at_ms=body["at_ms"],
-        transcoded=body["transcoded"],
-        aborted_batches=body["aborted_batches"],
-        control_batches=body["control_batches"],
-        max_timestamp_ms=body["max_timestamp_ms"],
-        source_epoch=body["source_epoch"],
-        source_topic_id=parse_topic_id(body["source_topic_id"]),
-        target_topic_id=parse_topic_id(body["target_topic_id"]),
-        source_cluster_id=body["source_cluster_id"],
-        # These are absent in records of earlier Ferrys, which pass them over in turn.
-        target_cluster_id=body.get("target_cluster_id", ""),
-        missing=body.get("missing"),
-        min_timestamp_ms=body.get("min_timestamp_ms", -1),
-        mean_timestamp_ms=body.get("mean_timestamp_ms", -1),
-        ages=parse_ages(body.get("record_age_ms")),
-        since=body.get("since", -1),
-        target_epoch=body.get("target_epoch", -1),
-        adopted=body.get("adopted", ""),
-        transform=body.get("transform", ""),
-        transform_digest=body.get("transform_digest", ""),
-        dead_letters=body.get("dead_letters", 0),
-        origin=Origin(**body["origin"]),
-        throttled=Throttled(**body.get("throttled_ms", {})),
-    )
+AGES = optional(row(Ages))
+"""The least, the mean, the most, and of how many."""
+
+TOPIC_ID = Kind(None, parse_topic_id)
 
 
-def ages_row(ages: Ages | None) -> list[int] | None:
-    """The least, the mean, the most, and of how many."""
-    return None if ages is None else [ages.min, ages.mean, ages.max, ages.records]
+def _is_verbatim(receipt: Receipt) -> bool:
+    return not receipt.transform
 
 
-def parse_ages(row: list[int] | None) -> Ages | None:
-    """Inverse of `ages_row`; None also in records of earlier Ferrys."""
-    if row is None:
-        return None
-    youngest, mean, oldest, records = row
-    return Ages(min=youngest, mean=mean, max=oldest, records=records)
+RECEIPT = Form(
+    Receipt,
+    F("flow", kind=FLOW),
+    F("lane"),
+    F("run"),
+    F("generation"),
+    F("slot"),
+    F("topic", "source.topic"),
+    F("partition", "source.partition"),
+    F("target_topic", "target.topic"),
+    F("target_partition", "target.partition"),
+    F("start"),
+    F("end"),
+    F("target_next"),
+    F("segments", kind=many(row(Segment))),
+    F("records"),
+    F("bytes"),
+    F("batches"),
+    F("digest"),
+    F("at_ms"),
+    F("transcoded"),
+    F("aborted_batches"),
+    F("control_batches"),
+    F("max_timestamp_ms"),
+    F("source_epoch"),
+    F("source_topic_id", kind=TOPIC_ID),
+    F("target_topic_id", kind=TOPIC_ID),
+    F("source_cluster_id"),
+    F("origin", kind=fields(Origin)),
+    # Absent in records of earlier Ferrys, which pass them over in turn.
+    F("target_cluster_id", default=""),
+    F("missing", default=None),
+    F("min_timestamp_ms", default=-1),
+    F("mean_timestamp_ms", default=-1),
+    F("record_age_ms", "ages", AGES, default=None),
+    F("since", default=-1),
+    F("target_epoch", default=-1),
+    F("throttled_ms", "throttled", fields(Throttled), default=NOT_THROTTLED),
+    F("adopted", default="", omit=lambda receipt: not receipt.adopted),
+    F("transform", default="", omit=_is_verbatim),
+    F("transform_digest", default="", omit=_is_verbatim),
+    F("dead_letters", default=0, omit=_is_verbatim),
+)
+
+parse_receipt = RECEIPT.load
+"""Inverse of `receipt_json`."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 
+from ferry.codec.form import F, Form
+from ferry.codec.kinds import FLOW, Kind, enum, fields
 from ferry.ledger.codec import LEDGER_VERSION, Json, encode
 from ferry.ledger.reading import read_as, slots
 from ferry.model import (
@@ -23,7 +25,7 @@ from ferry.model import (
 
 def run_record(run: RunRecord) -> Record:
     """The record that opens a run."""
-    body = {"v": LEDGER_VERSION, "kind": "run", **asdict(run), "flow": str(run.flow)}
+    body = {"v": LEDGER_VERSION, "kind": "run", **RUN.dump(run)}
     return Record(key=encode(["run", run.lane, run.run]), value=encode(body))
 
 
@@ -53,20 +55,22 @@ def _parse_writers(body: Json) -> tuple[int, frozenset[Flow]]:
     return slots(body["slots"]), frozenset(map(Flow.parse, names))
 
 
-def parse_run(body: Json) -> RunRecord:
-    """Inverse of `run_record`."""
-    return RunRecord(
-        flow=Flow.parse(body["flow"]),
-        lane=body["lane"],
-        run=body["run"],
-        slots=slots(body["slots"]),
-        config_digest=body["config_digest"],
-        started_ms=body["started_ms"],
-        origin=Origin(**body["origin"]),
-        # Absent in records of earlier Ferrys, which pass these two over in turn: no new version of the format.
-        deployment=body.get("deployment", ""),
-        took_over=body.get("took_over", ""),
-    )
+RUN = Form(
+    RunRecord,
+    F("flow", kind=FLOW),
+    F("lane"),
+    F("run"),
+    F("slots", kind=Kind(None, slots)),
+    F("config_digest"),
+    F("started_ms"),
+    F("origin", kind=fields(Origin)),
+    # Absent in records of earlier Ferrys, which pass these two over in turn: no new version of the format.
+    F("deployment", default=""),
+    F("took_over", default=""),
+)
+
+parse_run = RUN.load
+"""Inverse of `run_record`."""
 
 
 def attempt_record(lane: str, run: str, generation: int, started_ms: int, origin: Origin) -> Record:
@@ -108,21 +112,15 @@ def parse_attempt(run: str, offset: int, body: Json) -> Attempt:
     )
 
 
+REFUSAL = Form(Refusal, F("topic"), F("partition"), F("kind", kind=enum(RefusalKind)), F("message"))
+
+parse_refusal = REFUSAL.load
+"""Inverse of `refusal_json`."""
+
+
 def refusal_json(refusal: Refusal) -> Json:
     """A refusal as the documented JSON object."""
-    return {
-        "topic": refusal.topic,
-        "partition": refusal.partition,
-        "kind": refusal.kind.value,
-        "message": refusal.message,
-    }
-
-
-def parse_refusal(body: Json) -> Refusal:
-    """Inverse of `refusal_json`."""
-    return Refusal(
-        topic=body["topic"], partition=body["partition"], kind=RefusalKind(body["kind"]), message=body["message"]
-    )
+    return REFUSAL.dump(refusal)
 
 
 def outcome_record(

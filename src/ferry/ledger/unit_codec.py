@@ -13,22 +13,63 @@ Their values have format 2. Whoever plans reads the last receipts of its lane, s
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict
 
+from ferry.codec.form import F, Form
+from ferry.codec.kinds import FLOW, fields, many
 from ferry.ledger.codec import UNIT_VERSION, Json, decode_key, encode
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.reading import read_as
-from ferry.model import Era, Fate, Flow, LedgerRecord, Origin, Record, TopicPartition, Unit, UnitReceipt, Vector
+from ferry.model import Era, Fate, LedgerRecord, Origin, Record, TopicPartition, Unit, UnitReceipt, Vector
 
 UNIT = "unit"
 ERA = "era"
 
 _VECTORS = ("starts", "ends", "source_epochs")
 
-_PLAIN = tuple(
-    one.name
-    for one in fields(UnitReceipt)
-    if one.name not in ("flow", "target", "begins", "reached", "origin", "source_topic", "source_epochs")
+ERA_FORM = Form(
+    Era,
+    F("source_topic"),
+    F("target_topic"),
+    F("since"),
+    F("begins", kind=many()),
+    F("digest"),
+    F("partitions"),
+    F("source_topic_id"),
+    F("target_topic_id"),
+    F("spec"),
+)
+
+UNIT_RECEIPT = Form(
+    UnitReceipt,
+    F("flow", kind=FLOW),
+    F("lane"),
+    F("run"),
+    F("generation"),
+    F("slot"),
+    F("topic", "source_topic"),
+    F("target_topic", "target.topic"),
+    F("target_partition", "target.partition"),
+    F("era"),
+    F("begins", kind=many()),
+    F("reached", kind=many()),
+    F("target_start"),
+    F("target_next"),
+    F("records"),
+    F("bytes"),
+    F("batches"),
+    F("digest"),
+    F("transform"),
+    F("at_ms"),
+    F("origin", kind=fields(Origin)),
+    F("max_timestamp_ms", default=-1),
+    F("source_topic_id", default=""),
+    F("target_topic_id", default=""),
+    F("source_cluster_id", default=""),
+    F("target_cluster_id", default=""),
+    F("target_epoch", default=-1),
+    F("dead_letters", default=0, omit=lambda receipt: not receipt.dead_letters),
+    F("source_epochs", kind=many(), default=(), omit=lambda receipt: not receipt.source_epochs),
 )
 
 
@@ -40,13 +81,11 @@ def era_record(lane: str, era: Era) -> Record:
 
 def era_json(era: Era) -> Json:
     """A rule as the documented JSON object."""
-    return {**asdict(era), "begins": list(era.begins)}
+    return ERA_FORM.dump(era)
 
 
-def parse_era(body: Json) -> Era:
-    """Inverse of `era_json`."""
-    known = {one.name: body[one.name] for one in fields(Era)}
-    return Era(**{**known, "begins": tuple(body["begins"])})
+parse_era = ERA_FORM.load
+"""Inverse of `era_json`."""
 
 
 def eras(view: LedgerView, lane: str) -> dict[str, Era]:
@@ -68,37 +107,12 @@ def unit_records(receipt: UnitReceipt) -> tuple[Record, Record]:
 
 
 def unit_receipt_json(receipt: UnitReceipt) -> Json:
-    """A receipt as the documented JSON object; `dead_letters` where there are any."""
-    plain = {name: getattr(receipt, name) for name in _PLAIN}
-    if not receipt.dead_letters:
-        del plain["dead_letters"]
-    return {
-        "v": UNIT_VERSION,
-        "kind": UNIT,
-        "flow": str(receipt.flow),
-        "topic": receipt.source_topic,
-        "target_topic": receipt.target.topic,
-        "target_partition": receipt.target.partition,
-        "begins": list(receipt.begins),
-        "reached": list(receipt.reached),
-        **({"source_epochs": list(receipt.source_epochs)} if receipt.source_epochs else {}),
-        "origin": asdict(receipt.origin),
-        **plain,
-    }
+    """A receipt as the documented JSON object."""
+    return {"v": UNIT_VERSION, "kind": UNIT, **UNIT_RECEIPT.dump(receipt)}
 
 
-def parse_unit_receipt(body: Json) -> UnitReceipt:
-    """Inverse of `unit_receipt_json`."""
-    return UnitReceipt(
-        flow=Flow.parse(body["flow"]),
-        source_topic=body["topic"],
-        target=TopicPartition(topic=body["target_topic"], partition=body["target_partition"]),
-        begins=tuple(body["begins"]),
-        reached=tuple(body["reached"]),
-        source_epochs=tuple(body.get("source_epochs", ())),
-        origin=Origin(**body["origin"]),
-        **{name: body[name] for name in _PLAIN if name in body},
-    )
+parse_unit_receipt = UNIT_RECEIPT.load
+"""Inverse of `unit_receipt_json`."""
 
 
 def last_units(view: LedgerView, lane: str | None) -> dict[TopicPartition, UnitReceipt]:

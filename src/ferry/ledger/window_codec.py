@@ -7,25 +7,35 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from ferry.codec.form import F, Form, Json
+from ferry.codec.kinds import Kind, many
 from ferry.ledger.codec import LEDGER_VERSION, encode
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.reading import read_as
 from ferry.model import Record, WindowRecord
 
+WINDOW = Form(
+    WindowRecord,
+    F("topic"),
+    F("topic_id"),
+    F("from_ms"),
+    F("to_ms"),
+    F(
+        "offsets",
+        "ranges",
+        Kind(
+            lambda ranges: [[number, start, end] for number, (start, end) in sorted(ranges.items())],
+            lambda rows: {number: (start, end) for number, start, end in rows},
+        ),
+    ),
+    F("run"),
+    F("at_ms"),
+)
+
 
 def window_record(found: WindowRecord) -> Record:
     """What a window of one source topic is in offsets; written before the plan of its first run."""
-    body: dict[str, Any] = {
-        "v": LEDGER_VERSION,
-        "kind": "window",
-        "topic": found.topic,
-        "topic_id": found.topic_id,
-        "from_ms": found.from_ms,
-        "to_ms": found.to_ms,
-        "offsets": [[number, start, end] for number, (start, end) in sorted(found.ranges.items())],
-        "run": found.run,
-        "at_ms": found.at_ms,
-    }
+    body = {"v": LEDGER_VERSION, "kind": "window", **WINDOW.dump(found)}
     return Record(key=encode(["window", found.lane, found.topic, found.window]), value=encode(body))
 
 
@@ -38,19 +48,9 @@ def recorded_windows(view: LedgerView, lane: str) -> list[WindowRecord]:
     ]
 
 
-def parse_window(key: list[Any], body: dict[str, Any]) -> WindowRecord:
+def parse_window(key: list[Any], body: Json) -> WindowRecord:
     """Inverse of `window_record`."""
-    return WindowRecord(
-        lane=key[1],
-        topic=key[2],
-        window=key[3],
-        from_ms=body["from_ms"],
-        to_ms=body["to_ms"],
-        topic_id=body["topic_id"],
-        ranges={number: (start, end) for number, start, end in body["offsets"]},
-        run=body["run"],
-        at_ms=body["at_ms"],
-    )
+    return WINDOW.load(body, lane=key[1], window=key[3])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,26 +65,16 @@ class Dropped:
     records: int
 
 
+DROPPED = Form(Dropped, F("who"), F("at_ms"), F("topics", kind=many()), F("records"))
+
+
 def dropped_record(found: Dropped) -> Record:
     """The last word on a lane that was dropped."""
-    body = {
-        "v": LEDGER_VERSION,
-        "kind": "dropped",
-        "who": found.who,
-        "at_ms": found.at_ms,
-        "topics": list(found.topics),
-        "records": found.records,
-    }
+    body = {"v": LEDGER_VERSION, "kind": "dropped", **DROPPED.dump(found)}
     return Record(key=encode(["dropped", found.lane]), value=encode(body))
 
 
 def dropped_lanes(view: LedgerView) -> Iterable[Dropped]:
     """The lanes that were dropped; one that was begun again since is among them."""
     for key, record in view.of_kind("dropped"):
-        yield read_as(record, partial(_parse_dropped, key[1]))
-
-
-def _parse_dropped(lane: str, body: dict[str, Any]) -> Dropped:
-    return Dropped(
-        lane=lane, who=body["who"], at_ms=body["at_ms"], topics=tuple(body["topics"]), records=body["records"]
-    )
+        yield read_as(record, partial(DROPPED.load, lane=key[1]))

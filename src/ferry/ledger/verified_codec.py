@@ -12,6 +12,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from ferry.codec.form import F, Form
+from ferry.codec.kinds import Kind, enum, many
 from ferry.config.flow.flow import Verification
 from ferry.ledger.codec import LEDGER_VERSION, encode
 from ferry.ledger.ledger import LedgerView
@@ -26,7 +28,6 @@ from ferry.model import (
     NotCompared,
     Record,
     RunVerified,
-    TopicPartition,
     Verified,
     VerifyMode,
     Witness,
@@ -73,7 +74,7 @@ def _begin_json(one: Begin) -> dict[str, Any]:
 def difference_json(one: Difference) -> dict[str, Any]:
     """One difference with the records that are shown of it."""
     return {
-        **_place_json(one),
+        **PLACE.dump(one),
         "source_records": [_record_json(record) for record in one.source_records],
         "target_records": [_record_json(record) for record in one.target_records],
     }
@@ -160,64 +161,44 @@ def run_verified_record(lane: str, run: str, found: RunVerified) -> Record:
     return Record(key=encode(["verified", lane, run]), value=encode(body))
 
 
+_RANGE = Kind(list, lambda ends: (ends[0], ends[1]))
+
+PLACE = Form(
+    Difference,
+    F("topic", "source.topic"),
+    F("partition", "source.partition"),
+    F("source_range", kind=_RANGE),
+    F("target_topic", "target.topic"),
+    F("target_partition", "target.partition"),
+    F("target_range", kind=_RANGE),
+    F("kind", kind=enum(DifferenceKind)),
+)
+"""Where a difference is; the records themselves are not kept."""
+
+RUN_VERIFIED = Form(
+    RunVerified,
+    F("mode", kind=enum(VerifyMode)),
+    F("generation"),
+    F("equal"),
+    F("partitions"),
+    F("records"),
+    F("bytes"),
+    F("seconds"),
+    F("differences", kind=many(Kind(PLACE.dump, PLACE.load))),
+    F("more_differences", "more"),
+    F("not_compared", kind=many()),
+    F("at_ms"),
+)
+
+
 def run_verified_json(found: RunVerified) -> dict[str, Any]:
-    """The same as the documented JSON object."""
-    return {
-        "mode": found.mode.value,
-        "generation": found.generation,
-        "equal": found.equal,
-        "partitions": found.partitions,
-        "records": found.records,
-        "bytes": found.bytes,
-        "seconds": found.seconds,
-        "differences": [_place_json(one) for one in found.differences],
-        "more_differences": found.more,
-        "not_compared": list(found.not_compared),
-        "at_ms": found.at_ms,
-    }
+    """What came of a run that verified itself, as the documented JSON object."""
+    return RUN_VERIFIED.dump(found)
 
 
 def run_verified(view: LedgerView, lane: str, run: str) -> RunVerified | None:
     """What a run's record says; None when it did not verify itself (yet)."""
     for key, record in view.of_kind("verified"):
         if key[1:] == [lane, run]:
-            return read_as(record, _parse_run_verified)
+            return read_as(record, RUN_VERIFIED.load)
     return None
-
-
-def _parse_run_verified(body: dict[str, Any]) -> RunVerified:
-    return RunVerified(
-        mode=VerifyMode(body["mode"]),
-        generation=body["generation"],
-        equal=body["equal"],
-        partitions=body["partitions"],
-        records=body["records"],
-        bytes=body["bytes"],
-        seconds=body["seconds"],
-        differences=tuple(_parse_place(one) for one in body["differences"]),
-        more=body["more_differences"],
-        not_compared=tuple(body["not_compared"]),
-        at_ms=body["at_ms"],
-    )
-
-
-def _place_json(one: Difference) -> dict[str, Any]:
-    return {
-        "topic": one.source.topic,
-        "partition": one.source.partition,
-        "source_range": list(one.source_range),
-        "target_topic": one.target.topic,
-        "target_partition": one.target.partition,
-        "target_range": list(one.target_range),
-        "kind": one.kind.value,
-    }
-
-
-def _parse_place(body: dict[str, Any]) -> Difference:
-    return Difference(
-        source=TopicPartition(topic=body["topic"], partition=body["partition"]),
-        target=TopicPartition(topic=body["target_topic"], partition=body["target_partition"]),
-        source_range=(body["source_range"][0], body["source_range"][1]),
-        target_range=(body["target_range"][0], body["target_range"][1]),
-        kind=DifferenceKind(body["kind"]),
-    )

@@ -16,15 +16,17 @@ import hashlib
 import json
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, fields
+from dataclasses import fields
 from typing import Any
 
+from ferry.codec.form import F, Form
+from ferry.codec.kinds import FLOW, PLAIN, Kind, enum, many
 from ferry.errors import BadInput
 from ferry.ledger.codec import LEDGER_VERSION, Json, decode_value, encode
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.plan_codec import PART_BYTES
 from ferry.ledger.reading import checked, reading
-from ferry.model import Flow, LedgerRecord, Record
+from ferry.model import LedgerRecord, Record
 from ferry.model.switch import (
     Evidence,
     Step,
@@ -49,48 +51,38 @@ def switch_record(switch: Switch) -> Record:
     return Record(key=encode(["switch", switch.id]), value=encode(body))
 
 
+def _id(text: str) -> str:
+    if not ID.fullmatch(text):
+        raise ValueError(f"{text!r:.120} is no id of a switch")
+    return text
+
+
+_LISTS = ("leave_groups", "leave_topics", "stop", "redirect")
+_OPTIONS = Form(
+    SwitchOptions,
+    *(F(one.name, kind=many() if one.name in _LISTS else PLAIN, default=one.default) for one in fields(SwitchOptions)),
+)
+
+SWITCH = Form(
+    Switch,
+    F("id", kind=Kind(None, _id)),
+    F("verb", kind=enum(Verb)),
+    F("flow", "named", FLOW),
+    F("via", kind=FLOW),
+    F("who"),
+    F("approved_by"),
+    F("approved_ms"),
+    F("at_ms"),
+    F("options", kind=Kind(_OPTIONS.dump, _OPTIONS.load)),
+)
+
+parse_switch = SWITCH.load
+"""Inverse of `switch_json`; options that a later Ferry knows are passed over."""
+
+
 def switch_json(switch: Switch) -> Json:
     """A switch as the documented JSON object."""
-    return {
-        "id": switch.id,
-        "verb": switch.verb.value,
-        "flow": str(switch.named),
-        "via": str(switch.via),
-        "who": switch.who,
-        "approved_by": switch.approved_by,
-        "approved_ms": switch.approved_ms,
-        "at_ms": switch.at_ms,
-        "options": {
-            **asdict(switch.options),
-            "leave_groups": list(switch.options.leave_groups),
-            "leave_topics": list(switch.options.leave_topics),
-            "stop": list(switch.options.stop),
-            "redirect": list(switch.options.redirect),
-        },
-    }
-
-
-def parse_switch(body: Json) -> Switch:
-    """Inverse of `switch_json`; options that a later Ferry knows are passed over."""
-    known = {one.name for one in fields(SwitchOptions)}
-    options = {name: value for name, value in body["options"].items() if name in known}
-    options["leave_groups"] = tuple(options.get("leave_groups", ()))
-    options["leave_topics"] = tuple(options.get("leave_topics", ()))
-    options["stop"] = tuple(options.get("stop", ()))
-    options["redirect"] = tuple(options.get("redirect", ()))
-    if not ID.fullmatch(body["id"]):
-        raise ValueError(f"{body['id']!r:.120} is no id of a switch")
-    return Switch(
-        id=body["id"],
-        verb=Verb(body["verb"]),
-        named=Flow.parse(body["flow"]),
-        via=Flow.parse(body["via"]),
-        who=body["who"],
-        approved_by=body["approved_by"],
-        approved_ms=body["approved_ms"],
-        at_ms=body["at_ms"],
-        options=SwitchOptions(**options),
-    )
+    return SWITCH.dump(switch)
 
 
 def begun_record(switch: str, begun: StepBegun) -> Record:
@@ -141,22 +133,16 @@ def _digest(values: list[bytes]) -> str:
     return hashlib.sha256(b"\n\n".join(values)).hexdigest()
 
 
+SWITCH_END = Form(SwitchEnd, F("outcome", kind=enum(SwitchOutcome)), F("who"), F("why"), F("at_ms"))
+
+parse_end = SWITCH_END.load
+"""Inverse of `end_record`."""
+
+
 def end_record(switch: str, end: SwitchEnd) -> Record:
     """A switch has ended."""
-    body = {
-        "v": LEDGER_VERSION,
-        "kind": "switch-end",
-        "outcome": end.outcome.value,
-        "who": end.who,
-        "why": end.why,
-        "at_ms": end.at_ms,
-    }
+    body = {"v": LEDGER_VERSION, "kind": "switch-end", **SWITCH_END.dump(end)}
     return Record(key=encode(["switch", switch, END]), value=encode(body))
-
-
-def parse_end(body: Json) -> SwitchEnd:
-    """Inverse of `end_record`."""
-    return SwitchEnd(outcome=SwitchOutcome(body["outcome"]), who=body["who"], why=body["why"], at_ms=body["at_ms"])
 
 
 def open_switches(view: LedgerView) -> dict[str, SwitchState]:

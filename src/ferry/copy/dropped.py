@@ -1,13 +1,12 @@
-"""Partitions that leave an attempt while the others go on."""
+"""What the target says against a partition alone, as a drop."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 
-from ferry.errors import Retryable
 from ferry.kafka.connect import codes
-from ferry.model import Piece, Refusal, RefusalKind
+from ferry.model import Piece, RefusalKind
+from ferry.protocol.drops import Drop, drop
 
 _HINDRANCES = {
     codes.NOT_ENOUGH_REPLICAS: RefusalKind.TOO_FEW_REPLICAS,
@@ -16,39 +15,6 @@ _HINDRANCES = {
     codes.UNKNOWN_TOPIC_OR_PARTITION: RefusalKind.TARGET_CHANGED,
     codes.UNKNOWN_TOPIC_ID: RefusalKind.TARGET_CHANGED,
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Drop:
-    """One slice cannot go on past source offset `offset`, or a unit at all; not now, when it is `passing`."""
-
-    piece: Piece
-    refusal: Refusal
-    offset: int
-    passing: bool = False
-
-
-class Dropped(Exception):
-    """The chunk is abandoned and repeated without what lies behind the drops."""
-
-    def __init__(self, drops: Sequence[Drop]) -> None:
-        super().__init__(_sentence(drops))
-        self.drops = tuple(drops)
-
-
-class Hindered(Retryable):
-    """Some partitions cannot go on now: the chunk is repeated, and without them when that does not help."""
-
-    def __init__(self, drops: Sequence[Drop]) -> None:
-        super().__init__(_sentence(drops))
-        self.drops = tuple(drops)
-
-
-def drop(piece: Piece, kind: RefusalKind, offset: int, message: str, *, passing: bool = False) -> Drop:
-    """A drop at source offset `offset`, with what the report will say."""
-    source = piece.source
-    refusal = Refusal(topic=source.topic, partition=source.partition, kind=kind, message=message)
-    return Drop(piece=piece, refusal=refusal, offset=offset, passing=passing)
 
 
 def out_of_time(piece: Piece, offset: int, cluster: str, told: Iterable[str | None]) -> Drop:
@@ -75,14 +41,3 @@ def refused(piece: Piece, offset: int, code: int, cluster: str, act: str, grant:
     if code in _HINDRANCES:
         return drop(piece, _HINDRANCES[code], offset, f"{where} answers {codes.advised(code)}", passing=True)
     return None
-
-
-def verdict(drops: Iterable[Drop | None]) -> Dropped | Hindered:
-    """What to raise for these drops: Dropped as long as some are final, Hindered when all may pass."""
-    found = [entry for entry in drops if entry is not None]
-    final = [entry for entry in found if not entry.passing]
-    return Dropped(final) if final else Hindered(found)
-
-
-def _sentence(drops: Sequence[Drop]) -> str:
-    return "; ".join(drop.refusal.message for drop in drops)

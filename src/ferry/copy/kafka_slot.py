@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ferry.config.flow.clients import ENGINE_CHOOSES, FetchOptions
 from ferry.copy.chunk import PartProgress
-from ferry.copy.dropped import Dropped, drop, refused, verdict
+from ferry.copy.dropped import refused
 from ferry.copy.packing import PackingRules
 from ferry.copy.portion import Portion
 from ferry.copy.pump import REQUEST_BYTES, Pump
@@ -40,6 +40,7 @@ from ferry.model import (
 )
 from ferry.plan.others.foreign import look_behind
 from ferry.plan.rules.undecided import undecided_sentence
+from ferry.protocol.drops import Dropped, drop, verdict
 from ferry.protocol.names import position_group, transactional_id
 from ferry.protocol.port import AnyReceipt
 from ferry.protocol.slot import SlotRef

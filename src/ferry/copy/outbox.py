@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from kafka.future import Future
 
-from ferry.copy.dropped import Drop, drop, out_of_time, refused, verdict
+from ferry.copy.dropped import out_of_time, refused
 from ferry.copy.outgoing import Outgoing
 from ferry.copy.part import Part
 from ferry.errors import Retryable
@@ -18,6 +18,7 @@ from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.intake import Answer
 from ferry.kafka.produce.transaction import PartitionsRefused, Transaction
 from ferry.model import Piece, RefusalKind, TopicPartition
+from ferry.protocol.drops import Drop, drop, verdict
 
 IN_FLIGHT = 5
 """Requests under way per broker: the most for which Kafka keeps an idempotent producer's order."""

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Mapping
 
 from ferry.copy.chunk import PartProgress
-from ferry.copy.dropped import Hindered, drop
 from ferry.copy.outbox import Entry, Outbox, Request
 from ferry.copy.outgoing import Outgoing
 from ferry.copy.packing import Packing, PackingRules
@@ -17,6 +16,7 @@ from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.intake import Intake
 from ferry.kafka.produce.transaction import Transaction
 from ferry.model import Origin, Plan, Refusal, RefusalKind, Slice, TopicPartition
+from ferry.protocol.drops import Hindered, drop
 from ferry.wire.batch import restamped
 
 REQUEST_BYTES = 8 << 20

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ferry.copy.dropped import Drop, drop, verdict
 from ferry.copy.part import Part
 from ferry.errors import Retryable
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.lineage import UNKNOWN_EPOCH, Mark
 from ferry.kafka.produce.kept import Cut, cut_since, leader_epochs
 from ferry.model import Piece, RefusalKind, TopicPartition
+from ferry.protocol.drops import Drop, drop, verdict
 
 
 class TargetLogs:

@@ -15,7 +15,6 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ferry.copy.dropped import Drop, Dropped, Hindered
 from ferry.errors import Fenced, FerryError, OutcomeUnknown, Retryable, Superseded, Unreachable
 from ferry.ledger.codec import decode_key
 from ferry.ledger.ledger import LedgerView, fold, intruder
@@ -24,6 +23,7 @@ from ferry.ledger.runs import newer_attempt, sealed_plan, superseded_by
 from ferry.ledger.unit_codec import last_units, undecided_unit, unit_intruder
 from ferry.ledger.units import resumed
 from ferry.model import Flow, LedgerRecord, Piece, Plan, Receipt, Refusal, Slice, TopicPartition, UnitReceipt
+from ferry.protocol.drops import Drop, Dropped, Hindered
 from ferry.protocol.port import AnyReceipt, SlotPort
 
 log = logging.getLogger(__name__)

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 from ferry.copy.chunk import PartProgress
-from ferry.copy.dropped import Dropped, drop
 from ferry.copy.outgoing import as_it_is
 from ferry.errors import Fenced as FencedOff
 from ferry.errors import FerryError, OutcomeUnknown, Retryable
@@ -26,6 +25,7 @@ from ferry.model import (
     Slice,
     TopicPartition,
 )
+from ferry.protocol.drops import Dropped, drop
 from ferry.protocol.port import AnyReceipt
 from ferry.protocol.slot import SlotRef
 from ferry.wire.batch import Batch

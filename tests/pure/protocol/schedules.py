@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ferry.copy.dropped import Dropped, drop
 from ferry.errors import FerryError, Retryable, Superseded, Unreachable
 from ferry.model import Plan, RefusalKind
+from ferry.protocol.drops import Dropped, drop
 from ferry.protocol.slot import SlotResult
 from tests.pure.decide.values import piece
 from tests.pure.protocol.broker import LEDGER

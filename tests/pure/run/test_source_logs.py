@@ -17,7 +17,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.copy.dropped import Drop, Dropped, Hindered
 from ferry.errors import Retryable
 from ferry.features.records.acts.slice_part import SlicePart
 from ferry.features.records.acts.source_logs import EpochNotes, SourceLogs, look_before
@@ -25,6 +24,7 @@ from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster, PartitionInfo, TopicInfo
 from ferry.kafka.fetch.lineage import UNKNOWN_EPOCH, Mark
 from ferry.model import Origin, Plan, RefusalKind, Slice, TopicPartition, Unit
+from ferry.protocol.drops import Drop, Dropped, Hindered
 from tests.pure.decide.values import FLOW, LANE
 
 PLACE = TopicPartition("t", 0)

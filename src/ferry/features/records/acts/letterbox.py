@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import NamedTuple
 
-from ferry.copy.dropped import Dropped, Hindered, drop
 from ferry.copy.outbox import Entry, Outbox, Request
 from ferry.copy.outgoing import Outgoing
 from ferry.errors import Retryable
@@ -17,6 +16,7 @@ from ferry.kafka.admin.topic_settings import batch_limits
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.produce.transaction import Transaction
 from ferry.model import Codec, Compression, Flow, Piece, RefusalKind, TopicPartition
+from ferry.protocol.drops import Dropped, Hindered, drop
 from ferry.wire.batch import restamped
 from ferry.wire.renumber import Run
 from ferry.wire.written import NewRecord, batch_of

@@ -17,7 +17,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ferry.config.flow.transforms import Poison
-from ferry.copy.dropped import Drop, Dropped, Hindered, drop, verdict
 from ferry.copy.kafka_slot import KafkaSlot, SlotWiring
 from ferry.copy.outbox import Entry, Outbox, Request
 from ferry.copy.portion import Todo
@@ -33,6 +32,7 @@ from ferry.features.records.rules.letters import PoisonRule
 from ferry.kafka.admin.topic_settings import batch_limits
 from ferry.kafka.fetch.lineage import UNKNOWN_EPOCH
 from ferry.model import Codec, Compression, Piece, Plan, Refusal, RefusalKind, Slice, TopicPartition, Unit, Vector
+from ferry.protocol.drops import Drop, Dropped, Hindered, drop, verdict
 from ferry.wire.batch import restamped
 from ferry.wire.encoding import RecordColumns, batch_of_columns
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 
 from ferry.config.flow.clients import ConnectionOptions
 from ferry.copy.chunk import PartProgress
-from ferry.copy.dropped import Drop, Dropped, Hindered, drop
 from ferry.features.records.acts.cluster import connected
 from ferry.features.records.acts.withheld import Failure, Withheld
 from ferry.kafka.connect.cluster import Cluster
@@ -21,6 +20,7 @@ from ferry.kafka.fetch.lineage import UNKNOWN_EPOCH, Mark
 from ferry.kafka.produce.kept import Cut, cut_since, reached_epochs
 from ferry.ledger.units import of_partition
 from ferry.model import Piece, Refusal, RefusalKind, Slice, TopicPartition
+from ferry.protocol.drops import Drop, Dropped, Hindered, drop
 
 _LOOKS_BEFORE = 7
 """As often a leader is looked for before anything is read: 13 s, longer than most elections take."""

@@ -1,0 +1,53 @@
+"""Partitions that leave an attempt while the others go on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ferry.errors import Retryable
+from ferry.model import Piece, Refusal, RefusalKind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drop:
+    """One slice cannot go on past source offset `offset`, or a unit at all; not now, when it is `passing`."""
+
+    piece: Piece
+    refusal: Refusal
+    offset: int
+    passing: bool = False
+
+
+class Dropped(Exception):
+    """The chunk is abandoned and repeated without what lies behind the drops."""
+
+    def __init__(self, drops: Sequence[Drop]) -> None:
+        super().__init__(_sentence(drops))
+        self.drops = tuple(drops)
+
+
+class Hindered(Retryable):
+    """Some partitions cannot go on now: the chunk is repeated, and without them when that does not help."""
+
+    def __init__(self, drops: Sequence[Drop]) -> None:
+        super().__init__(_sentence(drops))
+        self.drops = tuple(drops)
+
+
+def drop(piece: Piece, kind: RefusalKind, offset: int, message: str, *, passing: bool = False) -> Drop:
+    """A drop at source offset `offset`, with what the report will say."""
+    source = piece.source
+    refusal = Refusal(topic=source.topic, partition=source.partition, kind=kind, message=message)
+    return Drop(piece=piece, refusal=refusal, offset=offset, passing=passing)
+
+
+def verdict(drops: Iterable[Drop | None]) -> Dropped | Hindered:
+    """What to raise for these drops: Dropped as long as some are final, Hindered when all may pass."""
+    found = [entry for entry in drops if entry is not None]
+    final = [entry for entry in found if not entry.passing]
+    return Dropped(final) if final else Hindered(found)
+
+
+def _sentence(drops: Sequence[Drop]) -> str:
+    return "; ".join(drop.refusal.message for drop in drops)

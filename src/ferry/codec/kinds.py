@@ -26,6 +26,15 @@ FLOW = Kind(str, Flow.parse)
 """`source->target`."""
 
 
+def _two(values: Any) -> tuple[Any, Any]:
+    first, second = values
+    return first, second
+
+
+PAIR = Kind(list, _two)
+"""A tuple of two as an array."""
+
+
 def enum(of: type[Enum]) -> Kind:
     """A member by its value."""
     return Kind(lambda one: one.value, of)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
 from ferry.codec.form import F, Form
-from ferry.codec.kinds import FLOW, Kind, enum, many
+from ferry.codec.kinds import FLOW, PAIR, enum, many
 from ferry.errors import BadInput
 from ferry.ledger.codec import LEDGER_VERSION, Json, encode
 from ferry.ledger.ledger import LedgerView
@@ -126,7 +126,7 @@ ADOPTION = Form(
     F("where"),
     F("who"),
     F("at_ms"),
-    F("pairs", kind=many(Kind(list, lambda pair: (pair[0], pair[1])))),
+    F("pairs", kind=many(PAIR)),
     F("source_epoch"),
     F("source_topic_id", kind=TOPIC_ID),
     F("target_topic_id", kind=TOPIC_ID),

@@ -44,6 +44,7 @@ SLICE = Form(
     _where_said("compacted", False),
     _where_said("transform", ""),
     _where_said("transform_digest", ""),
+    closed=True,  # a plan is carried out as it was decided, or not at all
 )
 
 parse_slice = SLICE.load
@@ -66,6 +67,7 @@ CHANGE = Form(
     F("replication_factor"),
     F("configs", kind=_PAIRS),
     F("was", kind=_PAIRS, default=(), omit=lambda change: not change.was),
+    closed=True,
 )
 
 parse_change = CHANGE.load

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from ferry.codec.form import F, Form
-from ferry.codec.kinds import Kind, enum, many
+from ferry.codec.kinds import PAIR, Kind, enum, many
 from ferry.config.flow.flow import Verification
 from ferry.ledger.codec import LEDGER_VERSION, encode
 from ferry.ledger.ledger import LedgerView
@@ -161,16 +161,14 @@ def run_verified_record(lane: str, run: str, found: RunVerified) -> Record:
     return Record(key=encode(["verified", lane, run]), value=encode(body))
 
 
-_RANGE = Kind(list, lambda ends: (ends[0], ends[1]))
-
 PLACE = Form(
     Difference,
     F("topic", "source.topic"),
     F("partition", "source.partition"),
-    F("source_range", kind=_RANGE),
+    F("source_range", kind=PAIR),
     F("target_topic", "target.topic"),
     F("target_partition", "target.partition"),
-    F("target_range", kind=_RANGE),
+    F("target_range", kind=PAIR),
     F("kind", kind=enum(DifferenceKind)),
 )
 """Where a difference is; the records themselves are not kept."""

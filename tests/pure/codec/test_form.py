@@ -79,6 +79,21 @@ def test_what_earlier_versions_do_not_have_has_its_default() -> None:
     assert (found.colour, found.age, found.note) == (Colour.RED, None, "")
 
 
+@pytest.mark.parametrize("body", ["text", ["flow"], None, 7], ids=repr)
+def test_what_is_no_object_is_an_error_also_where_all_fields_have_defaults(body: Any) -> None:
+    form = Form(Span, F("start", default=0), F("end", default=0))
+    assert form.load({}) == Span(start=0, end=0)
+    with pytest.raises(TypeError, match="is no object"):
+        form.load(body)
+
+
+def test_a_closed_form_takes_no_field_that_it_does_not_have() -> None:
+    form = Form(Span, F("start"), F("end"), closed=True)
+    assert form.load({"start": 1, "end": 2}) == Span(start=1, end=2)
+    with pytest.raises(TypeError, match="step"):
+        form.load({"start": 1, "end": 2, "step": 3})
+
+
 @pytest.mark.parametrize("name", ["flow", "topic", "spans", "whole"])
 def test_a_field_that_is_missing_is_an_error(name: str) -> None:
     with pytest.raises(KeyError, match=name):

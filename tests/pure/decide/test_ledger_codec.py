@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given
 
 from ferry.errors import BadInput
+from ferry.features.switch.rules.codec import parse_switch
+from ferry.ledger.adoption_codec import parse_adoption
 from ferry.ledger.codec import (
     UNIT_VERSION,
     claim_record,
@@ -20,6 +22,7 @@ from ferry.ledger.codec import (
     pause_record,
     resume_record,
 )
+from ferry.ledger.reading import read_as
 from ferry.ledger.receipt_codec import parse_receipt, receipt_json, receipt_records
 from ferry.ledger.run_codec import (
     fenced_record,
@@ -31,7 +34,9 @@ from ferry.ledger.run_codec import (
 )
 from ferry.ledger.slice_codec import change_json, parse_change, parse_slice, slice_json
 from ferry.model import (
+    Fate,
     Gap,
+    LedgerRecord,
     Lifted,
     Pause,
     Receipt,
@@ -141,6 +146,34 @@ def test_refusals_come_back(refusal: Refusal) -> None:
 @given(slices)
 def test_slices_come_back(piece: Slice) -> None:
     assert parse_slice(json.loads(encode(slice_json(piece)))) == piece
+
+
+@given(slices, changes)
+def test_a_plan_with_a_field_that_is_not_known_is_not_carried_out(piece: Slice, change: TopicChange) -> None:
+    for parse, body in ((parse_slice, slice_json(piece)), (parse_change, change_json(change))):
+        with pytest.raises(TypeError):
+            parse({**body, "of_a_newer_ferry": 1})
+
+
+@pytest.mark.parametrize("pair", [[1, 2, 3], [1], "12"], ids=repr)
+def test_a_pair_of_an_adoption_is_two_numbers(pair: object) -> None:
+    good = dict.fromkeys(("lane", "run", "topic", "target_topic", "where", "who", "source_topic_id"), "")
+    good |= dict.fromkeys(("target_topic_id", "source_cluster_id", "target_cluster_id"), "")
+    numbers = ("generation", "partition", "target_partition", "start", "end", "target_start", "target_next", "at_ms")
+    body = {**good, **dict.fromkeys((*numbers, "source_epoch", "since"), 1), "flow": "a->b", "by": "mm2"}
+    assert parse_adoption({**body, "pairs": [[1, 2]]}).pairs == ((1, 2),)
+    found = LedgerRecord(
+        offset=7, key=b'["adopted"]', value=encode({**body, "pairs": [pair]}), fate=Fate.COMMITTED, producer_id=-1
+    )
+    with pytest.raises(BadInput, match="offset 7"):
+        read_as(found, parse_adoption)
+
+
+@pytest.mark.parametrize("options", ["text", ["stop"], None], ids=repr)
+def test_options_of_a_switch_are_an_object(options: object) -> None:
+    body = {"id": "s", "verb": "failover", "flow": "a->b", "via": "a->b", "who": "ann", "approved_by": ""}
+    with pytest.raises((TypeError, AttributeError)):
+        parse_switch({**body, "approved_ms": 0, "at_ms": 0, "options": options})
 
 
 @given(changes)

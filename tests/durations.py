@@ -53,8 +53,8 @@ class Durations:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Say what ran: tests of each folder, and their seconds in all processes."""
-        folders = itertools.groupby(sorted(self._tests), key=lambda file: file.partition("/")[0])
-        for folder, files in ((folder, [*files]) for folder, files in folders):
+        for folder, names in itertools.groupby(sorted(self._tests), key=lambda file: file.partition("/")[0]):
+            files = list(names)
             tests, seconds = sum(len(self._tests[file]) for file in files), sum(self._seconds[file] for file in files)
             terminalreporter.write_line(f"{folder}: {tests} tests of {len(files)} files, {seconds:.0f} s")
 

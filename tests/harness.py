@@ -359,11 +359,14 @@ def watermark(cluster: RunningCluster, topic: str, partition: int) -> int:
         consumer.close()
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
-    """Poll a condition; fail with its source when it does not come true within `seconds` times FERRY_PATIENCE."""
+def wait_until(condition: Callable[[], bool], seconds: float = 60, what: str = "") -> None:
+    """Poll a condition; fail when it does not come true within `seconds` times FERRY_PATIENCE.
+
+    The failure says `what` it waited for; where that is not given, the condition's source.
+    """
     until = time.monotonic() + seconds * PATIENCE
     while not condition():
-        assert time.monotonic() < until, f"not within {seconds * PATIENCE:g} s: {_source_of(condition)}"
+        assert time.monotonic() < until, f"not within {seconds * PATIENCE:g} s: {what or _source_of(condition)}"
         time.sleep(0.05)
 
 

@@ -7,15 +7,12 @@ from typing import Any
 
 from ferry.cli.lazy import Group, Row
 
-ANY_OPTIONS: Mapping[str, Any] = {
-    "context_settings": {"allow_extra_args": True, "ignore_unknown_options": True},
-}
+_ANY = {"allow_extra_args": True, "ignore_unknown_options": True}
+
+ANY_OPTIONS: Mapping[str, Any] = {"context_settings": _ANY}
 """Of a command that reads options by itself: those of MirrorMaker 1 have the spellings of all its versions."""
 
-HANDED_ON: Mapping[str, Any] = {
-    "context_settings": {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
-    "add_help_option": False,
-}
+HANDED_ON: Mapping[str, Any] = {"context_settings": {**_ANY, "help_option_names": []}, "add_help_option": False}
 """Of a command that hands all its words on to another program."""
 
 COMMANDS: Mapping[str, Row | Group] = {

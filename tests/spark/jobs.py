@@ -8,7 +8,6 @@ import random
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ from ferry.dev.spark_archive import FOLDER, java_options
 from ferry.model import Plan
 from ferry.run.micro_run import local_origin
 from ferry.spark.submit import submit_conf
-from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
+from tests.harness import Lab, create_topic, new_alias, numbered, producer, send, wait_until
 from tests.tiers import PATIENCE
 
 ROOT = Path(__file__).parents[2]
@@ -34,7 +33,6 @@ LOCAL = {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable, "PYSPA
 QUICK = java_options(ROOT / FOLDER)
 """For what Spark starts beside the driver; Ferry leaves that to its cluster."""
 SMALL = {"SPARK_DAEMON_MEMORY": "512m", "SPARK_DAEMON_JAVA_OPTS": QUICK}
-POLL_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,11 +130,8 @@ def slow_lab(source: RunningCluster, target: RunningCluster, topic: str, records
 
 
 def until(condition: Callable[[], bool], what: str, seconds: float = 300) -> None:
-    """Wait for a condition, `seconds` times FERRY_PATIENCE at most."""
-    deadline = time.monotonic() + seconds * PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, f"{what}: not within {seconds * PATIENCE:g} s"
-        time.sleep(POLL_SECONDS)
+    """Wait for a condition, for as long as Spark may take."""
+    wait_until(condition, seconds, what)
 
 
 def copying(lab: Lab, job: Job, receipts: int = 1) -> None:

@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -126,7 +126,7 @@ def run(program: Callable[[], Any], arguments: Sequence[str]) -> None:
     sys.exit(code)
 
 
-def _clusters_first(arguments: list[str], commands: Collection[str]) -> list[str]:
+def _clusters_first(arguments: list[str], commands: set[str]) -> list[str]:
     """`--clusters A B` may stand anywhere and takes all the words behind it, as with MirrorMaker 2.
 
     Behind `dev` it is that command's own option, and names local clusters to start or stop.
@@ -136,7 +136,7 @@ def _clusters_first(arguments: list[str], commands: Collection[str]) -> list[str
     asked = taking = False
     for at, word in enumerate(arguments):
         option, equals, value = word.partition("=")
-        if word == "dev" and not _any_of(commands, others) and others[-1:] != ["--config"]:
+        if word == "dev" and not commands.intersection(others) and others[-1:] != ["--config"]:
             others += arguments[at:]
             break
         if option == "--clusters":
@@ -146,7 +146,7 @@ def _clusters_first(arguments: list[str], commands: Collection[str]) -> list[str
             taking
             and not word.startswith("-")
             and "->" not in word
-            and (word not in commands or _any_of(commands, others))
+            and (word not in commands or commands.intersection(others))
         ):
             found += word.replace(",", " ").split()
         else:
@@ -155,10 +155,6 @@ def _clusters_first(arguments: list[str], commands: Collection[str]) -> list[str
     if asked and not found:
         raise BadInput("--clusters names no cluster: write --clusters A B, or leave it out for all of them")
     return [f"--clusters={' '.join(found)}", *others] if found else others
-
-
-def _any_of(commands: Collection[str], words: Collection[str]) -> bool:
-    return any(word in commands for word in words)
 
 
 def _taken(given: list[str], ordered: list[str]) -> str:
@@ -174,7 +170,7 @@ def _run(program: Callable[[], Any], arguments: list[str]) -> int:
     ordered = arguments
     try:
         whole = program()
-        ordered = _clusters_first(arguments, whole.commands)
+        ordered = _clusters_first(arguments, set(whole.commands))
         return int(whole(args=ordered, prog_name="ferry", standalone_mode=False) or 0)
     except NothingNamed as error:
         print_error("BadInput", f"{error}{_taken(arguments, ordered)}", as_json=as_json)

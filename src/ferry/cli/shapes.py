@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict
-from typing import Any
 
+from ferry.codec.form import Json
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.why import Why
 from ferry.features.groups.cli.shapes import groups_json
@@ -23,8 +23,6 @@ from ferry.ledger.unit_codec import unit_receipt_json
 from ferry.ledger.verified_codec import run_verified_json
 from ferry.model import Adoption, Flow, Gap, Pause, Piece, Plan, Receipt, Refusal, Unit, UnitReceipt
 from ferry.plan.rules.lag import PartitionLag, total_of
-
-Json = dict[str, Any]
 
 UNFINISHED = "unfinished"
 """Beside the kinds of refusals: a slice that nobody refused, but that was not copied to its end."""

@@ -11,7 +11,7 @@ from itertools import accumulate
 from ferry.codec.form import F, Form
 from ferry.codec.kinds import FLOW, PAIR, enum, many
 from ferry.errors import BadInput
-from ferry.ledger.codec import LEDGER_VERSION, Json, encode
+from ferry.ledger.codec import LEDGER_VERSION, SOURCE, TARGET, Json, encode
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.reading import read_as
 from ferry.ledger.receipt_codec import TOPIC_ID, receipt_json
@@ -114,10 +114,8 @@ ADOPTION = Form(
     F("lane"),
     F("run"),
     F("generation"),
-    F("topic", "source.topic"),
-    F("partition", "source.partition"),
-    F("target_topic", "target.topic"),
-    F("target_partition", "target.partition"),
+    *SOURCE,
+    *TARGET,
     F("start"),
     F("end"),
     F("target_start"),

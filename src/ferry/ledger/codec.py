@@ -94,6 +94,11 @@ _USUAL = re.compile(
 _LEAST, _MOST = -(2**63), 2**63 - 1
 
 
+SOURCE = (F("topic", "source.topic"), F("partition", "source.partition"))
+TARGET = (F("target_topic", "target.topic"), F("target_partition", "target.partition"))
+"""A source and a target partition in a form."""
+
+
 def encode(value: object) -> bytes:
     """Compact JSON with a stable key order, so that equal facts give equal bytes."""
     return json.dumps(value, separators=(",", ":"), sort_keys=True).encode()
@@ -215,8 +220,7 @@ def gap_json(gap: Gap) -> Json:
 
 GAP = Form(
     Gap,
-    F("topic", "source.topic"),
-    F("partition", "source.partition"),
+    *SOURCE,
     F("start"),
     F("end"),
     F("why", kind=enum(RefusalKind)),

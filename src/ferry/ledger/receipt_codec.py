@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ferry.codec.form import F, Form
 from ferry.codec.kinds import FLOW, Kind, fields, many, optional, row
-from ferry.ledger.codec import LEDGER_VERSION, UNIT_VERSION, Json, encode
+from ferry.ledger.codec import LEDGER_VERSION, SOURCE, TARGET, UNIT_VERSION, Json, encode
 from ferry.model import NOT_THROTTLED, Ages, Origin, Receipt, Record, Segment, Throttled, TopicPartition, parse_topic_id
 
 
@@ -51,10 +51,8 @@ RECEIPT = Form(
     F("run"),
     F("generation"),
     F("slot"),
-    F("topic", "source.topic"),
-    F("partition", "source.partition"),
-    F("target_topic", "target.topic"),
-    F("target_partition", "target.partition"),
+    *SOURCE,
+    *TARGET,
     F("start"),
     F("end"),
     F("target_next"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ferry.codec.form import F, Form
 from ferry.codec.kinds import Kind, enum
-from ferry.ledger.codec import Json, gap_json
+from ferry.ledger.codec import SOURCE, TARGET, Json, gap_json
 from ferry.ledger.receipt_codec import TOPIC_ID
 from ferry.ledger.run_codec import refusal_json
 from ferry.model import ChangeKind, Plan, Slice, TopicChange
@@ -22,10 +22,8 @@ def _where_said(name: str, default: object) -> F:
 
 SLICE = Form(
     Slice,
-    F("topic", "source.topic"),
-    F("partition", "source.partition"),
-    F("target_topic", "target.topic"),
-    F("target_partition", "target.partition"),
+    *SOURCE,
+    *TARGET,
     F("start"),
     F("end"),
     F("slot"),

@@ -17,7 +17,7 @@ from dataclasses import asdict
 
 from ferry.codec.form import F, Form
 from ferry.codec.kinds import FLOW, fields, many
-from ferry.ledger.codec import UNIT_VERSION, Json, decode_key, encode
+from ferry.ledger.codec import TARGET, UNIT_VERSION, Json, decode_key, encode
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.reading import read_as
 from ferry.model import Era, Fate, LedgerRecord, Origin, Record, TopicPartition, Unit, UnitReceipt, Vector
@@ -48,8 +48,7 @@ UNIT_RECEIPT = Form(
     F("generation"),
     F("slot"),
     F("topic", "source_topic"),
-    F("target_topic", "target.topic"),
-    F("target_partition", "target.partition"),
+    *TARGET,
     F("era"),
     F("begins", kind=many()),
     F("reached", kind=many()),

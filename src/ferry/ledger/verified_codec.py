@@ -15,7 +15,7 @@ from typing import Any
 from ferry.codec.form import F, Form
 from ferry.codec.kinds import PAIR, Kind, enum, many
 from ferry.config.flow.flow import Verification
-from ferry.ledger.codec import LEDGER_VERSION, encode
+from ferry.ledger.codec import LEDGER_VERSION, SOURCE, TARGET, encode
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.reading import read_as, whole
 from ferry.ledger.receipts import receipts
@@ -163,11 +163,9 @@ def run_verified_record(lane: str, run: str, found: RunVerified) -> Record:
 
 PLACE = Form(
     Difference,
-    F("topic", "source.topic"),
-    F("partition", "source.partition"),
+    *SOURCE,
     F("source_range", kind=PAIR),
-    F("target_topic", "target.topic"),
-    F("target_partition", "target.partition"),
+    *TARGET,
     F("target_range", kind=PAIR),
     F("kind", kind=enum(DifferenceKind)),
 )

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ferry.codec.form import Json
 from ferry.features.migrate.rules.adoption import Takeover
 from ferry.model import Flow
 
 if TYPE_CHECKING:  # the shapes need no client of Kafka's
     from ferry.features.migrate.acts.hand_back import HandedBack
-
-Json = dict[str, Any]
 
 
 def adoption_json(flow: Flow, run: str | None, found: Takeover) -> Json:

@@ -26,6 +26,25 @@ def opened_run(view: LedgerView, lane: str, run: str) -> OpenedRun | None:
     return found[-1] if found else None
 
 
+def has_run(view: LedgerView, lane: str) -> bool:
+    """Whether the lane has receipts, or a run that may have looked at the source.
+
+    A switch opens a run of the flow back only to write where it begins: that one has not.
+    """
+    if any(decode_key(key.encode())[1] == lane for key in view.keys("last")):
+        return True
+    newest = {one.record.run: one for one in view.remembered(lane)}
+    return any(_may_have_looked(view, one) for one in newest.values())
+
+
+def _may_have_looked(view: LedgerView, opened: OpenedRun) -> bool:
+    try:
+        found = sealed_plan(view, opened.record.lane, opened.record.run, opened.generation)
+    except LookupError:  # the view was not given its plan: it lies before a summary, which only a run writes that looks
+        return True
+    return found is None or found[0].looked
+
+
 def slots_to_fence(view: LedgerView, lane: str) -> int:
     """How many slots any run of the lane may have writers on: all of them are fenced before positions are read.
 

@@ -170,6 +170,11 @@ class Plan:
         return not any(done) and bool(self.caught_up or self.paused or not self.notes)
 
     @property
+    def looked(self) -> bool:
+        """Whether its run looked at the source. One that skipped, adopted, or was opened by a switch did not."""
+        return bool(self.slices or self.units or self.caught_up)
+
+    @property
     def only_shown(self) -> bool:
         """Whether no run was opened for it (`ferry plan`): nothing of it is done."""
         return self.generation < 0

@@ -28,7 +28,7 @@ from ferry.ledger.map_block import Chain
 from ferry.ledger.pruning import unswept
 from ferry.ledger.rebuilt import rebuild_notes
 from ferry.ledger.receipts import last_receipts
-from ferry.ledger.runs import slots_to_fence, superseded_by
+from ferry.ledger.runs import has_run, slots_to_fence, superseded_by
 from ferry.ledger.summary import is_due
 from ferry.ledger.unit_codec import era_record
 from ferry.ledger.window_codec import window_record
@@ -212,7 +212,7 @@ class Planner:
     async def _refuse_swapped(self, view: LedgerView) -> None:
         """Raise Refused when the flow's ledger lies on the source, and was written from what is the target now."""
         topic = self.ledger.place.topic
-        if view.runs or topic not in await self.source.refresh([topic]):
+        if has_run(view, self.lane) or topic not in await self.source.refresh([topic]):
             return
         theirs = await self.ledgers.of(self.source, self.flow.flow.source).view()
         if any(last.source_cluster_id == self.target.cluster_id for last in last_receipts(theirs, self.lane).values()):

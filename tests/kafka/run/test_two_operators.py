@@ -14,12 +14,13 @@ from ferry.dev import RunningCluster
 from ferry.errors import Superseded
 from ferry.features.groups.acts import checkpoint
 from ferry.features.groups.acts.of_run import checkpoint as checkpoint_groups
-from ferry.features.switch.acts import groups, starting, stop, switcher
+from ferry.features.switch.acts import groups, stop, switcher
+from ferry.features.switch.acts.journal import Journal
 from ferry.features.switch.acts.switcher import Switcher
 from ferry.features.switch.rules.steps import STEPS
 from ferry.ledger.ledger import pauses
 from ferry.model import Pause
-from ferry.model.switch import Step, SwitchOutcome, Verb
+from ferry.model.switch import Step, StepBegun, SwitchOutcome, Verb
 from ferry.run.ledger.access import LedgerAccess
 from ferry.run.ledger.pausing import lift_pause, write_pause
 from ferry.run.micro_run import MicroRuns, local_origin
@@ -158,17 +159,31 @@ def test_a_flow_that_somebody_has_resumed_since_is_not_paused_again(
 
 
 @pytest.mark.timeout(180)
-def test_a_flow_back_that_somebody_has_paused_since_is_not_resumed(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("look", [1, 2])
+def test_a_flow_back_that_has_been_paused_since_is_not_resumed(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch, look: int
+) -> None:
+    """Ann sleeps after each look at whether the step is still hers; after the last one she is fenced."""
     up_to(pair, Step.REVERSE)
     corrupt = Pause(topic="", who="eve@desk-9", why="the disk is full", since_ms=1)
+    looks: list[int] = []
 
     def meanwhile() -> None:
         finished_by_bob(pair)
         with LedgerAccess(pair.settings.flow(pair.back), patience_s=ANSWER_S) as ledger:
             write_pause(ledger, corrupt)
 
-    sleeping(monkeypatch, starting, "own_ends", meanwhile)
-    with operator(pair, "ann@desk-7") as ann, pytest.raises(Superseded):
-        ann.step("s-1", Step.REVERSE)
+    def asleep(journal: Journal, switch: str, begun: StepBegun) -> None:
+        real(journal, switch, begun)
+        looks.append(look)
+        if len(looks) == look:
+            meanwhile()
+
+    with operator(pair, "ann@desk-7") as ann:
+        real = Journal.refuse_lost
+        monkeypatch.setattr(Journal, "refuse_lost", asleep)
+        with pytest.raises(Superseded, match="was finished by bob@desk-8"):
+            ann.step("s-1", Step.REVERSE)
+    assert len(looks) >= look, "she never looked so often"
     with LedgerAccess(pair.settings.flow(pair.back), patience_s=ANSWER_S) as ledger:
         assert pauses(ledger.view(), wall_ms()) == {"": corrupt}

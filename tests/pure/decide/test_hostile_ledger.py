@@ -27,7 +27,7 @@ from ferry.ledger.mirror_state import mirror_state
 from ferry.ledger.pruning import pruned
 from ferry.ledger.rebuilt import newest_rebuild
 from ferry.ledger.receipts import heard_receipts, last_receipts, open_receipts, receipts
-from ferry.ledger.runs import newer_attempt, outcome, sealed_plan, slots_to_fence
+from ferry.ledger.runs import has_run, newer_attempt, outcome, sealed_plan, slots_to_fence
 from ferry.ledger.summary import parse_summary, rolled_up, seals
 from ferry.ledger.unit_codec import eras, last_units, narrowed_units, unit_intruder, unit_receipts
 from ferry.ledger.verified_codec import run_verified
@@ -60,6 +60,7 @@ READERS: Mapping[str, Read] = {
     "due": lambda view: due_in_ms(view, LANE, interval_s=600, settings="", now_ms=1),
     "eras": lambda view: eras(view, LANE),
     "gaps": lambda view: gaps(view, LANE),
+    "has run": lambda view: has_run(view, LANE),
     "groups": lambda view: held_groups(view, LANE, lambda _: True),
     "lasts": lambda view: last_receipts(view, LANE),
     "mirror": lambda view: mirror_state(view, LANE),

@@ -18,6 +18,7 @@ from ferry.ledger.run_codec import attempt_record, ended_record, fenced_record, 
 from ferry.ledger.runs import (
     Outcome,
     flows_to_fence,
+    has_run,
     newer_attempt,
     newest_run,
     opened_run,
@@ -161,6 +162,32 @@ def runs_of(*plans: Plan | None, first: int = 0) -> list[Record]:
 def kept_of(view: LedgerView, keep: int) -> set[str]:
     gone = {json.loads(record.key)[2] for record in outlived(view, LANE, keep)}
     return {run.record.run for run in view.runs} - gone
+
+
+WRITTEN = replace(PLAN, notes=("opened by step reverse",))
+
+
+@pytest.mark.parametrize(
+    ("plans", "ran"),
+    [
+        ([], False),
+        ([WRITTEN], False),
+        ([WRITTEN, IDLE], True),
+        ([IDLE, WRITTEN], True),
+        ([replace(PLAN, slices=(piece(),))], True),
+        ([None], True),  # what has no plan yet may look
+    ],
+)
+def test_a_run_that_a_switch_opened_only_to_write_is_no_run_of_the_flow(plans: list[Plan | None], ran: bool) -> None:
+    view = view_of(*runs_of(*plans))
+    assert has_run(view, LANE) is ran
+    assert not has_run(view, "other")
+
+
+def test_a_lane_with_receipts_has_run_though_no_run_is_remembered() -> None:
+    view = view_of(*receipt_records(RECEIPT))
+    assert has_run(view, LANE)
+    assert not has_run(view, "other")
 
 
 @pytest.mark.parametrize("short", [False, True])

@@ -19,6 +19,7 @@ from ferry.features.switch.rules.moving import again_sentence
 from ferry.features.switch.rules.readiness import Check, Readiness, Rpo
 from ferry.features.switch.rules.transformed import Made, leaving, returning, transformed_topics
 from ferry.lane.connections import FlowConnections, TargetFirst
+from ferry.ledger.runs import has_run
 from ferry.model.switch import Step, SwitchState, Verb
 from ferry.run.ledger.access import LedgerAccess
 from ferry.words import several
@@ -144,7 +145,7 @@ def _failback(sides: Sides, state: SwitchState, patience_s: float) -> tuple[Read
     before = earlier_switch(sides, patience_s)
     facts: dict[str, Any] = {"after": before.switch.id}
     with LedgerAccess(sides.via, patience_s=patience_s) as ledger:
-        runs = ledger.exists() and bool(ledger.view().runs)
+        runs = ledger.exists() and has_run(ledger.view(), sides.via.lane)
     if before.fact(Step.REVERSE, "started") and runs:
         try:
             readiness = check_readiness(

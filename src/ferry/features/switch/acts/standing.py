@@ -51,8 +51,8 @@ async def look_at_standings(flow: FlowConfig, connections: TargetFirst) -> list[
     view = await known.view_with_newest(flow.lane, 1)
     newest = newest_run(view, flow.lane)
     sealed = None if newest is None else sealed_plan(view, flow.lane, newest.record.run, newest.generation)
-    if sealed is not None and not (sealed[0].slices or sealed[0].units or sealed[0].caught_up):
-        sealed = None  # a run that skipped, adopted or stopped: it did not look at the source
+    if sealed is not None and not sealed[0].looked:
+        sealed = None
     lasts = [last for last in last_receipts(view, flow.lane).values() if takes(flow, last.source.topic)]
     units = [last for last in last_units(view, flow.lane).values() if takes(flow, last.source_topic)]
     rules = [era for era in eras(view, flow.lane).values() if takes(flow, era.source_topic)]

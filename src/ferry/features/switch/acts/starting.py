@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from ferry.clock import wall_ms
@@ -10,6 +10,7 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.start import StartLatest
 from ferry.errors import Refused, Unreachable
 from ferry.features.switch.acts.engine import StillMine
+from ferry.features.switch.acts.fencing import fence_lane
 from ferry.features.switch.acts.handing import hand_over
 from ferry.features.switch.acts.sides import Sides
 from ferry.features.switch.acts.standing import source_ends
@@ -20,10 +21,11 @@ from ferry.kafka.fetch.requests import READ_UNCOMMITTED
 from ferry.lane import connections
 from ferry.lane.connections import FlowConnections
 from ferry.ledger.codec import resume_record
-from ferry.ledger.ledger import UNREAD, pauses
-from ferry.model import TopicPartition
+from ferry.ledger.ledger import UNREAD, LedgerView, pauses
+from ferry.model import Gap, Record, TopicPartition
 from ferry.model.switch import Evidence, Step, SwitchState, Verb
 from ferry.plan.options import DEFAULT_LEDGER_REPLICATION
+from ferry.protocol.driver import Driver
 from ferry.words import count_of, several
 
 
@@ -109,31 +111,21 @@ def start_flow(
         await both.ledger.open(flow.ledger_replication_factor or DEFAULT_LEDGER_REPLICATION)
         view = await both.view() if await both.has_ledger() else UNREAD
         now_ms = wall_ms()
-        topics = await both.source.refresh({place.topic for place in cuts}) if cuts else {}
-        records, passed = beginnings(
-            view,
-            flow.lane,
-            cuts,
-            switch=state.switch.id,
-            who=who,
-            reason=f"came from {flow.flow.target}, or was left there: switch {state.switch.id}",
-            ids={name: info.id_text for name, info in topics.items()},
-            now_ms=now_ms,
-        )
-        if cuts:
-            records += own_ends(flow.lane, *(await _target_ends(flow, both, cuts, looked_to or {})))
-        if isinstance(flow.start, StartLatest):
-            lives, others = await _at_latest(flow, both, state)
-            every = {name: info.id_text for name, info in both.source.topics.items()}
-            records += latest_beginnings(view, flow.lane, lives, others, every, now_ms)
+        decided = await _gathered(flow, both, state, cuts, looked_to or {}, who, now_ms)
+        records, passed = decided(view)
         still_mine()
         groups = await hand_over(flow, both, state.rows(Step.GROUPS), state.switch.id)
         held = pauses(view, now_ms).get("")
-        if held is not None:
-            records.append(resume_record(""))
-        still_mine()
-        if records:
-            await both.ledger.append(records)
+
+        async def keep(driver: Driver) -> None:
+            nonlocal passed, held
+            records, passed = decided(driver.view)
+            held = pauses(driver.view, now_ms).get("")
+            driver.keep([*records, *([resume_record("")] if held is not None else [])])
+            still_mine()
+
+        if records or held is not None:
+            await fence_lane(flow, state, "reverse", both, still_mine, keep)
         paused = "" if held is None else f"; the pause by {held.who} ({held.why}) is lifted"
         begins = f" behind the cut-over in {len(cuts)} partitions" if cuts else ""
         led = f"; it leads {groups} groups on from where they stood on {flow.flow.target}" if groups else ""
@@ -154,6 +146,45 @@ def start_flow(
 
     with FlowConnections.of(flow, patience_s=patience_s) as both:
         return both.run(work)
+
+
+Decided = Callable[[LedgerView], tuple[list[Record], list[Gap]]]
+"""What a step writes for a lane, and the gaps among that, by what the ledger says by then."""
+
+
+async def _gathered(
+    flow: FlowConfig,
+    both: FlowConnections,
+    state: SwitchState,
+    cuts: Mapping[TopicPartition, int],
+    looked_to: Mapping[TopicPartition, int],
+    who: str,
+    now_ms: int,
+) -> Decided:
+    """All that the clusters are asked; what it gives decides where the lane goes on."""
+    topics = await both.source.refresh({place.topic for place in cuts}) if cuts else {}
+    ids = {name: info.id_text for name, info in topics.items()}
+    ends = own_ends(flow.lane, *(await _target_ends(flow, both, cuts, looked_to))) if cuts else []
+    latest = await _at_latest(flow, both, state) if isinstance(flow.start, StartLatest) else None
+    every = {name: info.id_text for name, info in both.source.topics.items()}
+
+    def decided(view: LedgerView) -> tuple[list[Record], list[Gap]]:
+        records, passed = beginnings(
+            view,
+            flow.lane,
+            cuts,
+            switch=state.switch.id,
+            who=who,
+            reason=f"came from {flow.flow.target}, or was left there: switch {state.switch.id}",
+            ids=ids,
+            now_ms=now_ms,
+        )
+        records += ends
+        if latest is not None:
+            records += latest_beginnings(view, flow.lane, *latest, every, now_ms)
+        return records, passed
+
+    return decided
 
 
 async def _at_latest(

@@ -5,32 +5,20 @@ What was in a transaction of a dead writer is aborted with it, so readers of the
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ferry.clock import wall_ms
-from ferry.config.flow.flow import FlowConfig
-from ferry.errors import Refused, Superseded, Unreachable
+from ferry.errors import Refused, Unreachable
 from ferry.features.switch.acts.engine import StillMine
+from ferry.features.switch.acts.fencing import fence_lane
 from ferry.features.switch.acts.sides import Sides
 from ferry.features.switch.acts.standing import look_at_standings, why_lost, written_by_others
 from ferry.features.switch.rules.standing import best_known, longest, loss_of, loss_sentence, parse_standings
-from ferry.kafka.lane_port import KafkaLane
 from ferry.lane.connections import TargetFirst
 from ferry.ledger.codec import pause_record
-from ferry.ledger.deployments import admitted
-from ferry.ledger.ledger import LedgerView, pauses
-from ferry.model import Pause, Plan, RunRecord, TopicPartition
+from ferry.ledger.ledger import pauses
+from ferry.model import Pause, TopicPartition
 from ferry.model.switch import Evidence, Step, SwitchState, Verb
 from ferry.plan.lag import first_timestamps
-from ferry.plan.rules.skipping import idle_plan
-from ferry.protocol.driver import Driver
-from ferry.protocol.opening import open_run
-from ferry.run.micro_run import local_origin
 from ferry.words import several
-
-FENCE_TRIES = 5
-FENCE_SECONDS = 0.5
-"""Between two tries to be the lane's newest run."""
 
 
 def pause_reason(state: SwitchState) -> str:
@@ -59,7 +47,7 @@ def stop_flow(sides: Sides, state: SwitchState, still_mine: StillMine, *, who: s
         if held is None or held.until_ms or held.why != reason:  # somebody else's is in the evidence of `freeze`
             pause = Pause(topic="", who=who, why=reason, since_ms=now_ms)
             await connections.ledger.append([pause_record(pause)])
-        slots = await _fenced(sides.via, state, connections)
+        fenced = await fence_lane(sides.via, state, "stop", connections, still_mine)
         rows = await look_at_standings(sides.via, connections)
         silent = [str(row.target) for row in rows if row.target_end is None and row.copied_end > 0]
         if silent and state.switch.verb is not Verb.FAILOVER:
@@ -68,7 +56,7 @@ def stop_flow(sides: Sides, state: SwitchState, still_mine: StillMine, *, who: s
                 "brokers back, then go on"
             )
         others = await written_by_others(sides.via, connections, rows)
-        sentence = f"{sides.via.flow} is paused, {slots} writers are fenced"
+        sentence = f"{sides.via.flow} is paused, {fenced.slots} writers are fenced"
         if silent:
             sentence += f"; {len(silent)} partitions of {sides.new} ({several(silent)}) do not tell where they end"
         if others:
@@ -88,38 +76,6 @@ def stop_flow(sides: Sides, state: SwitchState, still_mine: StillMine, *, who: s
 
     with TargetFirst.of(sides.via, patience_s=patience_s) as connections:
         return connections.run(work)
-
-
-async def _fenced(flow: FlowConfig, state: SwitchState, connections: TargetFirst) -> int:
-    """Fence again where a scheduled run has begun at the same moment: what comes later finds the pause."""
-    for _ in range(FENCE_TRIES - 1):
-        try:
-            return await _fence(flow, state, connections, await connections.view())
-        except Superseded:
-            await connections.loop.sleep(FENCE_SECONDS)
-    return await _fence(flow, state, connections, await connections.view())
-
-
-async def _fence(flow: FlowConfig, state: SwitchState, connections: TargetFirst, view: LedgerView) -> int:
-    """Open a run that does nothing: whoever is at work on the lane is fenced, and can begin nothing any more."""
-    run = f"{state.switch.id}-stop"
-    record = RunRecord(
-        flow=flow.flow,
-        lane=flow.lane,
-        run=run,
-        slots=flow.tasks_max,
-        config_digest=flow.digest(),
-        started_ms=wall_ms(),
-        origin=local_origin(),
-        deployment=flow.deployment,
-    )
-    record = admitted(view, record, take_over=state.switch.verb is Verb.FAILOVER)
-
-    async def decide(driver: Driver) -> Plan:
-        return replace(idle_plan(driver.opened), notes=(f"stopped by {state.switch.verb} {state.switch.id}",))
-
-    lane = KafkaLane(connections.ledger, flow.flow, flow.lane, flow.transaction_timeout_ms)
-    return (await open_run(lane, record, decide, view)).slots
 
 
 def count_loss(sides: Sides, state: SwitchState, *, patience_s: float) -> Evidence:

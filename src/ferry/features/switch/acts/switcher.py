@@ -39,6 +39,7 @@ from ferry.features.switch.rules.opposite import moved_sentence, opposing
 from ferry.features.switch.rules.readiness import Check, Readiness
 from ferry.features.switch.rules.steps import STEPS, refuse_ended, refuse_second, refuse_without_hook, sentence
 from ferry.ledger.ledger import UNREAD
+from ferry.ledger.runs import has_run
 from ferry.model.switch import Evidence, Step, StepDone, Switch, SwitchOptions, SwitchOutcome, SwitchState, Verb
 from ferry.plan.rules.skipping import refuse_while_at_work
 from ferry.run.ledger.access import LedgerAccess
@@ -249,7 +250,7 @@ class Switcher:
         if self.verb is Verb.FAILBACK:
             refuse_unwritable(state)
         view = self._access.view_with_newest(self.sides.via.lane, 1) if self._access.exists() else UNREAD
-        if self.verb is not Verb.FAILBACK and not view.runs:
+        if self.verb is not Verb.FAILBACK and not has_run(view, self.sides.via.lane):
             raise BadInput(f"flow {switch.via} never ran: there is nothing on {switch.via.target} to switch to")
         if self.verb is not Verb.FAILBACK:
             moved = moved_already(view)

@@ -113,4 +113,4 @@ def test_all_three_verbs_survive_a_kill_in_any_step(
     (row,) = [row for row in state.rows(Step.GROUPS) if row["group"] == clients.group]
     assert len(clients.read) - len(set(clients.read)) <= row["again"]
     for verb in Verb:
-        assert deaths[verb, Step.GROUPS] or deaths[verb, Step.STOP] or deaths[verb, Step.REVERSE], deaths
+        assert sum(1 for of, _ in deaths if of is verb) >= 3, deaths

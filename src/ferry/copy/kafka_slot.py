@@ -38,8 +38,8 @@ from ferry.model import (
     Throttled,
     TopicPartition,
 )
+from ferry.model.observed import undecided_sentence
 from ferry.plan.others.foreign import look_behind
-from ferry.plan.rules.undecided import undecided_sentence
 from ferry.protocol.drops import Dropped, drop, verdict
 from ferry.protocol.names import position_group, transactional_id
 from ferry.protocol.port import AnyReceipt

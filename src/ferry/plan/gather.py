@@ -21,13 +21,14 @@ from ferry.ledger.receipts import last_receipts
 from ferry.ledger.unit_codec import eras, last_units
 from ferry.ledger.units import least_dealt
 from ferry.model import Position, RefusalKind, TopicPartition
+from ferry.model.observed import Unserved
+from ferry.model.topic_settings import TopicSettings
 from ferry.plan.found_nothing import found_nothing
 from ferry.plan.gather_targets import gather_targets
 from ferry.plan.rules.absence import absent_topics, unmatched_names
-from ferry.plan.rules.facts import Facts, SourcePartition, SourceTopic, TargetTopic, Unserved, by_topic
+from ferry.plan.rules.facts import Facts, SourcePartition, SourceTopic, TargetTopic, by_topic
 from ferry.plan.rules.starts import due_starts, first_run, recorded_starts, starts_at_time, unasked_starts
 from ferry.plan.rules.tombstones import seen_to_end
-from ferry.plan.rules.topic_settings import TopicSettings
 from ferry.protocol.names import position_group
 
 

@@ -41,6 +41,7 @@ from ferry.model import (
     RunRecord,
     TopicPartition,
 )
+from ferry.model.observed import OpenTransaction
 from ferry.plan.change_topics import Changed, change_topics
 from ferry.plan.claims import Claims
 from ferry.plan.dead_letters import letters_shown, with_letters
@@ -51,7 +52,7 @@ from ferry.plan.others.foreign import with_foreign_writers, without_own
 from ferry.plan.others.neighbours import with_neighbours
 from ferry.plan.rules.clock import skew_sentence
 from ferry.plan.rules.deletes import deleted_note, forgetting, forgotten
-from ferry.plan.rules.facts import Facts, OpenTransaction
+from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.lost_ledger import forgotten_places
 from ferry.plan.rules.not_copied import not_copied
 from ferry.plan.rules.planning import decide_plan

@@ -11,8 +11,9 @@ from ferry.kafka.fetch.requests import READ_UNCOMMITTED
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.window_codec import recorded_windows
 from ferry.model import OffsetWindow, TopicPartition, Window, WindowRecord
+from ferry.model.observed import Unserved
 from ferry.plan.lag import first_timestamps
-from ferry.plan.rules.facts import Facts, Unserved
+from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.truncation import with_high_watermark
 from ferry.plan.rules.windows import (
     Listed,

@@ -10,10 +10,10 @@ import pytest
 
 from ferry.cli.output import print_table
 from ferry.model import Flow, Receipt, TopicPartition
+from ferry.model.topic_settings import TopicSettings
 from ferry.plan.rules.facts import Facts, SourcePartition, SourceTopic
 from ferry.plan.rules.lag import PartitionLag, TotalLag, is_behind, lag_of, total_of, with_ages
 from ferry.plan.rules.progress import BytesFrom
-from ferry.plan.rules.topic_settings import TopicSettings
 from ferry.policy import DefaultReplicationPolicy
 from ferry.wire.age import first_timestamp
 from ferry.wire.batch import HEADER

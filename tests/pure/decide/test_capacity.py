@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from ferry.model import RefusalKind
-from ferry.plan.rules.facts import BrokerSpace, Facts
+from ferry.model.observed import BrokerSpace
+from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.planning import decide_plan
 from ferry.plan.rules.rules import Rules
 from tests.golden import Golden

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.plan.rules.clock import MAX_SKEW_MS, skew, skew_sentence
+from ferry.clock import skew
+from ferry.plan.rules.clock import MAX_SKEW_MS, skew_sentence
 from tests.golden import Golden
 
 

@@ -15,16 +15,17 @@ from ferry.errors import Refused
 from ferry.ledger.plan_codec import parse_plan, plan_records
 from ferry.ledger.units import least_dealt, reached_at, resumed
 from ferry.model import Era, Pause, Plan, Refusal, RefusalKind, TopicPartition, Unit, UnitReceipt, Vector
+from ferry.model.observed import BrokerSpace, OpenTransaction
+from ferry.model.topic_settings import TopicSettings
 from ferry.plan.rules.deal import deal_of
 from ferry.plan.rules.deal_refusals import dealt_before
 from ferry.plan.rules.dealt_lots import Deal
-from ferry.plan.rules.facts import BrokerSpace, OpenTransaction, Seen, SourceTopic
+from ferry.plan.rules.facts import Seen, SourceTopic
 from ferry.plan.rules.guards import ANEW
 from ferry.plan.rules.lag import lag_of
 from ferry.plan.rules.planning import decide_plan, without_foreign
 from ferry.plan.rules.rules import Rules, Transform
 from ferry.plan.rules.skipping import Wish, skip_gap
-from ferry.plan.rules.topic_settings import TopicSettings
 from ferry.plan.rules.truncation import Read, reads_of_units
 from tests.golden import Golden
 from tests.pure.decide.dealt_model import KEYS, number_of, selects, wants

@@ -7,7 +7,8 @@ import pytest
 from ferry.config.flow.guards import GuardPolicy, Guards, OnGuard
 from ferry.errors import Refused
 from ferry.model import Plan, Position, RefusalKind
-from ferry.plan.rules.facts import Facts, SourceTopic, TargetTopic, Unserved
+from ferry.model.observed import Unserved
+from ferry.plan.rules.facts import Facts, SourceTopic, TargetTopic
 from ferry.plan.rules.guards import position_note
 from ferry.plan.rules.planning import decide_plan
 from tests.golden import Golden

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from ferry.model import TopicPartition
-from ferry.plan.rules.facts import OpenTransaction
+from ferry.model.observed import OpenTransaction
 from ferry.plan.rules.held import HANGING_MS
 from ferry.plan.rules.planning import decide_plan
 from tests.golden import Golden

@@ -1,6 +1,7 @@
 """What a plan lists as left to the operator."""
 
-from ferry.plan.rules.not_copied import Counted, not_copied
+from ferry.model.observed import Counted
+from ferry.plan.rules.not_copied import not_copied
 from tests.golden import Golden
 from tests.pure.decide.values import FLOW
 

@@ -16,7 +16,8 @@ from ferry.ledger.receipt_codec import receipt_records
 from ferry.ledger.receipts import lane_ends
 from ferry.ledger.report import GuardCount, guard_counts
 from ferry.model import Gap, Lifted, Plan, RefusalKind, Segment
-from ferry.plan.rules.facts import Facts, OpenTransaction, SourcePartition, Unserved
+from ferry.model.observed import OpenTransaction, Unserved
+from ferry.plan.rules.facts import Facts, SourcePartition
 from ferry.plan.rules.planning import decide_plan
 from ferry.plan.rules.truncation import diverged, held_upto, with_high_watermark
 from tests.golden import Golden

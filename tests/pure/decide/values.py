@@ -28,9 +28,9 @@ from ferry.model import (
     TopicChange,
     TopicPartition,
 )
+from ferry.model.topic_settings import TopicSettings
 from ferry.plan.rules.facts import Facts, SourcePartition, SourceTopic, TargetTopic
 from ferry.plan.rules.rules import Rules
-from ferry.plan.rules.topic_settings import TopicSettings
 from ferry.policy import DefaultReplicationPolicy
 
 FLOW = Flow(source="a", target="b")

@@ -8,7 +8,7 @@ import pytest
 
 from ferry.kafka.admin.disks import tightest
 from ferry.kafka.connect.codes import KAFKA_STORAGE_ERROR
-from ferry.plan.rules.facts import BrokerSpace
+from ferry.model.observed import BrokerSpace
 
 
 def directory(total: int, usable: int, error_code: int = 0) -> SimpleNamespace:

@@ -22,7 +22,7 @@ from ferry.kafka.fetch.out_of_range import lost_range
 from ferry.kafka.fetch.requests import READ_COMMITTED
 from ferry.kafka.fetch.source import SourceReader
 from ferry.model import RefusalKind, TopicPartition
-from ferry.plan.rules.facts import Unserved
+from ferry.model.observed import Unserved
 from tests.golden import Golden
 from tests.pure.net.answers import OTHER, PLACE, answer, batch, lead, part
 

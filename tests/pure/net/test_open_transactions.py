@@ -11,7 +11,7 @@ from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.produce.open_transactions import open_transactions
 from ferry.model import TopicPartition
-from ferry.plan.rules.facts import OpenTransaction
+from ferry.model.observed import OpenTransaction
 
 HERE, THERE, DENIED = (TopicPartition(topic="orders", partition=number) for number in range(3))
 

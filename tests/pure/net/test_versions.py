@@ -23,7 +23,7 @@ from ferry.kafka.fetch.epochs import epoch_ends
 from ferry.kafka.fetch.offsets import EARLIEST, EARLIEST_LOCAL, list_offsets
 from ferry.kafka.produce.transaction import Transaction
 from ferry.model import TopicPartition
-from ferry.plan.rules.not_copied import Counted
+from ferry.model.observed import Counted
 from tests.golden import Golden
 
 PLACE = TopicPartition(topic="orders", partition=0)

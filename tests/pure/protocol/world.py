@@ -28,13 +28,13 @@ from ferry.model import (
     RunRecord,
     TopicPartition,
 )
+from ferry.model.topic_settings import TopicSettings
 from ferry.plan.rules.facts import Facts, SourcePartition, SourceTopic, TargetTopic
 from ferry.plan.rules.planning import decide_plan
 from ferry.plan.rules.progress import next_offset
 from ferry.plan.rules.rules import Rules
 from ferry.plan.rules.skipping import Wish, skip_gap
 from ferry.plan.rules.starts import recorded_starts, start_record
-from ferry.plan.rules.topic_settings import TopicSettings
 from ferry.plan.skipping import keep_skip
 from ferry.policy import IdentityReplicationPolicy
 from ferry.protocol.driver import Driver

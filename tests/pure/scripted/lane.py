@@ -17,9 +17,9 @@ from ferry.kafka.produce.ledger import LedgerTopic, ledger_topic
 from ferry.ledger.ledger import UNREAD, LedgerView, fold
 from ferry.ledger.receipts import last_receipts
 from ferry.model import Attempt, LedgerRecord, Origin, Plan, Receipt, Record, RunRecord, TopicPartition, topic_id_text
+from ferry.model.topic_settings import TopicSettings
 from ferry.plan.rules.facts import Facts, SourcePartition, SourceTopic, TargetTopic
 from ferry.plan.rules.planning import decide_plan
-from ferry.plan.rules.topic_settings import TopicSettings
 from ferry.protocol.driver import Driver
 from ferry.protocol.opening import begin_attempt, open_run
 from ferry.protocol.slot import SlotRef, SlotResult, copy_slot

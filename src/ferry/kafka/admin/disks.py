@@ -11,7 +11,7 @@ from kafka.protocol.admin import DescribeLogDirsRequest
 from ferry.errors import FerryError, Retryable
 from ferry.kafka.connect.cluster import Cluster
 from ferry.model import TopicPartition
-from ferry.plan.rules.facts import BrokerSpace
+from ferry.model.observed import BrokerSpace
 
 SPACE_SECONDS = 5.0
 """How long a broker has to say what room it has."""

@@ -14,7 +14,7 @@ from ferry.kafka.admin.portions import settle
 from ferry.kafka.admin.topics import NotPermitted, raise_for
 from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster
-from ferry.plan.rules.topic_settings import Inherited, SettingOrigin, TopicSettings
+from ferry.model.topic_settings import Inherited, SettingOrigin, TopicSettings
 
 _TOPIC = 2
 """`ConfigResource.Type.TOPIC`."""

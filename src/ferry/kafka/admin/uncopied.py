@@ -9,7 +9,7 @@ from kafka.protocol.admin import DescribeClientQuotasRequest, DescribeUserScramC
 from ferry.errors import FerryError
 from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster, TooOld
-from ferry.plan.rules.not_copied import Counted
+from ferry.model.observed import Counted
 
 
 async def client_quotas(cluster: Cluster) -> Counted:

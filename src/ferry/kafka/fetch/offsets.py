@@ -14,7 +14,7 @@ from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import GROUP, Cluster, TooOld
 from ferry.kafka.fetch.requests import READ_UNCOMMITTED
 from ferry.model import RefusalKind, TopicPartition
-from ferry.plan.rules.facts import Unserved
+from ferry.model.observed import Unserved
 
 EARLIEST = -2
 LATEST = -1

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 
 from kafka.protocol.producer import InitProducerIdRequest, ProduceRequest
 
-from ferry.clock import wall_ms
+from ferry.clock import skew, wall_ms
 from ferry.errors import Retryable
 from ferry.kafka.admin.topics import NotPermitted
 from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster
 from ferry.model import Record, TopicPartition
-from ferry.plan.rules.clock import skew
 from ferry.wire.records import ProducerIdentity, build_batch
 
 BATCH_BYTES = 700_000

@@ -13,7 +13,7 @@ from kafka.protocol.admin import DescribeProducersRequest, ListTransactionsReque
 from ferry.errors import FerryError
 from ferry.kafka.connect.cluster import Cluster
 from ferry.model import TopicPartition
-from ferry.plan.rules.facts import OpenTransaction
+from ferry.model.observed import OpenTransaction
 
 
 async def open_transactions(

@@ -23,9 +23,10 @@ from ferry.ledger.receipts import last_receipts, open_receipts
 from ferry.ledger.runs import newest_run, outcome
 from ferry.ledger.unit_codec import last_units, open_units
 from ferry.model import Receipt, RefusalKind, TopicPartition, UnitReceipt
+from ferry.model.observed import OpenTransaction, Unserved
 from ferry.plan.others.neighbours import without_unseen
 from ferry.plan.others.strangers import first_strangers
-from ferry.plan.rules.facts import Facts, OpenTransaction, Unserved
+from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.lost_ledger import accounted_positions
 
 

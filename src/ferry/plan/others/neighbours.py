@@ -21,8 +21,9 @@ from ferry.ledger.neighbours import Neighbour, gaps, neighbour_of, ranges, uncut
 from ferry.ledger.receipts import open_receipts
 from ferry.ledger.unit_codec import last_units
 from ferry.model import Range, Receipt, TopicPartition
+from ferry.model.observed import Unserved
 from ferry.plan.others.strangers import first_strangers
-from ferry.plan.rules.facts import Facts, Unserved
+from ferry.plan.rules.facts import Facts
 from ferry.policy import DefaultReplicationPolicy, LanePolicy, RoutedPolicy
 
 _LEDGER = re.compile(r"ferry-ledger\.(.+)\.internal")

@@ -12,7 +12,7 @@ from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.offsets import EARLIEST, listed_offsets
 from ferry.kafka.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED, FetchedPartition, fetch_request, fetched
 from ferry.model import Range, RefusalKind, TopicPartition
-from ferry.plan.rules.facts import Unserved
+from ferry.model.observed import Unserved
 from ferry.wire.aborted import AbortedTransactions
 from ferry.wire.batch import batches
 

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from ferry.model import Refusal, RefusalKind, TopicChange, TopicPartition
-from ferry.plan.rules.facts import BrokerSpace, Facts
+from ferry.model.observed import BrokerSpace
+from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.rules import Rules
 
 

@@ -6,15 +6,6 @@ MAX_SKEW_MS = 300_000
 """Beyond this the guard trips; Kerberos draws the line there, too (RFC 4120's customary five minutes)."""
 
 
-def skew(sent_ms: int, stamped_ms: int, answered_ms: int) -> int:
-    """By how many ms this clock is at least ahead of a broker's (negative: behind).
-
-    The broker stamped the record (LogAppendTime) at some moment between the request and its answer, both by this
-    clock; so 0 is all that can be said when the stamp lies between them.
-    """
-    return min(0, answered_ms - stamped_ms) or max(0, sent_ms - stamped_ms)
-
-
 def skew_sentence(skew_ms: int, cluster: str) -> str | None:
     """What is wrong with the clock of this machine, or of the ledger's broker; None when it is near enough."""
     if abs(skew_ms) <= MAX_SKEW_MS:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from ferry.config.flow.guards import OnGuard
 from ferry.ledger.units import Log, Replanned, of_partition, places_of, replanned
 from ferry.model import Era, Refusal, RefusalKind, TopicPartition, UnitReceipt
+from ferry.model.observed import undecided_sentence
 from ferry.plan.rules.dealt_lots import Lot
 from ferry.plan.rules.facts import Facts, SourceTopic, TargetTopic
 from ferry.plan.rules.guards import ANEW, Trouble, retention_trouble, unserved_refusal
@@ -18,7 +19,6 @@ from ferry.plan.rules.origins import returning_refusal
 from ferry.plan.rules.progress import next_offset
 from ferry.plan.rules.rules import Rules
 from ferry.plan.rules.tombstones import tombstone_trouble
-from ferry.plan.rules.undecided import undecided_sentence
 
 
 @dataclass(frozen=True, slots=True)

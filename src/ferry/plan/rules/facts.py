@@ -7,18 +7,11 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from ferry.ledger.neighbours import Neighbour
-from ferry.model import Era, Gap, Pause, Position, Range, Receipt, RefusalKind, TopicPartition, UnitReceipt
-from ferry.plan.rules.topic_settings import TopicSettings
+from ferry.model import Era, Gap, Pause, Position, Range, Receipt, TopicPartition, UnitReceipt
+from ferry.model.observed import BrokerSpace, OpenTransaction, Unserved
+from ferry.model.topic_settings import TopicSettings
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unserved:
-    """Why the offsets of a partition that has a leader could not be learned: half a sentence with the remedy."""
-
-    kind: RefusalKind
-    why: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,19 +47,6 @@ class Seen:
     asked_ms: int
     asked_end: int
     """Where the partition ended at `asked_ms`; when the lane stands there, `asked_ms` becomes the new `whole_ms`."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenTransaction:
-    """A transaction that holds back a partition's last stable offset: from where, and its last record's time (ms).
-
-    What its leader does not tell is -1, or an empty `transactional_id`.
-    """
-
-    producer_id: int
-    start: int
-    last_ms: int
-    transactional_id: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,14 +101,6 @@ class TargetTopic:
         """`min.insync.replicas`; 1 when it may not be seen."""
         found = None if self.settings is None else self.settings.in_force("min.insync.replicas")
         return 1 if found is None else int(found)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BrokerSpace:
-    """Bytes of a broker's tightest log directory: its volume's size, and what can still be written."""
-
-    total: int
-    usable: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

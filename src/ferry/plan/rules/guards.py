@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Self
 
 from ferry.model import Position, Receipt, Refusal, RefusalKind, TopicPartition, UnitReceipt
-from ferry.plan.rules.facts import Facts, OpenTransaction, SourceTopic, TargetTopic, Unserved
-from ferry.plan.rules.undecided import undecided_sentence
+from ferry.model.observed import OpenTransaction, Unserved, undecided_sentence
+from ferry.plan.rules.facts import Facts, SourceTopic, TargetTopic
 
 ANEW = "leave the topic out here (topics.exclude), and copy it anew under another alias of the source cluster"
 """The way out when what was copied and what is there now do not belong together: nothing is mixed or overwritten."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from ferry.model import TopicPartition
-from ferry.plan.rules.facts import Facts, OpenTransaction
+from ferry.model.observed import OpenTransaction
+from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.rules import Rules
 
 HANGING_MS = 15 * 60_000

@@ -4,22 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from ferry.model import Flow, NotCopied
+from ferry.model.observed import Counted
 
 _REGISTRIES = re.compile(r"_schemas.*|kafkasql-(journal|topic)")
 """Where schema registries keep schemas: `_schemas` (Confluent, Karapace), `kafkasql-journal` (Apicurio)."""
 _STREAMS = re.compile(r".+-(changelog|repartition)")
 """Internal topics of a Kafka Streams application (`ProcessorStateManager.storeChangelogTopic`, `-repartition`)."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Counted:
-    """How many there are of something at the source; None when it did not tell, for the reason `why`."""
-
-    count: int | None
-    why: str = ""
 
 
 def not_copied(flow: Flow, quotas: Counted, users: Counted, topics: Iterable[str]) -> tuple[NotCopied, ...]:

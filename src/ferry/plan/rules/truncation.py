@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from ferry.ledger.history import Held, current_segments
 from ferry.model import Gap, Receipt, RefusalKind, TopicPartition, UnitReceipt
-from ferry.plan.rules.facts import SourcePartition, SourceTopic, Unserved
+from ferry.model.observed import Unserved
+from ferry.plan.rules.facts import SourcePartition, SourceTopic
 
 _GUARDS_OF_THE_SOURCE = frozenset(
     {RefusalKind.CLUSTER_CHANGED, RefusalKind.TOPIC_RECREATED, RefusalKind.SOURCE_TRUNCATED}

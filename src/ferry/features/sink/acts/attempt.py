@@ -25,7 +25,7 @@ from ferry.kafka.produce.open_transactions import named_transactions
 from ferry.kafka.produce.transaction import Transaction
 from ferry.model import Record, TopicPartition
 from ferry.model.delivery import DeliveryReceipt, Settled, TargetShape
-from ferry.plan.rules.undecided import undecided_sentence
+from ferry.model.observed import undecided_sentence
 
 NEAR_RECORDS = 256
 """Where the last attempt is looked for at first: so many offsets before the end; then in four times as many."""

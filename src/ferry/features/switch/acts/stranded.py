@@ -30,9 +30,9 @@ from ferry.ledger.ledger import UNREAD, LedgerView, skips
 from ferry.ledger.neighbours import gaps, ranges
 from ferry.ledger.receipts import last_receipts, open_receipts
 from ferry.model import Range, TopicPartition
+from ferry.model.observed import undecided_sentence
 from ferry.model.switch import Evidence, Step, SwitchState
 from ferry.plan.others.foreign import others_transactions
-from ferry.plan.rules.undecided import undecided_sentence
 from ferry.protocol.names import transactional_id
 from ferry.run.ledger.access import LedgerAccess
 

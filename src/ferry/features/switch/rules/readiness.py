@@ -9,12 +9,12 @@ from ferry.features.acls.rules.sync import AclDiff
 from ferry.ledger.history import PastRun, PastState
 from ferry.ledger.writers import LedgerWriters, writers_sentence
 from ferry.model import ChangeKind, Left, Plan, Refusal, TopicPartition, Why
+from ferry.model.topic_settings import TopicSettings
 from ferry.plan.rules.clock import MAX_SKEW_MS
 from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.held import HANGING_MS, ledger_notes
 from ferry.plan.rules.lag import PartitionLag, is_behind, total_of
 from ferry.plan.rules.lag_start import PATIENCE_MS
-from ferry.plan.rules.topic_settings import TopicSettings
 from ferry.policy import ReplicationPolicy
 from ferry.words import count_of, several
 

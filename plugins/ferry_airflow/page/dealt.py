@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ferry.features.groups.rules.dealt_to import Dealing, DealtPart, Stretch, dealt_parts, stretches_of, whereabouts
-from ferry.ledger.dealt_at import Dealt, DealtAt
+from ferry.features.groups.rules.dealt_to import DealtPart, Stretch, dealt_parts, stretches_of, whereabouts
+from ferry.ledger.dealt_at import Dealing, Dealt, DealtAt
 from ferry.model import TopicPartition
 from ferry.reader.watch import FlowWatch
 from ferry_airflow.page.run_words import Mood

@@ -22,6 +22,7 @@ from ferry.kafka.fetch.source import SourceReader
 from ferry.kafka.lane_port import back_off
 from ferry.kafka.produce.ledger import LedgerTopic
 from ferry.kafka.produce.transaction import PartitionsRefused, Transaction
+from ferry.lane.behind import look_behind
 from ferry.ledger.receipt_codec import receipt_records
 from ferry.ledger.unit_codec import unit_records
 from ferry.model import (
@@ -39,7 +40,6 @@ from ferry.model import (
     TopicPartition,
 )
 from ferry.model.observed import undecided_sentence
-from ferry.plan.others.foreign import look_behind
 from ferry.protocol.drops import Dropped, drop, verdict
 from ferry.protocol.names import position_group, transactional_id
 from ferry.protocol.port import AnyReceipt

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.epochs import NOT_KNOWN, ends_of_epochs
+from ferry.ledger.source_reads import Read, diverged
 from ferry.model import Receipt, TopicPartition
-from ferry.plan.rules.truncation import Read, diverged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

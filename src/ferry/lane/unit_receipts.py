@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
-from ferry.features.groups.rules.dealt_to import Dealing
 from ferry.lane.summaries import LedgerLog
 from ferry.ledger.codec import decode_key
+from ferry.ledger.dealt_at import Dealing
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.reading import read_as
 from ferry.ledger.unit_codec import UNIT, eras, last_units, parse_unit_receipt

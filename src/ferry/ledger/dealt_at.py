@@ -36,6 +36,23 @@ class DealtAt:
     keyless: bool
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dealing:
+    """What the ledger says of a source topic that is dealt: the rules in force, at least one.
+
+    `lasts` and `receipts` are by target partition: the last one of each, and all that are left, ascending.
+    """
+
+    eras: Sequence[Era]
+    lasts: Mapping[TopicPartition, UnitReceipt]
+    receipts: Mapping[TopicPartition, Sequence[UnitReceipt]]
+
+    @property
+    def newest(self) -> Era:
+        """The rule by which records are dealt now; one of those that began with it, where there are several topics."""
+        return max(self.eras, key=lambda era: era.since)
+
+
 def dealt_at(
     eras: Iterable[Era], receipts: Mapping[TopicPartition, Sequence[UnitReceipt]], source: TopicPartition, offset: int
 ) -> list[DealtAt]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 
@@ -16,3 +17,18 @@ class Content(NamedTuple):
     key: bytes | None
     value: bytes | None
     headers: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContentDigest:
+    """A record as far as it is compared: `digest` is of key, value and headers. `timestamp_ms` None: log append."""
+
+    offset: int
+    timestamp_ms: int | None
+    digest: bytes
+    leader_epoch: int = -1
+
+    def same_as(self, other: ContentDigest) -> bool:
+        """Whether one is a copy of the other: log append times are their own broker's."""
+        times = {self.timestamp_ms, other.timestamp_ms}
+        return self.digest == other.digest and (None in times or len(times) == 1)

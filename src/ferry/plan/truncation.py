@@ -13,10 +13,11 @@ from ferry.lane.source_cuts import source_cuts
 from ferry.lane.target_cuts import target_cuts
 from ferry.ledger.ledger import LedgerView, gaps
 from ferry.ledger.map_block import MapRow
+from ferry.ledger.source_reads import Read, reads_of_units
 from ferry.model import Receipt, TopicPartition, UnitReceipt
 from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.progress import next_offset
-from ferry.plan.rules.truncation import Read, held_upto, reads_of_units, with_high_watermark
+from ferry.plan.rules.truncation import held_upto, with_high_watermark
 
 
 async def with_truncations(

@@ -16,12 +16,12 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.lane import in_lane
 from ferry.errors import FerryError, Retryable, Unreachable
 from ferry.features.groups.acts.translate import Translation, translate_over
-from ferry.features.groups.rules.dealt_to import Dealing
 from ferry.features.lanes.acts.listing import known_lane
 from ferry.features.lanes.rules.listing import Lane, lane_names
 from ferry.lane.connections import TargetFirst
 from ferry.lane.rows import read_blocks
 from ferry.lane.unit_receipts import dealing_of
+from ferry.ledger.dealt_at import Dealing
 from ferry.ledger.history import Forgotten, Holder, PastRun, holders, named_run, past_run
 from ferry.ledger.ledger import UNREAD, LedgerView, gaps
 from ferry.ledger.map_block import Chain, MapRow

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from ferry.config.flow.guards import GuardPolicy, Guards, OnGuard
 from ferry.errors import Refused
 from ferry.ledger.plan_codec import parse_plan, plan_records
+from ferry.ledger.source_reads import Read, reads_of_units
 from ferry.ledger.units import least_dealt, reached_at, resumed
 from ferry.model import Era, Pause, Plan, Refusal, RefusalKind, TopicPartition, Unit, UnitReceipt, Vector
 from ferry.model.observed import BrokerSpace, OpenTransaction
@@ -26,7 +27,6 @@ from ferry.plan.rules.lag import lag_of
 from ferry.plan.rules.planning import decide_plan, without_foreign
 from ferry.plan.rules.rules import Rules, Transform
 from ferry.plan.rules.skipping import Wish, skip_gap
-from ferry.plan.rules.truncation import Read, reads_of_units
 from tests.golden import Golden
 from tests.pure.decide.dealt_model import KEYS, number_of, selects, wants
 from tests.pure.decide.values import FACTS, FLOW, LANE, RECEIPT, RULES, part, place, target, topic

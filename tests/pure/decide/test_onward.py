@@ -15,11 +15,12 @@ from ferry.ledger.ledger import fold
 from ferry.ledger.receipt_codec import receipt_records
 from ferry.ledger.receipts import lane_ends
 from ferry.ledger.report import GuardCount, guard_counts
+from ferry.ledger.source_reads import diverged
 from ferry.model import Gap, Lifted, Plan, RefusalKind, Segment
 from ferry.model.observed import OpenTransaction, Unserved
 from ferry.plan.rules.facts import Facts, SourcePartition
 from ferry.plan.rules.planning import decide_plan
-from ferry.plan.rules.truncation import diverged, held_upto, with_high_watermark
+from ferry.plan.rules.truncation import held_upto, with_high_watermark
 from tests.golden import Golden
 from tests.pure.decide.test_guards import OTHER, SOUND, at_target, source
 from tests.pure.decide.values import LANE, RECEIPT, RULES, lying, part, place, target, topic

@@ -5,18 +5,19 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.features.migrate.rules.seam import LOOKED_AT, Content, Ends, Seam, SeamState, places_behind, seam
+from ferry.features.migrate.rules.seam import LOOKED_AT, Ends, Seam, SeamState, places_behind, seam
+from ferry.model.content import ContentDigest
 
 
-def content(offset: int, name: int, *, at: int | None = 0) -> Content:
-    return Content(offset=offset, timestamp_ms=at, digest=str(name).encode(), leader_epoch=7)
+def content(offset: int, name: int, *, at: int | None = 0) -> ContentDigest:
+    return ContentDigest(offset=offset, timestamp_ms=at, digest=str(name).encode(), leader_epoch=7)
 
 
-def log(names: list[int], *, first: int = 0, step: int = 1) -> list[Content]:
+def log(names: list[int], *, first: int = 0, step: int = 1) -> list[ContentDigest]:
     return [content(first + index * step, name) for index, name in enumerate(names)]
 
 
-def met(source: list[Content], target: list[Content], position: int, *, empty: bool = False) -> Seam:
+def met(source: list[ContentDigest], target: list[ContentDigest], position: int, *, empty: bool = False) -> Seam:
     return seam(Ends(source=source, target=target, source_whole=True, target_empty=empty), position)
 
 

@@ -13,8 +13,8 @@ import pytest
 from ferry.errors import Retryable
 from ferry.kafka.connect.cluster import Cluster, PartitionInfo, TopicInfo
 from ferry.lane.source_cuts import SourceCuts, source_cuts
+from ferry.ledger.source_reads import Read
 from ferry.model import TopicPartition
-from ferry.plan.rules.truncation import Read
 from tests.pure.decide.values import RECEIPT
 
 LAST = replace(RECEIPT, source_epoch=5)

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from functools import partial
 
 from ferry.errors import Corrupt, Retryable, Unreachable
-from ferry.features.migrate.rules.seam import Content
 from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.requests import READ_COMMITTED, FetchedPartition, fetch_request, fetched
 from ferry.model import Range, TopicPartition
+from ferry.model.content import ContentDigest
 from ferry.wire.aborted import AbortedTransactions
 from ferry.wire.batch import batches
 from ferry.wire.codecs import Malformed, TooLong
@@ -26,14 +26,14 @@ _ALL_BYTES = 32 << 20
 
 async def read_windows(
     cluster: Cluster, windows: Mapping[TopicPartition, Range]
-) -> dict[TopicPartition, list[Content]]:
+) -> dict[TopicPartition, list[ContentDigest]]:
     """The records in each `[low, high)`, as far as they are committed, ascending.
 
     A partition that cannot be read is left out: it has no leader, its records were deleted, this login may not, or a
     batch is damaged or too large to be opened here.
     """
     reading = {place: _Window(low, high) for place, (low, high) in windows.items() if low < high}
-    found: dict[TopicPartition, list[Content]] = {place: [] for place in windows.keys() - reading.keys()}
+    found: dict[TopicPartition, list[ContentDigest]] = {place: [] for place in windows.keys() - reading.keys()}
     waiting = dict(reading)
     while waiting:
         first = next(iter(waiting))
@@ -64,7 +64,7 @@ class _Window:
         self.at = self._low = low
         self._high = high
         self._aborted = AbortedTransactions()
-        self.records: list[Content] = []
+        self.records: list[ContentDigest] = []
 
     def take(self, part: FetchedPartition, *, alone: bool) -> bool:
         """Take an answer in; whether there is nothing more to read.
@@ -87,7 +87,7 @@ class _Window:
                     if self.records and offset <= self.records[-1].offset:
                         raise Malformed(f"record {offset} does not follow record {self.records[-1].offset}")
                     self.records.append(
-                        Content(offset=offset, timestamp_ms=time, digest=digest, leader_epoch=batch.leader_epoch)
+                        ContentDigest(offset=offset, timestamp_ms=time, digest=digest, leader_epoch=batch.leader_epoch)
                     )
         return self.at >= self._high or (alone and self.at == before)
 

@@ -10,22 +10,22 @@ records nobody would look again.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.guards import OnGuard
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.offsets import EARLIEST, LATEST, listed_offsets
 from ferry.kafka.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED
-from ferry.kafka.produce.open_transactions import named_transactions
+from ferry.kafka.fetch.strangers import first_strangers
+from ferry.lane.behind import others_transactions
 from ferry.ledger.ledger import LedgerView, accounted
 from ferry.ledger.receipts import last_receipts, open_receipts
 from ferry.ledger.runs import newest_run, outcome
 from ferry.ledger.unit_codec import last_units, open_units
 from ferry.model import Receipt, RefusalKind, TopicPartition, UnitReceipt
-from ferry.model.observed import OpenTransaction, Unserved
+from ferry.model.observed import OpenTransaction
 from ferry.plan.others.neighbours import without_unseen
-from ferry.plan.others.strangers import first_strangers
 from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.lost_ledger import accounted_positions
 
@@ -113,28 +113,6 @@ def _has_records(last: Receipt | UnitReceipt) -> bool:
     return last.target_next >= 0
 
 
-async def others_transactions(
-    target: Cluster,
-    stable: Mapping[TopicPartition, int],
-    ends: Mapping[TopicPartition, int],
-    writers: Collection[str],
-) -> dict[TopicPartition, OpenTransaction]:
-    """By partition that is not stable up to its end the oldest transaction that none of our `writers` has open.
-
-    One that nobody tells more of, or that has ended since, begins at the last stable offset.
-    """
-    held = [place for place, offset in stable.items() if offset < ends[place]]
-    told = await named_transactions(target, held)
-    found: dict[TopicPartition, OpenTransaction] = {}
-    for place in held:
-        unknown = OpenTransaction(producer_id=-1, start=stable[place], last_ms=-1)
-        for one in told.get(place, (unknown,)):
-            if one.transactional_id not in writers:
-                found[place] = one
-                break
-    return found
-
-
 def _uncopied(flow: FlowConfig, facts: Facts) -> dict[TopicPartition, str]:
     """Target partitions with records though no receipt of the lane names any of them, with their source topics."""
     found: dict[TopicPartition, str] = {}
@@ -176,36 +154,3 @@ def without_own(facts: Facts, lane: str, view: LedgerView) -> Facts:
     undecided = {place: one for place, one in facts.undecided.items() if not is_own(place, one)}
     positions = accounted_positions(facts, receipts)
     return replace(facts, foreign=found, undecided=undecided, positions=positions)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Behind:
-    """What lies behind offsets of target partitions: where those end, and what somebody else wrote or is writing.
-
-    Partitions that could not be looked into are in `unseen` alone.
-    """
-
-    ends: Mapping[TopicPartition, int]
-    foreign: Mapping[TopicPartition, int]
-    undecided: Mapping[TopicPartition, OpenTransaction]
-    unseen: Mapping[TopicPartition, Unserved]
-
-
-async def look_behind(target: Cluster, begins: Mapping[TopicPartition, int]) -> Behind:
-    """Look at target partitions, from `begins` on, whose own transactions have all ended: an open one is another's."""
-    stable = await listed_offsets(target, dict.fromkeys(begins, LATEST), isolation=READ_COMMITTED)
-    ends = await listed_offsets(target, dict.fromkeys(stable.found, LATEST), isolation=READ_UNCOMMITTED)
-    told = {place: offset for place, offset in stable.found.items() if place in ends.found}
-    undecided = await others_transactions(target, told, ends.found, ())
-    looked = await first_strangers(
-        target, {place: [(begins[place], end)] for place, end in told.items() if end > begins[place]}
-    )
-    failed = stable.failed | ends.failed | looked.failed
-    nobody = Unserved(kind=RefusalKind.NO_LEADER, why="it has no leader: bring its brokers back")
-    unseen = {place: failed.get(place, nobody) for place in begins.keys() - told.keys() | looked.failed.keys()}
-    return Behind(
-        ends={place: end for place, end in ends.found.items() if place not in unseen},
-        foreign=looked.found,
-        undecided={place: one for place, one in undecided.items() if place not in unseen},
-        unseen=unseen,
-    )

@@ -13,6 +13,7 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.offsets import EARLIEST, LATEST, listed_offsets
 from ferry.kafka.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED
+from ferry.kafka.fetch.strangers import first_strangers
 from ferry.lane.known_ledger import KnownLedgers
 from ferry.lane.rows import NOWHERE
 from ferry.ledger.ledger import UNREAD, LedgerView, accounted, pauses, shared_topics
@@ -22,7 +23,6 @@ from ferry.ledger.receipts import open_receipts
 from ferry.ledger.unit_codec import last_units
 from ferry.model import Range, Receipt, TopicPartition
 from ferry.model.observed import Unserved
-from ferry.plan.others.strangers import first_strangers
 from ferry.plan.rules.facts import Facts
 from ferry.policy import DefaultReplicationPolicy, LanePolicy, RoutedPolicy
 

@@ -4,50 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import NamedTuple
 
 from ferry.ledger.history import Held, current_segments
-from ferry.model import Gap, Receipt, RefusalKind, TopicPartition, UnitReceipt
+from ferry.model import Gap, Receipt, RefusalKind
 from ferry.model.observed import Unserved
 from ferry.plan.rules.facts import SourcePartition, SourceTopic
 
 _GUARDS_OF_THE_SOURCE = frozenset(
     {RefusalKind.CLUSTER_CHANGED, RefusalKind.TOPIC_RECREATED, RefusalKind.SOURCE_TRUNCATED}
 )
-
-
-class Read(NamedTuple):
-    """Up to where a source partition was read, and a leader epoch in which its log reached that; -1: not known."""
-
-    source: TopicPartition
-    source_epoch: int
-    end: int
-
-
-def reads_of_units(lasts: Iterable[UnitReceipt]) -> list[Read]:
-    """What last receipts of units say of the source's partitions: what was read furthest in each leader epoch.
-
-    Not only the furthest of all: of a log that was cut one unit may have the records of before, another those of now.
-    Ascending by partition, and by what was read of it.
-    """
-    found: dict[tuple[TopicPartition, int], Read] = {}
-    for last in lasts:
-        for number, reached in enumerate(last.reached):
-            epoch = last.source_epochs[number] if number < len(last.source_epochs) else -1
-            place = TopicPartition(last.source_topic, number)
-            known = found.get((place, epoch))
-            if reached and (known is None or known.end < reached):
-                found[place, epoch] = Read(place, epoch, reached)
-    return sorted(found.values(), key=lambda read: (read.source, read.end, read.source_epoch))
-
-
-def diverged(last: Receipt | Read, epoch_end: int) -> int | None:
-    """Where the source's log parts from what the last receipt copied; None when it does not.
-
-    `epoch_end` is where the log now says that the leader epoch of the receipt ended, -1 when it does not know. Also
-    where compaction left nothing before the receipt's end, its epoch is of a log that reached that end.
-    """
-    return epoch_end if 0 <= epoch_end < last.end else None
 
 
 def read_before(last: Receipt | None, part: SourcePartition, start: int, gaps: Iterable[Gap]) -> tuple[int, int]:

@@ -15,10 +15,10 @@ from ferry.lane.summaries import LedgerLog
 from ferry.lane.target_cuts import target_cuts
 from ferry.lane.unit_receipts import ByPlace, Lasts, receipts_from_ledger, receipts_in_view
 from ferry.ledger.ledger import LedgerView
+from ferry.ledger.source_reads import reads_of_units
 from ferry.ledger.unit_codec import eras, last_units
 from ferry.ledger.units import family
 from ferry.model import Era, TopicPartition, Vector
-from ferry.plan.rules.truncation import reads_of_units
 
 
 async def maps_of_dealt(

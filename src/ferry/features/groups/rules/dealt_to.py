@@ -6,31 +6,13 @@ a chunk was for, and between which target offsets its records lie.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ferry.features.groups.rules.dealt_map import connected
-from ferry.ledger.dealt_at import DealtAt, dealt_at
+from ferry.ledger.dealt_at import Dealing, DealtAt, dealt_at
 from ferry.ledger.units import family, of_partition, places_of, standings
-from ferry.model import Era, TopicPartition, UnitReceipt
+from ferry.model import TopicPartition, UnitReceipt
 from ferry.wire.partitioner import partition_of_key
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dealing:
-    """What the ledger says of a source topic that is dealt: the rules in force, at least one.
-
-    `lasts` and `receipts` are by target partition: the last one of each, and all that are left, ascending.
-    """
-
-    eras: Sequence[Era]
-    lasts: Mapping[TopicPartition, UnitReceipt]
-    receipts: Mapping[TopicPartition, Sequence[UnitReceipt]]
-
-    @property
-    def newest(self) -> Era:
-        """The rule by which records are dealt now; one of those that began with it, where there are several topics."""
-        return max(self.eras, key=lambda era: era.since)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

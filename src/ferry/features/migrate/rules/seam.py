@@ -11,23 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ferry.model.content import ContentDigest
+
 LOOKED_AT = 32
 """Records of the copy's end that are compared."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Content:
-    """A record as far as it is compared: `digest` is of key, value and headers. `timestamp_ms` None: log append."""
-
-    offset: int
-    timestamp_ms: int | None
-    digest: bytes
-    leader_epoch: int = -1
-
-    def same_as(self, other: Content) -> bool:
-        """Whether one is a copy of the other: log append times are their own broker's."""
-        times = {self.timestamp_ms, other.timestamp_ms}
-        return self.digest == other.digest and (None in times or len(times) == 1)
 
 
 class SeamState(StrEnum):
@@ -70,13 +57,13 @@ class Ends:
     `target` the last ones of the copy; `target_empty`: there never were any.
     """
 
-    source: Sequence[Content]
-    target: Sequence[Content]
+    source: Sequence[ContentDigest]
+    target: Sequence[ContentDigest]
     source_whole: bool
     target_empty: bool = False
 
 
-def places_behind(source: Sequence[Content], target: Sequence[Content]) -> list[int]:
+def places_behind(source: Sequence[ContentDigest], target: Sequence[ContentDigest]) -> list[int]:
     """Source offsets behind the records that could be the copy's last: those with the longest agreement before them.
 
     None when the copy's last record is not among the source's.

@@ -13,13 +13,13 @@ from ferry.features.switch.rules.standing import Standing, copied_ends, dealt_en
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.offsets import LATEST, listed_offsets
 from ferry.kafka.fetch.requests import READ_UNCOMMITTED
+from ferry.lane.behind import look_behind
 from ferry.lane.connections import TargetFirst
 from ferry.ledger.ledger import LedgerView, accounted
 from ferry.ledger.receipts import last_receipts
 from ferry.ledger.runs import newest_run, sealed_plan
 from ferry.ledger.unit_codec import eras, last_units
 from ferry.model import Plan, RefusalKind, TopicPartition
-from ferry.plan.others.foreign import look_behind
 from ferry.policy import is_heartbeats_topic
 
 

@@ -25,6 +25,7 @@ from ferry.files import new_draft, sync_folder
 from ferry.kafka.fetch.committed import ReadRecord, UnopenedBatch, read_committed
 from ferry.kafka.fetch.offsets import EARLIEST, LATEST, listed_offsets
 from ferry.kafka.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED
+from ferry.lane.behind import others_transactions
 from ferry.lane.connections import FlowConnections
 from ferry.ledger.ledger import UNREAD, LedgerView, skips
 from ferry.ledger.neighbours import gaps, ranges
@@ -32,7 +33,6 @@ from ferry.ledger.receipts import last_receipts, open_receipts
 from ferry.model import Range, TopicPartition
 from ferry.model.observed import undecided_sentence
 from ferry.model.switch import Evidence, Step, SwitchState
-from ferry.plan.others.foreign import others_transactions
 from ferry.protocol.names import transactional_id
 from ferry.run.ledger.access import LedgerAccess
 

@@ -1,0 +1,69 @@
+"""What somebody else wrote, or is writing, to target partitions behind the offsets that a lane knows of."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from ferry.kafka.connect.cluster import Cluster
+from ferry.kafka.fetch.offsets import LATEST, listed_offsets
+from ferry.kafka.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED
+from ferry.kafka.fetch.strangers import first_strangers
+from ferry.kafka.produce.open_transactions import named_transactions
+from ferry.model import RefusalKind, TopicPartition
+from ferry.model.observed import OpenTransaction, Unserved
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Behind:
+    """What lies behind offsets of target partitions: where those end, and what somebody else wrote or is writing.
+
+    Partitions that could not be looked into are in `unseen` alone.
+    """
+
+    ends: Mapping[TopicPartition, int]
+    foreign: Mapping[TopicPartition, int]
+    undecided: Mapping[TopicPartition, OpenTransaction]
+    unseen: Mapping[TopicPartition, Unserved]
+
+
+async def look_behind(target: Cluster, begins: Mapping[TopicPartition, int]) -> Behind:
+    """Look at target partitions, from `begins` on, whose own transactions have all ended: an open one is another's."""
+    stable = await listed_offsets(target, dict.fromkeys(begins, LATEST), isolation=READ_COMMITTED)
+    ends = await listed_offsets(target, dict.fromkeys(stable.found, LATEST), isolation=READ_UNCOMMITTED)
+    told = {place: offset for place, offset in stable.found.items() if place in ends.found}
+    undecided = await others_transactions(target, told, ends.found, ())
+    looked = await first_strangers(
+        target, {place: [(begins[place], end)] for place, end in told.items() if end > begins[place]}
+    )
+    failed = stable.failed | ends.failed | looked.failed
+    nobody = Unserved(kind=RefusalKind.NO_LEADER, why="it has no leader: bring its brokers back")
+    unseen = {place: failed.get(place, nobody) for place in begins.keys() - told.keys() | looked.failed.keys()}
+    return Behind(
+        ends={place: end for place, end in ends.found.items() if place not in unseen},
+        foreign=looked.found,
+        undecided={place: one for place, one in undecided.items() if place not in unseen},
+        unseen=unseen,
+    )
+
+
+async def others_transactions(
+    target: Cluster,
+    stable: Mapping[TopicPartition, int],
+    ends: Mapping[TopicPartition, int],
+    writers: Collection[str],
+) -> dict[TopicPartition, OpenTransaction]:
+    """By partition that is not stable up to its end the oldest transaction that none of our `writers` has open.
+
+    One that nobody tells more of, or that has ended since, begins at the last stable offset.
+    """
+    held = [place for place, offset in stable.items() if offset < ends[place]]
+    told = await named_transactions(target, held)
+    found: dict[TopicPartition, OpenTransaction] = {}
+    for place in held:
+        unknown = OpenTransaction(producer_id=-1, start=stable[place], last_ms=-1)
+        for one in told.get(place, (unknown,)):
+            if one.transactional_id not in writers:
+                found[place] = one
+                break
+    return found

@@ -8,10 +8,10 @@ from functools import cache
 from types import MappingProxyType
 
 from ferry.config.flow.flow import DEFAULT_REPLICATION_FACTOR, FlowConfig
-from ferry.features.records.acts.transform_digest import pyspark_version
-from ferry.features.records.rules.rule_text import rule_text
+from ferry.config.flow.rule_text import rule_text
 from ferry.model import LaneKind, Window, lane_kind
 from ferry.plan.rules.rules import Rules, Transform
+from ferry.plan.transform_digest import pyspark_version
 
 DEFAULT_LEDGER_REPLICATION = 3
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ferry.config.flow.flow import FlowConfig
+from ferry.config.flow.rule_text import parse_rule, spark_of
 from ferry.errors import BadInput, Refused
-from ferry.features.records.acts.transform_digest import pyspark_version, transform_digest
-from ferry.features.records.rules.rule_text import parse_rule, spark_of
 from ferry.model import Era
+from ferry.plan.transform_digest import pyspark_version, transform_digest
 from ferry.words import several
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from ferry.config.flow import steps
+from ferry.config.flow.rule_text import parse_rule, rule_text
 from ferry.config.flow.transforms import Poison, TransformSpec
 from ferry.config.text.filters import PatternList
 from ferry.errors import Refused
-from ferry.features.records.rules.rule_text import parse_rule, rule_text
 from tests.golden import Golden
 
 EVERY_STEP = (

@@ -12,7 +12,7 @@ import pytest
 from ferry.config.flow.transforms import TransformSpec
 from ferry.config.text.filters import PatternList
 from ferry.errors import BadInput
-from ferry.features.records.acts.transform_digest import transform_digest
+from ferry.plan.transform_digest import transform_digest
 
 NAME = "ferry_test_company"
 TEXT = "def small(records):\n    return records.where('length(value) < {}')\n"

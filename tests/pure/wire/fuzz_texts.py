@@ -14,6 +14,7 @@ from unittest.mock import patch
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
 from ferry.config.flow.alerts import arguments
+from ferry.config.flow.rule_text import parse_rule, rule_text, spark_of
 from ferry.config.flow.start import parse_start
 from ferry.config.login.connection import from_environment
 from ferry.config.login.jaas import parse_jaas
@@ -28,7 +29,6 @@ from ferry.features.archive.rules.export import Digest, Exported, ExportHead, he
 from ferry.features.evidence.rules.chain import is_index
 from ferry.features.evidence.rules.codec import SealedReport, decode_report, encode_report
 from ferry.features.records.rules.json_edit import NotJson, edited, only_fields, redacted, tree_of
-from ferry.features.records.rules.rule_text import parse_rule, rule_text, spark_of
 from ferry.features.sink.rules import codec as deliveries
 from ferry.features.sink.rules.standing import last_known, standing
 from ferry.kafka.connect import oauth

@@ -20,7 +20,7 @@ class Transform(NamedTuple):
     partitions: int | None = None
     """Of the target topic, to which records are dealt by their keys; None: each record keeps its partition."""
     text: str = ""
-    """The transform itself (`ferry.features.records.rules.rule_text`), where it deals."""
+    """The transform itself (`ferry.config.flow.rule_text`), where it deals."""
     renames: bool = False
     """Whether the copy has another name by it than by the policy."""
     targets: tuple[str, ...] = ()

@@ -15,13 +15,13 @@ from ferry.config.flow.transforms import TransformSpec
 from ferry.errors import BadInput, FerryError, Refused
 from ferry.features.records.acts.latest import latest_specs, patterns
 from ferry.features.records.acts.reading import ReadSpec
-from ferry.features.records.acts.transform_digest import transform_digest
 from ferry.features.records.rules.filters import EVERYTHING
 from ferry.features.records.spark.failures import SPARKS, cause_of
 from ferry.features.records.spark.local_session import local_session
 from ferry.features.records.spark.rows import record_rows
 from ferry.features.records.spark.schema import SCHEMA
 from ferry.features.records.spark.transform import transformed
+from ferry.plan.transform_digest import transform_digest
 
 MOST_FOUND = 3
 """So many records of a topic at which its transform breaks off are looked for; others are named with those around."""

@@ -9,17 +9,17 @@ from functools import partial
 from pyspark.sql import SparkSession
 
 from ferry.config.flow.flow import FlowConfig
+from ferry.config.flow.rule_text import parse_rule
 from ferry.config.flow.transforms import Poison, TransformSpec
 from ferry.errors import BadInput, Refused
-from ferry.features.records.acts.transform_digest import transform_digest
 from ferry.features.records.rules.letters import PoisonRule
-from ferry.features.records.rules.rule_text import parse_rule
 from ferry.features.records.spark.plain import plain_change
 from ferry.features.records.spark.row_job import Stream
 from ferry.features.records.spark.schema import SCHEMA
 from ferry.features.records.spark.sink import refuse_remote
 from ferry.features.records.spark.transform import prepare, transformed
 from ferry.model import Piece, Plan
+from ferry.plan.transform_digest import transform_digest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

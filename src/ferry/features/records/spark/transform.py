@@ -1,6 +1,6 @@
 """What a transform of the file makes of records, checked before anything is read (ADR 39).
 
-Whoever writes records asks `transformed` for them; its digest is `ferry.features.records.acts.transform_digest`'s.
+Whoever writes records asks `transformed` for them; its digest is `ferry.plan.transform_digest`'s.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from pyspark.sql import functions as sf
 
 from ferry.config.flow.transforms import TransformSpec
 from ferry.errors import BadInput, Refused
-from ferry.features.records.acts.transform_digest import imported
 from ferry.features.records.spark.failures import SPARKS, first_line
 from ferry.features.records.spark.meaning import SETTINGS, other_meanings
 from ferry.features.records.spark.selection import own_columns, selected, selected_by
 from ferry.features.records.spark.steps import about, carried_out
+from ferry.plan.transform_digest import imported
 
 COLUMNS = ("topic", "target", "partition", "offset", "timestamp", "key", "value", "headers", "poison")
 """What `transformed` answers, in this order. `topic`, `partition`, `offset` say where a record came from, `target` is

@@ -25,7 +25,6 @@ from ferry.config.flow.transforms import TransformSpec
 from ferry.config.record_source import TASK_RECORDS
 from ferry.errors import FerryError
 from ferry.features.records.acts.reading import ReadSpec
-from ferry.features.records.acts.transform_digest import transform_digest
 from ferry.features.records.rules.pace import Share, edge_tasks
 from ferry.features.records.rules.ranges import ReadRange, dealt
 from ferry.features.records.spark.frames import read_frame
@@ -55,6 +54,7 @@ from ferry.features.verify.spark.holding import ORDER, HeldBy, held_tasks, marke
 from ferry.features.verify.spark.holding_portions import compared_in_portions
 from ferry.features.verify.spark.stage import ROW
 from ferry.model import NotCompared, NotComparedKind, Range, TopicPartition
+from ferry.plan.transform_digest import transform_digest
 from ferry.spark.session import at_once, is_remote
 
 _HELD = StructType(

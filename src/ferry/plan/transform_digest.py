@@ -12,7 +12,7 @@ from typing import Any
 
 from ferry.config.flow.transforms import TransformSpec
 from ferry.errors import BadInput, Refused
-from ferry.features.records.acts.function_text import text_digest
+from ferry.plan.function_text import text_digest
 
 
 def transform_digest(spec: TransformSpec) -> str:

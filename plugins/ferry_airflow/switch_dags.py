@@ -20,8 +20,7 @@ from airflow.sdk import DAG, BaseOperator, Param, TriggerRule
 from airflow.sdk.definitions.param import ParamsDict
 
 from ferry.config.flow.flow import FlowConfig
-from ferry.features.switch.rules.steps import STEPS
-from ferry.model.switch import Step, SwitchOptions, Verb
+from ferry.model.switch import STEPS, Step, SwitchOptions, Verb
 from ferry_airflow.form import approval_params, flag, leaving_params, topics_to_leave, waiting_params
 from ferry_airflow.naming import switch_dag_id
 from ferry_airflow.switch_operators import (

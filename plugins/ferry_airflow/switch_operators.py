@@ -269,7 +269,7 @@ class SwitchReportOperator(SwitchOperator):
 
     def execute(self, context: Context) -> None:
         """The error says what is next. A report that cannot be written is a warning: clients have moved."""
-        from ferry.features.switch.rules.steps import next_step  # noqa: PLC0415 - as above
+        from ferry.model.switch import next_step  # noqa: PLC0415 - as above
         from ferry_airflow import switching  # noqa: PLC0415 - as above
 
         if context["params"].get("dry_run"):

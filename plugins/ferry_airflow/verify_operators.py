@@ -93,7 +93,7 @@ class FerryVerifyOperator(FerrySparkOperator):
 
         request = VerifyRequest(flow=flow, wanted=wanted, say=lambda text: self.log.info("%s", text))
         result = self.over_connect(lambda connect: verify_flow(request, connect))
-        tell_verification(flow, wanted, result)
+        tell_verification(flow, result, narrow=wanted.is_narrow)
         return verified_json(result)
 
     def _submitted(self, connection: Any, flow: FlowConfig, wanted: Wanted, context: Context) -> dict[str, Any]:

@@ -14,9 +14,9 @@ from ferry.dev.ports import free_ports
 from ferry.errors import BadInput
 from ferry.features.switch.acts.sides import sides_of
 from ferry.features.switch.cli import switching
-from ferry.features.switch.rules.steps import STEPS
 from ferry.model import Flow
 from ferry.model.switch import (
+    STEPS,
     Evidence,
     Step,
     StepDone,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from ferry.features.switch.rules.codec import switch_states
+from ferry.ledger.switch_codec import switch_states
 from ferry.model.switch import SwitchOutcome, SwitchState, Verb
 from ferry.run.ledger.access import LedgerAccess
 from tests.kafka.run.switching import Pair

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from ferry.dev import RunningCluster
-from ferry.features.switch.rules.steps import STEPS
-from ferry.model.switch import Step, SwitchOutcome, Verb
+from ferry.model.switch import STEPS, Step, SwitchOutcome, Verb
 from tests.kafka.chaos.test_kills import pause
 from tests.kafka.run.switching import Clients, Pair, pair_of, read_there
 from tests.soak.switches import QUICK, finished, operator, states_of, written

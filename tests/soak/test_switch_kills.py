@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from ferry.dev import RunningCluster
-from ferry.features.switch.rules.codec import switch_states
-from ferry.features.switch.rules.steps import STEPS
-from ferry.model.switch import Step, SwitchOutcome, SwitchState, Verb
+from ferry.ledger.switch_codec import switch_states
+from ferry.model.switch import STEPS, Step, SwitchOutcome, SwitchState, Verb
 from ferry.run.ledger.access import LedgerAccess
 from tests.kafka.chaos.test_kills import pause
 from tests.kafka.run.switching import Clients, Pair, pair_of, read_there

@@ -38,7 +38,7 @@ A key is a compact JSON array whose first element is the kind, so that compactio
 ["rebuilt", upto]                         who wrote the ledger again from an export, up to this offset
 ["pause", topic]                          a pause; topic "" means the whole flow
 ["approval", run]                         what a person approved in Airflow (ferry.features.switch.rules.approvals)
-["switch", id], ["switch", id, step]      a switchover, failover or failback (ferry.features.switch.rules.codec)
+["switch", id], ["switch", id, step]      a switchover, failover or failback (ferry.ledger.switch_codec)
 ```
 
 Here are what all of them share, and the small ones; runs, receipts, plans and others have modules of their own.

@@ -42,6 +42,58 @@ class Step(StrEnum):
     REVERSE = "reverse"
 
 
+STEPS: Mapping[Verb, tuple[Step, ...]] = {
+    Verb.SWITCHOVER: (
+        Step.READINESS,
+        Step.FREEZE,
+        Step.QUIET,
+        Step.DRAIN,
+        Step.TOPICS,
+        Step.GROUPS,
+        Step.STOP,
+        Step.PROMOTE,
+        Step.REDIRECT,
+        Step.SMOKE,
+        Step.REVERSE,
+    ),
+    Verb.FAILOVER: (
+        Step.READINESS,
+        Step.FREEZE,
+        Step.STOP,
+        Step.LOSS,
+        Step.TOPICS,
+        Step.GROUPS,
+        Step.PROMOTE,
+        Step.REDIRECT,
+        Step.SMOKE,
+        Step.REVERSE,
+    ),
+    Verb.FAILBACK: (
+        Step.READINESS,
+        Step.STRANDED,
+        Step.RETURN,
+        Step.FREEZE,
+        Step.QUIET,
+        Step.DRAIN,
+        Step.TOPICS,
+        Step.GROUPS,
+        Step.STOP,
+        Step.PROMOTE,
+        Step.REDIRECT,
+        Step.SMOKE,
+        Step.REVERSE,
+    ),
+}
+"""Failover stops the flow first: nothing more can be copied, and what is lost can be counted only then."""
+
+POINT_OF_NO_RETURN = Step.PROMOTE
+"""Once this is done clients may have moved: such a switch is finished, not abandoned.
+
+Begun is not done: its last look at the old cluster may refuse for good. No client is sent anywhere before the
+step behind it, which nobody begins of a switch that was given up.
+"""
+
+
 class SwitchOutcome(StrEnum):
     """How a switch ended."""
 
@@ -182,3 +234,10 @@ class SwitchState:
         """One fact of a step; None when there is none."""
         done = self.done.get(step)
         return None if done is None else done.evidence.facts.get(name)
+
+
+def next_step(state: SwitchState) -> Step | None:
+    """The first step that is not done; None when all are, or the switch has ended."""
+    if state.end is not None:
+        return None
+    return next((step for step in STEPS[state.switch.verb] if step not in state.done), None)

@@ -13,7 +13,6 @@ from ferry.config.flow.guards import OnGuard
 from ferry.errors import BadInput, FerryError, Refused, Superseded
 from ferry.features.acls.acts.sync import AclSyncer
 from ferry.features.acls.rules.sync import AclDiff
-from ferry.features.switch.rules.draining import standing_back
 from ferry.kafka.admin.uncopied import client_quotas, scram_users
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.lane_port import KafkaLane
@@ -23,6 +22,7 @@ from ferry.lane.known_ledger import KnownLedger, KnownLedgers
 from ferry.lane.pruning import give_up, sweep, tombstones_of, unswept_tombstones
 from ferry.ledger.codec import gap_record
 from ferry.ledger.deployments import admitted, conflict
+from ferry.ledger.draining import standing_back
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.map_block import Chain
 from ferry.ledger.pruning import unswept

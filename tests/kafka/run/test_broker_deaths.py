@@ -24,11 +24,10 @@ from ferry.dev import RunningCluster
 from ferry.dev.broker import Broker
 from ferry.errors import FerryError
 from ferry.features.switch.acts.journal import Journal
-from ferry.features.switch.rules.steps import next_step
 from ferry.kafka.connect.cluster import GROUP, TRANSACTION, Cluster
 from ferry.kafka.produce import transaction
 from ferry.kafka.produce.ledger import ledger_topic
-from ferry.model.switch import Step, SwitchOutcome, SwitchState, Verb
+from ferry.model.switch import Step, SwitchOutcome, SwitchState, Verb, next_step
 from ferry.protocol.names import transactional_id
 from tests.harness import Lab, create_topic, on_cluster, wait_until
 from tests.kafka.run.faulted import assert_honest, assert_whole, begins, ferry_here, group_of, grouped_lab

@@ -12,9 +12,8 @@ from ferry.dev import RunningCluster
 from ferry.features.groups.acts.of_run import checkpoint
 from ferry.features.switch.acts.readiness import check_readiness
 from ferry.features.switch.rules.readiness import Rpo
-from ferry.features.switch.rules.steps import STEPS
 from ferry.model import Plan, RefusalKind
-from ferry.model.switch import Step, SwitchState, Verb
+from ferry.model.switch import STEPS, Step, SwitchState, Verb
 from ferry.run.local import copy_all
 from ferry.run.micro_run import MicroRuns, local_origin
 from tests.harness import Message, create_topic, producer, send

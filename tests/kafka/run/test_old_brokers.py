@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 
 from ferry.dev import RunningCluster
-from ferry.features.switch.rules.steps import next_step
 from ferry.features.verify.acts.wanted import Wanted
 from ferry.ledger.report import RunState
 from ferry.model import DifferenceKind
-from ferry.model.switch import Step, SwitchOptions, SwitchOutcome, SwitchState, Verb
+from ferry.model.switch import Step, SwitchOptions, SwitchOutcome, SwitchState, Verb, next_step
 from tests.harness import Lab, create_topic, new_alias, producer, read_topic, send
 from tests.kafka.run.switching import OPTIONS, Clients, Pair, pair_of, read_there
 from tests.kafka.run.test_backfill import LANE, History

@@ -9,8 +9,7 @@ from ferry.errors import Refused
 from ferry.features.switch.acts import switcher as switches
 from ferry.features.switch.acts.preflight import look_before
 from ferry.features.switch.acts.switcher import Switcher
-from ferry.features.switch.rules.steps import STEPS
-from ferry.model.switch import Step, SwitchState, Verb
+from ferry.model.switch import STEPS, Step, SwitchState, Verb
 from tests.harness import create_topic
 from tests.kafka.run.switching import OPTIONS, PARTITIONS, Clients, Pair
 

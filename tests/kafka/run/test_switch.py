@@ -21,12 +21,11 @@ from ferry.features.switch.acts.quiet import moved_since
 from ferry.features.switch.acts.readiness import check_readiness
 from ferry.features.switch.acts.switcher import Switcher
 from ferry.features.switch.rules.readiness import Rpo
-from ferry.features.switch.rules.steps import STEPS
 from ferry.lane.connections import FlowConnections
 from ferry.ledger.ledger import gaps, pauses
 from ferry.ledger.receipts import receipts
 from ferry.model import Gap, Pause, Receipt
-from ferry.model.switch import Step, SwitchOutcome, SwitchState, Verb
+from ferry.model.switch import STEPS, Step, SwitchOutcome, SwitchState, Verb
 from ferry.run.ledger.access import LedgerAccess
 from ferry.run.ledger.pausing import write_pause
 from ferry.run.local import copy_all

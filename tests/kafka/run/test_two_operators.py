@@ -17,10 +17,9 @@ from ferry.features.groups.acts.of_run import checkpoint as checkpoint_groups
 from ferry.features.switch.acts import groups, stop, switcher
 from ferry.features.switch.acts.journal import Journal
 from ferry.features.switch.acts.switcher import Switcher
-from ferry.features.switch.rules.steps import STEPS
 from ferry.ledger.ledger import pauses
 from ferry.model import Pause
-from ferry.model.switch import Step, StepBegun, SwitchOutcome, Verb
+from ferry.model.switch import STEPS, Step, StepBegun, SwitchOutcome, Verb
 from ferry.run.ledger.access import LedgerAccess
 from ferry.run.ledger.pausing import lift_pause, write_pause
 from ferry.run.micro_run import MicroRuns, local_origin

@@ -7,12 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from ferry.features.switch.rules.codec import begun_record, done_records, end_record, switch_record, switch_states
-from ferry.features.switch.rules.draining import PASSING, drain_run, lasting, standing_back, undrained
-from ferry.features.switch.rules.steps import STEPS
+from ferry.features.switch.rules.draining import PASSING, lasting, undrained
+from ferry.ledger.draining import drain_run, standing_back
 from ferry.ledger.ledger import fold
+from ferry.ledger.switch_codec import begun_record, done_records, end_record, switch_record, switch_states
 from ferry.model import Flow, Record, Refusal, RefusalKind
 from ferry.model.switch import (
+    STEPS,
     Evidence,
     Step,
     StepBegun,

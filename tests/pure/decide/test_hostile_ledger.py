@@ -16,7 +16,6 @@ from ferry.features.archive.rules.export import Exported, record_line
 from ferry.features.groups.rules.codec import held_groups, saved_groups, snapshots
 from ferry.features.sink.rules.standing import standing
 from ferry.features.switch.rules.approvals import approval_of_run
-from ferry.features.switch.rules.codec import open_switches, switch_states
 from ferry.ledger.adoption_codec import adoptions
 from ferry.ledger.checkpoint_codec import group_outcome
 from ferry.ledger.codec import encode
@@ -29,6 +28,7 @@ from ferry.ledger.rebuilt import newest_rebuild
 from ferry.ledger.receipts import heard_receipts, last_receipts, open_receipts, receipts
 from ferry.ledger.runs import has_run, newer_attempt, outcome, sealed_plan, slots_to_fence
 from ferry.ledger.summary import parse_summary, rolled_up, seals
+from ferry.ledger.switch_codec import open_switches, switch_states
 from ferry.ledger.unit_codec import eras, last_units, narrowed_units, unit_intruder, unit_receipts
 from ferry.ledger.verified_codec import run_verified
 from ferry.ledger.window_codec import dropped_lanes, recorded_windows

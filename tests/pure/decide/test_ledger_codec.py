@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 
 from ferry.errors import BadInput
-from ferry.features.switch.rules.codec import parse_switch
 from ferry.ledger.adoption_codec import parse_adoption
 from ferry.ledger.codec import (
     UNIT_VERSION,
@@ -33,6 +32,7 @@ from ferry.ledger.run_codec import (
     run_record,
 )
 from ferry.ledger.slice_codec import change_json, parse_change, parse_slice, slice_json
+from ferry.ledger.switch_codec import parse_switch
 from ferry.model import (
     Fate,
     Gap,

@@ -21,7 +21,6 @@ from ferry.features.groups.rules.codec import (
     snapshots,
 )
 from ferry.features.switch.rules.approvals import approval_of_run, approval_record
-from ferry.features.switch.rules.codec import begun_record, done_records, end_record, switch_record, switch_states
 from ferry.ledger import codec
 from ferry.ledger.acl_codec import keyed_acl, own_acl_record, parse_acl, synced_record
 from ferry.ledger.adoption_codec import adoption_records, parse_adoption
@@ -55,6 +54,7 @@ from ferry.ledger.run_codec import (
 )
 from ferry.ledger.runs import sealed_plan
 from ferry.ledger.summary import block_records, parse_summary, seal_record, seals, summary_parts
+from ferry.ledger.switch_codec import begun_record, done_records, end_record, switch_record, switch_states
 from ferry.ledger.unit_codec import era_record, parse_era, parse_unit_receipt, unit_records
 from ferry.ledger.verified_codec import run_verified, run_verified_record
 from ferry.ledger.window_codec import dropped_lanes, dropped_record, parse_window, window_record

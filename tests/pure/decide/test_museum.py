@@ -28,7 +28,6 @@ from ferry.features.archive.rules.export import (
 from ferry.features.groups.acts.offset_maps import PartitionMap, load_maps
 from ferry.features.groups.rules.codec import group_record, held_groups, parse_group
 from ferry.features.switch.cli.switches import switch_state_json
-from ferry.features.switch.rules.codec import parse_switch, switch_record, switch_states
 from ferry.lane import summaries
 from ferry.lane.summaries import open_ledger, write_summary
 from ferry.ledger.adoption_codec import adoption_records, adoptions, parse_adoption
@@ -42,6 +41,7 @@ from ferry.ledger.receipt_codec import parse_receipt, receipt_records
 from ferry.ledger.receipts import last_receipts, receipts
 from ferry.ledger.run_codec import parse_run, run_record
 from ferry.ledger.runs import sealed_plan
+from ferry.ledger.switch_codec import parse_switch, switch_record, switch_states
 from ferry.ledger.unit_codec import (
     era_record,
     eras,

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from ferry.features.switch.rules.opposite import moved_sentence, opposing, opposing_sentence
-from ferry.features.switch.rules.steps import STEPS
 from ferry.model import Flow
 from ferry.model.switch import (
+    STEPS,
     Evidence,
     Step,
     StepDone,

@@ -8,15 +8,13 @@ import pytest
 
 from ferry.errors import BadInput, Refused
 from ferry.features.switch.rules.steps import (
-    STEPS,
     clients_by,
     newest_finished,
-    next_step,
     refuse_abandoning,
     refuse_out_of_turn,
     unfinished,
 )
-from ferry.model.switch import Step, SwitchOutcome, SwitchState, Verb
+from ferry.model.switch import STEPS, Step, SwitchOutcome, SwitchState, Verb, next_step
 from tests.pure.decide.test_opposite import other
 
 

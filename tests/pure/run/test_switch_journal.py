@@ -18,12 +18,13 @@ from ferry.features.switch.acts.history import abandon
 from ferry.features.switch.acts.journal import Journal
 from ferry.features.switch.acts.stop import pause_reason
 from ferry.features.switch.acts.stranded import refuse_unwritable
-from ferry.features.switch.rules.codec import done_records, switch_states
-from ferry.features.switch.rules.steps import STEPS, next_step, sentence
+from ferry.features.switch.rules.steps import sentence
 from ferry.ledger.codec import pause_record
 from ferry.ledger.ledger import LedgerView, fold, pauses
+from ferry.ledger.switch_codec import done_records, switch_states
 from ferry.model import Fate, Flow, LedgerRecord, Pause, Record
 from ferry.model.switch import (
+    STEPS,
     Evidence,
     Step,
     StepBegun,
@@ -33,6 +34,7 @@ from ferry.model.switch import (
     SwitchOutcome,
     SwitchState,
     Verb,
+    next_step,
 )
 
 FLOW = Flow.parse("primary->backup")

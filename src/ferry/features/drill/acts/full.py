@@ -29,11 +29,10 @@ from ferry.features.switch.rules.report import (
     told_steps,
     unknown_losses,
 )
-from ferry.features.switch.rules.steps import next_step
 from ferry.lane.connections import FlowConnections
 from ferry.model import Flow
 from ferry.model.evidence import EvidenceKind, EvidenceReport, Sample, StepOutcome, TimelineStep
-from ferry.model.switch import Step, StepDone, SwitchOptions, SwitchOutcome, SwitchState, Verb
+from ferry.model.switch import Step, StepDone, SwitchOptions, SwitchOutcome, SwitchState, Verb, next_step
 from ferry.run.local import copy_plan
 
 RTO_MEANS = "the longer of both ways: from when clients were to stop until the other cluster was tried out"

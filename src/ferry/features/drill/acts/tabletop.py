@@ -11,10 +11,10 @@ from ferry.features.drill.acts.scratch_groups import ScratchGroups
 from ferry.features.drill.rules.standing import moved
 from ferry.features.drill.rules.verdict import loss_sentence
 from ferry.features.evidence.rules.figures import deviations_of, losses_of
-from ferry.features.switch.rules.steps import STEPS, sentence
+from ferry.features.switch.rules.steps import sentence
 from ferry.lane.connections import FlowConnections
 from ferry.model.evidence import EvidenceKind, EvidenceReport
-from ferry.model.switch import Switch, Verb
+from ferry.model.switch import STEPS, Switch, Verb
 from ferry.plan.lag import measure_lag
 from ferry.run.micro_run import MicroRuns
 from ferry.words import count_of

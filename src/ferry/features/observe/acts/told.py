@@ -12,7 +12,6 @@ from ferry.errors import FerryError
 from ferry.features.observe.acts.textfile import update
 from ferry.features.observe.rules.alerts import Alert, alerts_of, wants_lag
 from ferry.features.observe.rules.of_run import after_run, with_lag, with_skip, with_verification
-from ferry.features.verify.acts.wanted import Wanted
 from ferry.ledger.report import Report
 from ferry.model import Gap, Verified
 from ferry.plan.lag import measure_lag
@@ -60,12 +59,12 @@ def tell_skip(flow: FlowConfig, gap: Gap) -> None:
     update(flow, lambda before: with_skip(before, flow, gap))
 
 
-def tell_verification(flow: FlowConfig, wanted: Wanted, result: Verified) -> None:
-    """Write the result of a comparison into the flow's metrics.
+def tell_verification(flow: FlowConfig, result: Verified, *, narrow: bool) -> None:
+    """Write the result of a comparison into the flow's metrics; `narrow`: of a part of the flow only.
 
-    Agreement of a part does not take back what was found in another: it is not told.
+    Agreement of a part does not take back what was found in another: it is not written.
     """
-    if result.is_equal and wanted.is_narrow:
+    if result.is_equal and narrow:
         return
     at_ms = wall_ms()
     update(flow, lambda before: with_verification(before, result, at_ms))

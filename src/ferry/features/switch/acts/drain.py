@@ -12,8 +12,9 @@ from ferry.features.groups.acts.of_run import checkpoint
 from ferry.features.switch.acts.quiet import moved_since
 from ferry.features.switch.acts.sides import Sides
 from ferry.features.switch.acts.standing import takes
-from ferry.features.switch.rules.draining import drain_run, lasting, undrained
+from ferry.features.switch.rules.draining import lasting, undrained
 from ferry.lane.connections import FlowConnections
+from ferry.ledger.draining import drain_run
 from ferry.model import Plan, Refusal
 from ferry.model.switch import Evidence, Step, SwitchState
 from ferry.plan.lag import measure_lag

@@ -8,9 +8,9 @@ from ferry.clock import wall_ms
 from ferry.errors import Refused
 from ferry.features.switch.acts.sides import Sides
 from ferry.features.switch.acts.stop import pause_reason
-from ferry.features.switch.rules.codec import switch_states
 from ferry.features.switch.rules.steps import left_of, newest_finished, unfinished
 from ferry.ledger.ledger import UNREAD, LedgerView, pauses
+from ferry.ledger.switch_codec import switch_states
 from ferry.model.switch import SwitchState
 from ferry.run.ledger.access import LedgerAccess
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 
 from ferry.errors import BadInput, FerryError, Superseded
 from ferry.features.switch.acts.journal import Journal
-from ferry.features.switch.rules.steps import STEPS, next_step, remedied
-from ferry.model.switch import Evidence, Step, StepDone, SwitchState
+from ferry.features.switch.rules.steps import remedied
+from ferry.model.switch import STEPS, Evidence, Step, StepDone, SwitchState, next_step
 
 StillMine = Callable[[], None]
 """Raises Superseded when another process has begun the step again, or ended the switch, since."""

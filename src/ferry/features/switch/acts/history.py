@@ -11,12 +11,12 @@ from ferry.errors import BadInput, Refused, Unreachable
 from ferry.features.switch.acts.journal import Journal, LedgerFile
 from ferry.features.switch.acts.opposite import moved_on_along
 from ferry.features.switch.acts.stop import pause_reason, paused_before
-from ferry.features.switch.rules.codec import switch_states
-from ferry.features.switch.rules.steps import POINT_OF_NO_RETURN, refuse_abandoning
+from ferry.features.switch.rules.steps import refuse_abandoning
 from ferry.ledger.codec import pause_record, resume_record
 from ferry.ledger.ledger import UNREAD, pauses
+from ferry.ledger.switch_codec import switch_states
 from ferry.model import Flow
-from ferry.model.switch import SwitchState
+from ferry.model.switch import POINT_OF_NO_RETURN, SwitchState
 from ferry.run.ledger.access import LedgerAccess
 
 

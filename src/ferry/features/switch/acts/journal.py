@@ -13,17 +13,21 @@ from typing import Protocol
 
 from ferry.clock import wall_ms
 from ferry.errors import BadInput, Refused, Retryable, Superseded
-from ferry.features.switch.rules.codec import begun_record, done_records, end_record, switch_record, switch_states
-from ferry.features.switch.rules.steps import (
-    next_step,
-    refuse_abandoning,
-    refuse_out_of_turn,
-    refuse_second,
-    unfinished,
-)
+from ferry.features.switch.rules.steps import refuse_abandoning, refuse_out_of_turn, refuse_second, unfinished
 from ferry.ledger.ledger import UNREAD, LedgerView
+from ferry.ledger.switch_codec import begun_record, done_records, end_record, switch_record, switch_states
 from ferry.model import Record
-from ferry.model.switch import Evidence, Step, StepBegun, StepDone, Switch, SwitchEnd, SwitchOutcome, SwitchState
+from ferry.model.switch import (
+    Evidence,
+    Step,
+    StepBegun,
+    StepDone,
+    Switch,
+    SwitchEnd,
+    SwitchOutcome,
+    SwitchState,
+    next_step,
+)
 
 READ_SECONDS = 30.0
 """How long a leader may take to show what it has acknowledged: it may be a new one."""

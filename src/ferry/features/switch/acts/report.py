@@ -13,10 +13,9 @@ from ferry.features.evidence.acts.store import reason
 from ferry.features.switch.acts.history import one_switch
 from ferry.features.switch.rules.drained import drain_runs, drained_samples
 from ferry.features.switch.rules.report import switch_report
-from ferry.features.switch.rules.steps import STEPS
 from ferry.lane.connections import TargetConnection
 from ferry.model.evidence import EvidenceCluster, EvidenceReport, Sample
-from ferry.model.switch import Step, SwitchState
+from ferry.model.switch import STEPS, Step, SwitchState
 from ferry.run.ledger.access import LedgerAccess
 
 

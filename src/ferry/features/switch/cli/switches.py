@@ -150,7 +150,8 @@ def clients_line(found: Sequence[SwitchState], unread: Collection[str]) -> str:
 def clients_json(found: Sequence[SwitchState]) -> dict[str, Any] | None:
     """The same as the documented JSON object; None where no switch has moved them."""
     # Imported here: the command line starts light.
-    from ferry.features.switch.rules.steps import POINT_OF_NO_RETURN, clients_by
+    from ferry.features.switch.rules.steps import clients_by
+    from ferry.model.switch import POINT_OF_NO_RETURN
 
     moved = clients_by(found)
     if moved is None:
@@ -162,7 +163,7 @@ def clients_json(found: Sequence[SwitchState]) -> dict[str, Any] | None:
 
 def _line(state: SwitchState) -> dict[str, Any]:
     # Imported here: the command line starts light.
-    from ferry.features.switch.rules.steps import next_step
+    from ferry.model.switch import next_step
 
     due = next_step(state)
     return {
@@ -181,8 +182,8 @@ def _line(state: SwitchState) -> dict[str, Any]:
 def switch_state_json(state: SwitchState) -> dict[str, Any]:
     """A switch with all that its steps found, as the documented JSON object."""
     # Imported here: the command line starts light.
-    from ferry.features.switch.rules.codec import step_json, switch_json
-    from ferry.features.switch.rules.steps import next_step
+    from ferry.ledger.switch_codec import step_json, switch_json
+    from ferry.model.switch import next_step
 
     due = next_step(state)
     end = state.end

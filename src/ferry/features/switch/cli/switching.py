@@ -363,7 +363,7 @@ def _finished(state: SwitchState) -> str:
 
 def _shown(desk: Desk, preview: Preview) -> int:
     # Imported here: the command line starts light.
-    from ferry.features.switch.rules.codec import switch_json
+    from ferry.ledger.switch_codec import switch_json
 
     if desk.as_json:
         print_json(

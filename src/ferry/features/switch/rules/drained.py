@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ferry.features.evidence.rules.figures import Committed, samples_of
-from ferry.features.switch.rules.draining import is_drain_run
+from ferry.ledger.draining import is_drain_run
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.receipts import receipts
 from ferry.ledger.runs import sealed_plan

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from ferry.features.switch.rules.steps import POINT_OF_NO_RETURN, left_of
-from ferry.model.switch import Switch, SwitchOutcome, SwitchState, Verb
+from ferry.features.switch.rules.steps import left_of
+from ferry.model.switch import POINT_OF_NO_RETURN, Switch, SwitchOutcome, SwitchState, Verb
 
 
 def opposing(switch: Switch, others: Mapping[str, SwitchState], known: Collection[str] | None) -> SwitchState | None:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from ferry.features.evidence.rules.figures import deviations_of, goals_of
 from ferry.features.switch.rules.standing import best_known, last_seen_ms, loss_sentence, parse_loss, parse_standings
-from ferry.features.switch.rules.steps import next_step
 from ferry.model import TopicPartition
 from ferry.model.evidence import (
     EvidenceCluster,
@@ -21,7 +20,7 @@ from ferry.model.evidence import (
     TimelineStep,
     summed,
 )
-from ferry.model.switch import Json, Step, SwitchOutcome, SwitchState, Verb
+from ferry.model.switch import Json, Step, SwitchOutcome, SwitchState, Verb, next_step
 from ferry.words import count_of, to_the_second
 
 _SAME = frozenset({"exact", "gap", "start"})

@@ -1,63 +1,22 @@
-"""The steps of each verb in their order, what each will do, and which one is next. Pure."""
+"""What each step of a switch will do, and what stands against one. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
 from ferry.errors import BadInput, Refused
-from ferry.model.switch import Step, Switch, SwitchOptions, SwitchOutcome, SwitchState, Verb
+from ferry.model.switch import (
+    POINT_OF_NO_RETURN,
+    STEPS,
+    Step,
+    Switch,
+    SwitchOptions,
+    SwitchOutcome,
+    SwitchState,
+    Verb,
+    next_step,
+)
 from ferry.words import to_the_second
-
-STEPS: Mapping[Verb, tuple[Step, ...]] = {
-    Verb.SWITCHOVER: (
-        Step.READINESS,
-        Step.FREEZE,
-        Step.QUIET,
-        Step.DRAIN,
-        Step.TOPICS,
-        Step.GROUPS,
-        Step.STOP,
-        Step.PROMOTE,
-        Step.REDIRECT,
-        Step.SMOKE,
-        Step.REVERSE,
-    ),
-    Verb.FAILOVER: (
-        Step.READINESS,
-        Step.FREEZE,
-        Step.STOP,
-        Step.LOSS,
-        Step.TOPICS,
-        Step.GROUPS,
-        Step.PROMOTE,
-        Step.REDIRECT,
-        Step.SMOKE,
-        Step.REVERSE,
-    ),
-    Verb.FAILBACK: (
-        Step.READINESS,
-        Step.STRANDED,
-        Step.RETURN,
-        Step.FREEZE,
-        Step.QUIET,
-        Step.DRAIN,
-        Step.TOPICS,
-        Step.GROUPS,
-        Step.STOP,
-        Step.PROMOTE,
-        Step.REDIRECT,
-        Step.SMOKE,
-        Step.REVERSE,
-    ),
-}
-"""Failover stops the flow first: nothing more can be copied, and what is lost can be counted only then."""
-
-POINT_OF_NO_RETURN = Step.PROMOTE
-"""Once this is done clients may have moved: such a switch is finished, not abandoned.
-
-Begun is not done: its last look at the old cluster may refuse for good. No client is sent anywhere before the
-step behind it, which nobody begins of a switch that was given up.
-"""
 
 
 def sentence(switch: Switch, step: Step) -> str:
@@ -91,13 +50,6 @@ def sentence(switch: Switch, step: Step) -> str:
         ),
         Step.REVERSE: f"start {back}" if options.reverse else f"leave {back} as it is",
     }[step]
-
-
-def next_step(state: SwitchState) -> Step | None:
-    """The first step that is not done; None when all are, or the switch has ended."""
-    if state.end is not None:
-        return None
-    return next((step for step in STEPS[state.switch.verb] if step not in state.done), None)
 
 
 def refuse_out_of_turn(state: SwitchState, step: Step) -> None:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput
-from ferry.features.switch.rules.codec import switch_states
 from ferry.features.verify.acts.dealt import SurveyOfDealt, survey_dealt
 from ferry.features.verify.acts.logs import compacted_topics, offset_bytes, settled
 from ferry.features.verify.acts.wanted import Wanted
@@ -24,6 +23,7 @@ from ferry.ledger.adoption_codec import adoptions
 from ferry.ledger.copied import Copied, copied, of_run
 from ferry.ledger.ledger import LedgerView, gaps
 from ferry.ledger.map_block import Chain
+from ferry.ledger.switch_codec import switch_states
 from ferry.ledger.unit_codec import eras
 from ferry.model import Begin, NotCompared, NotComparedKind, TopicPartition
 from ferry.plan.rules.starts import recorded_starts

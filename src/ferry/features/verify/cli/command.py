@@ -117,7 +117,7 @@ def verify_command(
         with shown_progress(found.records, quiet=desk.quiet) as progress:
             compared = verifier.compare(found, progress, _in_spark(chosen, verifier) if spark else None)
         result = verifier.sum_up(found, compared)
-    tell_verification(chosen, wanted, result)
+    tell_verification(chosen, result, narrow=wanted.is_narrow)
     print_json(verified_json(result)) if desk.as_json else print_verified(result)
     return 0 if result.is_equal else DIFFERENT
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from ferry.features.switch.rules.steps import POINT_OF_NO_RETURN
 from ferry.ledger.copied import Copied, united
 from ferry.model import Flow, Range, TopicPartition
-from ferry.model.switch import Step, SwitchState
+from ferry.model.switch import POINT_OF_NO_RETURN, Step, SwitchState
 from ferry.words import count_of
 
 _NO_END = 1 << 62

@@ -127,7 +127,7 @@ def main(
         result = verify_flow(request, lambda: session(f"ferry verify {flow}"))
         if out is not None:
             write_whole(out, json.dumps(verified_json(result)))
-        tell_verification(found, request.wanted, result)
+        tell_verification(found, result, narrow=request.wanted.is_narrow)
         _tell(result, say)
         if keep:
             keep_outcome(found, request.wanted, result)

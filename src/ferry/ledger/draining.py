@@ -1,0 +1,49 @@
+"""Which runs stand back while a switch drains their flow by runs of its own. Pure."""
+
+from __future__ import annotations
+
+from ferry.ledger.ledger import LedgerView
+from ferry.ledger.switch_codec import open_switches
+from ferry.model import RunRecord, lane_kind
+from ferry.model.switch import Step, SwitchState, next_step
+from ferry.words import to_the_second
+
+
+def drain_run(switch: str, token: str) -> str:
+    """The id of a micro-run by which a switch drains a flow."""
+    return f"{_prefix(switch)}{token}"
+
+
+def is_drain_run(switch: str, run: str) -> bool:
+    """Whether a micro-run is one by which that switch drains a flow."""
+    return run.startswith(_prefix(switch))
+
+
+def standing_back(view: LedgerView, record: RunRecord, now_ms: int) -> str | None:
+    """Why a run is not to be opened now, in one sentence; None when it may.
+
+    Lanes beside the flow's own do not meet the drain. One that was killed holds nobody back longer than it may take.
+    """
+    if lane_kind(record.lane) is not None:
+        return None
+    for state in open_switches(view).values():
+        switch, until_ms = state.switch, _drains_until_ms(state)
+        if switch.via == record.flow and now_ms < until_ms and not is_drain_run(switch.id, record.run):
+            return (
+                f"run {record.run} stands back: {switch.verb} {switch.id} copies what is left of {record.flow} itself, "
+                f"until {to_the_second(until_ms)} at most; let it end, or give it up with ferry switch abandon "
+                f"'{switch.named}' {switch.id}"
+            )
+    return None
+
+
+def _drains_until_ms(state: SwitchState) -> int:
+    """Up to when a switch's drain may go on; 0 where it is not under way."""
+    begun = state.begun.get(Step.DRAIN)
+    if begun is None or next_step(state) is not Step.DRAIN:
+        return 0
+    return begun.begun_ms + round(1_000 * state.switch.options.drain_timeout_seconds)
+
+
+def _prefix(switch: str) -> str:
+    return f"{switch}-drain-"

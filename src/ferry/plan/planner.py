@@ -11,8 +11,6 @@ from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.guards import OnGuard
 from ferry.errors import BadInput, FerryError, Refused, Superseded
-from ferry.features.acls.acts.sync import AclSyncer
-from ferry.features.acls.rules.sync import AclDiff
 from ferry.kafka.admin.uncopied import client_quotas, scram_users
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.lane_port import KafkaLane
@@ -42,6 +40,7 @@ from ferry.model import (
     TopicPartition,
 )
 from ferry.model.observed import OpenTransaction
+from ferry.plan.acls import AclSyncer
 from ferry.plan.change_topics import Changed, change_topics
 from ferry.plan.claims import Claims
 from ferry.plan.dead_letters import letters_shown, with_letters
@@ -50,6 +49,7 @@ from ferry.plan.gather_targets import gather_targets, with_resources
 from ferry.plan.options import DEFAULT_LEDGER_REPLICATION, WHOLE, RunOptions, rules_of
 from ferry.plan.others.foreign import with_foreign_writers, without_own
 from ferry.plan.others.neighbours import with_neighbours
+from ferry.plan.rules.acls import AclDiff
 from ferry.plan.rules.clock import skew_sentence
 from ferry.plan.rules.deletes import deleted_note, forgetting, forgotten
 from ferry.plan.rules.facts import Facts

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from ferry.errors import BadInput, Refused
-from ferry.features.acls.rules.own import due_in_ms, own_acls
 from ferry.features.archive.rules.export import Exported, record_line
 from ferry.features.groups.rules.codec import held_groups, saved_groups, snapshots
 from ferry.features.sink.rules.standing import standing
@@ -23,6 +22,7 @@ from ferry.ledger.history import past_runs
 from ferry.ledger.ledger import LedgerView, accounted, claims, fold, gaps, intruder, pauses, shared_topics
 from ferry.ledger.map_rows import newer_rows
 from ferry.ledger.mirror_state import mirror_state
+from ferry.ledger.own_acls import due_in_ms, own_acls
 from ferry.ledger.pruning import pruned
 from ferry.ledger.rebuilt import newest_rebuild
 from ferry.ledger.receipts import heard_receipts, last_receipts, open_receipts, receipts

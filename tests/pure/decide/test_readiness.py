@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from ferry.features.acls.rules.sync import AclDiff
 from ferry.features.switch.rules.readiness import Looked, Rpo, readiness_of
 from ferry.ledger.history import PastRun, PastState
 from ferry.ledger.writers import LedgerWriters, writers_sentence
@@ -26,6 +25,7 @@ from ferry.model import (
     TopicChange,
     Why,
 )
+from ferry.plan.rules.acls import AclDiff
 from ferry.plan.rules.lag import lag_of, with_ages
 from ferry.policy import DefaultReplicationPolicy
 from tests.golden import Golden

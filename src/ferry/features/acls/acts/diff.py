@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ferry.features.acls.rules.sync import AclDiff
 from ferry.ledger.ledger import LedgerView
 from ferry.plan.planner import Planner
+from ferry.plan.rules.acls import AclDiff
 from ferry.run.micro_run import MicroRuns
 
 

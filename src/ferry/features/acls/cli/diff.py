@@ -21,7 +21,7 @@ from ferry.words import count_of
 
 if TYPE_CHECKING:  # the command line starts light
     from ferry.config.flow.flow import FlowConfig
-    from ferry.features.acls.rules.sync import AclDiff
+    from ferry.plan.rules.acls import AclDiff
 
 
 def diff_command(
@@ -56,7 +56,7 @@ def diff_command(
 def show_diff(flow: FlowConfig, diff: AclDiff, due_ms: int | None) -> None:
     """Print a diff; `due_ms` is after how long a run acts on it, None: none does."""
     # Imported here: the command line starts light.
-    from ferry.features.acls.rules.sync import unmapped_sentence, wide_sentence
+    from ferry.plan.rules.acls import unmapped_sentence, wide_sentence
 
     for change in diff.changes:
         sign = "+" if change.kind == "create" else "-"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ferry.codec.form import Json
 from ferry.config.flow.flow import FlowConfig
-from ferry.features.acls.rules.sync import AclDiff
 from ferry.ledger.acl_codec import acl_change_json, acl_json
+from ferry.plan.rules.acls import AclDiff
 
 
 def acl_diff_json(flow: FlowConfig, diff: AclDiff, due_ms: int | None) -> Json:

@@ -9,7 +9,6 @@ from functools import partial
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.principal import principal_of
 from ferry.errors import Refused, Unreachable
-from ferry.features.acls.rules.sync import AclDiff
 from ferry.features.groups.acts.checkpoint import GroupSync
 from ferry.features.groups.rules.checkpoints import without_checkpoint
 from ferry.features.switch.rules.readiness import Looked, Readiness, Rpo, readiness_of
@@ -24,6 +23,7 @@ from ferry.model import Left, Plan, Why
 from ferry.plan.lag import first_timestamps, with_oldest
 from ferry.plan.options import WHOLE
 from ferry.plan.planner import Planner
+from ferry.plan.rules.acls import AclDiff
 from ferry.plan.rules.lag import lag_of
 from ferry.plan.transforms import transform_digests
 

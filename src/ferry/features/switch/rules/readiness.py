@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ferry.features.acls.rules.sync import AclDiff
 from ferry.ledger.history import PastRun, PastState
 from ferry.ledger.writers import LedgerWriters, writers_sentence
 from ferry.model import ChangeKind, Left, Plan, Refusal, TopicPartition, Why
 from ferry.model.topic_settings import TopicSettings
+from ferry.plan.rules.acls import AclDiff
 from ferry.plan.rules.clock import MAX_SKEW_MS
 from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.held import HANGING_MS, ledger_notes

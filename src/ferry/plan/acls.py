@@ -15,14 +15,14 @@ from ferry.config.flow.acls import AclPolicy
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.principal import principal_of
 from ferry.errors import Refused, Unreachable
-from ferry.features.acls.rules.own import due_in_ms, own_acls
-from ferry.features.acls.rules.sync import AclDiff, AclFacts, AclRules, decide_acls, remarks, unmapped_sentence
 from ferry.kafka.admin.acls import NoAuthorizer, create_acls, delete_acls, described_acls, may_alter_acls
 from ferry.kafka.admin.topics import NotPermitted
 from ferry.kafka.connect.cluster import Cluster
 from ferry.ledger.acl_codec import forgotten_acl_record, own_acl_record, synced_record
 from ferry.ledger.ledger import LedgerView, claims
+from ferry.ledger.own_acls import due_in_ms, own_acls
 from ferry.model import AclBinding, Plan, Refusal, RefusalKind
+from ferry.plan.rules.acls import AclDiff, AclFacts, AclRules, decide_acls, remarks, unmapped_sentence
 from ferry.protocol.driver import Driver
 
 log = logging.getLogger(__name__)

@@ -13,7 +13,7 @@ from itertools import product
 from operator import itemgetter
 
 from ferry.config.flow.acls import AclPolicy, AclSync
-from ferry.features.acls.rules.own import OwnAcl
+from ferry.ledger.own_acls import OwnAcl
 from ferry.model import EVERYBODY, WILDCARD, AclBinding, AclChange, Flow
 from ferry.policy import DefaultReplicationPolicy, IdentityReplicationPolicy, ReplicationPolicy, copies_of, innermost
 from ferry.policy.names import illegal_name

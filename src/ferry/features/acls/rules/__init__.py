@@ -1,1 +1,0 @@
-"""Access control lists: which to create and which to delete; pure."""

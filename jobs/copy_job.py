@@ -4,8 +4,8 @@ import argparse
 import sys
 from pathlib import Path
 
+from ferry.features.records.spark.copy_job import main
 from ferry.model import Origin
-from ferry.spark.copy_job import main
 from ferry.spark.job import job_parser
 
 

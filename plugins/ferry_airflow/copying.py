@@ -26,7 +26,7 @@ def copy_on_spark(
     """
     connection, origin = task.spark_connection(), origin_of(context)
     if connection.conn_type == CONNECT:
-        from ferry.spark.copy_job import CopyRequest, copy_run  # noqa: PLC0415 - Spark only where it is used
+        from ferry.features.records.spark.copy_job import CopyRequest, copy_run  # noqa: PLC0415 - Spark only where it is used
 
         request = CopyRequest(flow=flow, run=run, origin=origin, lane=lane, say=lambda text: task.log.info("%s", text))
         task.over_connect(lambda connect: copy_run(request, connect))

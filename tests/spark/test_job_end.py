@@ -15,9 +15,9 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from ferry.config.settings import parse_settings
 from ferry.errors import BadInput, Corrupt, FerryError, Refused, Retryable, Superseded, Unreachable
+from ferry.features.records.spark.copy_job import main
 from ferry.kafka.admin.topics import NotPermitted
 from ferry.model import Origin
-from ferry.spark.copy_job import main
 from ferry.spark.job_end import JobEnd, tell_end, told_end
 from ferry_airflow.operators import FerryCopyOperator
 from ferry_airflow.spark_job import failed

@@ -135,7 +135,7 @@ def test_a_backfill_reports(lab: Lab, tmp_path: Path) -> None:
     ("place", "begun"),
     [
         ("ferry.features.records.spark.local_session.prepare", False),
-        ("ferry.spark.copy_job.on_spark", True),
+        ("ferry.features.records.spark.copy_job.on_spark", True),
         (GROUPS, True),
     ],
     ids=["start", "copy", "groups"],

@@ -243,7 +243,12 @@ def test_airflow_finds_the_connection_type(airflow: Installation) -> None:
 def test_every_module_finds_what_it_imports_among_what_the_wheel_declares(airflow: Installation, wheel: Path) -> None:
     # Of the extras kerberos and openlineage.
     names = imports(wheel, "ferry", "ferry_airflow", but=("gssapi", "airflow.providers.openlineage", "openlineage"))
-    assert {"ferry.spark.copy_job", "ferry_airflow.operators", "pyspark.sql", "kafka.net.selector"} <= set(names)
+    assert {
+        "ferry.features.records.spark.copy_job",
+        "ferry_airflow.operators",
+        "pyspark.sql",
+        "kafka.net.selector",
+    } <= set(names)
     *_, count = airflow.said(IMPORT.format(names=names))
     assert int(count) == len(names)
 

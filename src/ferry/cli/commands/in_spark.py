@@ -36,10 +36,10 @@ def planned_in_spark(
     `stop`: a signal breaks the copy off and is why it is not done; without it SIGTERM is a KeyboardInterrupt.
     """
     from ferry.cli.commands.stopping import Stopped, ended_by_signals
+    from ferry.features.records.spark.copy_job import CopyRequest, copy_run
     from ferry.features.records.spark.local_session import local_session
     from ferry.features.records.spark.streams import lost_transforms, refuse_in_vain
     from ferry.run.micro_run import local_origin
-    from ferry.spark.copy_job import CopyRequest, copy_run
 
     def say(text: str) -> None:
         if not quiet:

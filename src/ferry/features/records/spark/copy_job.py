@@ -1,23 +1,18 @@
-"""The copy step of a micro-run as a Spark job; the only module that knows Spark.
-
-One job serves `local[*]`, a Spark cluster and Spark Connect: a DataFrame with one row and one partition per used slot,
-a Python stage over Arrow that copies the slots, and a few rows back.
-"""
+"""The copy step of a micro-run on Spark: the slots that copy bytes (`ferry.spark.slots`), and those that write rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
 
-import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from ferry.config.flow.flow import FlowConfig
-from ferry.copy.ends import AGAIN, TRIES, SlotEnd, failure_of, joined
+from ferry.copy.ends import SlotEnd, failure_of
 from ferry.copy.task import TaskSpec
 from ferry.errors import FerryError, Refused, Retryable
 from ferry.features.records.spark.compiling import compile_long_work
@@ -31,12 +26,10 @@ from ferry.run.micro_run import MicroRuns
 from ferry.spark.call import Call
 from ferry.spark.job import Say, on_spark, run_job
 from ferry.spark.progress import ProgressLog
-from ferry.spark.session import at_once, gist, is_remote, sent_apart, session, slot_frame
-from ferry.spark.stage import ROW, copy_packed_slots, copy_slots, parse_rows
+from ferry.spark.session import gist, session
+from ferry.spark.slots import copied_slots
 
 FENCE_PATIENCE_SECONDS = 5.0
-
-Stage = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +122,7 @@ def _both_kinds(
 
     def copied() -> list[SlotEnd]:
         spark.addTag(_tag(plan))  # each thread has its own
-        return _rounds(spark, of_bytes, request.say) if of_bytes else []
+        return copied_slots(spark, of_bytes, request.say) if of_bytes else []
 
     if any(spec.limits.rate is not None for spec in specs.values()):
         return [*lost, *copied(), *_changed(spark, request, plan, of_rows, streams, reached, sifted)]
@@ -161,51 +154,6 @@ def _changed(
 
 def _tag(plan: Plan) -> str:
     return f"ferry-{plan.generation}"
-
-
-def _rounds(spark: SparkSession, specs: dict[int, TaskSpec], say: Say) -> list[SlotEnd]:
-    """Every slot's end; those that gave up are tried again, the others are done. Spark repeats tasks that crashed."""
-    specs, tasks = _sharing(spark, specs)
-    ends: dict[int, SlotEnd] = {}
-    todo = specs
-    for _ in range(TRIES):
-        for end in _collect(spark, todo, min(tasks, len(todo))):
-            ends[end.slot] = joined(ends.get(end.slot), end)
-        todo = {slot: specs[slot] for slot, end in ends.items() if isinstance(end.failure, AGAIN)}
-        if not todo:
-            break
-        for slot in todo:
-            say(f"slot {slot}: {ends[slot].failure}")
-    return [end for _, end in sorted(ends.items())]
-
-
-def _sharing(spark: SparkSession, specs: dict[int, TaskSpec]) -> tuple[dict[int, TaskSpec], int]:
-    """The specs, and in how many tasks to copy them: when they share a rate, in no more than Spark runs at once.
-
-    A task that waits for a core would leave its share of the rate unused.
-    """
-    if all(spec.limits.rate is None for spec in specs.values()):
-        return specs, len(specs)
-    tasks = min(len(specs), at_once(spark)) if len(specs) > 1 else 1
-    return {slot: _told(spec, tasks) for slot, spec in specs.items()}, tasks
-
-
-def _told(spec: TaskSpec, at_once: int) -> TaskSpec:
-    rate = spec.limits.rate
-    return spec if rate is None else replace(spec, limits=replace(spec.limits, rate=replace(rate, at_once=at_once)))
-
-
-def _collect(spark: SparkSession, specs: dict[int, TaskSpec], tasks: int) -> list[SlotEnd]:
-    """One Spark job."""
-    answer = slot_frame(spark, specs, tasks).mapInArrow(_stage(spark, specs), ROW).collect()
-    return parse_rows((row.slot, row.kind, row.body) for row in answer)
-
-
-def _stage(spark: SparkSession, specs: dict[int, TaskSpec]) -> Stage:
-    """The function of the tasks; on Spark Connect its specs travel apart from it, for the server logs functions."""
-    if not is_remote(spark):
-        return partial(copy_slots, specs)
-    return partial(copy_packed_slots, sent_apart(spark, specs))
 
 
 def _tell(plan: Plan, ends: Sequence[SlotEnd], say: Say) -> None:

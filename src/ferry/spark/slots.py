@@ -1,0 +1,67 @@
+"""Slots that copy bytes, as Spark jobs.
+
+One job serves `local[*]`, a Spark cluster and Spark Connect: a DataFrame with one row and one partition per used slot,
+a Python stage over Arrow that copies the slots, and a few rows back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from ferry.copy.ends import AGAIN, TRIES, SlotEnd, joined
+from ferry.copy.task import TaskSpec
+from ferry.spark.job import Say
+from ferry.spark.session import at_once, is_remote, sent_apart, slot_frame
+from ferry.spark.stage import ROW, copy_packed_slots, copy_slots, parse_rows
+
+Stage = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+
+def copied_slots(spark: SparkSession, specs: dict[int, TaskSpec], say: Say) -> list[SlotEnd]:
+    """Every slot's end; those that gave up are tried again, the others are done. Spark repeats tasks that crashed."""
+    specs, tasks = _sharing(spark, specs)
+    ends: dict[int, SlotEnd] = {}
+    todo = specs
+    for _ in range(TRIES):
+        for end in _collect(spark, todo, min(tasks, len(todo))):
+            ends[end.slot] = joined(ends.get(end.slot), end)
+        todo = {slot: specs[slot] for slot, end in ends.items() if isinstance(end.failure, AGAIN)}
+        if not todo:
+            break
+        for slot in todo:
+            say(f"slot {slot}: {ends[slot].failure}")
+    return [end for _, end in sorted(ends.items())]
+
+
+def _sharing(spark: SparkSession, specs: dict[int, TaskSpec]) -> tuple[dict[int, TaskSpec], int]:
+    """The specs, and in how many tasks to copy them: when they share a rate, in no more than Spark runs at once.
+
+    A task that waits for a core would leave its share of the rate unused.
+    """
+    if all(spec.limits.rate is None for spec in specs.values()):
+        return specs, len(specs)
+    tasks = min(len(specs), at_once(spark)) if len(specs) > 1 else 1
+    return {slot: _told(spec, tasks) for slot, spec in specs.items()}, tasks
+
+
+def _told(spec: TaskSpec, at_once: int) -> TaskSpec:
+    rate = spec.limits.rate
+    return spec if rate is None else replace(spec, limits=replace(spec.limits, rate=replace(rate, at_once=at_once)))
+
+
+def _collect(spark: SparkSession, specs: dict[int, TaskSpec], tasks: int) -> list[SlotEnd]:
+    """One Spark job."""
+    answer = slot_frame(spark, specs, tasks).mapInArrow(_stage(spark, specs), ROW).collect()
+    return parse_rows((row.slot, row.kind, row.body) for row in answer)
+
+
+def _stage(spark: SparkSession, specs: dict[int, TaskSpec]) -> Stage:
+    """The function of the tasks; on Spark Connect its specs travel apart from it, for the server logs functions."""
+    if not is_remote(spark):
+        return partial(copy_slots, specs)
+    return partial(copy_packed_slots, sent_apart(spark, specs))

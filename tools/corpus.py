@@ -1,31 +1,28 @@
-"""Write what Ferry says of the property files in tests/pure/config/corpus, beside each of them.
+"""Write what Ferry answers today beside what it is asked: on property files, in plans, and in JSON.
 
 Usage: python tools/corpus.py. Only when a change of answers is intended; read the diff.
 """
 
 import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
 
-from tests.pure.config.kept_answers import (
-    CORPUS,
-    DEFAULTS,
-    EXPLAINED,
-    defaults,
-    explained,
-    files,
-    render,
-    said_of,
-    text_of,
-)
+from tests.pure.config.kept_answers import CORPUS, answers
+from tests.pure.decide.kept_plans import PLANS, plans
+
+KEPT: Mapping[Path, Callable[[], Mapping[Path, str]]] = {CORPUS: answers, PLANS: plans}
+"""By folder what makes the text of each of its files."""
 
 
 def main() -> int:
     """Write all answers, and remove those of files that are gone."""
-    wanted = {DEFAULTS: defaults(), EXPLAINED: explained()}
-    wanted |= {path.with_suffix(".json"): said_of(text_of(path)) for path in files()}
-    for path in {*CORPUS.rglob("*.json")} - wanted.keys():
-        path.unlink()
-    for path, said in wanted.items():
-        path.write_text(render(said), "utf-8")
+    for folder, made in KEPT.items():
+        wanted = made()
+        for path in {path for path in folder.rglob("*") if path.suffix in {".json", ".jsonl"}} - wanted.keys():
+            path.unlink()
+        for path, text in wanted.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, "utf-8")
     return 0
 
 

@@ -80,6 +80,13 @@ def text_of(path: Path) -> str:
     return path.read_bytes().decode()
 
 
+def answers() -> dict[Path, str]:
+    """Each file of answers, with its text."""
+    said = {DEFAULTS: defaults(), EXPLAINED: explained()}
+    said |= {path.with_suffix(".json"): said_of(text_of(path)) for path in files()}
+    return {path: render(one) for path, one in said.items()}
+
+
 def render(said: Json) -> str:
     """A JSON text of many short lines."""
     return json.dumps(said, indent=1, ensure_ascii=False) + "\n"

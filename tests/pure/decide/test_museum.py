@@ -434,7 +434,7 @@ def _edges(kept: Exhibit, source: TopicPartition, prefix: str = "") -> tuple[int
     return low, high
 
 
-def _facts(kept: Exhibit, view: LedgerView) -> Facts:
+def facts_of(kept: Exhibit, view: LedgerView) -> Facts:
     """What a plan was decided from then: the ledger, and the logs as they lay."""
     lasts: list[Any] = [*last_receipts(view, LANE).values(), *last_units(view, LANE).values()]
     names = {_source_topic(one): one for one in lasts}
@@ -481,7 +481,7 @@ def _all_edges(kept: Exhibit, begins: str) -> list[tuple[int, int]]:
     return [(found[number][0], found[number][1]) for number in range(len(found))]
 
 
-def _rules(kept: Exhibit, view: LedgerView) -> Rules:
+def rules_of(kept: Exhibit, view: LedgerView) -> Rules:
     """The rules of the recorder's file."""
     identity = "replication.policy.class" in kept.settings
     known = {era.source_topic: era for era in eras(view, LANE).values()}
@@ -514,7 +514,7 @@ DEALT = ("topic", "target_topic", "target_partition", "partitions", "offsets")
 def test_the_next_plan_begins_where_it_would_have(kept: Exhibit) -> None:
     (asked,) = kept.said("plan")
     for view in (kept.whole, from_summary(kept.log), summarised_today(kept)[1]):
-        plan = plan_json(decide_plan(_rules(kept, view), _facts(kept, view), "next", kept.end))
+        plan = plan_json(decide_plan(rules_of(kept, view), facts_of(kept, view), "next", kept.end))
         for listed, names in (("slices", PLANNED), ("units", DEALT)):
             then, today = asked.said.get(listed, []), plan.get(listed, [])
             assert [[row.get(name) for name in names] for row in today] == [

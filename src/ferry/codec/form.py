@@ -1,18 +1,22 @@
-"""A table of fields between a dataclass and a JSON object: writes it, reads it.
+"""A table of fields between a dataclass and a JSON object: writes it, reads it, says its JSON Schema.
 
 ```
 GAP = Form(Gap, F("topic", "source.topic"), F("how", kind=enum(Lifted), default=Lifted.SKIP), ...)
-GAP.dump(gap), GAP.load(body)
+GAP.dump(gap), GAP.load(body), GAP.schema()
 ```
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
+from operator import attrgetter
 from typing import Any, Generic, TypeVar, get_type_hints
 
 from ferry.codec.kinds import PLAIN, Kind
+from ferry.codec.schema import object_of, of_type, type_at
 
 T = TypeVar("T")
 Json = dict[str, Any]
@@ -24,40 +28,49 @@ REQUIRED = object()
 class F:
     """A field. `name`: in the object; `path`: the attribute, by default of that name; `a.b` is in another dataclass.
 
-    `default`: what it is where the object has no such field, as in those of earlier versions; without one it must be
-    there. `omit`: of which whole values the field is left out; it has its default then.
+    A function in place of a path makes a field of the whole value, and is only written. `default`: what it is where the
+    object has no such field, as in those of earlier versions; without one it must be there. `omit`: of which whole
+    values the field is left out; it has its default then. `says` is its description in the schema, `least` its minimum
+    there where it is a whole number.
     """
 
     name: str
-    path: str = ""
+    path: str | Callable[[Any], Any] = ""
     kind: Kind = PLAIN
     default: Any = REQUIRED
     omit: Callable[[Any], bool] | None = None
+    says: str = ""
+    least: int | None = 0
 
     @property
     def attribute(self) -> str:
-        """Where it is in the value."""
-        return self.path or self.name
+        """Where it is in the value; empty where a function makes it."""
+        return "" if callable(self.path) else self.path or self.name
+
+    def schema(self, of: type[Any]) -> Json:
+        """Its JSON Schema in a dataclass."""
+        found = self.kind.schema() if self.kind.schema else of_type(type_at(of, self.attribute), self.least)
+        return {**found, "description": self.says} if self.says else found
 
 
 class Form(Generic[T]):
     """The form of a dataclass on the wire. `closed`: a field that the table does not have is an error."""
 
     def __init__(self, of: type[T], *table: F, closed: bool = False) -> None:
+        self._of, self._table = of, table
         self._known = frozenset(one.name for one in table) if closed else None
-        self._dumps = [(one.name, one.attribute.split("."), one.kind.dump, one.omit) for one in table]
-        self._load = _reader(of, table)
+        self._dumps = [
+            (one.name, one.path if callable(one.path) else attrgetter(one.attribute), one.kind.dump, one.omit)
+            for one in table
+        ]
 
     def dump(self, value: T) -> Json:
         """The value as an object, its fields in the order of the table."""
         body: Json = {}
-        for name, path, dump, omit in self._dumps:
-            if omit is not None and omit(value):
-                continue
-            found: Any = value
-            for part in path:
-                found = getattr(found, part)
-            body[name] = found if dump is None else dump(found)
+        for name, get, dump, omit in self._dumps:
+            if omit is None or not omit(value):
+                found = get(value)
+                body[name] = found if dump is None else dump(found)
         return body
 
     def load(self, body: Json, **given: Any) -> T:
@@ -73,6 +86,21 @@ class Form(Generic[T]):
         found: T = self._load(body, given)
         return found
 
+    @cached_property
+    def _load(self) -> Callable[[Json, Json], Any]:
+        return _reader(self._of, self._table)
+
+    @cached_property
+    def kind(self) -> Kind:
+        """A value of this form as a field of another one."""
+        return Kind(self.dump, self.load, self.schema)
+
+    def schema(self) -> Json:
+        """JSON Schema of the objects, with the dataclass as title."""
+        optional = frozenset(one.name for one in self._table if one.omit)
+        title = re.sub(r"(?<!^)(?=[A-Z])", "_", self._of.__name__).lower()
+        return {"title": title, **object_of({one.name: one.schema(self._of) for one in self._table}, optional)}
+
 
 def _reader(of: type[Any], table: tuple[F, ...]) -> Callable[[Json, Json], Any]:
     """What makes a value of an object: one expression, compiled once, because a loop takes half as long again."""
@@ -81,6 +109,8 @@ def _reader(of: type[Any], table: tuple[F, ...]) -> Callable[[Json, Json], Any]:
     plain: list[str] = []
     nested: dict[str, list[str]] = {}
     for number, one in enumerate(table):
+        if callable(one.path):
+            continue
         names[f"load{number}"], names[f"default{number}"] = one.kind.load, one.default
         read = f"body[{one.name!r}]" if one.kind.load is None else f"load{number}(body[{one.name!r}])"
         if one.default is not REQUIRED:

@@ -6,23 +6,25 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from operator import attrgetter
-from typing import Any
+from typing import Any, get_type_hints
 
+from ferry.codec.schema import Json, array_of, nullable, of_type
 from ferry.model import Flow
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of value. None: it is in JSON as it is."""
+    """A kind of value. None: it is in JSON as it is, and its schema follows from the type of its attribute."""
 
     dump: Callable[[Any], Any] | None = None
     load: Callable[[Any], Any] | None = None
+    schema: Callable[[], Json] | None = None
 
 
 PLAIN = Kind()
 """Texts, numbers, and what is JSON already."""
 
-FLOW = Kind(str, Flow.parse)
+FLOW = Kind(str, Flow.parse, lambda: of_type(str))
 """`source->target`."""
 
 
@@ -35,26 +37,42 @@ PAIR = Kind(list, _two)
 """A tuple of two as an array."""
 
 
-def enum(of: type[Enum]) -> Kind:
-    """A member by its value."""
-    return Kind(lambda one: one.value, of)
+def typed(hint: Any, least: int | None = 0) -> Kind:
+    """What is in JSON as it is, of a type; whole numbers are not below `least`."""
+    return Kind(schema=lambda: of_type(hint, least))
+
+
+def enum(of: type[Enum], *, more: bool = False) -> Kind:
+    """A member by its value. `more`: later versions may have others."""
+    return Kind(lambda one: one.value, of, lambda: of_type(str if more else of))
+
+
+def filled(empty: Any) -> Kind:
+    """A value, null where it is `empty`."""
+    return Kind(
+        lambda value: None if value == empty else value,
+        lambda value: empty if value is None else value,
+        lambda: nullable(of_type(type(empty))),
+    )
 
 
 def optional(kind: Kind) -> Kind:
     """A value or null."""
-    dump, load = kind.dump, kind.load
+    dump, load, schema = kind.dump, kind.load, kind.schema
     return Kind(
         None if dump is None else lambda value: None if value is None else dump(value),
         None if load is None else lambda value: None if value is None else load(value),
+        None if schema is None else lambda: nullable(schema()),
     )
 
 
 def many(kind: Kind = PLAIN) -> Kind:
     """A tuple as an array."""
-    dump, load = kind.dump, kind.load
+    dump, load, schema = kind.dump, kind.load, kind.schema
     return Kind(
         list if dump is None else lambda values: [dump(one) for one in values],
         tuple if load is None else lambda values: tuple(load(one) for one in values),
+        None if schema is None else lambda: {"type": "array", "items": schema()},
     )
 
 
@@ -66,10 +84,18 @@ def row(of: type[Any]) -> Kind:
     made: Callable[..., Any] = eval(
         f"lambda {', '.join(names)}: of({', '.join(f'{one}={one}' for one in names)})", {"of": of}
     )
-    return Kind(lambda value: list(get(value)), lambda values: made(*values))
+    return Kind(
+        lambda value: list(get(value)),
+        lambda values: made(*values),
+        lambda: array_of([of_type(hint) for hint in get_type_hints(of).values()]),
+    )
 
 
 def fields(of: type[Any]) -> Kind:
     """A dataclass of plain fields as an object of them."""
     names = tuple(of.__dataclass_fields__)
-    return Kind(lambda value: {name: getattr(value, name) for name in names}, lambda body: of(**body))
+    return Kind(
+        lambda value: {name: getattr(value, name) for name in names},
+        lambda body: of(**body),
+        lambda: of_type(of),
+    )

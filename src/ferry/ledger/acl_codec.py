@@ -12,11 +12,37 @@ the next run meets with what the target has, and never an ACL that nobody rememb
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, astuple
+from collections.abc import Iterable
+from dataclasses import astuple, fields
 
-from ferry.ledger.codec import LEDGER_VERSION, Json, encode
+from ferry.codec.form import F, Form
+from ferry.ledger.codec import LEDGER_VERSION, encode
 from ferry.model import AclBinding, AclChange, Record
+
+_NAMES = tuple(one.name for one in fields(AclBinding))
+
+ACL = Form(AclBinding, *map(F, _NAMES), closed=True)
+
+acl_json = ACL.dump
+"""An ACL as the documented JSON object."""
+
+parse_acl = ACL.load
+"""Inverse of `acl_json`."""
+
+ACL_CHANGE = Form(
+    AclChange,
+    F("kind"),
+    *(F(name, f"binding.{name}") for name in _NAMES),
+    F("source", kind=ACL.kind),
+    F("again"),
+    closed=True,
+)
+
+acl_change_json = ACL_CHANGE.dump
+"""A change to an ACL as the documented JSON object."""
+
+parse_acl_change = ACL_CHANGE.load
+"""Inverse of `acl_change_json`."""
 
 
 def own_acl_record(lane: str, change: AclChange, *, source_cluster_id: str, run: str, at_ms: int) -> Record:
@@ -43,50 +69,11 @@ def synced_record(lane: str, *, run: str, settings: str, at_ms: int) -> Record:
     return Record(key=encode(["acls", lane]), value=encode(body))
 
 
-def acl_json(binding: AclBinding) -> Json:
-    """An ACL as the documented JSON object."""
-    return asdict(binding)
-
-
-def parse_acl(body: Mapping[str, str]) -> AclBinding:
-    """Inverse of `acl_json`."""
-    return AclBinding(**body)
-
-
-def acl_change_json(change: AclChange) -> Json:
-    """A change to an ACL as the documented JSON object."""
-    return {
-        "kind": change.kind,
-        **acl_json(change.binding),
-        "source": acl_json(change.source),
-        "again": change.again,
-    }
-
-
-def parse_acl_change(body: Json) -> AclChange:
-    """Inverse of `acl_change_json`."""
-    own = {"kind", "source", "again"}
-    return AclChange(
-        kind=body["kind"],
-        binding=parse_acl({name: value for name, value in body.items() if name not in own}),
-        source=parse_acl(body["source"]),
-        again=body["again"],
-    )
-
-
 def _key(lane: str, binding: AclBinding) -> bytes:
     return encode(["acl", lane, *astuple(binding)])
 
 
 def keyed_acl(key: Iterable[str]) -> AclBinding:
     """The ACL that a record's key is about."""
-    _, _, resource_type, name, pattern_type, principal, host, operation, permission = key
-    return AclBinding(
-        resource_type=resource_type,
-        resource_name=name,
-        pattern_type=pattern_type,
-        principal=principal,
-        host=host,
-        operation=operation,
-        permission=permission,
-    )
+    _, _, *parts = key
+    return AclBinding(**dict(zip(_NAMES, parts, strict=True)))

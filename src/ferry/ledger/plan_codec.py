@@ -9,16 +9,55 @@ import hashlib
 import json
 from collections.abc import Mapping
 
+from ferry.codec.form import F, Form
+from ferry.codec.kinds import FLOW, Kind, enum, many
 from ferry.errors import BadInput
-from ferry.ledger.acl_codec import acl_change_json, parse_acl_change
-from ferry.ledger.codec import LEDGER_VERSION, SEAL, Json, decode_value, encode, parse_gap
+from ferry.ledger.acl_codec import ACL_CHANGE
+from ferry.ledger.codec import GAP, LEDGER_VERSION, SEAL, Json, decode_value, encode
 from ferry.ledger.reading import checked, reading
-from ferry.ledger.run_codec import parse_refusal
-from ferry.ledger.slice_codec import parse_change, parse_slice, plan_head_json, slice_json
-from ferry.ledger.unit_codec import era_json, parse_era, parse_unit_lines, unit_lines
-from ferry.model import PLAN_VERSION, Flow, Plan, Record, RefusalKind
+from ferry.ledger.run_codec import REFUSAL
+from ferry.ledger.slice_codec import CHANGE, SLICE
+from ferry.ledger.unit_codec import ERA_FORM, parse_unit_lines, unit_lines
+from ferry.model import PLAN_VERSION, Plan, Record, RefusalKind
 
-_LINES = {"refusals": "refusal", "changes": "change", "drift": "drift", "notes": "note", "gaps": "gap"}
+# The seal is one record: what a plan may have thousands of stands in its parts, a line each. Earlier Ferrys pass over
+# lines that they do not know, as those of ACLs: the run that planned has made the changes.
+_LINES = {
+    "refusals": "refusal",
+    "changes": "change",
+    "drift": "drift",
+    "notes": "note",
+    "gaps": "gap",
+    "acls": "acl",
+    "units": "unit",
+    "eras": "era",
+}
+
+PLAN = Form(
+    Plan,
+    F("v", lambda plan: plan.version),
+    F("kind", lambda _: "plan"),
+    F("flow", kind=FLOW),
+    F("lane"),
+    F("run"),
+    F("generation"),
+    F("slots"),
+    F("slices", kind=many(SLICE.kind)),
+    *(
+        F(name, kind=many(one.kind))
+        for name, one in (("refusals", REFUSAL), ("changes", CHANGE), ("drift", CHANGE), ("gaps", GAP))
+    ),
+    F("notes", kind=many()),
+    F("acls", kind=many(ACL_CHANGE.kind)),
+    F("units", kind=Kind(unit_lines, parse_unit_lines)),
+    F("eras", kind=many(ERA_FORM.kind)),
+    F("paused", kind=many()),
+    F("source_cluster_id"),
+    F("target_cluster_id"),
+    F("max_seconds"),
+    F("caught_up", default=0),  # absent in plans of earlier Ferrys, which pass it over in turn
+    F("lifted", kind=many(enum(RefusalKind)), default=(), omit=lambda plan: not plan.lifted),
+)
 
 PART_BYTES = 400_000
 """Uncompressed bytes of one plan record: under the default message.max.bytes (1 MiB) whatever the names are."""
@@ -26,15 +65,11 @@ PART_BYTES = 400_000
 
 def plan_records(plan: Plan, part_bytes: int = PART_BYTES) -> list[Record]:
     """The plan's records in the order in which they must be written; the seal is the last."""
-    lines = [encode(slice_json(piece)) for piece in plan.slices]
-    head = plan_head_json(plan)
-    # The seal is one record: what a plan may have thousands of stands in its parts.
+    head = PLAN.dump(plan)
+    lines = [encode(piece) for piece in head.pop("slices")]
     for name, word in _LINES.items():
         lines += [encode({word: item}) for item in head.pop(name)]
     head["notes"] = []  # where plans of earlier Ferrys have them
-    lines += [encode({"acl": acl_change_json(change)}) for change in plan.acls]
-    lines += [encode({"unit": line}) for line in unit_lines(plan.units)]
-    lines += [encode({"era": era_json(era)}) for era in plan.eras]
     parts: list[list[bytes]] = [[]]
     filled = 0
     for line in lines:
@@ -82,27 +117,6 @@ def _parsed(parts: Mapping[int, bytes], body: Json, where: str) -> Plan:
             f"{where} has format {head['v']}, this Ferry reads up to {PLAN_VERSION}: upgrade Ferry on this machine"
         )
     rows = [json.loads(line) for value in values for line in value.split(b"\n") if line]
-    plan = Plan(
-        flow=Flow.parse(head["flow"]),
-        lane=head["lane"],
-        run=head["run"],
-        generation=head["generation"],
-        slots=head["slots"],
-        slices=tuple(parse_slice(row) for row in rows if "topic" in row),
-        changes=tuple(parse_change(row["change"]) for row in rows if "change" in row),
-        refusals=tuple(parse_refusal(row["refusal"]) for row in rows if "refusal" in row),
-        gaps=tuple(parse_gap(row["gap"]) for row in rows if "gap" in row),
-        notes=(*head["notes"], *(row["note"] for row in rows if "note" in row)),
-        drift=tuple(parse_change(row["drift"]) for row in rows if "drift" in row),
-        # Earlier Ferrys pass these lines over: whoever planned the run has made the changes.
-        acls=tuple(parse_acl_change(row["acl"]) for row in rows if "acl" in row),
-        lifted=tuple(RefusalKind(word) for word in head.get("lifted", ())),
-        paused=tuple(head["paused"]),
-        source_cluster_id=head["source_cluster_id"],
-        target_cluster_id=head["target_cluster_id"],
-        max_seconds=head["max_seconds"],
-        caught_up=head.get("caught_up", 0),  # absent in plans of earlier Ferrys, which pass it over in turn
-        units=parse_unit_lines(row["unit"] for row in rows if "unit" in row),
-        eras=tuple(parse_era(row["era"]) for row in rows if "era" in row),
-    )
-    return checked(plan)
+    found = {name: [row[word] for row in rows if word in row] for name, word in _LINES.items()}
+    found["notes"] = [*head["notes"], *found["notes"]]
+    return checked(PLAN.load({**head, **found, "slices": [row for row in rows if "topic" in row]}))

@@ -117,10 +117,8 @@ REFUSAL = Form(Refusal, F("topic"), F("partition"), F("kind", kind=enum(RefusalK
 parse_refusal = REFUSAL.load
 """Inverse of `refusal_json`."""
 
-
-def refusal_json(refusal: Refusal) -> Json:
-    """A refusal as the documented JSON object."""
-    return REFUSAL.dump(refusal)
+refusal_json = REFUSAL.dump
+"""A refusal as the documented JSON object."""
 
 
 def outcome_record(

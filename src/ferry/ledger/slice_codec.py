@@ -1,13 +1,12 @@
-"""The lines of a plan: its slices, its topic changes, and the head with the rest."""
+"""The lines of a plan: its slices, and its topic changes."""
 
 from __future__ import annotations
 
 from ferry.codec.form import F, Form
 from ferry.codec.kinds import Kind, enum
-from ferry.ledger.codec import SOURCE, TARGET, Json, gap_json
+from ferry.ledger.codec import SOURCE, TARGET
 from ferry.ledger.receipt_codec import TOPIC_ID
-from ferry.ledger.run_codec import refusal_json
-from ferry.model import ChangeKind, Plan, Slice, TopicChange
+from ferry.model import ChangeKind, Slice, TopicChange
 
 
 def _since_later(name: str) -> F:
@@ -48,10 +47,8 @@ SLICE = Form(
 parse_slice = SLICE.load
 """Inverse of `slice_json`."""
 
-
-def slice_json(piece: Slice) -> Json:
-    """A slice as the documented JSON object."""
-    return SLICE.dump(piece)
+slice_json = SLICE.dump
+"""A slice as the documented JSON object."""
 
 
 _PAIRS = Kind(dict, lambda values: tuple(sorted(values.items())))
@@ -71,31 +68,5 @@ CHANGE = Form(
 parse_change = CHANGE.load
 """Inverse of `change_json`."""
 
-
-def change_json(change: TopicChange) -> Json:
-    """A topic change as the documented JSON object."""
-    return CHANGE.dump(change)
-
-
-def plan_head_json(plan: Plan) -> Json:
-    """Everything of a plan but its slices."""
-    return {
-        "v": plan.version,
-        "kind": "plan",
-        "flow": str(plan.flow),
-        "lane": plan.lane,
-        "run": plan.run,
-        "generation": plan.generation,
-        "slots": plan.slots,
-        "changes": [change_json(change) for change in plan.changes],
-        "drift": [change_json(change) for change in plan.drift],
-        "refusals": [refusal_json(refusal) for refusal in plan.refusals],
-        "notes": list(plan.notes),
-        "gaps": [gap_json(gap) for gap in plan.gaps],
-        "paused": list(plan.paused),
-        "source_cluster_id": plan.source_cluster_id,
-        "target_cluster_id": plan.target_cluster_id,
-        "max_seconds": plan.max_seconds,
-        "caught_up": plan.caught_up,
-        **({"lifted": [kind.value for kind in plan.lifted]} if plan.lifted else {}),
-    }
+change_json = CHANGE.dump
+"""A topic change as the documented JSON object."""

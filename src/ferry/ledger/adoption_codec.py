@@ -11,7 +11,7 @@ from itertools import accumulate
 from ferry.codec.form import F, Form
 from ferry.codec.kinds import FLOW, PAIR, enum, many
 from ferry.errors import BadInput
-from ferry.ledger.codec import LEDGER_VERSION, SOURCE, TARGET, Json, encode
+from ferry.ledger.codec import SOURCE, TARGET, Json, encode, head
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.reading import read_as
 from ferry.ledger.receipt_codec import TOPIC_ID, receipt_json
@@ -110,6 +110,7 @@ def adopted_receipt(adoption: Adoption) -> Receipt:
 
 ADOPTION = Form(
     Adoption,
+    *head("adopted"),
     F("flow", kind=FLOW),
     F("lane"),
     F("run"),
@@ -134,9 +135,8 @@ ADOPTION = Form(
 )
 
 
-def adoption_json(adoption: Adoption) -> Json:
-    """An adoption as the documented JSON object."""
-    return {"v": LEDGER_VERSION, "kind": "adopted", **ADOPTION.dump(adoption)}
+adoption_json = ADOPTION.dump
+"""An adoption as the documented JSON object."""
 
 
 def parse_adoption(body: Json) -> Adoption:

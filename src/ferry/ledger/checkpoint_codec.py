@@ -8,9 +8,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from ferry.codec.form import F, Form
-from ferry.codec.kinds import Kind, many
+from ferry.codec.kinds import Kind, enum, many
 from ferry.ledger.codec import LEDGER_VERSION, Json, encode
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.reading import read_as
@@ -63,26 +64,22 @@ def newest_outcome(view: LedgerView, lane: str) -> GroupOutcome | None:
     return read_as(max(found, key=lambda one: one.offset), _parse_outcome) if found else None
 
 
-def outcome_json(found: GroupOutcome) -> Json:
-    """A run's groups as the documented JSON object."""
-    return _OUTCOME.dump(found)
-
-
-def left_json(left: Left) -> Json:
-    """What was left as the documented JSON object."""
-    return {
-        "group": left.group,
-        "topic": left.place.topic if left.place else None,
-        "partition": left.place.partition if left.place else None,
-        "why": left.why.value,
-        "message": left.message,
-    }
-
-
 def _parse_left(body: Json) -> Left:
     place = None if body["topic"] is None else TopicPartition(body["topic"], body["partition"])
-    return Left(group=body["group"], place=place, why=Why(body["why"]), message=body["message"])
+    return LEFT.load(body, place=place)
 
+
+LEFT = Form(
+    Left,
+    F("group"),
+    F("topic", lambda left: left.place.topic if left.place else None),
+    F("partition", lambda left: left.place.partition if left.place else None),
+    F("why", kind=enum(Why)),
+    F("message"),
+)
+
+left_json = LEFT.dump
+"""What was left as the documented JSON object."""
 
 _OUTCOME = Form(
     GroupOutcome,
@@ -90,12 +87,15 @@ _OUTCOME = Form(
     F("offsets"),
     F("unchanged"),
     F("inexact", kind=Kind(dict)),
-    F("left", kind=many(Kind(left_json, _parse_left))),
+    F("left", kind=many(replace(LEFT.kind, load=_parse_left))),
     F("more"),
     F("again", default=0, omit=lambda found: not found.again),
     F("at_ms"),
     F("latency_ms", "latency", AGES, default=None),
 )
+
+outcome_json = _OUTCOME.dump
+"""A run's groups as the documented JSON object."""
 
 
 def _parse_outcome(body: Json) -> GroupOutcome:

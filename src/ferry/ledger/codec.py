@@ -48,12 +48,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from ferry.codec.form import F, Form
-from ferry.codec.kinds import enum
+from ferry.codec.kinds import Kind, enum, typed
 from ferry.errors import BadInput
 from ferry.model import Flow, Gap, Lifted, Pause, Record, RefusalKind, TopicPartition
 
@@ -97,6 +97,14 @@ _LEAST, _MOST = -(2**63), 2**63 - 1
 SOURCE = (F("topic", "source.topic"), F("partition", "source.partition"))
 TARGET = (F("target_topic", "target.topic"), F("target_partition", "target.partition"))
 """A source and a target partition in a form."""
+
+
+def head(kind: str, version: Callable[[Any], int] = lambda _: LEDGER_VERSION) -> tuple[F, F]:
+    """The first fields of a record: its format and its kind. Only written: the key says how a record is read."""
+    return (
+        F("v", version, typed(int), says="format of the ledger"),
+        F("kind", lambda _: kind, Kind(schema=lambda: {"const": kind})),
+    )
 
 
 def encode(value: object) -> bytes:
@@ -213,11 +221,6 @@ def gap_record(lane: str, gap: Gap) -> Record:
     return Record(key=encode(key), value=encode({"v": LEDGER_VERSION, "kind": "gap", **gap_json(gap)}))
 
 
-def gap_json(gap: Gap) -> Json:
-    """A gap as the documented JSON object."""
-    return GAP.dump(gap)
-
-
 GAP = Form(
     Gap,
     *SOURCE,
@@ -236,12 +239,16 @@ GAP = Form(
     F("topic_id", default=""),
 )
 
+gap_json = GAP.dump
+"""A gap as the documented JSON object."""
+
 parse_gap = GAP.load
 """Inverse of `gap_json`."""
 
 
 PAUSE = Form(
     Pause,
+    *head("pause"),
     F("topic"),
     F("who"),
     F("why"),
@@ -257,8 +264,7 @@ parse_pause = PAUSE.load
 
 def pause_record(pause: Pause) -> Record:
     """A pause of a topic or (topic empty) of the whole flow."""
-    body = {"v": LEDGER_VERSION, "kind": "pause", **PAUSE.dump(pause)}
-    return Record(key=encode(["pause", pause.topic]), value=encode(body))
+    return Record(key=encode(["pause", pause.topic]), value=encode(PAUSE.dump(pause)))
 
 
 def lifted_record(pause: Pause, who: str, now_ms: int) -> Record:

@@ -11,10 +11,11 @@ not. The tombstones follow in later runs, so many in each: `done` says up to whe
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
 
+from ferry.codec.form import F, Form
 from ferry.ledger.codec import LEDGER_VERSION, Json, encode
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.map_block import Chain
@@ -100,27 +101,29 @@ def pruned_record(one: Pruned) -> Record:
     return Record(key=encode(key), value=encode({"v": LEDGER_VERSION, "kind": PRUNED, **pruned_json(one)}))
 
 
-def pruned_json(one: Pruned) -> Json:
-    """The documented JSON object."""
-    body = {name: value for name, value in asdict(one).items() if name not in ("copy", "source")}
-    return {"topic": one.source.topic, "partition": one.source.partition, "since": one.copy.since, **body}
+PRUNED_FORM = Form(
+    Pruned,
+    F("topic", "source.topic"),
+    F("partition", "source.partition"),
+    F("since", lambda one: one.copy.since),
+    F("start"),
+    F("end"),
+    F("target_start"),
+    F("target_next"),
+    F("done"),
+    F("run"),
+    F("at_ms"),
+    F("source_log_start"),
+    F("target_log_start"),
+)
+
+pruned_json = PRUNED_FORM.dump
+"""The documented JSON object."""
 
 
 def parse_pruned(lane: str, target: TopicPartition, body: Json) -> Pruned:
     """Inverse of `pruned_record`; lane and target are in the key."""
-    return Pruned(
-        copy=Copy(lane=lane, target=target, since=body["since"]),
-        source=TopicPartition(body["topic"], body["partition"]),
-        start=body["start"],
-        end=body["end"],
-        target_start=body["target_start"],
-        target_next=body["target_next"],
-        done=body["done"],
-        run=body["run"],
-        at_ms=body["at_ms"],
-        source_log_start=body["source_log_start"],
-        target_log_start=body["target_log_start"],
-    )
+    return PRUNED_FORM.load(body, copy=Copy(lane=lane, target=target, since=body["since"]))
 
 
 def pruned_at(view: LedgerView, lane: str, topic: str, partition: int | None, offset: int) -> list[Pruned]:

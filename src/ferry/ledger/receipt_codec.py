@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ferry.codec.form import F, Form
 from ferry.codec.kinds import FLOW, Kind, fields, many, optional, row
-from ferry.ledger.codec import LEDGER_VERSION, SOURCE, TARGET, UNIT_VERSION, Json, encode
+from ferry.ledger.codec import LEDGER_VERSION, SOURCE, TARGET, UNIT_VERSION, encode, head
 from ferry.model import NOT_THROTTLED, Ages, Origin, Receipt, Record, Segment, Throttled, TopicPartition, parse_topic_id
 
 
@@ -26,14 +26,6 @@ def receipt_key(lane: str, target: TopicPartition, start: int, since: int) -> by
     return encode(key)
 
 
-def receipt_json(receipt: Receipt) -> Json:
-    """A receipt as the documented JSON object.
-
-    One of transformed records has format 2: a Ferry that does not know them would go on with bytes.
-    """
-    return {"v": UNIT_VERSION if receipt.transform else LEDGER_VERSION, "kind": "receipt", **RECEIPT.dump(receipt)}
-
-
 AGES = optional(row(Ages))
 """The least, the mean, the most, and of how many."""
 
@@ -46,6 +38,8 @@ def _is_verbatim(receipt: Receipt) -> bool:
 
 RECEIPT = Form(
     Receipt,
+    # A Ferry that knows no transformed records would go on with bytes.
+    *head("receipt", lambda receipt: UNIT_VERSION if receipt.transform else LEDGER_VERSION),
     F("flow", kind=FLOW),
     F("lane"),
     F("run"),
@@ -85,6 +79,9 @@ RECEIPT = Form(
     F("transform_digest", default="", omit=_is_verbatim),
     F("dead_letters", default=0, omit=_is_verbatim),
 )
+
+receipt_json = RECEIPT.dump
+"""A receipt as the documented JSON object."""
 
 parse_receipt = RECEIPT.load
 """Inverse of `receipt_json`."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import replace
 
 from ferry.codec.form import F, Form
 from ferry.codec.kinds import FLOW, Kind, enum, fields
-from ferry.ledger.codec import LEDGER_VERSION, Json, encode
+from ferry.ledger.codec import LEDGER_VERSION, Json, encode, head
 from ferry.ledger.reading import read_as, slots
 from ferry.model import (
     NOTHING_SIFTED,
@@ -25,8 +25,7 @@ from ferry.model import (
 
 def run_record(run: RunRecord) -> Record:
     """The record that opens a run."""
-    body = {"v": LEDGER_VERSION, "kind": "run", **RUN.dump(run)}
-    return Record(key=encode(["run", run.lane, run.run]), value=encode(body))
+    return Record(key=encode(["run", run.lane, run.run]), value=encode(RUN.dump(run)))
 
 
 def fenced_record(lane: str, run: str, generation: int, slots: int, flows: Collection[Flow]) -> Record:
@@ -57,6 +56,7 @@ def _parse_writers(body: Json) -> tuple[int, frozenset[Flow]]:
 
 RUN = Form(
     RunRecord,
+    *head("run"),
     F("flow", kind=FLOW),
     F("lane"),
     F("run"),
@@ -75,41 +75,33 @@ parse_run = RUN.load
 
 def attempt_record(lane: str, run: str, generation: int, started_ms: int, origin: Origin) -> Record:
     """The record that begins an execution of a run's copy step; its offset is the attempt's number."""
-    return _attempt_record(lane, run, generation, started_ms, origin, ends=None)
+    begun = Attempt(run=run, generation=generation, number=-1, started_ms=started_ms, origin=origin)
+    return _attempt_record(lane, begun)
 
 
 def ended_record(lane: str, attempt: Attempt) -> Record:
     """The record that calls an attempt off."""
-    return _attempt_record(
-        lane, attempt.run, attempt.generation, attempt.started_ms, attempt.origin, ends=attempt.number
-    )
+    return _attempt_record(lane, replace(attempt, ended=True))
 
 
-def _attempt_record(
-    lane: str, run: str, generation: int, started_ms: int, origin: Origin, *, ends: int | None
-) -> Record:
-    body = {
-        "v": LEDGER_VERSION,
-        "kind": "attempt",
-        "generation": generation,
-        "started_ms": started_ms,
-        "origin": asdict(origin),
-        "ends": ends,
-    }
-    return Record(key=encode(["attempt", lane, run]), value=encode(body))
+def _attempt_record(lane: str, attempt: Attempt) -> Record:
+    return Record(key=encode(["attempt", lane, attempt.run]), value=encode(_ATTEMPT.dump(attempt)))
+
+
+_ATTEMPT = Form(
+    Attempt,
+    *head("attempt"),
+    F("generation"),
+    F("started_ms"),
+    F("origin", kind=fields(Origin)),
+    F("ends", lambda attempt: attempt.number if attempt.ended else None),
+)
 
 
 def parse_attempt(run: str, offset: int, body: Json) -> Attempt:
     """Inverse of `attempt_record` and `ended_record`; the run's id is in the key, `offset` is where the record lies."""
     ends = body["ends"]
-    return Attempt(
-        run=run,
-        generation=body["generation"],
-        number=offset if ends is None else ends,
-        started_ms=body["started_ms"],
-        origin=Origin(**body["origin"]),
-        ended=ends is not None,
-    )
+    return _ATTEMPT.load(body, run=run, number=offset if ends is None else ends, ended=ends is not None)
 
 
 REFUSAL = Form(Refusal, F("topic"), F("partition"), F("kind", kind=enum(RefusalKind)), F("message"))

@@ -15,8 +15,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from ferry.codec.form import F, Form
 from ferry.errors import BadInput
-from ferry.ledger.codec import LEDGER_VERSION, SEAL, Json, decode_key, encode
+from ferry.ledger.codec import LEDGER_VERSION, SEAL, SOURCE, TARGET, decode_key, encode, head
 from ferry.ledger.ledger import LedgerView, resume_at
 from ferry.ledger.map_block import Chain, MapRow, unpack
 from ferry.ledger.plan_codec import PART_BYTES, is_idle_seal
@@ -26,7 +27,7 @@ from ferry.ledger.receipt_codec import parse_receipt
 from ferry.ledger.rolled import NO_LINKS, Block, Directory, Links, Rolled, grown, packed_blocks
 from ferry.ledger.run_codec import parse_run
 from ferry.ledger.unit_codec import UNIT
-from ferry.model import Fate, LedgerRecord, OpenedRun, Record, TopicPartition
+from ferry.model import Fate, LedgerRecord, OpenedRun, Record
 
 SUMMARY = "summary"
 MAP = "map"
@@ -133,6 +134,9 @@ class Seal:
     at_ms: int
 
 
+_SEAL = Form(Seal, *head(SUMMARY), F("parts"), F("digest"), F("first"), F("upto"), F("at_ms"))
+
+
 def summary_parts(view: LedgerView, generation: int, part_bytes: int = PART_BYTES) -> list[Record]:
     """The parts of a summary of a rolled up view whose blocks are written; to be sealed by `seal_record`."""
     parts: list[list[bytes]] = [[]]
@@ -150,16 +154,16 @@ def summary_parts(view: LedgerView, generation: int, part_bytes: int = PART_BYTE
 
 def seal_record(parts: Sequence[Record], view: LedgerView, generation: int, first: int, at_ms: int) -> Record:
     """The record that makes a summary exist; `first` is the ledger offset of its first part."""
-    body = {
-        "v": LEDGER_VERSION,
-        "kind": SUMMARY,
-        "parts": len(parts),
-        "digest": _digest(part.value or b"" for part in parts),
-        "first": first,
-        "upto": view.rolled.upto,
-        "at_ms": at_ms,
-    }
-    return Record(key=encode([SUMMARY, generation, SEAL]), value=encode(body))
+    seal = Seal(
+        at=-1,
+        generation=generation,
+        parts=len(parts),
+        digest=_digest(part.value or b"" for part in parts),
+        first=first,
+        upto=view.rolled.upto,
+        at_ms=at_ms,
+    )
+    return Record(key=encode([SUMMARY, generation, SEAL]), value=encode(_SEAL.dump(seal)))
 
 
 def _lines(view: LedgerView) -> Iterator[bytes]:
@@ -171,18 +175,7 @@ def _lines(view: LedgerView) -> Iterator[bytes]:
     for at in range(0, len(left), _KEYS_A_LINE):
         yield encode({"left": left[at : at + _KEYS_A_LINE]})
     for of, links in view.rolled.chains.items():
-        head: Json = {
-            "lane": of.lane,
-            "topic": of.source.topic,
-            "partition": of.source.partition,
-            "target_topic": of.target.topic,
-            "target_partition": of.target.partition,
-            "source_topic_id": of.source_topic_id,
-            "target_topic_id": of.target_topic_id,
-            "source_cluster_id": of.source_cluster_id,
-            "since": of.since,
-            **({"transform": of.transform} if of.transform else {}),
-        }
+        head = CHAIN.dump(of)
         for at in range(0, len(links.blocks), _BLOCKS_A_LINE):
             directory = packed_blocks(links.blocks[at : at + _BLOCKS_A_LINE])
             yield encode({"chain": {**head, "blocks": b64encode(directory).decode()}})
@@ -196,20 +189,8 @@ def seals(records: Iterable[LedgerRecord]) -> list[Seal]:
     for record in records:
         key = decode_key(record.key)
         if record.fate is Fate.COMMITTED and record.value is not None and key[:1] == [SUMMARY] and key[2:] == [SEAL]:
-            found.append(read_as(record, partial(_parse_seal, record.offset, key[1])))
+            found.append(read_as(record, partial(_SEAL.load, at=record.offset, generation=key[1])))
     return sorted(found, key=lambda seal: (-seal.upto, seal.at))
-
-
-def _parse_seal(at: int, generation: int, body: Mapping[str, Any]) -> Seal:
-    return Seal(
-        at=at,
-        generation=generation,
-        parts=body["parts"],
-        digest=body["digest"],
-        first=body["first"],
-        upto=body["upto"],
-        at_ms=body["at_ms"],
-    )
 
 
 def parse_summary(seal: Seal, records: Iterable[LedgerRecord]) -> LedgerView | None:
@@ -243,7 +224,7 @@ def _summarised(seal: Seal, rows: Iterable[Mapping[str, Any]]) -> LedgerView:
         elif "left" in row:
             left.update((key, whole(offset)) for key, offset in row["left"] if decode_key(key.encode()))
         elif "chain" in row:
-            of = checked(_chain(row["chain"]))
+            of = checked(CHAIN.load(row["chain"]))
             chains[of] = _with_line(chains.get(of, NO_LINKS), of, row["chain"], seal)
     return LedgerView(
         end=seal.upto,
@@ -264,17 +245,17 @@ def _record(offset: int, key: str, value: str) -> LedgerRecord:
     )
 
 
-def _chain(body: Mapping[str, Any]) -> Chain:
-    return Chain(
-        lane=body["lane"],
-        source=TopicPartition(topic=body["topic"], partition=body["partition"]),
-        target=TopicPartition(topic=body["target_topic"], partition=body["target_partition"]),
-        source_topic_id=body["source_topic_id"],
-        target_topic_id=body["target_topic_id"],
-        source_cluster_id=body["source_cluster_id"],
-        since=body["since"],
-        transform=body.get("transform", ""),
-    )
+CHAIN = Form(
+    Chain,
+    F("lane"),
+    *SOURCE,
+    *TARGET,
+    F("source_topic_id"),
+    F("target_topic_id"),
+    F("source_cluster_id"),
+    F("since"),
+    F("transform", default="", omit=lambda chain: not chain.transform),
+)
 
 
 def _with_line(links: Links, of: Chain, body: Mapping[str, Any], seal: Seal) -> Links:

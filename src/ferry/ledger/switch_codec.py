@@ -22,7 +22,7 @@ from typing import Any
 from ferry.codec.form import F, Form
 from ferry.codec.kinds import FLOW, PLAIN, Kind, enum, many
 from ferry.errors import BadInput
-from ferry.ledger.codec import LEDGER_VERSION, Json, decode_value, encode
+from ferry.ledger.codec import LEDGER_VERSION, Json, decode_value, encode, head
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.plan_codec import PART_BYTES
 from ferry.ledger.reading import checked, reading
@@ -47,7 +47,7 @@ ID = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
 def switch_record(switch: Switch) -> Record:
     """The record that opens a switch."""
-    body = {"v": LEDGER_VERSION, "kind": "switch", **switch_json(switch)}
+    body = {"v": LEDGER_VERSION, "kind": "switch", **SWITCH.dump(switch)}
     return Record(key=encode(["switch", switch.id]), value=encode(body))
 
 
@@ -73,29 +73,28 @@ SWITCH = Form(
     F("approved_by"),
     F("approved_ms"),
     F("at_ms"),
-    F("options", kind=Kind(_OPTIONS.dump, _OPTIONS.load)),
+    F("options", kind=_OPTIONS.kind),
 )
 
 parse_switch = SWITCH.load
 """Inverse of `switch_json`; options that a later Ferry knows are passed over."""
 
 
-def switch_json(switch: Switch) -> Json:
-    """A switch as the documented JSON object."""
-    return SWITCH.dump(switch)
+switch_json = SWITCH.dump
+"""A switch as the documented JSON object."""
+
+_STEP = (F("who"), F("begun_ms"))
+_BEGUN = Form(StepBegun, *head("switch-step"), F("state", lambda _: "begun"), *_STEP, F("token"))
+_EVIDENCE = (
+    F("sentence", lambda done: done.evidence.sentence),
+    F("facts", lambda done: dict(done.evidence.facts)),
+)
+_DONE = Form(StepDone, *head("switch-step"), F("state", lambda _: "done"), *_STEP, F("done_ms"), *_EVIDENCE)
 
 
 def begun_record(switch: str, begun: StepBegun) -> Record:
     """Somebody begins a step, or begins it again."""
-    body = {
-        "v": LEDGER_VERSION,
-        "kind": "switch-step",
-        "state": "begun",
-        "who": begun.who,
-        "begun_ms": begun.begun_ms,
-        "token": begun.token,
-    }
-    return Record(key=encode(["switch", switch, begun.step.value]), value=encode(body))
+    return Record(key=encode(["switch", switch, begun.step.value]), value=encode(_BEGUN.dump(begun)))
 
 
 def done_records(switch: str, done: StepDone, part_bytes: int = PART_BYTES) -> list[Record]:
@@ -110,18 +109,7 @@ def done_records(switch: str, done: StepDone, part_bytes: int = PART_BYTES) -> l
         parts[-1].append(line)
         filled += len(line) + 1
     values = [b"\n".join(part) for part in parts]
-    body = {
-        "v": LEDGER_VERSION,
-        "kind": "switch-step",
-        "state": "done",
-        "who": done.who,
-        "begun_ms": done.begun_ms,
-        "done_ms": done.done_ms,
-        "sentence": done.evidence.sentence,
-        "facts": dict(done.evidence.facts),
-        "parts": len(values),
-        "digest": _digest(values),
-    }
+    body = {**_DONE.dump(done), "parts": len(values), "digest": _digest(values)}
     key = ["switch", switch, done.step.value]
     return [
         *(Record(key=encode([*key, number]), value=value) for number, value in enumerate(values)),
@@ -133,7 +121,9 @@ def _digest(values: list[bytes]) -> str:
     return hashlib.sha256(b"\n\n".join(values)).hexdigest()
 
 
-SWITCH_END = Form(SwitchEnd, F("outcome", kind=enum(SwitchOutcome)), F("who"), F("why"), F("at_ms"))
+SWITCH_END = Form(
+    SwitchEnd, *head("switch-end"), F("outcome", kind=enum(SwitchOutcome)), F("who"), F("why"), F("at_ms")
+)
 
 parse_end = SWITCH_END.load
 """Inverse of `end_record`."""
@@ -141,8 +131,7 @@ parse_end = SWITCH_END.load
 
 def end_record(switch: str, end: SwitchEnd) -> Record:
     """A switch has ended."""
-    body = {"v": LEDGER_VERSION, "kind": "switch-end", **SWITCH_END.dump(end)}
-    return Record(key=encode(["switch", switch, END]), value=encode(body))
+    return Record(key=encode(["switch", switch, END]), value=encode(SWITCH_END.dump(end)))
 
 
 def open_switches(view: LedgerView) -> dict[str, SwitchState]:
@@ -205,7 +194,7 @@ def _parsed(
             done[step] = _done(name, step, body, rows.get(word, {}))
         else:
             step = Step(word)
-            begun[step] = StepBegun(step=step, who=body["who"], begun_ms=body["begun_ms"], token=body["token"])
+            begun[step] = _BEGUN.load(body, step=step)
     body = decode_value(opened.value or b"", f"switch {name} at ledger offset {opened.offset}")
     return SwitchState(switch=parse_switch(body), offset=opened.offset, done=done, begun=begun, end=end)
 
@@ -218,23 +207,18 @@ def _done(name: str, step: Step, body: Json, parts: Mapping[int, bytes]) -> Step
             "(ferry ledger export), and find out who wrote to the ledger"
         )
     lines: list[dict[str, Any]] = [json.loads(line) for value in values for line in value.split(b"\n") if line]
-    return StepDone(
-        step=step,
-        who=body["who"],
-        begun_ms=body["begun_ms"],
-        done_ms=body["done_ms"],
-        evidence=Evidence(sentence=body["sentence"], facts=body["facts"], rows=tuple(lines)),
-    )
+    evidence = Evidence(sentence=body["sentence"], facts=body["facts"], rows=tuple(lines))
+    return _DONE.load(body, step=step, evidence=evidence)
 
 
-def step_json(done: StepDone) -> Json:
-    """A step that is done, as the documented JSON object."""
-    return {
-        "step": done.step.value,
-        "who": done.who,
-        "begun_ms": done.begun_ms,
-        "done_ms": done.done_ms,
-        "sentence": done.evidence.sentence,
-        "facts": dict(done.evidence.facts),
-        "rows": list(done.evidence.rows),
-    }
+STEP = Form(
+    StepDone,
+    F("step", kind=enum(Step)),
+    *_STEP,
+    F("done_ms"),
+    *_EVIDENCE,
+    F("rows", lambda done: list(done.evidence.rows)),
+)
+
+step_json = STEP.dump
+"""A step that is done, as the documented JSON object."""

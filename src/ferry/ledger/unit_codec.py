@@ -17,7 +17,7 @@ from dataclasses import asdict
 
 from ferry.codec.form import F, Form
 from ferry.codec.kinds import FLOW, fields, many
-from ferry.ledger.codec import TARGET, UNIT_VERSION, Json, decode_key, encode
+from ferry.ledger.codec import TARGET, UNIT_VERSION, Json, decode_key, encode, head
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.reading import read_as
 from ferry.model import Era, Fate, LedgerRecord, Origin, Record, TopicPartition, Unit, UnitReceipt, Vector
@@ -42,6 +42,7 @@ ERA_FORM = Form(
 
 UNIT_RECEIPT = Form(
     UnitReceipt,
+    *head(UNIT, lambda _: UNIT_VERSION),
     F("flow", kind=FLOW),
     F("lane"),
     F("run"),
@@ -74,17 +75,12 @@ UNIT_RECEIPT = Form(
 
 def era_record(lane: str, era: Era) -> Record:
     """The rule of a target topic; the last one is in force."""
-    body = {"v": UNIT_VERSION, "kind": ERA, **era_json(era)}
+    body = {"v": UNIT_VERSION, "kind": ERA, **ERA_FORM.dump(era)}
     return Record(key=encode([ERA, lane, era.target_topic]), value=encode(body))
 
 
-def era_json(era: Era) -> Json:
-    """A rule as the documented JSON object."""
-    return ERA_FORM.dump(era)
-
-
 parse_era = ERA_FORM.load
-"""Inverse of `era_json`."""
+"""Inverse of `era_record`."""
 
 
 def eras(view: LedgerView, lane: str) -> dict[str, Era]:
@@ -105,10 +101,8 @@ def unit_records(receipt: UnitReceipt) -> tuple[Record, Record]:
     )
 
 
-def unit_receipt_json(receipt: UnitReceipt) -> Json:
-    """A receipt as the documented JSON object."""
-    return {"v": UNIT_VERSION, "kind": UNIT, **UNIT_RECEIPT.dump(receipt)}
-
+unit_receipt_json = UNIT_RECEIPT.dump
+"""A receipt as the documented JSON object."""
 
 parse_unit_receipt = UNIT_RECEIPT.load
 """Inverse of `unit_receipt_json`."""

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from ferry.codec.form import F, Form
-from ferry.codec.kinds import PAIR, Kind, enum, many
+from ferry.codec.kinds import PAIR, enum, many
 from ferry.config.flow.flow import Verification
 from ferry.ledger.codec import LEDGER_VERSION, SOURCE, TARGET, encode
 from ferry.ledger.ledger import LedgerView
@@ -180,7 +180,7 @@ RUN_VERIFIED = Form(
     F("records"),
     F("bytes"),
     F("seconds"),
-    F("differences", kind=many(Kind(PLACE.dump, PLACE.load))),
+    F("differences", kind=many(PLACE.kind)),
     F("more_differences", "more"),
     F("not_compared", kind=many()),
     F("at_ms"),

@@ -9,13 +9,14 @@ from typing import Any
 
 from ferry.codec.form import F, Form, Json
 from ferry.codec.kinds import Kind, many
-from ferry.ledger.codec import LEDGER_VERSION, encode
+from ferry.ledger.codec import encode, head
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.reading import read_as
 from ferry.model import Record, WindowRecord
 
 WINDOW = Form(
     WindowRecord,
+    *head("window"),
     F("topic"),
     F("topic_id"),
     F("from_ms"),
@@ -35,8 +36,7 @@ WINDOW = Form(
 
 def window_record(found: WindowRecord) -> Record:
     """What a window of one source topic is in offsets; written before the plan of its first run."""
-    body = {"v": LEDGER_VERSION, "kind": "window", **WINDOW.dump(found)}
-    return Record(key=encode(["window", found.lane, found.topic, found.window]), value=encode(body))
+    return Record(key=encode(["window", found.lane, found.topic, found.window]), value=encode(WINDOW.dump(found)))
 
 
 def recorded_windows(view: LedgerView, lane: str) -> list[WindowRecord]:
@@ -65,13 +65,12 @@ class Dropped:
     records: int
 
 
-DROPPED = Form(Dropped, F("who"), F("at_ms"), F("topics", kind=many()), F("records"))
+DROPPED = Form(Dropped, *head("dropped"), F("who"), F("at_ms"), F("topics", kind=many()), F("records"))
 
 
 def dropped_record(found: Dropped) -> Record:
     """The last word on a lane that was dropped."""
-    body = {"v": LEDGER_VERSION, "kind": "dropped", **DROPPED.dump(found)}
-    return Record(key=encode(["dropped", found.lane]), value=encode(body))
+    return Record(key=encode(["dropped", found.lane]), value=encode(DROPPED.dump(found)))
 
 
 def dropped_lanes(view: LedgerView) -> Iterable[Dropped]:

@@ -14,9 +14,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
+from ferry.codec.form import F, Form
 from ferry.features.groups.rules.held import Held, HeldGroup, Wrote
-from ferry.ledger.codec import LEDGER_VERSION, Json, encode
+from ferry.ledger.codec import LEDGER_VERSION, Json, encode, head
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.reading import checked, read_as, text, whole
 from ferry.model import CommittedOffset, Record, TopicPartition
@@ -94,16 +96,12 @@ class Snapshot:
     groups: int = 0
 
 
+_SNAPSHOT = Form(Snapshot, *head("snapshot"), F("at_ms"), F("who"), F("groups"))
+
+
 def snapshot_record(lane: str, snapshot: Snapshot) -> Record:
     """Names a snapshot whose groups are in the ledger."""
-    body = {
-        "v": LEDGER_VERSION,
-        "kind": "snapshot",
-        "at_ms": snapshot.at_ms,
-        "who": snapshot.who,
-        "groups": snapshot.groups,
-    }
-    return Record(key=encode(["snapshot", lane, snapshot.name]), value=encode(body))
+    return Record(key=encode(["snapshot", lane, snapshot.name]), value=encode(_SNAPSHOT.dump(snapshot)))
 
 
 def snapshots(view: LedgerView, lane: str) -> dict[str, Snapshot]:
@@ -111,12 +109,8 @@ def snapshots(view: LedgerView, lane: str) -> dict[str, Snapshot]:
     found = {}
     for key, record in view.of_kind("snapshot"):
         if key[1] == lane:
-            found[key[2]] = replace(read_as(record, _parse_snapshot), name=key[2])
+            found[key[2]] = read_as(record, partial(_SNAPSHOT.load, name=key[2]))
     return dict(sorted(found.items(), key=lambda entry: entry[1].at_ms))
-
-
-def _parse_snapshot(body: Json) -> Snapshot:
-    return Snapshot(name="", at_ms=body["at_ms"], who=body["who"], groups=body["groups"])
 
 
 def saved_record(lane: str, snapshot: str, group: str, offsets: Mapping[TopicPartition, Saved]) -> Record:

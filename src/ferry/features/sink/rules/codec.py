@@ -18,6 +18,8 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from ferry.codec.form import F, Form
+from ferry.codec.kinds import Kind
 from ferry.errors import Refused
 from ferry.ledger.codec import encode
 from ferry.model import Record, TopicPartition
@@ -46,56 +48,89 @@ def attempt_record(attempt: str, batch: int, slots: int, at_ms: int, host: str) 
 
 def fenced_record(generation: int, slots: int, known: KnownBatches | None) -> Record:
     """The attempt of this generation has fenced so many slots; before it began, so much was known of all batches."""
-    body = (
-        None
-        if known is None
-        else {
-            "upto": known.upto,
-            "written": _stretches(known.written),
-            "begun": sorted(known.begun),
-            "forgotten": known.forgotten,
-        }
-    )
+    body = None if known is None else _KNOWN.dump(known)
     return _record([FENCED], {"generation": generation, "slots": slots, "known": body})
 
 
 def parse_known(value: Json) -> KnownBatches | None:
     """What `fenced_record` has of batches; None in one of an earlier Ferry."""
     known = value.get("known")
-    if known is None:
-        return None
-    if sum(last - first + 1 for first, last in known["written"]) > MOST_WRITTEN:
+    return None if known is None else _KNOWN.load(known)
+
+
+def _stretches(batches: Iterable[int]) -> list[list[int]]:
+    """The first and the last of batches whose numbers follow each other."""
+    found: list[list[int]] = []
+    for batch in sorted(batches):
+        if found and found[-1][1] == batch - 1:
+            found[-1][1] = batch
+        else:
+            found.append([batch, batch])
+    return found
+
+
+def _batches(stretches: list[list[int]]) -> frozenset[int]:
+    if sum(last - first + 1 for first, last in stretches) > MOST_WRITTEN:
         raise ValueError(f"it names more than {MOST_WRITTEN} batches")
-    return KnownBatches(
-        upto=known["upto"],
-        written=frozenset(batch for first, last in known["written"] for batch in range(first, last + 1)),
-        begun=frozenset(known["begun"]),
-        forgotten=known["forgotten"],
-    )
+    return frozenset(batch for first, last in stretches for batch in range(first, last + 1))
+
+
+_KNOWN = Form(
+    KnownBatches,
+    F("upto"),
+    F("written", kind=Kind(_stretches, _batches)),
+    F("begun", kind=Kind(sorted, frozenset)),
+    F("forgotten"),
+)
+
+
+_SETTLED = Form(
+    Settled,
+    F(
+        "topics",
+        kind=Kind(
+            lambda topics: {name: [one.partitions, one.topic_id] for name, one in sorted(topics.items())},
+            lambda body: {name: TargetShape(partitions=count, topic_id=of) for name, (count, of) in body.items()},
+        ),
+    ),
+    F(
+        "due",
+        kind=Kind(
+            lambda due: [[*place, *one] for place, one in sorted(due.items())],
+            lambda rows: {TopicPartition(topic, number): Due(*done) for topic, number, *done in rows},
+        ),
+    ),
+)
+
+parse_settled = _SETTLED.load
+"""Inverse of what `settled_record` and `delivered_record` have of it."""
 
 
 def settled_record(batch: int, settled: Settled) -> Record:
     """What a batch is."""
-    return _record([SETTLED, batch], {"topics": _topics_json(settled), "due": _due_json(settled)})
+    return _record([SETTLED, batch], _SETTLED.dump(settled))
+
+
+_RECEIPT = Form(
+    DeliveryReceipt,
+    F("records", "done.records"),
+    F("digest", "done.digest"),
+    F("first"),
+    F("last"),
+    F("slot"),
+    F("generation"),
+)
 
 
 def receipt_record(batch: int, receipt: DeliveryReceipt) -> Record:
     """How much of it a target partition has."""
-    value = {
-        "records": receipt.done.records,
-        "digest": receipt.done.digest,
-        "first": receipt.first,
-        "last": receipt.last,
-        "slot": receipt.slot,
-        "generation": receipt.generation,
-    }
-    return _record([RECEIPT, batch, *receipt.place], value)
+    return _record([RECEIPT, batch, *receipt.place], _RECEIPT.dump(receipt))
 
 
 def delivered_record(batch: int, settled: Settled, receipts: list[DeliveryReceipt], at_ms: int) -> Record:
     """That a batch is written whole, and where."""
     offsets = [[*one.place, one.first, one.last] for one in receipts]
-    body = {"topics": _topics_json(settled), "due": _due_json(settled), "offsets": offsets, "at_ms": at_ms}
+    body = {**_SETTLED.dump(settled), "offsets": offsets, "at_ms": at_ms}
     return _record([DELIVERED, batch], body)
 
 
@@ -126,27 +161,9 @@ def parse_value(value: bytes, where: str) -> Json:
     return found
 
 
-def parse_settled(value: Json) -> Settled:
-    """Inverse of what `settled_record` and `delivered_record` have of it."""
-    return Settled(
-        topics={
-            name: TargetShape(partitions=partitions, topic_id=topic_id)
-            for name, (partitions, topic_id) in value["topics"].items()
-        },
-        due={TopicPartition(topic, number): Due(records, digest) for topic, number, records, digest in value["due"]},
-    )
-
-
 def parse_receipt(key: list[Any], value: Json) -> DeliveryReceipt:
     """Inverse of `receipt_record`."""
-    return DeliveryReceipt(
-        place=TopicPartition(key[2], key[3]),
-        done=Due(value["records"], value["digest"]),
-        first=value["first"],
-        last=value["last"],
-        slot=value["slot"],
-        generation=value["generation"],
-    )
+    return _RECEIPT.load(value, place=TopicPartition(key[2], key[3]))
 
 
 def parse_offsets(value: Json) -> dict[TopicPartition, tuple[int, int]]:
@@ -156,22 +173,3 @@ def parse_offsets(value: Json) -> dict[TopicPartition, tuple[int, int]]:
 
 def _record(key: list[Any], value: Json) -> Record:
     return Record(key=encode(key), value=encode({"v": VERSION, **value}))
-
-
-def _stretches(batches: Iterable[int]) -> list[list[int]]:
-    """The first and the last of batches whose numbers follow each other."""
-    found: list[list[int]] = []
-    for batch in sorted(batches):
-        if found and found[-1][1] == batch - 1:
-            found[-1][1] = batch
-        else:
-            found.append([batch, batch])
-    return found
-
-
-def _topics_json(settled: Settled) -> Json:
-    return {name: [shape.partitions, shape.topic_id] for name, shape in sorted(settled.topics.items())}
-
-
-def _due_json(settled: Settled) -> list[list[Any]]:
-    return [[*place, *due] for place, due in sorted(settled.due.items())]

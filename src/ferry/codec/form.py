@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import attrgetter
 from typing import Any, Generic, TypeVar, get_type_hints
@@ -94,6 +94,22 @@ class Form(Generic[T]):
     def kind(self) -> Kind:
         """A value of this form as a field of another one."""
         return Kind(self.dump, self.load, self.schema)
+
+    def within(self, path: str) -> tuple[F, ...]:
+        """Its fields, for the form of a dataclass that has such a value as attribute `path`."""
+        value = attrgetter(path)
+
+        def of(made: Callable[[Any], Any]) -> Callable[[Any], Any]:
+            return lambda whole: made(value(whole))
+
+        return tuple(
+            replace(
+                one,
+                path=of(one.path) if callable(one.path) else f"{path}.{one.attribute}",
+                omit=of(one.omit) if one.omit else None,
+            )
+            for one in self._table
+        )
 
     def schema(self) -> Json:
         """JSON Schema of the objects, with the dataclass as title."""

@@ -42,6 +42,11 @@ def typed(hint: Any, least: int | None = 0) -> Kind:
     return Kind(schema=lambda: of_type(hint, least))
 
 
+def const(value: Any) -> Kind:
+    """What is the same in all objects of a form."""
+    return Kind(schema=lambda: {"const": value})
+
+
 def enum(of: type[Enum], *, more: bool = False) -> Kind:
     """A member by its value. `more`: later versions may have others."""
     return Kind(lambda one: one.value, of, lambda: of_type(str if more else of))

@@ -32,7 +32,7 @@ parse_acl = ACL.load
 ACL_CHANGE = Form(
     AclChange,
     F("kind"),
-    *(F(name, f"binding.{name}") for name in _NAMES),
+    *ACL.within("binding"),
     F("source", kind=ACL.kind),
     F("again"),
     closed=True,

@@ -53,7 +53,7 @@ from dataclasses import replace
 from typing import Any
 
 from ferry.codec.form import F, Form
-from ferry.codec.kinds import Kind, enum, typed
+from ferry.codec.kinds import const, enum, typed
 from ferry.errors import BadInput
 from ferry.model import Flow, Gap, Lifted, Pause, Record, RefusalKind, TopicPartition
 
@@ -103,7 +103,7 @@ def head(kind: str, version: Callable[[Any], int] = lambda _: LEDGER_VERSION) ->
     """The first fields of a record: its format and its kind. Only written: the key says how a record is read."""
     return (
         F("v", version, typed(int), says="format of the ledger"),
-        F("kind", lambda _: kind, Kind(schema=lambda: {"const": kind})),
+        F("kind", lambda _: kind, const(kind)),
     )
 
 

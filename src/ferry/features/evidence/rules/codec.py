@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ferry.codec.form import F, Form
+from ferry.codec.kinds import FLOW, Kind, const, enum, filled, many, optional, typed
 from ferry.errors import BadInput, Corrupt
 from ferry.features.evidence.rules.canonical import canonical
-from ferry.model import Flow, TopicPartition
+from ferry.ledger.codec import SOURCE, TARGET
 from ferry.model.evidence import (
     Check,
     Compared,
@@ -40,125 +41,142 @@ class SealedReport:
     signer: Signer | None
 
 
+LOSS = Form(
+    Loss,
+    *SOURCE,
+    *TARGET,
+    F("position", least=None, says="source offset that is not copied yet"),
+    F("source_end", least=None),
+    F("records"),
+    F("bytes", says="an estimate"),
+    F("seconds", says="age of the oldest record that is not copied"),
+)
+
+STEP = Form(
+    TimelineStep,
+    F("name"),
+    F("title"),
+    F("began_ms"),
+    F("ended_ms"),
+    F("outcome", kind=enum(StepOutcome)),
+    F("detail", default=""),
+    F("approved_by", kind=filled(""), says="null: nobody was asked"),
+    F("approved_ms", kind=filled(0)),
+    closed=True,
+)
+
+GROUP = Form(
+    GroupMoved,
+    F("group"),
+    F("target_group"),
+    F("partitions"),
+    F("committed", says="partitions whose offset was written"),
+    F("exact", says="partitions that go on at the same record; null: nobody compared"),
+    F("reread", says="records read twice, of the partitions that are committed; null: not known"),
+    F("skipped", says="records never read, of the partitions that are committed; null: not known"),
+    F("beyond", default=None, says="source offsets that the group had read beyond what was copied; null: not known"),
+    F("note", default=""),
+    F(
+        "lag",
+        kind=typed(int),
+        default=None,
+        omit=lambda group: group.lag is None,
+        says="source offsets that the group had not read before anything was changed; not there where nobody knows",
+    ),
+    closed=True,
+)
+
+GOAL = Form(
+    Goal,
+    F("name"),
+    F("unit"),
+    F("wanted", says="at most; null: no goal"),
+    F("measured"),
+    F("met", lambda goal: goal.is_met, typed(bool | None), says="null without a goal"),
+)
+
+COMPARED = Form(
+    Compared,
+    *map(F, ("equal", "complete", "partitions", "records", "bytes", "seconds", "differences")),
+    F("findings", kind=many()),
+    closed=True,
+)
+
+CLUSTER = Form(EvidenceCluster, F("alias"), F("cluster_id"), F("brokers"), closed=True)
+SAMPLE = Form(Sample, F("at_ms"), F("lag_records"), F("records_per_second"), F("bytes_per_second"), closed=True)
+CHECK = Form(Check, F("name"), F("held"), F("detail"), closed=True)
+
+# What a report has in objects of their own; they are read by `_evidence`.
+RPO = Form(
+    EvidenceReport,
+    F("at_ms", "losses_at_ms", filled(0), says="when it was measured; null: it was not"),
+    F("records", "lost_records", says="of all partitions, at most; null when one of them does not tell"),
+    F("seconds", "lost_seconds", says="the largest age of what the target lacks; null when a partition does not tell"),
+    F("partitions", "losses", many(LOSS.kind)),
+)
+RTO = Form(
+    EvidenceReport,
+    F("seconds", "rto_s", says="of a failover from the loss; null: not known, or not measured"),
+    F("means", "rto_means", says="what it was taken of, or why it is not known"),
+    F(
+        "from_start_seconds",
+        "from_start_s",
+        says="of a switch and a full drill: from the start of the command to the end that the RTO has; null: not "
+        "known, or not measured; not there in reports of earlier versions",
+    ),
+)
+
+EVIDENCE = Form(
+    EvidenceReport,
+    F("id", says="unique in the flow"),
+    F("kind", kind=enum(EvidenceKind), says="the first four are drills"),
+    F("flow", kind=FLOW),
+    F("lane"),
+    F("policy", says="the replication policy"),
+    F("clusters", kind=many(CLUSTER.kind)),
+    F("who", says="who began it"),
+    F("version", says="of Ferry"),
+    F("began_ms"),
+    F("ended_ms"),
+    F(
+        "outcome",
+        kind=enum(EvidenceOutcome),
+        says="deviations: all was done, and something was not as it should be",
+    ),
+    F("summary"),
+    F("rpo", RPO.dump, Kind(schema=RPO.schema)),
+    F("rto", RTO.dump, Kind(schema=RTO.schema)),
+    F("goals", kind=many(GOAL.kind)),
+    F("steps", kind=many(STEP.kind)),
+    F("groups", kind=many(GROUP.kind)),
+    F("verification", kind=optional(COMPARED.kind)),
+    F("samples", kind=many(SAMPLE.kind), says="lag and throughput while records were copied"),
+    F("checks", kind=many(CHECK.kind)),
+    F("would", kind=many(), says="what was not done but would be"),
+    F("deviations", kind=many()),
+    F("refusals", kind=many()),
+    F("notes", kind=many()),
+)
+
+evidence_json = EVIDENCE.dump
+"""The evidence as a JSON object; it knows no folder."""
+
+LINK = Form(Link, F("name"), F("sha256"), F("page_sha256", says="of its page"), closed=True)
+SIGNER = Form(Signer, F("algorithm"), F("key_sha256", says="of the public key's SubjectPublicKeyInfo"), closed=True)
+
+REPORT = Form(
+    SealedReport,
+    F("report", lambda _: REPORT_VERSION, const(REPORT_VERSION), says="the version of this shape"),
+    F("number", least=1, says="its place in the folder"),
+    F("previous", kind=optional(LINK.kind), says="the report before it; null: it is the first"),
+    F("signer", kind=optional(SIGNER.kind), says="null: it is not signed"),
+    *EVIDENCE.within("evidence"),
+)
+
+
 def encode_report(report: SealedReport) -> bytes:
     """The canonical bytes that are signed, and whose SHA-256 stands in the next report."""
-    return canonical(report_json(report))
-
-
-def report_json(report: SealedReport) -> dict[str, Any]:
-    """The same as a JSON object."""
-    one, previous, signer = report.evidence, report.previous, report.signer
-    return {
-        "report": REPORT_VERSION,
-        "number": report.number,
-        "previous": None
-        if previous is None
-        else {"name": previous.name, "sha256": previous.sha256, "page_sha256": previous.page_sha256},
-        "signer": None if signer is None else {"algorithm": signer.algorithm, "key_sha256": signer.key_sha256},
-        **evidence_json(one),
-    }
-
-
-def evidence_json(one: EvidenceReport) -> dict[str, Any]:
-    """The evidence alone, which knows no folder."""
-    checked = one.verification
-    return {
-        "id": one.id,
-        "kind": one.kind.value,
-        "flow": str(one.flow),
-        "lane": one.lane,
-        "policy": one.policy,
-        "clusters": [
-            {"alias": each.alias, "cluster_id": each.cluster_id, "brokers": each.brokers} for each in one.clusters
-        ],
-        "who": one.who,
-        "version": one.version,
-        "began_ms": one.began_ms,
-        "ended_ms": one.ended_ms,
-        "outcome": one.outcome.value,
-        "summary": one.summary,
-        "rpo": {
-            "at_ms": one.losses_at_ms or None,
-            "records": one.lost_records,
-            "seconds": one.lost_seconds,
-            "partitions": [_loss_json(loss) for loss in one.losses],
-        },
-        "rto": {"seconds": one.rto_s, "means": one.rto_means, "from_start_seconds": one.from_start_s},
-        "goals": [
-            {"name": goal.name, "unit": goal.unit, "wanted": goal.wanted, "measured": goal.measured, "met": goal.is_met}
-            for goal in one.goals
-        ],
-        "steps": [_step_json(step) for step in one.steps],
-        "groups": [_group_json(group) for group in one.groups],
-        "verification": None
-        if checked is None
-        else {
-            "equal": checked.equal,
-            "complete": checked.complete,
-            "partitions": checked.partitions,
-            "records": checked.records,
-            "bytes": checked.bytes,
-            "seconds": checked.seconds,
-            "differences": checked.differences,
-            "findings": list(checked.findings),
-        },
-        "samples": [
-            {
-                "at_ms": sample.at_ms,
-                "lag_records": sample.lag_records,
-                "records_per_second": sample.records_per_second,
-                "bytes_per_second": sample.bytes_per_second,
-            }
-            for sample in one.samples
-        ],
-        "checks": [{"name": check.name, "held": check.held, "detail": check.detail} for check in one.checks],
-        "would": list(one.would),
-        "deviations": list(one.deviations),
-        "refusals": list(one.refusals),
-        "notes": list(one.notes),
-    }
-
-
-def _loss_json(loss: Loss) -> dict[str, Any]:
-    return {
-        "topic": loss.source.topic,
-        "partition": loss.source.partition,
-        "target_topic": loss.target.topic,
-        "target_partition": loss.target.partition,
-        "position": loss.position,
-        "source_end": loss.source_end,
-        "records": loss.records,
-        "bytes": loss.bytes,
-        "seconds": loss.seconds,
-    }
-
-
-def _step_json(step: TimelineStep) -> dict[str, Any]:
-    return {
-        "name": step.name,
-        "title": step.title,
-        "began_ms": step.began_ms,
-        "ended_ms": step.ended_ms,
-        "outcome": step.outcome.value,
-        "detail": step.detail,
-        "approved_by": step.approved_by or None,
-        "approved_ms": step.approved_ms or None,
-    }
-
-
-def _group_json(group: GroupMoved) -> dict[str, Any]:
-    return {
-        "group": group.group,
-        "target_group": group.target_group,
-        "partitions": group.partitions,
-        "committed": group.committed,
-        "exact": group.exact,
-        "reread": group.reread,
-        "skipped": group.skipped,
-        "beyond": group.beyond,
-        "note": group.note,
-        **({} if group.lag is None else {"lag": group.lag}),
-    }
+    return canonical(REPORT.dump(report))
 
 
 def decode_report(content: bytes, name: str) -> SealedReport:
@@ -175,64 +193,23 @@ def decode_report(content: bytes, name: str) -> SealedReport:
         raise Corrupt(f"{name} is no report of Ferry ({type(error).__name__}: {error}): somebody changed it") from None
 
 
-def _sealed(body: Mapping[str, Any]) -> SealedReport:
+def _sealed(body: dict[str, Any]) -> SealedReport:
     previous, signer = body["previous"], body["signer"]
     return SealedReport(
         number=int(body["number"]),
         evidence=_evidence(body),
-        previous=None if previous is None else Link(**previous),
-        signer=None if signer is None else Signer(**signer),
+        previous=None if previous is None else LINK.load(previous),
+        signer=None if signer is None else SIGNER.load(signer),
     )
 
 
-def _evidence(body: Mapping[str, Any]) -> EvidenceReport:
-    checked = body["verification"]
-    return EvidenceReport(
-        id=body["id"],
-        kind=EvidenceKind(body["kind"]),
-        flow=Flow.parse(body["flow"]),
-        lane=body["lane"],
-        policy=body["policy"],
-        clusters=tuple(EvidenceCluster(**each) for each in body["clusters"]),
-        who=body["who"],
-        version=body["version"],
-        began_ms=body["began_ms"],
-        ended_ms=body["ended_ms"],
-        outcome=EvidenceOutcome(body["outcome"]),
-        summary=body["summary"],
-        steps=tuple(
-            TimelineStep(
-                **{
-                    **each,
-                    "outcome": StepOutcome(each["outcome"]),
-                    "approved_by": each["approved_by"] or "",
-                    "approved_ms": each["approved_ms"] or 0,
-                }
-            )
-            for each in body["steps"]
-        ),
-        goals=tuple(
-            Goal(**{key: each[key] for key in ("name", "unit", "wanted", "measured")}) for each in body["goals"]
-        ),
-        losses=tuple(_loss(each) for each in body["rpo"]["partitions"]),
-        losses_at_ms=body["rpo"]["at_ms"] or 0,
-        rto_s=body["rto"]["seconds"],
-        rto_means=body["rto"]["means"],
-        from_start_s=body["rto"].get("from_start_seconds"),  # an earlier Ferry did not measure it
-        groups=tuple(GroupMoved(**each) for each in body["groups"]),
-        verification=None if checked is None else Compared(**{**checked, "findings": tuple(checked["findings"])}),
-        samples=tuple(Sample(**each) for each in body["samples"]),
-        checks=tuple(Check(**each) for each in body["checks"]),
-        would=tuple(body["would"]),
-        deviations=tuple(body["deviations"]),
-        refusals=tuple(body["refusals"]),
-        notes=tuple(body["notes"]),
-    )
-
-
-def _loss(body: Mapping[str, Any]) -> Loss:
-    return Loss(
-        source=TopicPartition(body["topic"], body["partition"]),
-        target=TopicPartition(body["target_topic"], body["target_partition"]),
-        **{key: body[key] for key in ("position", "source_end", "records", "bytes", "seconds")},
+def _evidence(body: dict[str, Any]) -> EvidenceReport:
+    rpo, rto = body["rpo"], body["rto"]
+    return EVIDENCE.load(
+        body,
+        losses=tuple(map(LOSS.load, rpo["partitions"])),
+        losses_at_ms=rpo["at_ms"] or 0,
+        rto_s=rto["seconds"],
+        rto_means=rto["means"],
+        from_start_s=rto.get("from_start_seconds"),  # an earlier Ferry did not measure it
     )

@@ -16,7 +16,7 @@ from operator import attrgetter
 from typing import Any, Generic, TypeVar, get_type_hints
 
 from ferry.codec.kinds import PLAIN, Kind
-from ferry.codec.schema import object_of, of_type, type_at
+from ferry.codec.schema import described, object_of, of_type, type_at
 
 T = TypeVar("T")
 Json = dict[str, Any]
@@ -50,14 +50,14 @@ class F:
     def schema(self, of: type[Any]) -> Json:
         """Its JSON Schema in a dataclass."""
         found = self.kind.schema() if self.kind.schema else of_type(type_at(of, self.attribute), self.least)
-        return {**found, "description": self.says} if self.says else found
+        return described(found, self.says)
 
 
 class Form(Generic[T]):
     """The form of a dataclass on the wire. `closed`: a field that the table does not have is an error."""
 
     def __init__(self, of: type[T], *table: F, closed: bool = False) -> None:
-        self._of, self._table = of, table
+        self._of, self.table = of, table
         self._known = frozenset(one.name for one in table) if closed else None
         self._dumps = [
             (one.name, one.path if callable(one.path) else attrgetter(one.attribute), one.kind.dump, one.omit)
@@ -88,7 +88,7 @@ class Form(Generic[T]):
 
     @cached_property
     def _load(self) -> Callable[[Json, Json], Any]:
-        return _reader(self._of, self._table)
+        return _reader(self._of, self.table)
 
     @cached_property
     def kind(self) -> Kind:
@@ -108,14 +108,14 @@ class Form(Generic[T]):
                 path=of(one.path) if callable(one.path) else f"{path}.{one.attribute}",
                 omit=of(one.omit) if one.omit else None,
             )
-            for one in self._table
+            for one in self.table
         )
 
     def schema(self) -> Json:
         """JSON Schema of the objects, with the dataclass as title."""
-        optional = frozenset(one.name for one in self._table if one.omit)
+        optional = frozenset(one.name for one in self.table if one.omit)
         title = re.sub(r"(?<!^)(?=[A-Z])", "_", self._of.__name__).lower()
-        return {"title": title, **object_of({one.name: one.schema(self._of) for one in self._table}, optional)}
+        return {"title": title, **object_of({one.name: one.schema(self._of) for one in self.table}, optional)}
 
 
 def _reader(of: type[Any], table: tuple[F, ...]) -> Callable[[Json, Json], Any]:

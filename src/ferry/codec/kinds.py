@@ -81,7 +81,7 @@ def many(kind: Kind = PLAIN) -> Kind:
     )
 
 
-def row(of: type[Any]) -> Kind:
+def row(of: type[Any], least: int | None = 0) -> Kind:
     """A dataclass of plain fields as an array of them, in their order."""
     names = tuple(of.__dataclass_fields__)
     get = attrgetter(*names)
@@ -92,15 +92,15 @@ def row(of: type[Any]) -> Kind:
     return Kind(
         lambda value: list(get(value)),
         lambda values: made(*values),
-        lambda: array_of([of_type(hint) for hint in get_type_hints(of).values()]),
+        lambda: array_of([of_type(hint, least) for hint in get_type_hints(of).values()]),
     )
 
 
-def fields(of: type[Any]) -> Kind:
-    """A dataclass of plain fields as an object of them."""
+def fields(of: type[Any], **says: str) -> Kind:
+    """A dataclass of plain fields as an object of them, with what the schema says of some."""
     names = tuple(of.__dataclass_fields__)
     return Kind(
         lambda value: {name: getattr(value, name) for name in names},
         lambda body: of(**body),
-        lambda: of_type(of),
+        lambda: of_type(of, says=says),
     )

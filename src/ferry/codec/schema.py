@@ -6,6 +6,7 @@ import dataclasses
 import types
 from collections.abc import Mapping
 from enum import Enum
+from types import MappingProxyType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 Json = dict[str, Any]
@@ -13,8 +14,11 @@ Json = dict[str, Any]
 _PLAIN: dict[Any, str] = {str: "string", bool: "boolean", float: "number", types.NoneType: "null"}
 
 
-def of_type(hint: Any, least: int | None = 0) -> Json:
-    """The schema of a value that is in JSON as it is. Whole numbers are not below `least`; None: they may be."""
+def of_type(hint: Any, least: int | None = 0, says: Mapping[str, str] = MappingProxyType({})) -> Json:
+    """The schema of a value that is in JSON as it is. Whole numbers are not below `least`; None: they may be.
+
+    `says` describes fields of a dataclass.
+    """
     if hint is Any:
         return {}
     if hint is int:
@@ -24,7 +28,7 @@ def of_type(hint: Any, least: int | None = 0) -> Json:
     if isinstance(hint, type) and issubclass(hint, Enum):
         return {"enum": [one.value for one in hint]}
     if dataclasses.is_dataclass(hint):
-        return object_of({name: of_type(one, least) for name, one in get_type_hints(hint).items()})
+        return object_of({name: described(of_type(one), says.get(name)) for name, one in get_type_hints(hint).items()})
     return _of_parts(get_origin(hint), get_args(hint), least)
 
 
@@ -40,6 +44,11 @@ def _of_parts(origin: Any, parts: tuple[Any, ...], least: int | None) -> Json:
     if origin is tuple and parts[1:] != (...,):
         return array_of([of_type(one, least) for one in parts])
     return {"type": "array", "items": of_type(parts[0], least)}
+
+
+def described(schema: Json, says: str | None) -> Json:
+    """A schema with a description, if there is one."""
+    return {**schema, "description": says} if says else schema
 
 
 def nullable(schema: Json) -> Json:

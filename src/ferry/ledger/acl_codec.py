@@ -13,15 +13,25 @@ the next run meets with what the target has, and never an ACL that nobody rememb
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import astuple, fields
+from dataclasses import astuple
+from typing import Literal
 
 from ferry.codec.form import F, Form
+from ferry.codec.kinds import typed
 from ferry.ledger.codec import LEDGER_VERSION, encode
 from ferry.model import AclBinding, AclChange, Record
 
-_NAMES = tuple(one.name for one in fields(AclBinding))
-
-ACL = Form(AclBinding, *map(F, _NAMES), closed=True)
+ACL = Form(
+    AclBinding,
+    F("resource_type", says="topic, group, transactional-id or cluster; in `left_out` also others"),
+    F("resource_name", says="`*` with pattern_type literal: all of the type"),
+    F("pattern_type", kind=typed(Literal["literal", "prefixed"])),
+    F("principal"),
+    F("host", says="`*`: every host"),
+    F("operation", says="As kafka-acls spells it."),
+    F("permission", kind=typed(Literal["allow", "deny"])),
+    closed=True,
+)
 
 acl_json = ACL.dump
 """An ACL as the documented JSON object."""
@@ -31,10 +41,10 @@ parse_acl = ACL.load
 
 ACL_CHANGE = Form(
     AclChange,
-    F("kind"),
+    F("kind", kind=typed(Literal["create", "delete"])),
     *ACL.within("binding"),
-    F("source", kind=ACL.kind),
-    F("again"),
+    F("source", kind=ACL.kind, says="the source's ACL that it was made from"),
+    F("again", says="Ferry had made it before, and somebody deleted it"),
     closed=True,
 )
 
@@ -76,4 +86,4 @@ def _key(lane: str, binding: AclBinding) -> bytes:
 def keyed_acl(key: Iterable[str]) -> AclBinding:
     """The ACL that a record's key is about."""
     _, _, *parts = key
-    return AclBinding(**dict(zip(_NAMES, parts, strict=True)))
+    return AclBinding(**dict(zip(AclBinding.__slots__, parts, strict=True)))

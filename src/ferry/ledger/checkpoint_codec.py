@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from ferry.codec.form import F, Form
-from ferry.codec.kinds import Kind, enum, many
+from ferry.codec.kinds import Kind, enum, many, typed
 from ferry.ledger.codec import LEDGER_VERSION, Json, encode
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.reading import read_as
@@ -71,9 +71,14 @@ def _parse_left(body: Json) -> Left:
 
 LEFT = Form(
     Left,
-    F("group"),
-    F("topic", lambda left: left.place.topic if left.place else None),
-    F("partition", lambda left: left.place.partition if left.place else None),
+    F("group", says="empty: of all groups of a broker, or of the run"),
+    F(
+        "topic",
+        lambda left: left.place.topic if left.place else None,
+        typed(str | None),
+        says="of the target; of the source where nothing of it is copied; null: the whole group",
+    ),
+    F("partition", lambda left: left.place.partition if left.place else None, typed(int | None)),
     F("why", kind=enum(Why)),
     F("message"),
 )
@@ -81,22 +86,41 @@ LEFT = Form(
 left_json = LEFT.dump
 """What was left as the documented JSON object."""
 
-_OUTCOME = Form(
+OUTCOME = Form(
     GroupOutcome,
-    F("groups"),
-    F("offsets"),
-    F("unchanged"),
-    F("inexact", kind=Kind(dict)),
+    F("groups", says="that offsets were written of"),
+    F("offsets", says="written"),
+    F("unchanged", says="offsets that were right already"),
+    F(
+        "inexact",
+        kind=Kind(dict),
+        least=None,
+        says="written offsets by outcome (gap, ahead, before, again), where that is not exact",
+    ),
     F("left", kind=many(replace(LEFT.kind, load=_parse_left))),
-    F("more"),
-    F("again", default=0, omit=lambda found: not found.again),
+    F("more", says="left ones that are not named"),
+    F(
+        "again",
+        default=0,
+        omit=lambda found: not found.again,
+        least=1,
+        says="records at most that the written groups read again in topics that are dealt to other partitions; absent: "
+        "none, or nobody can count them",
+    ),
     F("at_ms"),
-    F("latency_ms", "latency", AGES, default=None),
+    F(
+        "latency_ms",
+        "latency",
+        AGES,
+        default=None,
+        says="from asking the source for offsets to the target's answer: the shortest, the mean, the longest, and of "
+        "how many groups; null: none was written, or it is not known",
+    ),
 )
 
-outcome_json = _OUTCOME.dump
+outcome_json = OUTCOME.dump
 """A run's groups as the documented JSON object."""
 
 
 def _parse_outcome(body: Json) -> GroupOutcome:
-    return _OUTCOME.load(body, unnamed=body["unnamed"] if "unnamed" in body else body["more"])
+    return OUTCOME.load(body, unnamed=body["unnamed"] if "unnamed" in body else body["more"])

@@ -224,18 +224,33 @@ def gap_record(lane: str, gap: Gap) -> Record:
 GAP = Form(
     Gap,
     *SOURCE,
-    F("start"),
-    F("end"),
-    F("why", kind=enum(RefusalKind)),
+    F("start", says="skip: first source offset in it; restart: where the lane stood"),
+    F("end", says="skip: first source offset that is not in it; restart: where the lane goes on"),
+    F(
+        "why",
+        kind=enum(RefusalKind, more=True),
+        says="the word of the refusal that was lifted, as retention-passed, or stuck (ferry skip); more may come",
+    ),
     F("run"),
     F("at_ms"),
     # The rest is absent in records of earlier Ferrys, which pass it over in turn.
     F("how", kind=enum(Lifted), default=Lifted.SKIP),
-    F("who", default=""),
+    F("who", default="", says="user@host, or the key of the policy; empty: an earlier version wrote it"),
     F("reason", default=""),
-    F("generation", default=-1),
-    F("since", default=-1),
-    F("void_from", default=-1),
+    F(
+        "generation",
+        default=-1,
+        least=-1,
+        says="of the run; receipts of runs before it do not hold from void_from on; -1: a dry run, or an earlier "
+        "version",
+    ),
+    F(
+        "since",
+        default=-1,
+        least=-1,
+        says="the run, by its generation, that had gone back on the partition before; -1: none",
+    ),
+    F("void_from", default=-1, least=-1, says="source offset; -1: all receipts hold"),
     F("topic_id", default=""),
 )
 

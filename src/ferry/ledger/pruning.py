@@ -16,6 +16,7 @@ from functools import partial
 from typing import NamedTuple
 
 from ferry.codec.form import F, Form
+from ferry.codec.kinds import typed
 from ferry.ledger.codec import LEDGER_VERSION, Json, encode
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.map_block import Chain
@@ -105,13 +106,13 @@ PRUNED_FORM = Form(
     Pruned,
     F("topic", "source.topic"),
     F("partition", "source.partition"),
-    F("since", lambda one: one.copy.since),
-    F("start"),
-    F("end"),
+    F("since", lambda one: one.copy.since, typed(int, least=-1)),
+    F("start", says="first source offset that was given up"),
+    F("end", says="first source offset behind"),
     F("target_start"),
-    F("target_next"),
-    F("done"),
-    F("run"),
+    F("target_next", says="first target offset behind"),
+    F("done", least=-1, says="up to which source offset the receipts have tombstones; -1: none yet"),
+    F("run", says="the run that gave up the last of it, at these log starts"),
     F("at_ms"),
     F("source_log_start"),
     F("target_log_start"),

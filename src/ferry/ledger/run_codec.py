@@ -104,7 +104,13 @@ def parse_attempt(run: str, offset: int, body: Json) -> Attempt:
     return _ATTEMPT.load(body, run=run, number=offset if ends is None else ends, ended=ends is not None)
 
 
-REFUSAL = Form(Refusal, F("topic"), F("partition"), F("kind", kind=enum(RefusalKind)), F("message"))
+REFUSAL = Form(
+    Refusal,
+    F("topic", says="name at the source"),
+    F("partition", least=None, says="null: the whole topic"),
+    F("kind", kind=enum(RefusalKind, more=True), says="a stable word; more may come"),
+    F("message", says="one sentence with the remedy"),
+)
 
 parse_refusal = REFUSAL.load
 """Inverse of `refusal_json`."""

@@ -2,45 +2,55 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ferry.codec.form import F, Form
 from ferry.codec.kinds import Kind, enum
-from ferry.ledger.codec import SOURCE, TARGET
+from ferry.codec.schema import of_type
+from ferry.ledger.codec import TARGET
 from ferry.ledger.receipt_codec import TOPIC_ID
 from ferry.model import ChangeKind, Slice, TopicChange
 
 
-def _since_later(name: str) -> F:
+def _since_later(name: str, says: str = "") -> F:
     """A number that no earlier Ferry knows; -1, and left out, where there is nothing to say."""
-    return F(name, default=-1, omit=lambda piece: getattr(piece, name) < 0)
+    return F(name, default=-1, omit=lambda piece: getattr(piece, name) < 0, says=says)
 
 
-def _where_said(name: str, default: object) -> F:
+def _where_said(name: str, default: object, says: str) -> F:
     """A field that is left out where there is nothing to say."""
-    return F(name, default=default, omit=lambda piece: not getattr(piece, name))
+    return F(name, default=default, omit=lambda piece: not getattr(piece, name), says=says)
 
 
 SLICE = Form(
     Slice,
-    *SOURCE,
+    F("topic", "source.topic", says="name at the source"),
+    F("partition", "source.partition"),
     *TARGET,
     F("start"),
     F("end"),
-    F("slot"),
+    F("slot", says="the task that copies it"),
     F("source_topic_id", kind=TOPIC_ID),
     F("target_topic_id", kind=TOPIC_ID),
     F("bytes_estimate"),
-    F("first"),
-    F("target_next", default=-1),
+    F("first", says="whether nothing was copied of it before"),
+    F("target_next", default=-1, least=None),
     F("log_start", default=0),
-    F("merged", default=False),
-    _since_later("target_end"),
-    _since_later("since"),
-    _since_later("read_epoch"),
+    F("merged", default=False, says="true: others write to the target topic, too"),
+    _since_later("target_end", "where the target partition ended when the plan was made; absent: not known"),
+    _since_later("since", "the run, by its generation, that last went back on the partition; absent: none did"),
+    _since_later(
+        "read_epoch", "the leader epoch of what was read of the source's log up to read_end; absent: not known"
+    ),
     _since_later("read_end"),
-    _since_later("target_epoch"),
-    _where_said("compacted", False),
-    _where_said("transform", ""),
-    _where_said("transform_digest", ""),
+    _since_later(
+        "target_epoch", "a leader epoch of the target in which its log reached target_next; absent: not known"
+    ),
+    _where_said(
+        "compacted", False, "whether the source topic was compacted when the plan was made; absent: it was not"
+    ),
+    _where_said("transform", "", "the transform that makes its records; absent where they are copied as they are"),
+    _where_said("transform_digest", "", "digest of that transform"),
     closed=True,  # a plan is carried out as it was decided, or not at all
 )
 
@@ -51,17 +61,24 @@ slice_json = SLICE.dump
 """A slice as the documented JSON object."""
 
 
-_PAIRS = Kind(dict, lambda values: tuple(sorted(values.items())))
+_PAIRS = Kind(dict, lambda values: tuple(sorted(values.items())), lambda: of_type(dict[str, str]))
+_SETTINGS = replace(_PAIRS, schema=lambda: of_type(dict[str, str | None]))
 
 CHANGE = Form(
     TopicChange,
     F("kind", kind=enum(ChangeKind)),
     F("topic"),
     F("source_topic"),
-    F("partitions"),
-    F("replication_factor"),
-    F("configs", kind=_PAIRS),
-    F("was", kind=_PAIRS, default=(), omit=lambda change: not change.was),
+    F("partitions", says="that it has afterwards; of a topic to be deleted, now"),
+    F("replication_factor", least=None, says="of a new topic, -1: the target's default; else 0"),
+    F("configs", kind=_SETTINGS, says="settings to make; null: reset to the target's default"),
+    F(
+        "was",
+        kind=_PAIRS,
+        default=(),
+        omit=lambda change: not change.was,
+        says="what is in force before; only where settings change",
+    ),
     closed=True,
 )
 

@@ -16,11 +16,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 
 from ferry.codec.form import F, Form
-from ferry.codec.kinds import FLOW, fields, many
+from ferry.codec.kinds import FLOW, many
 from ferry.ledger.codec import TARGET, UNIT_VERSION, Json, decode_key, encode, head
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.reading import read_as
-from ferry.model import Era, Fate, LedgerRecord, Origin, Record, TopicPartition, Unit, UnitReceipt, Vector
+from ferry.ledger.receipt_codec import ORIGIN
+from ferry.model import Era, Fate, LedgerRecord, Record, TopicPartition, Unit, UnitReceipt, Vector
 
 UNIT = "unit"
 ERA = "era"
@@ -48,28 +49,50 @@ UNIT_RECEIPT = Form(
     F("run"),
     F("generation"),
     F("slot"),
-    F("topic", "source_topic"),
+    F("topic", "source_topic", says="name at the source"),
     *TARGET,
-    F("era"),
-    F("begins", kind=many()),
-    F("reached", kind=many()),
-    F("target_start"),
-    F("target_next"),
+    F("era", says="the run, by its generation, that began the rule"),
+    F("begins", kind=many(), says="by source partition where the chunk began"),
+    F(
+        "reached",
+        kind=many(),
+        says="the same where it ended: what lies between is done with for this target partition",
+    ),
+    F("target_start", least=None, says="of its first record; -1: it has none"),
+    F("target_next", least=None, says="target offset behind the last record; -1: none yet"),
     F("records"),
-    F("bytes"),
+    F("bytes", says="as stored, compressed"),
     F("batches"),
-    F("digest"),
-    F("transform"),
+    F("digest", says="CRC-32C of all record payloads in order, hexadecimal"),
+    F("transform", says="digest of the transform"),
     F("at_ms"),
-    F("origin", kind=fields(Origin)),
-    F("max_timestamp_ms", default=-1),
+    F("origin", kind=ORIGIN),
+    F("max_timestamp_ms", default=-1, least=None),
     F("source_topic_id", default=""),
     F("target_topic_id", default=""),
     F("source_cluster_id", default=""),
     F("target_cluster_id", default=""),
-    F("target_epoch", default=-1),
-    F("dead_letters", default=0, omit=lambda receipt: not receipt.dead_letters),
-    F("source_epochs", kind=many(), default=(), omit=lambda receipt: not receipt.source_epochs),
+    F(
+        "target_epoch",
+        default=-1,
+        least=-1,
+        says="a leader epoch of the target in which its log reached target_next; -1: not known",
+    ),
+    F(
+        "dead_letters",
+        default=0,
+        omit=lambda receipt: not receipt.dead_letters,
+        says="records that the transform could not be applied to, and that are among the dead letters; absent: none",
+    ),
+    F(
+        "source_epochs",
+        kind=many(),
+        default=(),
+        omit=lambda receipt: not receipt.source_epochs,
+        least=-1,
+        says="by source partition a leader epoch in which its log reached what was read of it, -1: not known; absent: "
+        "none is",
+    ),
 )
 
 

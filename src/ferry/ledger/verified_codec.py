@@ -10,10 +10,11 @@ Also the ledger's record of a run that verified itself:
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Literal
 
 from ferry.codec.form import F, Form
-from ferry.codec.kinds import PAIR, enum, many
+from ferry.codec.kinds import FLOW, PAIR, enum, filled, many, typed
+from ferry.codec.schema import of_type
 from ferry.config.flow.flow import Verification
 from ferry.ledger.codec import LEDGER_VERSION, SOURCE, TARGET, encode
 from ferry.ledger.ledger import LedgerView
@@ -26,6 +27,8 @@ from ferry.model import (
     Difference,
     DifferenceKind,
     NotCompared,
+    NotComparedKind,
+    Range,
     Record,
     RunVerified,
     Verified,
@@ -37,75 +40,111 @@ SHOWN = 20
 """Differences, and things not compared, that a run's record names."""
 
 
-def verified_json(result: Verified) -> dict[str, Any]:
-    """The whole answer."""
-    return {
-        "equal": result.is_equal,
-        "complete": result.is_complete,
-        "flow": str(result.flow),
-        "lane": result.lane,
-        "partitions": result.partitions,
-        "records": result.records,
-        "bytes": result.bytes,
-        "seconds": result.seconds,
-        "differences": [difference_json(one) for one in result.differences],
-        "more_differences": result.more,
-        "not_compared": [_not_compared_json(left) for left in result.not_compared],
-        "notes": list(result.notes),
-        "whole": result.is_whole if result.begins else None,
-        "begins": [_begin_json(one) for one in result.begins],
-        "sample": result.sample,
-        "seed": result.seed,
-    }
+_RANGE = "offsets from the first up to, not including, the second; both the same: nothing, and where it would lie"
 
+WITNESS = Form(
+    Witness,
+    F("offset"),
+    F("timestamp_ms", least=None),
+    F("key_bytes", "key_size", least=None, says="null: the key is null"),
+    F("value_bytes", "value_size", least=None, says="null: a tombstone"),
+    F("headers_bytes", "headers_size", least=None),
+    F("key_digest", kind=filled(""), says="equal in one answer for equal keys, in no other answer"),
+    F("value_digest", kind=filled("")),
+    F("headers_digest"),
+    *(
+        F(name, f"{name}_text", omit=lambda one: not (one.key_text or one.value_text or one.headers_text), says=says)
+        for name, says in (("key", "with --show-values: its beginning, escaped"), ("value", ""), ("headers", ""))
+    ),
+)
+"""A record that is shown."""
 
-def _begin_json(one: Begin) -> dict[str, Any]:
-    return {
-        "topic": one.source.topic,
-        "partition": one.source.partition,
-        "offset": one.offset,
-        "log_start": one.log_start,
-        "unaccounted": [list(part) for part in one.unaccounted],
-        "adopted": one.adopted,
-        "message": one.sentence,
-    }
+PLACE = Form(
+    Difference,
+    *SOURCE,
+    F("source_range", kind=PAIR, says=_RANGE),
+    *TARGET,
+    F("target_range", kind=PAIR, says=_RANGE),
+    F(
+        "kind",
+        kind=enum(DifferenceKind),
+        says="record: more than one of key, value, headers, timestamp; moved: in another partition; displaced: equal "
+        "records at other offsets than the ledger says",
+    ),
+)
+"""Where a difference is; the records themselves are not kept."""
 
+DIFFERENCE = Form(
+    Difference,
+    *PLACE.table,
+    F("source_records", kind=many(WITNESS.kind)),
+    F("target_records", kind=many(WITNESS.kind)),
+)
+"""The same with the records that are shown of it."""
 
-def difference_json(one: Difference) -> dict[str, Any]:
-    """One difference with the records that are shown of it."""
-    return {
-        **PLACE.dump(one),
-        "source_records": [_record_json(record) for record in one.source_records],
-        "target_records": [_record_json(record) for record in one.target_records],
-    }
+NOT_COMPARED = Form(
+    NotCompared,
+    *SOURCE,
+    F("source_range", lambda left: [left.start, left.end], typed(Range), says=_RANGE),
+    F("kind", "why", enum(NotComparedKind)),
+    F("message"),
+    F("asked", says="asked for, or should be there: without it the answer is not complete"),
+)
 
+BEGIN = Form(
+    Begin,
+    *SOURCE,
+    F("offset", says="the first source offset of the lane; null: not known yet"),
+    F(
+        "log_start",
+        says="where the source's log begins; null: the log that was copied is gone, or does not answer",
+    ),
+    F(
+        "unaccounted",
+        kind=many(PAIR),
+        says="offsets of the log, up to the last one copied, that neither a receipt nor a gap names: not compared",
+    ),
+    F("adopted", says="another replicator copied what lies before"),
+    F("message", "sentence", says="what of it was not compared; empty: nothing"),
+)
 
-def _record_json(record: Witness) -> dict[str, Any]:
-    """Null: the record has none; texts are empty unless they were asked for."""
-    body: dict[str, Any] = {
-        "offset": record.offset,
-        "timestamp_ms": record.timestamp_ms,
-        "key_bytes": record.key_size,
-        "value_bytes": record.value_size,
-        "headers_bytes": record.headers_size,
-        "key_digest": record.key_digest or None,
-        "value_digest": record.value_digest or None,
-        "headers_digest": record.headers_digest,
-    }
-    if record.key_text or record.value_text or record.headers_text:
-        body |= {"key": record.key_text, "value": record.value_text, "headers": record.headers_text}
-    return body
+VERIFIED = Form(
+    Verified,
+    F(
+        "equal",
+        "is_equal",
+        says="all that was asked for was compared, and nothing differs; else the exit code is 1. Also true when there "
+        "was nothing to compare: with records 0 it proves nothing",
+    ),
+    F("complete", "is_complete", says="nothing of not_compared was asked for"),
+    F("flow", kind=FLOW),
+    F("lane"),
+    F("partitions"),
+    F("records", says="source records that were compared"),
+    F("bytes", says="batches that were read of both sides, as stored"),
+    F("seconds"),
+    F("differences", kind=many(DIFFERENCE.kind)),
+    F("more_differences", "more", says="differences beyond the first 1,000 of a partition"),
+    F("not_compared", kind=many(NOT_COMPARED.kind)),
+    F("notes", kind=many()),
+    F(
+        "whole",
+        lambda result: result.is_whole if result.begins else None,
+        typed(bool | None),
+        says="receipts and gaps name every offset of each log, up to the last one copied; false: equal is not said of "
+        "all of the log. Null without a ledger",
+    ),
+    F(
+        "begins",
+        kind=many(BEGIN.kind),
+        says="by source partition where the lane began; empty without a ledger",
+    ),
+    F("sample", least=1, says="one of so many segments was compared; null: all"),
+    F("seed", least=None, says="--seed for the same sample; null without one"),
+)
 
-
-def _not_compared_json(left: NotCompared) -> dict[str, Any]:
-    return {
-        "topic": left.source.topic,
-        "partition": left.source.partition,
-        "source_range": [left.start, left.end],
-        "kind": left.why.value,
-        "message": left.message,
-        "asked": left.asked,
-    }
+verified_json = VERIFIED.dump
+"""The whole answer."""
 
 
 def due(view: LedgerView, lane: str, run: str, verification: Verification) -> VerifyMode:
@@ -161,35 +200,23 @@ def run_verified_record(lane: str, run: str, found: RunVerified) -> Record:
     return Record(key=encode(["verified", lane, run]), value=encode(body))
 
 
-PLACE = Form(
-    Difference,
-    *SOURCE,
-    F("source_range", kind=PAIR),
-    *TARGET,
-    F("target_range", kind=PAIR),
-    F("kind", kind=enum(DifferenceKind)),
-)
-"""Where a difference is; the records themselves are not kept."""
-
 RUN_VERIFIED = Form(
     RunVerified,
-    F("mode", kind=enum(VerifyMode)),
+    F("mode", kind=replace(enum(VerifyMode), schema=lambda: of_type(Literal["receipt", "content"]))),
     F("generation"),
-    F("equal"),
+    F("equal", says="all of it was compared, and agrees"),
     F("partitions"),
-    F("records"),
-    F("bytes"),
+    F("records", says="read of the source, or of the target where receipts were enough"),
+    F("bytes", says="read, of both sides, as stored"),
     F("seconds"),
-    F("differences", kind=many(PLACE.kind)),
-    F("more_differences", "more"),
-    F("not_compared", kind=many()),
+    F("differences", kind=many(PLACE.kind), says="the first 20, as those of ferry verify without records"),
+    F("more_differences", "more", says="differences beyond those"),
+    F("not_compared", kind=many(), says="sentences: what should be there and could not be compared"),
     F("at_ms"),
 )
 
-
-def run_verified_json(found: RunVerified) -> dict[str, Any]:
-    """What came of a run that verified itself, as the documented JSON object."""
-    return RUN_VERIFIED.dump(found)
+run_verified_json = RUN_VERIFIED.dump
+"""What came of a run that verified itself, as the documented JSON object."""
 
 
 def run_verified(view: LedgerView, lane: str, run: str) -> RunVerified | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ferry.codec.form import F, Form
-from ferry.codec.kinds import FLOW, Kind, const, enum, filled, many, optional, typed
+from ferry.codec.kinds import FLOW, Kind, const, enum, fields, filled, many, optional, typed
 from ferry.errors import BadInput, Corrupt
 from ferry.features.evidence.rules.canonical import canonical
 from ferry.ledger.codec import SOURCE, TARGET
@@ -102,10 +102,6 @@ COMPARED = Form(
     closed=True,
 )
 
-CLUSTER = Form(EvidenceCluster, F("alias"), F("cluster_id"), F("brokers"), closed=True)
-SAMPLE = Form(Sample, F("at_ms"), F("lag_records"), F("records_per_second"), F("bytes_per_second"), closed=True)
-CHECK = Form(Check, F("name"), F("held"), F("detail"), closed=True)
-
 # What a report has in objects of their own; they are read by `_evidence`.
 RPO = Form(
     EvidenceReport,
@@ -133,7 +129,7 @@ EVIDENCE = Form(
     F("flow", kind=FLOW),
     F("lane"),
     F("policy", says="the replication policy"),
-    F("clusters", kind=many(CLUSTER.kind)),
+    F("clusters", kind=many(fields(EvidenceCluster))),
     F("who", says="who began it"),
     F("version", says="of Ferry"),
     F("began_ms"),
@@ -150,8 +146,8 @@ EVIDENCE = Form(
     F("steps", kind=many(STEP.kind)),
     F("groups", kind=many(GROUP.kind)),
     F("verification", kind=optional(COMPARED.kind)),
-    F("samples", kind=many(SAMPLE.kind), says="lag and throughput while records were copied"),
-    F("checks", kind=many(CHECK.kind)),
+    F("samples", kind=many(fields(Sample)), says="lag and throughput while records were copied"),
+    F("checks", kind=many(fields(Check))),
     F("would", kind=many(), says="what was not done but would be"),
     F("deviations", kind=many()),
     F("refusals", kind=many()),
@@ -161,15 +157,15 @@ EVIDENCE = Form(
 evidence_json = EVIDENCE.dump
 """The evidence as a JSON object; it knows no folder."""
 
-LINK = Form(Link, F("name"), F("sha256"), F("page_sha256", says="of its page"), closed=True)
-SIGNER = Form(Signer, F("algorithm"), F("key_sha256", says="of the public key's SubjectPublicKeyInfo"), closed=True)
+LINK = optional(fields(Link, page_sha256="of its page"))
+SIGNER = optional(fields(Signer, key_sha256="of the public key's SubjectPublicKeyInfo"))
 
 REPORT = Form(
     SealedReport,
     F("report", lambda _: REPORT_VERSION, const(REPORT_VERSION), says="the version of this shape"),
     F("number", least=1, says="its place in the folder"),
-    F("previous", kind=optional(LINK.kind), says="the report before it; null: it is the first"),
-    F("signer", kind=optional(SIGNER.kind), says="null: it is not signed"),
+    F("previous", kind=LINK, says="the report before it; null: it is the first"),
+    F("signer", kind=SIGNER, says="null: it is not signed"),
     *EVIDENCE.within("evidence"),
 )
 
@@ -198,8 +194,8 @@ def _sealed(body: dict[str, Any]) -> SealedReport:
     return SealedReport(
         number=int(body["number"]),
         evidence=_evidence(body),
-        previous=None if previous is None else LINK.load(previous),
-        signer=None if signer is None else SIGNER.load(signer),
+        previous=None if previous is None else Link(**previous),
+        signer=None if signer is None else Signer(**signer),
     )
 
 

@@ -13,7 +13,8 @@ from ferry.errors import FerryError
 from ferry.ledger.neighbours import Neighbour
 from ferry.ledger.plan_codec import plan_records
 from ferry.model import Flow, Gap, Pause, Plan, Record, RefusalKind
-from ferry.plan.rules.facts import BrokerSpace, Facts, OpenTransaction, Seen, SourceTopic, Unfound, Unserved
+from ferry.model.observed import BrokerSpace, OpenTransaction, Unserved
+from ferry.plan.rules.facts import Facts, Seen, SourceTopic, Unfound
 from ferry.plan.rules.planning import decide_plan
 from ferry.plan.rules.rules import Rules, Transform
 from ferry.policy import LanePolicy

@@ -1,1 +1,1 @@
-"""What a run finds on both sides, and what it may do to the topics before it copies."""
+"""What a run finds on both sides, and what it may change on the target before it copies."""

@@ -1,1 +1,1 @@
-"""Access control lists are read and written."""
+"""Access control lists are compared."""

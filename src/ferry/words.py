@@ -32,6 +32,15 @@ def readable(sentence: str) -> str:
     return _COUNTED.sub(lambda found: thousands(int(found[0])), sentence)
 
 
+def size(count: int) -> str:
+    """Bytes as people say them: `5 GB`."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}"
+        count //= 1000
+    return f"{count:.0f} TB"
+
+
 def several(names: Sequence[str]) -> str:
     """Names for a sentence: the first few, and how many more there are."""
     told = ", ".join(names[:_NAMES_TOLD])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from ferry.kafka.connect import codes
 from ferry.model import Piece, RefusalKind
@@ -20,14 +21,7 @@ _HINDRANCES = {
 def out_of_time(piece: Piece, offset: int, cluster: str, told: Iterable[str | None]) -> Drop:
     """A drop for times that the target does not take (INVALID_TIMESTAMP); the first of its words in `told` is named."""
     words = next((word for word in told if word), "it does not say which")
-    return drop(
-        piece,
-        RefusalKind.INVALID_CONFIG,
-        offset,
-        f"{piece.target} on cluster {cluster} refuses a timestamp in the batch at source offset {offset} ({words}): "
-        "raise message.timestamp.after.max.ms on that topic for times ahead of its brokers' clock, or "
-        "message.timestamp.before.max.ms for old ones; if config.properties.exclude names it, take it out there",
-    )
+    return drop("batch.timestamp", piece, offset, place=str(piece.target), cluster=cluster, at=offset, words=words)
 
 
 def refused(piece: Piece, offset: int, code: int, cluster: str, act: str, grant: str) -> Drop | None:
@@ -35,9 +29,10 @@ def refused(piece: Piece, offset: int, code: int, cluster: str, act: str, grant:
 
     `act` is what was tried on the partition, `grant` the operation that it takes.
     """
-    where = f"{piece.target} on cluster {cluster}"
+    where: dict[str, Any] = {"place": str(piece.target), "cluster": cluster}
     if code in codes.UNAUTHORIZED:
-        return drop(piece, RefusalKind.NOT_AUTHORIZED, offset, f"not allowed to {act} {where}: grant {grant}")
+        return drop("target.not-authorized", piece, offset, act=act, grant=grant, **where)
     if code in _HINDRANCES:
-        return drop(piece, _HINDRANCES[code], offset, f"{where} answers {codes.advised(code)}", passing=True)
+        kind, answer = _HINDRANCES[code], codes.advised(code)
+        return drop("target.answers", piece, offset, kind=kind, passing=True, answer=answer, **where)
     return None

@@ -9,7 +9,8 @@ from operator import attrgetter
 from ferry.errors import FerryError, Refused, Retryable, Superseded, Unreachable
 from ferry.ledger.report import Report, report_of
 from ferry.ledger.runs import Outcome
-from ferry.model import Piece, Plan, Receipt, Refusal, RefusalKind, TopicPartition, UnitReceipt
+from ferry.messages.refusals import refused
+from ferry.model import Piece, Plan, Receipt, Refusal, TopicPartition, UnitReceipt
 from ferry.protocol.slot import SlotResult
 
 TRIES = 2
@@ -103,12 +104,7 @@ def _against(plan: Plan, end: SlotEnd) -> list[Refusal]:
         return known
     named = {_place(refusal) for refusal in known}
     return known + [
-        Refusal(
-            topic=piece.source.topic,
-            partition=piece.source.partition,
-            kind=RefusalKind.SLOT_FAILED,
-            message=f"{piece.told} was not (wholly) copied: {end.failure}",
-        )
+        refused("slot.failed", *piece.source, piece=piece.told, why=str(end.failure))
         for piece in pieces
         if piece.source not in finished and piece.source not in named
     ]

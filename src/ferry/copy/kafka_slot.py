@@ -25,6 +25,7 @@ from ferry.kafka.produce.transaction import PartitionsRefused, Transaction
 from ferry.lane.behind import look_behind
 from ferry.ledger.receipt_codec import receipt_records
 from ferry.ledger.unit_codec import unit_records
+from ferry.messages.refusals import open_facts
 from ferry.model import (
     NOT_THROTTLED,
     Compression,
@@ -39,7 +40,6 @@ from ferry.model import (
     Throttled,
     TopicPartition,
 )
-from ferry.model.observed import undecided_sentence
 from ferry.protocol.drops import Dropped, drop, verdict
 from ferry.protocol.names import position_group, transactional_id
 from ferry.protocol.port import AnyReceipt
@@ -174,16 +174,13 @@ class KafkaSlot:
         for piece, source_next, _ in todo.values():
             info = topics.get(piece.target.topic)
             if info is None:
-                why = "is gone"
+                code = "target.gone.since-plan"
             elif piece.target_topic_id and info.id_text != piece.target_topic_id:
-                why = "was deleted and created again"
+                code = "target.recreated.since-plan"
             else:
                 continue
-            message = (
-                f"target topic {piece.target.topic} on cluster {self._target.alias} {why} since "
-                f"the plan of run {plan.run}: find out who did it, then run again"
-            )
-            drops.append(drop(piece, RefusalKind.TARGET_CHANGED, source_next, message))
+            target, cluster = piece.target.topic, self._target.alias
+            drops.append(drop(code, piece, source_next, target=target, cluster=cluster, run=plan.run))
         if drops:
             raise Dropped(drops)
 
@@ -203,22 +200,31 @@ class KafkaSlot:
         behind = await look_behind(self._target, begins)
         drops = []
         for piece, source_next, _ in todo.values():
-            where = f"{piece.target} on cluster {self._target.alias}"
+            place, cluster = str(piece.target), self._target.alias
             offset, transaction = behind.foreign.get(piece.target), behind.undecided.get(piece.target)
             unseen = behind.unseen.get(piece.target)
             if unseen is not None:
-                passing = unseen.kind is not RefusalKind.NOT_AUTHORIZED
-                why = f"{where} could not be looked into before it is written, {unseen.why}"
-                drops.append(drop(piece, unseen.kind, source_next, why, passing=passing))
-            elif offset is not None:
-                why = (
-                    f"somebody else wrote to {where}, at offset {offset}, after run {plan.run} was planned: find the "
-                    "writer and take its right to write, then run again"
+                kind, why = unseen.kind, unseen.why
+                passing = kind is not RefusalKind.NOT_AUTHORIZED
+                found = drop(
+                    "target.unseen",
+                    piece,
+                    source_next,
+                    kind=kind,
+                    passing=passing,
+                    place=place,
+                    cluster=cluster,
+                    why=why,
                 )
-                drops.append(drop(piece, RefusalKind.FOREIGN_WRITER, source_next, why))
+                drops.append(found)
+            elif offset is not None:
+                found = drop(
+                    "foreign.since-plan", piece, source_next, place=place, cluster=cluster, at=offset, run=plan.run
+                )
+                drops.append(found)
             elif transaction is not None:
-                why = f"{undecided_sentence(where, piece.target, transaction)}; then run again"
-                drops.append(drop(piece, RefusalKind.FOREIGN_WRITER, source_next, why))
+                facts = open_facts(f"{place} on cluster {cluster}", piece.target, transaction)
+                drops.append(drop("foreign.open.at-work", piece, source_next, **facts))
         if drops:
             raise verdict(drops)
         return dict(behind.ends)

@@ -17,7 +17,7 @@ from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.intake import Answer
 from ferry.kafka.produce.transaction import PartitionsRefused, Transaction
-from ferry.model import Piece, RefusalKind, TopicPartition
+from ferry.model import Piece, TopicPartition
 from ferry.protocol.drops import Drop, drop, verdict
 
 IN_FLIGHT = 5
@@ -186,13 +186,7 @@ class Outbox:
         return again
 
     def _foreign(self, piece: Piece, base: int, found: int) -> Drop:
-        return drop(
-            piece,
-            RefusalKind.FOREIGN_WRITER,
-            base,
-            f"somebody else wrote to {piece.target} on cluster {self._target.alias} while it was being copied "
-            f"(at offset {found}): find the writer, then run again",
-        )
+        return drop("foreign.at-work", piece, base, place=str(piece.target), cluster=self._target.alias, at=found)
 
     def _refused(self, piece: Piece, base: int, code: int) -> Drop | None:
         return refused(piece, base, code, self._target.alias, "write to", "WRITE")
@@ -200,24 +194,13 @@ class Outbox:
     def _refusal(self, piece: Piece, base: int, outcome: Any) -> Drop | None:
         """Why the target does not take the batch; None when the error says nothing about it."""
         code = outcome.error_code
-        where = f"{piece.target} on cluster {self._target.alias}"
+        place, cluster = str(piece.target), self._target.alias
         if code in (codes.MESSAGE_TOO_LARGE, codes.RECORD_LIST_TOO_LARGE):
-            return drop(
-                piece,
-                RefusalKind.TOO_LARGE,
-                base,
-                f"the batch at source offset {base} is larger than {where} accepts: raise max.message.bytes there, "
-                "or grant DESCRIBE_CONFIGS on the topic, so that Ferry knows the limit and splits batches",
-            )
+            return drop("batch.too-large", piece, base, at=base, place=place, cluster=cluster)
         if code == codes.INVALID_TIMESTAMP:
             words = [each.batch_index_error_message for each in outcome.record_errors or ()]
             return out_of_time(piece, base, self._target.alias, [*words, outcome.error_message])
         if code in (codes.INVALID_RECORD, codes.CORRUPT_MESSAGE):
-            return drop(
-                piece,
-                RefusalKind.INVALID_CONFIG,
-                base,
-                f"{where} does not accept the batch at source offset {base} ({codes.describe(code)} "
-                f"{outcome.error_message or ''}): compare the topics' cleanup settings",
-            )
+            why = f"{codes.describe(code)} {outcome.error_message or ''}"
+            return drop("batch.not-accepted", piece, base, at=base, place=place, cluster=cluster, words=why)
         return self._refused(piece, base, code)

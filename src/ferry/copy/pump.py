@@ -15,7 +15,8 @@ from ferry.errors import Retryable
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.intake import Intake
 from ferry.kafka.produce.transaction import Transaction
-from ferry.model import Origin, Plan, Refusal, RefusalKind, Slice, TopicPartition
+from ferry.messages.refusals import refused
+from ferry.model import Origin, Plan, Refusal, Slice, TopicPartition
 from ferry.protocol.drops import Hindered, drop
 from ferry.wire.batch import restamped
 
@@ -113,9 +114,7 @@ class Pump:
         for place in arrived:
             failure = self._intake.failures.get(place)
             if failure is not None:
-                self.refusals[place] = Refusal(
-                    topic=place.topic, partition=place.partition, kind=failure.kind, message=failure.message
-                )
+                self.refusals[place] = refused("said", *place, kind=failure.kind, why=failure.message)
             if self._packing.holds(place):
                 self._ready.setdefault(self._leader(place), {})[place] = None
             elif place in self._intake.finished:
@@ -129,8 +128,7 @@ class Pump:
         try:
             return self._target.leader(piece.target)
         except Retryable as error:
-            why = f"{error}: bring its brokers back"
-            raise Hindered([drop(piece, RefusalKind.NO_LEADER, self._part(place).end, why)]) from error
+            raise Hindered([drop("target.leaderless", piece, self._part(place).end, why=str(error))]) from error
 
     def _part(self, place: TopicPartition) -> PartProgress:
         part = self._parts.get(place)

@@ -9,7 +9,7 @@ from ferry.errors import Retryable
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.lineage import UNKNOWN_EPOCH, Mark
 from ferry.kafka.produce.kept import Cut, cut_since, leader_epochs
-from ferry.model import Piece, RefusalKind, TopicPartition
+from ferry.model import Piece, TopicPartition
 from ferry.protocol.drops import Drop, drop, verdict
 
 
@@ -62,20 +62,16 @@ class TargetLogs:
 
     def _cut(self, piece: Piece, offset: int, cut: Cut) -> Drop:
         return drop(
+            "target.cut.at-work",
             piece,
-            RefusalKind.TARGET_CHANGED,
             offset,
-            f"target {piece.target} on cluster {self._target.alias} was written up to {cut.mark.end}, but its log "
-            f"was cut to {cut.at} since (leader epoch {cut.mark.epoch} ends there; unclean leader election?): it "
-            "lost records, which the next plan tells; run again",
+            place=str(piece.target),
+            cluster=self._target.alias,
+            end=cut.mark.end,
+            cut=cut.at,
+            epoch=cut.mark.epoch,
         )
 
     def _silent(self, piece: Piece, offset: int) -> Drop:
-        return drop(
-            piece,
-            RefusalKind.NO_LEADER,
-            offset,
-            f"whether {piece.target} on cluster {self._target.alias} still has what was written to it is not known, "
-            "for its leader does not answer: bring its brokers back",
-            passing=True,
-        )
+        place, cluster = str(piece.target), self._target.alias
+        return drop("target.silent", piece, offset, passing=True, place=place, cluster=cluster)

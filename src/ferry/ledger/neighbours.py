@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from ferry.ledger.ledger import LedgerView, claims, shared_topics
 from ferry.ledger.map_block import Chain, MapRow
 from ferry.ledger.receipts import open_receipts
-from ferry.model import Plan, Range, Receipt, Refusal, RefusalKind, TopicPartition
+from ferry.messages.refusals import refused
+from ferry.model import Plan, Range, Receipt, Refusal, TopicPartition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,8 +70,8 @@ def gaps(written: Iterable[Range], start: int, end: int) -> list[Range]:
     return found
 
 
-def owned_elsewhere(target: str, merged: bool, neighbours: Iterable[Neighbour]) -> str | None:
-    """Why another flow's claim on topic `target` stands against writing to it, as half a sentence; None: it does not.
+def owned_elsewhere(topic: str, target: str, merged: bool, neighbours: Iterable[Neighbour]) -> Refusal | None:
+    """Why another flow's claim on topic `target` stands against copying `topic` to it; None: it does not.
 
     `merged`: the own flow agrees to share it.
     """
@@ -78,15 +79,9 @@ def owned_elsewhere(target: str, merged: bool, neighbours: Iterable[Neighbour]) 
         if target not in other.claimed:
             continue
         if not merged:
-            return (
-                f"belongs to the flow of ledger {other.ledger}: let the policy give another name, exclude the topic, "
-                "or merge both flows with ferry.merge.topics"
-            )
+            return refused("owned.by-flow", topic, target=target, ledger=other.ledger)
         if target not in other.shared:
-            return (
-                f"belongs to the flow of ledger {other.ledger} alone: name the topic in that flow's "
-                "ferry.merge.topics, too, and let it run once"
-            )
+            return refused("owned.not-shared", topic, target=target, ledger=other.ledger)
     return None
 
 
@@ -94,14 +89,7 @@ def without_owned_elsewhere(plan: Plan, merged: Collection[str], neighbours: Col
     """The plan without what goes to a target topic that another flow owns; `merged` are target topics to be shared."""
     refusals: dict[str, Refusal] = {}
     for topic, target in plan.copies:
-        why = owned_elsewhere(target, target in merged, neighbours)
-        if why is not None:
-            refusals[topic] = owned_refusal(topic, target, why)
-    if not refusals:
-        return plan
-    return plan.without(refusals)
-
-
-def owned_refusal(topic: str, target: str, why: str) -> Refusal:
-    """The refusal of a source topic whose target belongs to another flow."""
-    return Refusal(topic=topic, partition=None, kind=RefusalKind.OWNED, message=f"target topic {target} {why}")
+        refusal = owned_elsewhere(topic, target, target in merged, neighbours)
+        if refusal is not None:
+            refusals[topic] = refusal
+    return plan.without(refusals) if refusals else plan

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 
@@ -49,18 +49,25 @@ class RefusalKind(StrEnum):
     """A place that somebody passed by hand (`ferry skip`)."""
 
 
+Fact = int | str
+"""A fact of a sentence: a count, an offset, a name."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Refusal:
-    """One topic or topic-partition that was not (wholly) copied, in one sentence with the remedy.
+    """One topic or topic-partition that was not (wholly) copied, and why.
 
-    `partition` is None when the whole topic is meant; names are the source's. An empty topic is the flow: its ACLs
-    could not be synced as the file asks, or its filter takes no topic.
+    `message` is one sentence with the remedy, made of `code` and `facts` by `ferry.messages.refusals`. Refusals that
+    an earlier Ferry recorded have an empty code. `partition` is None when the whole topic is meant; names are the
+    source's. An empty topic is the flow: its ACLs could not be synced as the file asks, or its filter takes no topic.
     """
 
     topic: str
     partition: int | None
     kind: RefusalKind
     message: str
+    code: str = field(default="", compare=False)
+    facts: tuple[tuple[str, Fact], ...] = field(default=(), compare=False)
 
     @property
     def order(self) -> tuple[str, int]:

@@ -21,7 +21,8 @@ from ferry.kafka.connect.cluster import Cluster
 from ferry.ledger.acl_codec import forgotten_acl_record, own_acl_record, synced_record
 from ferry.ledger.ledger import LedgerView, claims
 from ferry.ledger.own_acls import due_in_ms, own_acls
-from ferry.model import AclBinding, Plan, Refusal, RefusalKind
+from ferry.messages.refusals import refused
+from ferry.model import AclBinding, Plan, RefusalKind
 from ferry.plan.rules.acls import AclDiff, AclFacts, AclRules, decide_acls, remarks, unmapped_sentence
 from ferry.protocol.driver import Driver
 
@@ -162,7 +163,7 @@ class AclSyncer:
         """The plan with what went wrong: a note, or, where the file asks for a full copy, a refusal of the flow."""
         if self.flow.acls.policy is AclPolicy.READ:
             return replace(plan, notes=(*plan.notes, *sentences))
-        refusals = (Refusal(topic="", partition=None, kind=kind, message=sentence) for sentence in sentences)
+        refusals = (refused("said", "", kind=kind, why=sentence) for sentence in sentences)
         return replace(plan, refusals=(*refusals, *plan.refusals))
 
     @property

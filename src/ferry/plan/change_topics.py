@@ -18,6 +18,7 @@ from ferry.kafka.admin.topics import (
     grow_topics,
 )
 from ferry.kafka.connect.cluster import Cluster, TopicInfo
+from ferry.messages.refusals import refused
 from ferry.model import ChangeKind, Refusal, RefusalKind, TopicChange
 
 FIRST_PAUSE_S = 0.02
@@ -57,19 +58,15 @@ async def change_topics(target: Cluster, changes: Collection[TopicChange]) -> Ch
         for change in _of(changes, ChangeKind.CREATE)
     ]
     growing = {change.topic: change.partitions for change in _of(changes, ChangeKind.GROW)}
-    refused = await create_topics(target, creating) | await grow_topics(target, growing)
+    errors = await create_topics(target, creating) | await grow_topics(target, growing)
     larger = [*_of(changes, ChangeKind.CREATE), *_of(changes, ChangeKind.GROW)]
     failed = {
-        change.source_topic: _refusal(change, refused[change.topic]) for change in larger if change.topic in refused
+        change.source_topic: _refusal(change, errors[change.topic]) for change in larger if change.topic in errors
     }
     made = {change.topic: change for change in larger if change.source_topic not in failed}
     for change in await _incomplete(target, made):
-        failed[change.source_topic] = Refusal(
-            topic=change.source_topic,
-            partition=None,
-            kind=RefusalKind.NO_LEADER,
-            message=f"topic {change.topic} on cluster {target.alias} was created, but not all of its partitions have a "
-            "leader yet: look at the brokers' health; the next run copies it",
+        failed[change.source_topic] = refused(
+            "target.not-complete", change.source_topic, target=change.topic, cluster=target.alias
         )
     unset, notes = await _rest(target, changes)
     later = ChangeKind.CONFIGURE, ChangeKind.DELETE
@@ -90,11 +87,11 @@ async def _rest(target: Cluster, changes: Collection[TopicChange]) -> tuple[dict
     """Configure and delete; by source topic what was refused, and by topic what this login is not given to do."""
     configuring = {change.topic: change for change in _of(changes, ChangeKind.CONFIGURE)}
     deleting = {change.topic: change for change in _of(changes, ChangeKind.DELETE)}
-    refused = await alter_settings(target, {name: change.configs for name, change in configuring.items()})
+    errors = await alter_settings(target, {name: change.configs for name, change in configuring.items()})
     ids = {name: target.topics[name].topic_id for name in deleting if name in target.topics}
-    refused |= await delete_topics(target, ids)
+    errors |= await delete_topics(target, ids)
     unset, notes = {}, {}
-    for name, error in refused.items():
+    for name, error in errors.items():
         change = configuring.get(name) or deleting[name]
         if isinstance(error, NotPermitted) and name in configuring:
             notes[name] = f"{error}, or set sync.topic.configs.enabled = false"
@@ -136,4 +133,4 @@ def _is_complete(info: TopicInfo | None, partitions: int) -> bool:
 
 def _refusal(change: TopicChange, error: Refused) -> Refusal:
     kind = _KINDS.get(type(error), RefusalKind.INVALID_CONFIG)
-    return Refusal(topic=change.source_topic, partition=None, kind=kind, message=str(error))
+    return refused("said", change.source_topic, kind=kind, why=str(error))

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ferry.errors import Retryable
+from ferry.messages.refusals import refused
 from ferry.model import Piece, Refusal, RefusalKind
+from ferry.model.refusal import Fact
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,10 +37,11 @@ class Hindered(Retryable):
         self.drops = tuple(drops)
 
 
-def drop(piece: Piece, kind: RefusalKind, offset: int, message: str, *, passing: bool = False) -> Drop:
-    """A drop at source offset `offset`, with what the report will say."""
-    source = piece.source
-    refusal = Refusal(topic=source.topic, partition=source.partition, kind=kind, message=message)
+def drop(
+    code: str, piece: Piece, offset: int, *, kind: RefusalKind | None = None, passing: bool = False, **facts: Fact
+) -> Drop:
+    """A drop at source offset `offset`, with what the report will say (`ferry.messages.refusals.refused`)."""
+    refusal = refused(code, piece.source.topic, piece.source.partition, kind=kind, **facts)
     return Drop(piece=piece, refusal=refusal, offset=offset, passing=passing)
 
 

@@ -15,6 +15,7 @@ from ferry.errors import Refused
 from ferry.ledger.plan_codec import parse_plan, plan_records
 from ferry.ledger.source_reads import Read, reads_of_units
 from ferry.ledger.units import least_dealt, reached_at, resumed
+from ferry.messages.refusals import ANEW
 from ferry.model import Era, Pause, Plan, Refusal, RefusalKind, TopicPartition, Unit, UnitReceipt, Vector
 from ferry.model.observed import BrokerSpace, OpenTransaction
 from ferry.model.topic_settings import TopicSettings
@@ -22,7 +23,6 @@ from ferry.plan.rules.deal import deal_of
 from ferry.plan.rules.deal_refusals import dealt_before
 from ferry.plan.rules.dealt_lots import Deal
 from ferry.plan.rules.facts import Seen, SourceTopic
-from ferry.plan.rules.guards import ANEW
 from ferry.plan.rules.lag import lag_of
 from ferry.plan.rules.planning import decide_plan, without_foreign
 from ferry.plan.rules.rules import Rules, Transform

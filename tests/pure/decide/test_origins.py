@@ -213,10 +213,10 @@ def other(*, claimed: str = "", shared: str = "") -> Neighbour:
 def test_a_topic_is_shared_only_when_all_of_its_flows_say_so(
     merged: bool, neighbour: Neighbour, owned: bool, golden: Golden
 ) -> None:
-    why = owned_elsewhere("orders", merged, [neighbour])
-    assert (why is not None) is owned
-    if owned:
-        golden(why)
+    refusal = owned_elsewhere("orders", "orders", merged, [neighbour])
+    assert (refusal is not None) is owned
+    if refusal is not None:
+        golden(refusal.message)
     rules: Rules = replace(IDENTITY, merges=lambda _: merged)
     plan = decide_plan(rules, replace(facts("orders"), neighbours=(neighbour,)), "r", 1)
     assert refused(plan) == ([("orders", RefusalKind.OWNED)] if owned else [])

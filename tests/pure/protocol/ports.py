@@ -21,7 +21,6 @@ from ferry.model import (
     Receipt,
     Record,
     Refusal,
-    RefusalKind,
     Slice,
     TopicPartition,
 )
@@ -233,8 +232,8 @@ class ModelSlot(ModelWriter):
         part.sent(out)
         base = await self._send(f"produce {piece.target}@{batch.base_offset}", str(piece.target), payloads)
         if not part.written(out.runs, base):
-            message = f"somebody else wrote to {piece.target}"
-            raise Dropped([drop(piece, RefusalKind.FOREIGN_WRITER, batch.base_offset, message)])
+            at = batch.base_offset
+            raise Dropped([drop("foreign.at-work", piece, at, place=str(piece.target), cluster="there", at=base)])
 
     async def send_positions(self, positions: Mapping[TopicPartition, tuple[int, str]]) -> None:
         """As SlotPort."""

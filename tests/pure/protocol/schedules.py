@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ferry.errors import FerryError, Retryable, Superseded, Unreachable
-from ferry.model import Plan, RefusalKind
+from ferry.model import Plan
 from ferry.protocol.drops import Dropped, drop
 from ferry.protocol.slot import SlotResult
 from tests.pure.decide.values import piece
@@ -291,7 +291,9 @@ def gives_up_after_a_refusal(version: int) -> SlotResult:
     result = SlotResult()
     task = world.attempt("a", 0, result)
     world.run_until(task, "produce")
-    world.lose(task, "dropped", Dropped([drop(piece(TOPIC, 0), RefusalKind.FOREIGN_WRITER, 0, "somebody wrote")]))
+    world.lose(
+        task, "dropped", Dropped([drop("foreign.at-work", piece(TOPIC, 0), 0, place="t-0", cluster="there", at=7)])
+    )
     world.run_until(task, "commit")
     world.lose(task, "dropped", Unreachable("no answer"))
     world.finish(task)

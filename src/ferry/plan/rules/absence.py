@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 
 from ferry.config.text.filters import LEGAL_NAME, PatternList
-from ferry.model import Flow, Receipt, Refusal, RefusalKind, UnitReceipt
+from ferry.messages.refusals import refused, what_of
+from ferry.model import Flow, Receipt, Refusal, UnitReceipt
 from ferry.plan.rules.facts import Facts, SourceTopic
-from ferry.plan.rules.guards import ANEW
 
 
 def absent_topics(
@@ -28,31 +28,18 @@ def gone_refusal(facts: Facts, flow: Flow, topic: str) -> Refusal:
     """The refusal of a topic that was copied before and that the source lists no more."""
     copied = sum(last.source.topic == topic for last in facts.receipts.values())
     copied += sum(last.source_topic == topic for last in facts.units.values())
-    return Refusal(
-        topic=topic,
-        partition=None,
-        kind=RefusalKind.TOPIC_GONE,
-        message=f"source topic {topic}, copied before in {copied} partition(s), is not on cluster {flow.source} any "
-        "more, or hidden from this login: grant DESCRIBE on it, or name it in topics.exclude if it was deleted on "
-        "purpose (ferry.guard.topic.gone = skip notes all such topics instead)",
-    )
+    return refused("source.gone", topic, partitions=copied, cluster=flow.source)
 
 
 def gone_note(refusal: Refusal) -> str:
     """The note in place of the refusal of a topic that is gone, where the flow's guard says skip."""
-    what, _, _ = refusal.message.partition(":")
-    return f"{what}: left out, as ferry.guard.topic.gone says"
+    return f"{what_of(refusal)}: left out, as ferry.guard.topic.gone says"
 
 
 def hidden_refusals(facts: Facts, flow: Flow, only: Collection[str] | None) -> list[Refusal]:
     """The refusals of topics (narrowed to `only`) that the flow names and that its login may not see."""
     return [
-        Refusal(
-            topic=topic,
-            partition=None,
-            kind=RefusalKind.NOT_AUTHORIZED,
-            message=f"not allowed to see topic {topic} on cluster {flow.source}: grant READ on it",
-        )
+        refused("source.hidden", topic, cluster=flow.source)
         for topic in sorted(facts.hidden - facts.absent)
         if only is None or topic in only
     ]
@@ -70,10 +57,4 @@ def lost_partitions(lasts: Iterable[Receipt], topic: SourceTopic) -> list[Receip
 def lost_refusal(topic: SourceTopic, last: Receipt) -> Refusal:
     """The refusal of a partition that the source topic has no more."""
     count = len(topic.partitions) + len(topic.leaderless)
-    return Refusal(
-        topic=topic.name,
-        partition=last.source.partition,
-        kind=RefusalKind.TOPIC_RECREATED,
-        message=f"source {last.source} was copied up to offset {last.end}, now topic {topic.name} has {count} "
-        f"partition(s): it was deleted and created again; {ANEW}",
-    )
+    return refused("source.recreated.fewer", topic.name, last.source.partition, end=last.end, partitions=count)

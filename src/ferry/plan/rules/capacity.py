@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from ferry.model import Refusal, RefusalKind, TopicChange, TopicPartition
+from ferry.messages.refusals import refused
+from ferry.model import Refusal, TopicChange, TopicPartition
 from ferry.model.observed import BrokerSpace
 from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.rules import Rules
+from ferry.words import size
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,27 +56,31 @@ def without_room(
         if space.usable - demand.of(broker) < space.total * rules.free_percent // 100
     }
     everywhere = len(full) >= facts.target_brokers
-    refused = {}
+    found = {}
     for piece in planned:
         nodes = _nodes(facts, piece.target)
         tight = [broker for broker in nodes if broker in full] or (sorted(full) if everywhere and not nodes else [])
         if tight:
-            refused[piece.source] = _refusal(rules, piece, tight[0], full[tight[0]], demand.of(tight[0]))
-    room = {piece.source.topic for piece in planned if piece.source not in refused}
+            found[piece.source] = _refusal(rules, piece, tight[0], full[tight[0]], demand.of(tight[0]))
+    room = {piece.source.topic for piece in planned if piece.source not in found}
     whole = {
-        place.topic: replace(refusal, partition=None) for place, refusal in refused.items() if place.topic not in room
+        place.topic: replace(refusal, partition=None) for place, refusal in found.items() if place.topic not in room
     }
-    return {place: whole.get(place.topic, refusal) for place, refusal in refused.items()}
+    return {place: whole.get(place.topic, refusal) for place, refusal in found.items()}
 
 
 def _refusal(rules: Rules, piece: Load, broker: int, space: BrokerSpace, wanted: int) -> Refusal:
-    return Refusal(
-        topic=piece.source.topic,
-        partition=piece.source.partition,
-        kind=RefusalKind.NO_SPACE,
-        message=f"broker {broker} of cluster {rules.flow.target} has {_size(space.usable)} of {_size(space.total)} "
-        f"left, and this run would write {_size(wanted)} there, among it {piece.target}; {rules.free_percent} % must "
-        "stay free: make room, lower ferry.run.max.bytes, or lower ferry.target.free.percent",
+    return refused(
+        "target.no-space",
+        piece.source.topic,
+        piece.source.partition,
+        broker=broker,
+        cluster=rules.flow.target,
+        usable=space.usable,
+        total=space.total,
+        wanted=wanted,
+        place=str(piece.target),
+        percent=rules.free_percent or 0,
     )
 
 
@@ -107,8 +113,8 @@ def space_notes(
         broker, space = short[0], facts.space[short[0]]
         more = f" (and {len(short) - 1} more)" if len(short) > 1 else ""
         notes.append(
-            f"broker {broker}{more} of cluster {rules.flow.target} has {_size(space.usable)} of {_size(space.total)} "
-            f"left, and all that lies ahead takes {_size(demand.of(broker))} there: a later run will be refused when "
+            f"broker {broker}{more} of cluster {rules.flow.target} has {size(space.usable)} of {size(space.total)} "
+            f"left, and all that lies ahead takes {size(demand.of(broker))} there: a later run will be refused when "
             f"less than {rules.free_percent} % is free; make room before, or shorten retention"
         )
     return notes
@@ -144,11 +150,3 @@ def _new_replicas(facts: Facts, changes: Iterable[TopicChange]) -> dict[str, int
             factor = facts.sources[change.source_topic].replication_factor
             found[change.topic] = max(1, min(factor, facts.target_brokers))
     return found
-
-
-def _size(count: int) -> str:
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < 1000:
-            return f"{count:.0f} {unit}"
-        count //= 1000
-    return f"{count:.0f} TB"

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from ferry.config.flow.dead_letters import PARTITIONS
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.transforms import Poison
+from ferry.messages.refusals import refused
 from ferry.model import ChangeKind, Piece, Plan, Refusal, RefusalKind, TopicChange
 from ferry.plan.rules.facts import Facts
 
@@ -72,12 +73,6 @@ def clashing(flow: FlowConfig, plan: Plan, topics: Mapping[str, str]) -> dict[st
 def without_letters(topics: Mapping[str, str], name: str, kind: RefusalKind, why: str) -> dict[str, Refusal]:
     """Refusals of the topics whose dead letters have no place to go to."""
     return {
-        topic: Refusal(
-            topic=topic,
-            partition=None,
-            kind=kind,
-            message=f"{topic} is not copied, for dead letters of ferry.transform.{transform} have no topic {name}: "
-            f"{why}",
-        )
+        topic: refused("letters.no-topic", topic, kind=kind, transform=transform, letters=name, why=why)
         for topic, transform in topics.items()
     }

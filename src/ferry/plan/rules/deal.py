@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from ferry.ledger.units import Replanned, family
+from ferry.messages.refusals import what_of
 from ferry.model import Era, Gap, Lifted, Refusal, TopicPartition
 from ferry.plan.rules.deal_look import DealLook
 from ferry.plan.rules.deal_refusals import deal_refusal, lost_rule, not_begun, too_many
@@ -152,15 +153,11 @@ def _gap(facts: Facts, topic: SourceTopic, trouble: Trouble, run: str, generatio
         at_ms=facts.now_ms,
         how=Lifted.SKIP,
         who=f"ferry.guard.{why.replace('-', '.')}",
-        reason=_what(trouble),
+        reason=what_of(trouble.refusal),
         generation=generation,
         topic_id=topic.topic_id,
     )
 
 
 def _lifted_note(trouble: Trouble) -> str:
-    return f"{_what(trouble)}: skipped, as ferry.guard.{trouble.refusal.kind.replace('-', '.')} says"
-
-
-def _what(trouble: Trouble) -> str:
-    return trouble.refusal.message.partition(": ")[0]
+    return f"{what_of(trouble.refusal)}: skipped, as ferry.guard.{trouble.refusal.kind.replace('-', '.')} says"

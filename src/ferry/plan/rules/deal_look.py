@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 
 from ferry.config.flow.guards import OnGuard
 from ferry.ledger.units import Log, Replanned, of_partition, places_of, replanned
-from ferry.model import Era, Refusal, RefusalKind, TopicPartition, UnitReceipt
-from ferry.model.observed import undecided_sentence
+from ferry.messages.refusals import open_facts, refused
+from ferry.model import Era, Refusal, TopicPartition, UnitReceipt
 from ferry.plan.rules.dealt_lots import Lot
 from ferry.plan.rules.facts import Facts, SourceTopic, TargetTopic
-from ferry.plan.rules.guards import ANEW, Trouble, retention_trouble, unserved_refusal
+from ferry.plan.rules.guards import Trouble, retention_trouble, unserved_refusal
 from ferry.plan.rules.origins import returning_refusal
 from ferry.plan.rules.progress import next_offset
 from ferry.plan.rules.rules import Rules
@@ -82,7 +82,7 @@ class DealLook:
         if place not in self.facts.dealt:
             return None
         start = next_offset(self.facts, place, part, None)
-        return tombstone_trouble(self.facts, self.topic, number, start, remedy=ANEW)
+        return tombstone_trouble(self.facts, self.topic, number, start, dealt=True)
 
     def _replanned(self, shut: frozenset[int]) -> Replanned:
         """As `ferry.ledger.units.replanned`, with nothing to copy of the partitions in `shut`, or unserved."""
@@ -118,13 +118,7 @@ class DealLook:
         return at if at > self.facts.dealt[place] else 0
 
     def _truncated(self, number: int, reached: int, end: int) -> Refusal:
-        return Refusal(
-            topic=self.topic.name,
-            partition=number,
-            kind=RefusalKind.SOURCE_TRUNCATED,
-            message=f"source {self.topic.name}-{number} was copied up to offset {reached}, but its log was truncated "
-            f"to {end} since (unclean leader election?): compare both sides, then {ANEW}",
-        )
+        return refused("source.truncated.dealt", self.topic.name, number, end=reached, cut=end)
 
     def lots(self, found: Replanned) -> tuple[list[Lot], list[Refusal]]:
         """The target partitions' lots, and what stands against others."""
@@ -142,23 +136,20 @@ class DealLook:
 
     def _trouble(self, place: TopicPartition, last: UnitReceipt | None, copy: TargetTopic | None) -> Refusal | None:
         """A target partition that lost records, or has some of somebody else's."""
-        kind, behind = RefusalKind.TARGET_CHANGED, -1 if last is None else last.target_next
+        name, number, behind = self.topic.name, place.partition, -1 if last is None else last.target_next
         end = 0 if copy is None else copy.ends.get(place.partition, 0)
         if behind >= 0 and (end < behind or place in self.facts.cut):
             at = min(end, self.facts.cut.get(place, end))
-            message = f"target {place} was written up to {behind} by the last receipt and has that up to {at}: it lost "
-            message += f"records; find out who did it, then {ANEW}"
-        elif place in self.facts.foreign:
-            kind, offset = RefusalKind.FOREIGN_WRITER, self.facts.foreign[place]
-            ours = f"behind our last record at {behind - 1}" if behind > 0 else "where the ledger has no receipt of any"
-            message = f"target {place} has a record of somebody else at offset {offset}, {ours}: find the writer and "
-            message += f"take its right to write, then {ANEW}"
-        elif place in self.facts.undecided:
-            kind = RefusalKind.FOREIGN_WRITER
-            message = undecided_sentence(f"target {place}", place, self.facts.undecided[place])
-        else:
-            return None
-        return Refusal(topic=self.topic.name, partition=place.partition, kind=kind, message=message)
+            return refused("target.lost.dealt", name, number, place=str(place), end=behind, cut=at)
+        if place in self.facts.foreign:
+            offset = self.facts.foreign[place]
+            if behind > 0:
+                return refused("foreign.record.dealt", name, number, place=str(place), offset=offset, ours=behind - 1)
+            return refused("foreign.occupied.dealt", name, number, place=str(place), offset=offset)
+        if place in self.facts.undecided:
+            found = open_facts(f"target {place}", place, self.facts.undecided[place])
+            return refused("foreign.open.dealt", name, number, **found)
+        return None
 
 
 def _span(found: Replanned, number: int) -> tuple[int, int]:

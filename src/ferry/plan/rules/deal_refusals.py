@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from ferry.model import Era, LaneKind, Refusal, RefusalKind, TopicPartition, UnitReceipt, lane_kind
+from ferry.messages.refusals import refused
+from ferry.model import Era, LaneKind, Refusal, TopicPartition, UnitReceipt, lane_kind
 from ferry.plan.rules.facts import Facts, SourceTopic, TargetTopic
-from ferry.plan.rules.guards import ANEW
 from ferry.plan.rules.rules import Rules, Transform
 from ferry.words import several
 
@@ -21,44 +21,42 @@ def deal_refusal(
     lasts: Mapping[TopicPartition, UnitReceipt],
 ) -> Refusal | None:
     """What stands against the whole topic."""
-    key = f"ferry.transform.{rule.name}.partitions"
     other = _against_lane(rules, topic, rule)
     if other is not None:
         return other
     if rules.merges(topic.name):
-        return _refusal(
-            topic.name,
-            f"topic {topic.name} gets other partitions ({key}), and its target {target} is shared with other flows "
-            "(ferry.merge.topics): take it out of one of both",
-        )
+        return refused("transform.merged", topic.name, transform=rule.name, target=target)
     before = next((last for last in facts.receipts.values() if last.target.topic == target), None)
     if before is not None:
-        return _refusal(
-            topic.name,
-            f"target topic {target} was copied partition by partition up to now, and transform {rule.name} would deal "
-            f"topic {topic.name} to {rule.partitions} partitions: remove {key}, or {ANEW}",
-        )
-    ids = {last.source_topic_id for last in lasts.values()} | {"" if known is None else known.source_topic_id}
-    read = max([0 if known is None else len(known.begins), *(len(last.reached) for last in lasts.values())])
+        partitions = rule.partitions or 0
+        return refused("transform.copied-before", topic.name, target=target, transform=rule.name, partitions=partitions)
+    return (
+        _changed_source(rules, facts, topic, target, known, lasts.values())
+        or _newer_rule(topic, known, lasts.values())
+        or _changed_target(facts, topic, target, lasts)
+    )
+
+
+def _changed_source(
+    rules: Rules,
+    facts: Facts,
+    topic: SourceTopic,
+    target: str,
+    known: Era | None,
+    lasts: Collection[UnitReceipt],
+) -> Refusal | None:
+    """The source topic was created again since it was read, or is another cluster's."""
+    ids = {last.source_topic_id for last in lasts} | {"" if known is None else known.source_topic_id}
+    read = max([0 if known is None else len(known.begins), *(len(last.reached) for last in lasts)])
     count = len(topic.partitions) + len(topic.leaderless)
-    if (topic.topic_id and ids - {"", topic.topic_id}) or read > count:
-        how = f"it has {count} partition(s) where {read} were read" if read > count else f"its id is {topic.topic_id}"
-        return _refusal(
-            topic.name,
-            f"source topic {topic.name} was deleted and created again since it was copied to {target} ({how}): {ANEW}",
-            RefusalKind.TOPIC_RECREATED,
-        )
-    if any(
-        last.source_cluster_id and facts.source_cluster_id and last.source_cluster_id != facts.source_cluster_id
-        for last in lasts.values()
-    ):
-        return _refusal(
-            topic.name,
-            f"topic {topic.name} was dealt to {target} from another cluster than {rules.flow.source} leads to now, and "
-            f"cannot go on behind that: {ANEW}",
-            RefusalKind.CLUSTER_CHANGED,
-        )
-    return _newer_rule(topic, known, lasts.values()) or _changed_target(facts, topic, target, lasts)
+    if read > count:
+        return refused("source.recreated.dealt.fewer", topic.name, target=target, partitions=count, read=read)
+    if topic.topic_id and ids - {"", topic.topic_id}:
+        return refused("source.recreated.dealt", topic.name, target=target, now=topic.topic_id)
+    now = facts.source_cluster_id
+    if any(last.source_cluster_id and now and last.source_cluster_id != now for last in lasts):
+        return refused("source.cluster-changed.dealt", topic.name, target=target, alias=rules.flow.source)
+    return None
 
 
 def dealt_before(facts: Facts, topic: str, target: str) -> Refusal | None:
@@ -67,12 +65,9 @@ def dealt_before(facts: Facts, topic: str, target: str) -> Refusal | None:
     if last is None:
         return None
     era = facts.eras.get(target)
-    count = f"{era.partitions} partitions" if era is not None else "other partitions"
-    return _refusal(
-        topic,
-        f"target topic {target} was dealt to {count} by run {last.run}, and topic {topic} is to keep its own now: "
-        f"write ferry.transform.NAME.partitions again, or {ANEW}",
-    )
+    if era is None:
+        return refused("transform.dealt-before.unknown", topic, target=target, run=last.run)
+    return refused("transform.dealt-before", topic, target=target, partitions=era.partitions, run=last.run)
 
 
 def _at(last: UnitReceipt) -> int:
@@ -82,18 +77,9 @@ def _at(last: UnitReceipt) -> int:
 def _against_lane(rules: Rules, topic: SourceTopic, rule: Transform) -> Refusal | None:
     """What stands against a topic in this lane."""
     if lane_kind(rules.lane) in (LaneKind.BACKFILL, LaneKind.APPEND):
-        return _refusal(
-            topic.name,
-            f"topic {topic.name} gets other partitions (ferry.transform.{rule.name}.partitions), and a window of it "
-            "cannot be copied by itself: name other topics (--topic), or copy all of it anew under another alias of "
-            "the source cluster",
-        )
+        return refused("transform.window", topic.name, transform=rule.name)
     if rule.targets and rules.scratch:
-        return _refusal(
-            topic.name,
-            f"records of topic {topic.name} choose among several topics (ferry.transform.{rule.name}.targets), and "
-            f"lane {rules.lane} has scratch topics of its own: leave the topic out here (--topic)",
-        )
+        return refused("transform.scratch", topic.name, transform=rule.name, lane=rules.lane)
     return None
 
 
@@ -102,13 +88,8 @@ def _newer_rule(topic: SourceTopic, known: Era | None, lasts: Iterable[UnitRecei
     newer = None if known is None else next((last for last in lasts if last.era > known.since), None)
     if newer is None or known is None:
         return None
-    return _refusal(
-        topic.name,
-        f"run {newer.run} wrote records of topic {topic.name} to {newer.target} by the rule of ledger offset "
-        f"{newer.era}, and the ledger has an older one in force, of offset {known.since}: an earlier version of Ferry "
-        f"wrote to it after this run. Upgrade Ferry wherever this flow runs, then {ANEW}",
-        RefusalKind.LEDGER_BEHIND,
-    )
+    place = str(newer.target)
+    return refused("ledger.newer-rule", topic.name, run=newer.run, place=place, newer=newer.era, known=known.since)
 
 
 def _changed_target(
@@ -119,46 +100,27 @@ def _changed_target(
     if not written:
         return None
     if copy is None:
-        what = f"target topic {target} is gone although records were dealt to {len(written)} partition(s) of it"
-    elif copy.topic_id and any(last.target_topic_id not in ("", copy.topic_id) for last in written):
-        what = f"target topic {target} was deleted and created again since the last receipt"
-    elif max(last.target.partition for last in written) >= copy.partitions:
-        what = f"target topic {target} has {copy.partitions} partition(s), fewer than were written"
-    else:
-        return None
-    return _refusal(topic.name, f"{what}: find out who did it, then {ANEW}", RefusalKind.TARGET_CHANGED)
+        return refused("target.gone.dealt", topic.name, target=target, partitions=len(written))
+    if copy.topic_id and any(last.target_topic_id not in ("", copy.topic_id) for last in written):
+        return refused("target.recreated.dealt", topic.name, target=target)
+    if max(last.target.partition for last in written) >= copy.partitions:
+        return refused("target.fewer.dealt", topic.name, target=target, partitions=copy.partitions)
+    return None
 
 
 def not_begun(topic: SourceTopic, unserved: Sequence[Refusal]) -> Refusal:
     """The copy begins with all partitions of the source, and these cannot be asked."""
-    names = several([f"{topic.name}-{one.partition}" for one in unserved])
-    return _refusal(
-        topic.name,
-        f"the copy of topic {topic.name} does not begin, for where it begins is settled for all partitions at once and "
-        f"{names} cannot be asked: bring their brokers back, the next run copies it",
-        RefusalKind.NO_LEADER,
-    )
+    places = several([f"{topic.name}-{one.partition}" for one in unserved])
+    return refused("source.deal-not-begun", topic.name, places=places)
 
 
 def lost_rule(era: Era, rule: Transform, why: str) -> Refusal:
     """The rule that has to be finished first is not to be had any more."""
-    return _refusal(
-        era.source_topic,
-        f"transform {rule.name} has changed, and what some partitions of {era.target_topic} have already has to be "
-        f"finished for the others by what it was, which cannot be carried out: {why}; or {ANEW}",
-    )
+    return refused("transform.lost-rule", era.source_topic, transform=rule.name, target=era.target_topic, why=why)
 
 
 def too_many(topic: SourceTopic, copy: TargetTopic, rule: Transform) -> Refusal:
     """The target topic has more partitions than the rule wants."""
-    return _refusal(
-        topic.name,
-        f"target topic {copy.name} has {copy.partitions} partitions, transform {rule.name} wants {rule.partitions}, "
-        f"and Kafka takes none away: write ferry.transform.{rule.name}.partitions = {copy.partitions}, or "
-        f"{'delete the target topic so that Ferry creates it' if not any(copy.ends.values()) else ANEW}",
-        RefusalKind.PARTITION_COUNT,
-    )
-
-
-def _refusal(topic: str, message: str, kind: RefusalKind = RefusalKind.TRANSFORM) -> Refusal:
-    return Refusal(topic=topic, partition=None, kind=kind, message=message)
+    code = "target.partition-count.dealt" if any(copy.ends.values()) else "target.partition-count.dealt.empty"
+    wanted = rule.partitions or 0
+    return refused(code, topic.name, target=copy.name, there=copy.partitions, transform=rule.name, wanted=wanted)

@@ -16,6 +16,7 @@ from ferry.ledger.ledger import LedgerView
 from ferry.ledger.map_block import Chain, MapRow
 from ferry.ledger.pruning import PRUNED
 from ferry.ledger.receipt_codec import receipt_key
+from ferry.messages.refusals import refused
 from ferry.model import ChangeKind, Plan, Receipt, Record, Refusal, RefusalKind, TopicChange
 from ferry.plan.rules.facts import Facts, TargetTopic
 from ferry.plan.rules.rules import Rules
@@ -32,13 +33,7 @@ def deletion(rules: Rules, facts: Facts, topic: str) -> TopicChange | Refusal | 
     name = lasts[0].target.topic
     why = _against(rules, facts, topic, name, lasts)
     if why is not None:
-        return Refusal(
-            topic=topic,
-            partition=None,
-            kind=RefusalKind.TOPIC_GONE,
-            message=f"source topic {topic} was deleted, its copy {name} is left: {why}; delete it by hand, or name "
-            f"{topic} in topics.exclude to keep it",
-        )
+        return refused("source.deleted.copy-left", topic, target=name, why=why)
     target = facts.targets.get(name)
     return TopicChange(
         kind=ChangeKind.DELETE,

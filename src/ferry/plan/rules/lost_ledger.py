@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ferry.model import Position, Receipt, Refusal, RefusalKind, TopicPartition
+from ferry.messages.refusals import refused
+from ferry.model import Position, Receipt, Refusal, TopicPartition
 from ferry.plan.rules.facts import Facts, SourceTopic, TargetTopic
 
 
@@ -24,15 +25,10 @@ def lost_ledger_refusal(facts: Facts, topic: SourceTopic, target: TargetTopic | 
     last, position = facts.receipts.get(place), facts.positions.get(place)
     if position is None or not is_forgotten(position, last, target.ends.get(number, 0)):
         return None
-    known = "has no receipt of it" if last is None else f"has it up to {last.end}"
-    return Refusal(
-        topic=topic.name,
-        partition=number,
-        kind=RefusalKind.LEDGER_BEHIND,
-        message=f"target {place} was copied up to source offset {position.source_next}, as the lane's own position "
-        f"says, but the ledger {known}: it was lost, or rebuilt from an older export; delete it and write it again "
-        "from the newest export (ferry ledger rebuild); or, to copy all of the topic anew, delete the target topic",
-    )
+    end = position.source_next
+    if last is None:
+        return refused("ledger.lost", topic.name, number, place=str(place), end=end)
+    return refused("ledger.behind", topic.name, number, place=str(place), end=end, known=last.end)
 
 
 def is_forgotten(position: Position, last: Receipt | None, end: int) -> bool:

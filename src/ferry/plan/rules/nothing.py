@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 from ferry.config.flow.guards import Guards, OnGuard
 from ferry.config.text.filters import LEGAL_NAME, TopicSelection
-from ferry.model import Flow, Refusal, RefusalKind, scratch_lane
+from ferry.messages.refusals import refused, sentence, what_of
+from ferry.model import Flow, Refusal, scratch_lane
 from ferry.plan.rules.facts import Facts, Unfound
 from ferry.policy import is_ferry_internal, is_heartbeats_topic
 
-_KEY = "ferry.guard.topics.none"
 _SHOWN = 3
 
 
@@ -34,55 +34,32 @@ def in_vain(flow: Flow, guards: Guards, facts: Facts) -> InVain:
     One of several names may wait for its topic, and is a note. When nothing is left to copy, each is a refusal: but
     for a flow that has reason to wait, or whose guard says skip.
     """
-    names = {
-        name: f"topics names {name}, which cluster {flow.source} does not have or does not show to this login: correct "
-        "it, create the topic, or grant DESCRIBE on it"
-        for name in facts.unmatched
-        if name not in facts.absent | facts.hidden
-    }
+    names = [name for name in facts.unmatched if name not in facts.absent | facts.hidden]
+    notes = [sentence("topics.none.one", topic=name, cluster=flow.source) for name in names]
     found = facts.unfound
     if found is None or facts.absent or facts.hidden or "" in facts.pauses:
-        return InVain(notes=tuple(names.values()))
-    sentences = dict(names)
+        return InVain(notes=tuple(notes))
+    refusals = [refused("topics.none.name", name, cluster=flow.source) for name in names]
     if found.patterns or not names:
-        sentences[""] = _whole(flow, found)
+        refusals.append(_whole(flow, found))
     if found.idle:
         idle = f"flow {flow} finds no topic to copy, which may be right: {found.idle}"
-        return InVain(notes=(*names.values(), idle))
+        return InVain(notes=(*notes, idle))
     if guards.topics_none.default is OnGuard.SKIP:
-        said = f"passed over, as {_KEY} says"
-        notes = tuple(f"{sentence.partition(': ')[0]}: {said}" for sentence in sentences.values())
-        return InVain(notes=notes, lifted=len(notes))
-    return InVain(
-        refusals=tuple(
-            Refusal(
-                topic=name,
-                partition=None,
-                kind=RefusalKind.TOPICS_NONE,
-                message=f"{sentence}; or wait for topics to come with {_KEY} = skip",
-            )
-            for name, sentence in sentences.items()
-        )
-    )
+        passed = tuple(f"{what_of(one)}: passed over, as ferry.guard.topics.none says" for one in refusals)
+        return InVain(notes=passed, lifted=len(passed))
+    return InVain(refusals=tuple(refusals))
 
 
-def _whole(flow: Flow, found: Unfound) -> str:
+def _whole(flow: Flow, found: Unfound) -> Refusal:
     if found.empty:
-        return f"flow {flow} copies nothing, for topics is empty: name the topics that it is for"
+        return refused("topics.none.empty", "", flow=str(flow))
     if found.excluded:
-        return (
-            f"topics.exclude leaves out all that topics takes of cluster {flow.source} ({_some(found.excluded)}): "
-            "correct one of the two"
-        )
+        return refused("topics.none.excluded", "", cluster=flow.source, some=_some(found.excluded))
     if not found.shown:
-        return (
-            f"cluster {flow.source} shows no topic to this login that flow {flow} could copy: create the topics, or "
-            "grant DESCRIBE on them"
-        )
-    return (
-        f"topics ({', '.join(found.patterns)}) matches none of the {found.shown} topic(s) that cluster {flow.source} "
-        "shows: correct it (ferry plan --why NAME tells of one topic), or grant DESCRIBE on the topics"
-    )
+        return refused("topics.none.shown", "", cluster=flow.source, flow=str(flow))
+    patterns = ", ".join(found.patterns)
+    return refused("topics.none.matched", "", patterns=patterns, shown=found.shown, cluster=flow.source)
 
 
 def unfound(selection: TopicSelection, listed: Collection[str]) -> Unfound | None:

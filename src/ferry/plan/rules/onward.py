@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from ferry.config.flow.guards import OnGuard
+from ferry.messages.refusals import what_of
 from ferry.model import Gap, Lifted, Receipt, Refusal, TopicPartition
 from ferry.plan.rules.facts import Facts, SourceTopic, TargetTopic
 from ferry.plan.rules.guards import (
@@ -99,8 +100,7 @@ def _first(
     policy = rules.guards.of(refusal.kind, topic.name)
     if policy is OnGuard.FAIL:
         return refusal
-    what, _, _ = refusal.message.partition(": ")
-    note = f"{what}: copied behind it, as ferry.guard.foreign.writer says"
+    note = f"{what_of(refusal)}: copied behind it, as ferry.guard.foreign.writer says"
     trouble = Trouble(refusal=refusal, restart=start, lost=(start, start))
     gap = _gap(facts, source, trouble, policy, found, None, run, generation)
     return replace(found, notes=(note,), gaps=(gap,))
@@ -112,7 +112,7 @@ def _went_back(now: Onward) -> bool:
 
 def _lifted(now: Onward, trouble: Trouble, policy: OnGuard, gap: Gap) -> Onward:
     restart = policy is OnGuard.RESTART
-    what, _, _ = trouble.refusal.message.partition(": ")
+    what = what_of(trouble.refusal)
     key = f"ferry.guard.{gap.why.replace('-', '.')}"
     start = trouble.restart if restart else max(now.start, trouble.lost[1])
     how = f"goes on at source offset {start}, behind what the target holds" if restart else "skipped"
@@ -137,7 +137,7 @@ def _gap(
 ) -> Gap:
     restart = policy is OnGuard.RESTART
     start, end = (now.start, trouble.restart) if restart else trouble.lost
-    what, _, _ = trouble.refusal.message.partition(": ")
+    what = what_of(trouble.refusal)
     return Gap(
         source=source,
         start=start,

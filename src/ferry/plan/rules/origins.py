@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from ferry.ledger.neighbours import owned_elsewhere, owned_refusal
+from ferry.ledger.neighbours import owned_elsewhere
+from ferry.messages.refusals import refused
 from ferry.model import Flow, Range, Refusal, RefusalKind, TopicPartition, scratch_lane
 from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.rules import Rules
@@ -46,7 +47,7 @@ def _lost(rules: Rules, topic: str) -> Refusal | None:
     found = rules.transform_of(topic)
     if found is None or not found.why_lost:
         return None
-    return Refusal(topic=topic, partition=None, kind=RefusalKind.TRANSFORM, message=found.why_lost)
+    return refused("said", topic, kind=RefusalKind.TRANSFORM, why=found.why_lost)
 
 
 def _unknown(rules: Rules, topic: str) -> Refusal | None:
@@ -54,15 +55,7 @@ def _unknown(rules: Rules, topic: str) -> Refusal | None:
     found = rules.transform_of(topic)
     if found is None or not found.why_unknown:
         return None
-    return Refusal(
-        topic=topic,
-        partition=None,
-        kind=RefusalKind.TRANSFORM,
-        message=f"ferry.transform.{found.name} names the copy of topic {topic} record by record ({found.why_unknown}), "
-        f"and a run has to know it before: list the topics that they may name in ferry.transform.{found.name}.targets, "
-        "name it by topic, target and constants alone, or RegexRouter without such a predicate, or leave the topic out "
-        "(topics.exclude)",
-    )
+    return refused("transform.unknown-target", topic, transform=found.name, why=found.why_unknown)
 
 
 def renaming(rules: Rules, topic: str) -> str | None:
@@ -76,13 +69,8 @@ def _name(rules: Rules, topic: str, target: str) -> Refusal | None:
     why = illegal_name(target) or (None if key is None else _reserved(rules, target))
     if why is None or len(target) > MAX_TOPIC_NAME:  # that is another refusal
         return None
-    return Refusal(
-        topic=topic,
-        partition=None,
-        kind=RefusalKind.INVALID_NAME,
-        message=f"{key or rules.policy_name} names topic {topic} {target!r} on the target, which {why}: correct "
-        f"{'the policy' if key is None else 'it'}, or exclude the topic",
-    )
+    it = "the policy" if key is None else "it"
+    return refused("name.invalid", topic, by=key or rules.policy_name, target=target, why=why, it=it)
 
 
 def _reserved(rules: Rules, target: str) -> str | None:
@@ -114,13 +102,8 @@ def _clash(rules: Rules, topic: str, target: str, writers: tuple[str, ...]) -> R
     if not others:
         return None
     key = renaming(rules, topic) or renaming(rules, others[0])
-    return Refusal(
-        topic=topic,
-        partition=None,
-        kind=RefusalKind.NAME_CLASH,
-        message=f"target topic {target} would hold both {others[0]} and {topic}: exclude one of them, or correct "
-        f"{'the replication policy' if key is None else f'{key}, which names it'}",
-    )
+    by = "the replication policy" if key is None else f"{key}, which names it"
+    return refused("name.clash", topic, target=target, other=others[0], by=by)
 
 
 def _circle(rules: Rules, facts: Facts, topic: str) -> Refusal | None:
@@ -129,21 +112,13 @@ def _circle(rules: Rules, facts: Facts, topic: str) -> Refusal | None:
     back = (Flow(source=rules.flow.target, target=rules.flow.source),)
     if not way or (way == back and facts.back_rests):
         return None
-    rest = f"let {back[0]} rest until a switch (ferry pause '{back[0]}' --why standby), or " if way == back else ""
     flows = ", ".join(str(flow) for flow in (rules.flow, *way))
-    return Refusal(
-        topic=topic,
-        partition=None,
-        kind=RefusalKind.LOOP,
-        message=f"topic {topic} would come back to cluster {rules.flow.source} and be copied again (by {flows}): "
-        f"{rest}exclude it from one of these flows, for example in {way[-1]}.topics.exclude, or use "
-        "DefaultReplicationPolicy",
-    )
+    code = "way.loop.opposite" if way == back else "way.loop"
+    return refused(code, topic, cluster=rules.flow.source, flows=flows, last=str(way[-1]))
 
 
 def _owned(rules: Rules, facts: Facts, topic: str, target: str) -> Refusal | None:
-    why = owned_elsewhere(target, rules.merges(topic), facts.neighbours)
-    return None if why is None else owned_refusal(topic, target, why)
+    return owned_elsewhere(topic, target, rules.merges(topic), facts.neighbours)
 
 
 def stranger_refusal(facts: Facts, source: TopicPartition, target: TopicPartition) -> Refusal | None:
@@ -151,14 +126,7 @@ def stranger_refusal(facts: Facts, source: TopicPartition, target: TopicPartitio
     offset = facts.strangers.get(target)
     if offset is None:
         return None
-    return Refusal(
-        topic=source.topic,
-        partition=source.partition,
-        kind=RefusalKind.FOREIGN_WRITER,
-        message=f"offset {offset} of merged {target} was written by somebody else: none of the ledgers of the flows "
-        "that share it names it; grant READ on topics ferry-ledger.* at the target if one of them is hidden from this "
-        "login, else find the writer and copy under a new target name",
-    )
+    return refused("foreign.merged", source.topic, source.partition, offset=offset, place=str(target))
 
 
 def returning_refusal(
@@ -169,11 +137,15 @@ def returning_refusal(
     if not back:
         return None
     behind = max(high for _, high in back)
-    return Refusal(
-        topic=source.topic,
-        partition=source.partition,
-        kind=RefusalKind.LOOP,
-        message=f"offsets {back[0][0]} to {behind - 1} of {source} came from cluster {rules.flow.target}, and would go "
-        f"back there: disable the flow {rules.flow.target}->{rules.flow.source}, and copy what lies behind them in a "
-        f"new lane with {rules.flow}.ferry.start = {source.topic}:{source.partition}:{behind}",
+    flow = rules.flow
+    return refused(
+        "way.returning",
+        source.topic,
+        source.partition,
+        start=back[0][0],
+        last=behind - 1,
+        behind=behind,
+        cluster=flow.target,
+        flow=str(flow),
+        back=f"{flow.target}->{flow.source}",
     )

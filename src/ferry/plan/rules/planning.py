@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from ferry.config.flow.guards import OnGuard
 from ferry.errors import BadInput, Refused
+from ferry.messages.refusals import sentence
 from ferry.model import Piece, Plan, Receipt, Refusal, RefusalKind, TopicChange, UnitReceipt
 from ferry.plan.rules.absence import gone_note, gone_refusal, hidden_refusals
 from ferry.plan.rules.budget import bytes_within, slice_of, within_budget
@@ -17,7 +18,7 @@ from ferry.plan.rules.dealt_lots import Deal
 from ferry.plan.rules.deletes import deletion
 from ferry.plan.rules.facts import Facts, SourceTopic, by_topic
 from ferry.plan.rules.first_copies import slow_notes
-from ferry.plan.rules.guards import cluster_refusal, target_cluster_refusal
+from ferry.plan.rules.guards import cluster_facts, target_cluster_sentence
 from ferry.plan.rules.held import held_notes, ledger_notes
 from ferry.plan.rules.nothing import InVain, in_vain
 from ferry.plan.rules.origins import topic_refusals
@@ -177,10 +178,10 @@ def _refuse_what_cannot_be_planned(rules: Rules, facts: Facts) -> None:
     _refuse_one_task_for_both_kinds(rules, facts)
     lasts: list[Receipt | UnitReceipt] = [*facts.receipts.values(), *facts.units.values()]
     for last in lasts:
-        why = cluster_refusal(facts, last)
-        if why is not None and rules.guards.cluster_changed.default is OnGuard.FAIL:
-            raise Refused(why)
-        why = target_cluster_refusal(facts, last)
+        moved = cluster_facts(facts, last)
+        if moved is not None and rules.guards.cluster_changed.default is OnGuard.FAIL:
+            raise Refused(sentence("source.cluster-changed", **moved))
+        why = target_cluster_sentence(facts, last)
         if why is not None:
             raise Refused(why)
 

@@ -10,7 +10,7 @@ from ferry.ledger.ledger import LedgerView
 from ferry.model import Gap, OpenedRun, Plan, RefusalKind, RunRecord, TopicPartition
 from ferry.plan.rules.deal import deal_of
 from ferry.plan.rules.facts import Facts
-from ferry.plan.rules.guards import cluster_refusal, leaderless_refusal, source_trouble, target_cluster_refusal
+from ferry.plan.rules.guards import cluster_sentence, leaderless_refusal, source_trouble
 from ferry.plan.rules.progress import place_of_lane
 from ferry.plan.rules.rules import Rules, Transform
 from ferry.plan.rules.topics import owned
@@ -68,7 +68,7 @@ def skip_gap(rules: Rules, facts: Facts, wish: Wish, run: str, generation: int) 
     last = facts.receipts.get(target)
     stands = place_of_lane(facts, source, part, last)
     if last is not None:
-        why = cluster_refusal(facts, last) or target_cluster_refusal(facts, last)
+        why = cluster_sentence(facts, last)
         trouble = source_trouble(facts, topic, source.partition, last, stands)
         if why is not None or trouble is not None:
             raise Refused(why or (trouble.refusal.message if trouble is not None else ""))

@@ -13,12 +13,12 @@ from collections.abc import Iterable, Mapping
 from ferry.ledger.codec import LEDGER_VERSION, Json, encode
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.reading import checked, read_as, text, whole
+from ferry.messages.refusals import refused
 from ferry.model import Lifted, Plan, Record, RefusalKind, TopicPartition
 from ferry.plan.rules.facts import Facts, Seen, SourceTopic
 from ferry.plan.rules.guards import Trouble
 from ferry.plan.rules.progress import next_offset
 from ferry.plan.rules.rules import Rules
-from ferry.words import to_the_second
 
 FRESH_PART = 10
 """The record is written again when this part of `delete.retention.ms` has passed, not by every run."""
@@ -53,16 +53,13 @@ def read_on(before: Seen | None, stands: int, end: int, now_ms: int) -> Seen:
     return before
 
 
-AGAIN = "delete the copy and let it be copied anew with ferry.guard.target.changed = restart"
-
-
 def tombstone_trouble(
-    facts: Facts, topic: SourceTopic, number: int, start: int, *, remedy: str = AGAIN
+    facts: Facts, topic: SourceTopic, number: int, start: int, *, dealt: bool = False
 ) -> Trouble | None:
     """Keys may have been deleted, and their tombstones dropped, since the lane last had all of a compacted partition.
 
-    None when that cannot be, and where nothing is known. The lane would go on at `start`; the `remedy` is for who does
-    not want to go on.
+    None when that cannot be, and where nothing is known. The lane would go on at `start`. A `dealt` copy
+    cannot be copied again in its place.
     """
     part, before = topic.partitions[number], facts.seen.get(TopicPartition(topic=topic.name, partition=number))
     if topic.delete_retention_ms is None or before is None:
@@ -70,18 +67,9 @@ def tombstone_trouble(
     whole_ms = read_on(before, start, part.end, facts.now_ms).whole_ms
     if start >= part.end or facts.now_ms - whole_ms <= topic.delete_retention_ms:
         return None
-    return Trouble.of(
-        topic,
-        number,
-        RefusalKind.TOMBSTONES_PASSED,
-        f"compacted source {topic.name}-{number} was last read to its end before {to_the_second(whole_ms)}, "
-        f"longer ago than its delete.retention.ms of {topic.delete_retention_ms} allows, so keys that were deleted "
-        "since may live on at the target: raise delete.retention.ms at the source above what lies between two "
-        "runs, or what a first copy takes, for otherwise the next one comes too late as well; then go on with "
-        f"ferry.guard.tombstones.passed = skip, or {remedy}",
-        restart=start,
-        lost=(start, start),
-    )
+    code = "source.tombstones-passed.dealt" if dealt else "source.tombstones-passed"
+    refusal = refused(code, topic.name, number, read_ms=whole_ms, retention_ms=topic.delete_retention_ms)
+    return Trouble(refusal=refusal, restart=start, lost=(start, start))
 
 
 def seen_records(rules: Rules, facts: Facts, plan: Plan) -> list[Record]:

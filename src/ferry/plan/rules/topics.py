@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from ferry.config.flow.guards import OnGuard
-from ferry.model import ChangeKind, Receipt, Refusal, RefusalKind, TopicChange, UnitReceipt, lane_kind
+from ferry.messages.refusals import refused
+from ferry.model import ChangeKind, Receipt, Refusal, TopicChange, UnitReceipt, lane_kind
 from ferry.plan.rules.facts import Facts, SourceTopic, TargetTopic
-from ferry.plan.rules.guards import ANEW
 from ferry.plan.rules.origins import renaming
 from ferry.plan.rules.rules import Rules
 from ferry.plan.rules.topic_settings import Narrower, created_settings, limit_notes, narrower_limits, settings_change
@@ -24,43 +24,31 @@ def topic_refusal(rules: Rules, facts: Facts, topic: SourceTopic) -> Refusal | N
 
 def _refusal_to(rules: Rules, facts: Facts, topic: SourceTopic, name: str) -> Refusal | None:
     """Why nothing of the topic may be copied to the target topic `name`."""
-
-    def refusal(kind: RefusalKind, message: str) -> Refusal:
-        return Refusal(topic=topic.name, partition=None, kind=kind, message=message)
-
     if len(name) > MAX_TOPIC_NAME:
-        return refusal(
-            RefusalKind.NAME_TOO_LONG,
-            f"target name {name[:40]}... of topic {topic.name[:40]}... has {len(name)} characters, Kafka allows "
-            f"{MAX_TOPIC_NAME}: {_shorter(rules, topic.name)}",
+        return refused(
+            "name.too-long",
+            topic.name,
+            target=name[:40],
+            cut=topic.name[:40],
+            length=len(name),
+            most=MAX_TOPIC_NAME,
+            shorter=_shorter(rules, topic.name),
         )
     owner = facts.claims.get(name)
     if rules.beside_live:
         if owner is None or lane_kind(owner) is not None:
-            return refusal(
-                RefusalKind.OWNED,
-                f"no live lane has target topic {name} yet, so nothing is there to append to: copy the window with "
-                "--into-live, which keeps the order",
-            )
+            return refused("owned.no-live-lane", topic.name, target=name)
     elif owner is not None and owner != rules.lane:
         return owned(topic.name, name, owner)
     target, transform = facts.targets.get(name), rules.transform_of(topic.name)
     keeps = transform is None or transform.partitions is None
     if keeps and target is not None and target.partitions > _count(topic):
         copied = any(last.target.topic == name for last in facts.receipts.values())
-        other = ANEW if copied else "delete the target topic so that Ferry creates it"
-        return refusal(
-            RefusalKind.PARTITION_COUNT,
-            f"target topic {name} has {target.partitions} partitions, source topic {topic.name} has {_count(topic)}, "
-            f"and partition n is copied to partition n: give the source as many, or {other}",
-        )
+        code = "target.partition-count.copied" if copied else "target.partition-count"
+        return refused(code, topic.name, target=name, there=target.partitions, here=_count(topic))
     if topic.settings is None and rules.sync_configs and _to_create(rules, facts, topic, name):
         # Created with the target's settings its old records could be deleted within seconds.
-        return refusal(
-            RefusalKind.NOT_AUTHORIZED,
-            f"not allowed to read the settings of topic {topic.name} on cluster {rules.flow.source}, with which topic "
-            f"{name} is to be created: grant DESCRIBE_CONFIGS on it, or create topic {name} by hand",
-        )
+        return refused("source.settings-hidden", topic.name, cluster=rules.flow.source, target=name)
     return None
 
 
@@ -78,13 +66,7 @@ def _shorter(rules: Rules, topic: str) -> str:
 
 def owned(topic: str, target: str, owner: str) -> Refusal:
     """The refusal of a source topic whose target belongs to another lane."""
-    return Refusal(
-        topic=topic,
-        partition=None,
-        kind=RefusalKind.OWNED,
-        message=f"target topic {target} belongs to lane {owner} of this flow: copy it with ferry.lane = {owner}, or "
-        "leave it out here (topics.exclude)",
-    )
+    return refused("owned.by-lane", topic, target=target, owner=owner)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -14,10 +14,9 @@ from ferry.features.migrate.rules.seam import NOT_LOOKED_AT, Seam, SeamState
 from ferry.model import Adoption, OpenedRun, Predecessor, TopicPartition
 from ferry.plan.rules.facts import Facts, SourceTopic, TargetTopic
 from ferry.plan.rules.guards import (
-    cluster_refusal,
+    cluster_sentence,
     leaderless_refusal,
     source_trouble,
-    target_cluster_refusal,
 )
 from ferry.plan.rules.rules import Rules
 from ferry.plan.rules.topics import owned
@@ -301,7 +300,7 @@ def _moved(facts: Facts, topic: SourceTopic, row: Row) -> str | None:
     last = facts.receipts.get(row.target)
     if last is None:
         return None
-    why = cluster_refusal(facts, last) or target_cluster_refusal(facts, last)
+    why = cluster_sentence(facts, last)
     trouble = source_trouble(facts, topic, row.source.partition, last, last.end)
     return why or (None if trouble is None else trouble.refusal.message)
 

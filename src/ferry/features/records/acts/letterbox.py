@@ -15,7 +15,7 @@ from ferry.features.records.rules.letters import PoisonRule, letter_headers, let
 from ferry.kafka.admin.topic_settings import batch_limits
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.produce.transaction import Transaction
-from ferry.model import Codec, Compression, Flow, Piece, RefusalKind, TopicPartition
+from ferry.model import Codec, Compression, Flow, Piece, TopicPartition
 from ferry.protocol.drops import Dropped, Hindered, drop
 from ferry.wire.batch import restamped
 from ferry.wire.renumber import Run
@@ -93,12 +93,9 @@ class Letterbox:
         topic = letter.rule.letters.topic
         info = self._target.topics.get(topic)
         if info is None or not info.partitions:
-            why = (
-                f"topic {topic} on cluster {self._target.alias}, where the record at offset {letter.row.offset} of "
-                f"{piece.source.topic}-{letter.row.partition} is to go as a dead letter, is gone: run again, and Ferry "
-                "makes it"
-            )
-            raise Dropped([drop(piece, RefusalKind.TARGET_CHANGED, letter.row.offset, why)])
+            at, read = letter.row.offset, f"{piece.source.topic}-{letter.row.partition}"
+            cluster = self._target.alias
+            raise Dropped([drop("letters.gone", piece, at, letters=topic, cluster=cluster, at=at, read=read)])
         return TopicPartition(topic, letter_partition(letter.row.partition, len(info.partitions)))
 
     async def _send(
@@ -114,17 +111,22 @@ class Letterbox:
         at = rows[0][0].offset
         batch = batch_of([record for _, record in rows], Compression(codec=Codec.NONE))
         if limit is not None and len(batch.data) > limit:
-            why = (
-                f"the record at offset {at} of {piece.source.topic}-{rows[0][0].partition} takes {len(batch.data)} "
-                f"bytes as a dead letter, where {place.topic} on cluster {self._target.alias} takes {limit}: raise "
-                "max.message.bytes there"
+            found = drop(
+                "letters.too-large",
+                piece,
+                at,
+                at=at,
+                read=f"{piece.source.topic}-{rows[0][0].partition}",
+                bytes=len(batch.data),
+                letters=place.topic,
+                cluster=self._target.alias,
+                limit=limit,
             )
-            raise Dropped([drop(piece, RefusalKind.TOO_LARGE, at, why)])
+            raise Dropped([found])
         try:
             node = self._target.leader(place)
         except Retryable as error:
-            why = f"{error}, and dead letters go there: bring its brokers back"
-            raise Hindered([drop(piece, RefusalKind.NO_LEADER, at, why)]) from error
+            raise Hindered([drop("letters.leaderless", piece, at, why=str(error))]) from error
         part = LetterPart(piece=replace(piece, target=place), start=at)  # what the brokers say is told of the record's
         transaction = self._transaction
         sequence = transaction.next_sequence(place, batch.record_count)

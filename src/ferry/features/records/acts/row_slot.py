@@ -31,7 +31,7 @@ from ferry.features.records.acts.withheld import Withholding, narrowed, told_of
 from ferry.features.records.rules.letters import PoisonRule
 from ferry.kafka.admin.topic_settings import batch_limits
 from ferry.kafka.fetch.lineage import UNKNOWN_EPOCH
-from ferry.model import Codec, Compression, Piece, Plan, Refusal, RefusalKind, Slice, TopicPartition, Unit, Vector
+from ferry.model import Codec, Compression, Piece, Plan, Refusal, Slice, TopicPartition, Unit, Vector
 from ferry.protocol.drops import Drop, Dropped, Hindered, drop, verdict
 from ferry.wire.batch import restamped
 from ferry.wire.encoding import RecordColumns, batch_of_columns
@@ -256,7 +256,7 @@ class RowSlot(KafkaSlot):
                 self._rows.take(_leading(~wanted) if stretch.target == target else stretch.size)
                 continue
             if stretch.refusal is not None:
-                raise Dropped([drop(part.piece, RefusalKind.POISON, int(stretch.offsets[0]), stretch.refusal)])
+                raise Dropped([drop("transform.poison", part.piece, int(stretch.offsets[0]), why=stretch.refusal)])
             sizes = np.cumsum(stretch.columns().sizes()[: _MOST_RECORDS - count])
             fitting = min(int(np.searchsorted(sizes, room, side="right")), _leading(wanted))
             if not fitting and count:
@@ -287,17 +287,21 @@ class RowSlot(KafkaSlot):
         offset = int(rows[0].offsets[0])
         at = offset if isinstance(piece, Slice) else part.start
         if limit is not None and len(batch.data) > limit:
-            why = (
-                f"the record at offset {offset} of {piece.source.topic}-{rows[0].partitions[0]} takes "
-                f"{len(batch.data)} bytes, where {piece.target} takes {limit}: raise max.message.bytes there, or let "
-                "the transform shorten it"
+            found = drop(
+                "record.too-large",
+                piece,
+                at,
+                at=offset,
+                read=f"{piece.source.topic}-{rows[0].partitions[0]}",
+                bytes=len(batch.data),
+                place=str(piece.target),
+                limit=limit,
             )
-            raise verdict([drop(piece, RefusalKind.TOO_LARGE, at, why)])
+            raise verdict([found])
         try:
             node = self._target.leader(piece.target)
         except Retryable as error:
-            why = f"{error}: bring its brokers back"
-            raise Hindered([drop(piece, RefusalKind.NO_LEADER, at, why)]) from error
+            raise Hindered([drop("target.leaderless", piece, at, why=str(error))]) from error
         transaction = self._transaction
         sequence = transaction.next_sequence(piece.target, batch.record_count)
         data = restamped(batch, transaction.producer_id, transaction.producer_epoch, sequence)

@@ -19,7 +19,8 @@ from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.lineage import UNKNOWN_EPOCH, Mark
 from ferry.kafka.produce.kept import Cut, cut_since, reached_epochs
 from ferry.ledger.units import of_partition
-from ferry.model import Piece, Refusal, RefusalKind, Slice, TopicPartition
+from ferry.messages.refusals import refused, sentence
+from ferry.model import Piece, RefusalKind, Slice, TopicPartition
 from ferry.protocol.drops import Drop, Dropped, Hindered, drop
 
 _LOOKS_BEFORE = 7
@@ -58,7 +59,11 @@ async def look_before(cluster: Cluster, ranges: Mapping[TopicPartition, tuple[in
     marks = {place: Mark(epoch, ends[place]) for place, epoch in now.epochs.items()}
     marks |= now.short  # who reads it says that it is short
     silent = {
-        place: Failure(kind=RefusalKind.NO_LEADER, message=_silent(place, cluster.alias), offset=ranges[place][0])
+        place: Failure(
+            kind=RefusalKind.NO_LEADER,
+            message=sentence("source.silent", place=str(place), cluster=cluster.alias),
+            offset=ranges[place][0],
+        )
         for place in now.silent
     }
     return Seen(marks=marks, silent=silent)
@@ -170,25 +175,13 @@ class SourceLogs:
         return [(place, self.seen[place]) for place in ends if place in self.seen]
 
     def _hindered(self, piece: Piece, place: TopicPartition) -> Drop:
-        why = _silent(place, self.source.alias)
-        return drop(piece, RefusalKind.NO_LEADER, piece.start, why, passing=True)
+        cluster = self.source.alias
+        return drop("source.silent", piece, piece.start, passing=True, place=str(place), cluster=cluster)
 
     def _withheld(self, place: TopicPartition, cut: Cut) -> Withheld:
-        where = f"{place} on cluster {self.source.alias}"
-        why = f"(leader epoch {cut.mark.epoch} ends there; unclean leader election?)"
-        if cut.mark == self.seen.get(place):
-            message = (
-                f"{where} ended at offset {cut.mark.end} or behind before it was read, but its log was truncated to "
-                f"{cut.at} meanwhile {why}: nothing more of it was written; run again"
-            )
-        else:
-            message = (
-                f"{where} was read up to offset {cut.mark.end}, but its log was truncated to {cut.at} since {why}: "
-                "plan again, and the plan says what can be done"
-            )
-        refusal = Refusal(
-            topic=place.topic, partition=place.partition, kind=RefusalKind.SOURCE_TRUNCATED, message=message
-        )
+        code = "source.truncated.before" if cut.mark == self.seen.get(place) else "source.truncated.read"
+        cluster, mark = self.source.alias, cut.mark
+        refusal = refused(code, *place, cluster=cluster, end=mark.end, cut=cut.at, epoch=mark.epoch)
         return Withheld(offset=0, refusal=refusal)
 
 
@@ -217,7 +210,3 @@ def _marks_of(pieces: Iterable[Piece]) -> list[tuple[TopicPartition, Mark]]:
             if mark.end < of_partition(piece.ends, number):
                 found.append((TopicPartition(piece.source_topic, number), mark))
     return found
-
-
-def _silent(place: TopicPartition, alias: str) -> str:
-    return f"no leader of {place} on cluster {alias} tells how far its log reaches: bring its brokers back"

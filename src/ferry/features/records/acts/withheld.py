@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from ferry.errors import FerryError
 from ferry.kafka.fetch.intake import ReadFailure
+from ferry.messages.refusals import refused
 from ferry.model import Piece, Refusal, RefusalKind, TopicPartition, Unit
 
 Failure = ReadFailure
@@ -51,7 +52,7 @@ def withheld_at(failures: Mapping[TopicPartition, Failure]) -> dict[TopicPartiti
     return {
         place: Withheld(
             offset=one.offset,
-            refusal=Refusal(topic=place.topic, partition=place.partition, kind=one.kind, message=one.message),
+            refusal=refused("said", *place, kind=one.kind, why=one.message),
         )
         for place, one in failures.items()
     }

@@ -29,7 +29,8 @@ from ferry.features.records.spark.dealing import rows_of_piece
 from ferry.features.records.spark.plain import PlainChange
 from ferry.features.records.spark.rows import rows_of
 from ferry.features.records.spark.tally import KEPT, READ, Found
-from ferry.model import Refusal, RefusalKind, TopicPartition
+from ferry.messages.refusals import refused
+from ferry.model import RefusalKind, TopicPartition
 from ferry.spark.stage import attempted, batch_of_rows, rows
 from ferry.wire.arrow_columns import numbers_of
 
@@ -79,7 +80,7 @@ def changed_rows(
     def told(place: TopicPartition, failure: Failure) -> None:
         known = withheld.get(place)
         if known is None or failure.offset < known.offset:
-            refusal = Refusal(topic=place.topic, partition=place.partition, kind=failure.kind, message=failure.message)
+            refusal = refused("said", *place, kind=failure.kind, why=failure.message)
             withheld[place] = Withheld(offset=failure.offset, refusal=refusal)
 
     for piece, batches in groupby(read_batches(one.read, told, notes.note), itemgetter(0)):

@@ -28,7 +28,8 @@ from ferry.features.records.spark.row_job import RowJob, Stream
 from ferry.features.records.spark.tally import Tally
 from ferry.features.records.spark.unit_stage import COUNT, count
 from ferry.features.records.spark.watching import TooSlow, watched
-from ferry.model import Plan, Refusal, RefusalKind, Sifted, TopicPartition, Unit
+from ferry.messages.refusals import refused
+from ferry.model import Plan, RefusalKind, Sifted, TopicPartition, Unit
 from ferry.spark.session import is_remote
 from ferry.spark.stage import parse_rows
 
@@ -75,7 +76,7 @@ def lost_of(streams: Iterable[Stream]) -> dict[TopicPartition, Withheld]:
         if isinstance(piece, Unit):
             places = {TopicPartition(piece.source_topic, number): 0 for number in range(len(piece.starts))}
         for place, offset in places.items():
-            refusal = Refusal(topic=place.topic, partition=place.partition, kind=RefusalKind.TRANSFORM, message=why)
+            refusal = refused("said", *place, kind=RefusalKind.TRANSFORM, why=why)
             found[place] = Withheld(offset=offset, refusal=refusal)
     return found
 

@@ -23,9 +23,9 @@ from ferry.kafka.connect.cluster import Cluster, TopicInfo
 from ferry.kafka.produce.ledger import LedgerTopic
 from ferry.kafka.produce.open_transactions import named_transactions
 from ferry.kafka.produce.transaction import Transaction
+from ferry.messages.refusals import open_sentence
 from ferry.model import Record, TopicPartition
 from ferry.model.delivery import DeliveryReceipt, Settled, TargetShape
-from ferry.model.observed import undecided_sentence
 
 NEAR_RECORDS = 256
 """Where the last attempt is looked for at first: so many offsets before the end; then in four times as many."""
@@ -163,7 +163,7 @@ class Attempt:
         oldest = next((one for one in found if one.start <= offset), None)
         if oldest is None:
             return f"{self._where} has a record at offset {offset} that is undecided yet: try again"
-        return f"{undecided_sentence(self._where, place, oldest)}; then try again"
+        return f"{open_sentence(self._where, place, oldest)}; then try again"
 
     async def _write(self, records: Iterable[Record]) -> frozenset[int]:
         """In one transaction of the driver's writer."""

@@ -30,8 +30,8 @@ from ferry.lane.connections import FlowConnections
 from ferry.ledger.ledger import UNREAD, LedgerView, skips
 from ferry.ledger.neighbours import gaps, ranges
 from ferry.ledger.receipts import last_receipts, open_receipts
+from ferry.messages.refusals import open_sentence
 from ferry.model import Range, TopicPartition
-from ferry.model.observed import undecided_sentence
 from ferry.model.switch import Evidence, Step, SwitchState
 from ferry.protocol.names import transactional_id
 from ferry.run.ledger.access import LedgerAccess
@@ -149,7 +149,7 @@ async def _decided_ends(
             place, one = min(named.items())
             raise Refused(
                 f"what was left on {primary.alias} cannot be counted yet: "
-                f"{undecided_sentence(str(place), place, one)}; then go on"
+                f"{open_sentence(str(place), place, one)}; then go on"
             )
         if time.monotonic() > until:
             raise Refused(

@@ -7,16 +7,17 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from tests.pure.answers.stories import KEPT, texts
 from tests.pure.config.kept_answers import CORPUS, answers
 from tests.pure.decide.kept_plans import PLANS, plans
 
-KEPT: Mapping[Path, Callable[[], Mapping[Path, str]]] = {CORPUS: answers, PLANS: plans}
+WRITTEN: Mapping[Path, Callable[[], Mapping[Path, str]]] = {CORPUS: answers, PLANS: plans, KEPT: texts}
 """By folder what makes the text of each of its files."""
 
 
 def main() -> int:
     """Write all answers, and remove those of files that are gone."""
-    for folder, made in KEPT.items():
+    for folder, made in WRITTEN.items():
         wanted = made()
         for path in {path for path in folder.rglob("*") if path.suffix in {".json", ".jsonl"}} - wanted.keys():
             path.unlink()

@@ -18,12 +18,13 @@ TICK = 1e-5
 class Clock:
     """A `time.monotonic` that knows no real time, so that a busy machine changes nothing: seconds that were skipped."""
 
-    def __init__(self) -> None:
+    def __init__(self, tick: float = TICK) -> None:
         self.skipped = 0.0
+        self._tick = tick
 
     def now(self) -> float:
         """Seconds, as `time.monotonic`."""
-        self.skipped += TICK
+        self.skipped += self._tick
         return self.skipped
 
     @contextmanager
@@ -34,10 +35,12 @@ class Clock:
 
     def loop(self) -> NetworkSelector:
         """kafka-python's event loop, which skips the time until its next timer where no socket has anything."""
-        return NetworkSelector(slow_task_threshold_secs=0, selector=lambda: _Skipping(self))
+        return NetworkSelector(slow_task_threshold_secs=0, selector=lambda: Skipping(self))
 
 
-class _Skipping(Selector):
+class Skipping(Selector):
+    """The selector of such a loop."""
+
     def __init__(self, clock: Clock) -> None:
         super().__init__()
         self._clock = clock

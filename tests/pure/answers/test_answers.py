@@ -1,0 +1,68 @@
+"""Commands answer in JSON what they answered (kept/README.md), field by field, and in the order of the fields."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from ferry.cli.lazy import Group
+from ferry.commands import COMMANDS
+from tests.program import SCHEMAS, closed
+from tests.pure.answers.stories import KEPT, STORIES, Told, told
+
+FILES = sorted(KEPT.glob("*/*.json"))
+each_file = pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
+
+
+@functools.cache
+def answers(story: str) -> Mapping[str, Told]:
+    return told(story)
+
+
+@functools.cache
+def validator(schema: str) -> Draft202012Validator:
+    return Draft202012Validator(closed(json.loads((SCHEMAS / f"{schema}.json").read_text())))
+
+
+@functools.cache
+def kept() -> list[dict[str, Any]]:
+    return [json.loads(path.read_text("utf-8")) for path in FILES]
+
+
+@each_file
+def test_a_command_answers_what_it_answered(path: Path) -> None:
+    assert answers(path.parent.name)[path.stem].text == path.read_text("utf-8")
+
+
+@pytest.mark.parametrize("story", STORIES)
+def test_each_answer_is_kept(story: str) -> None:
+    assert {path.stem for path in FILES if path.parent.name == story} == answers(story).keys()
+
+
+def test_each_answer_satisfies_its_schema() -> None:
+    for one in kept():
+        validator(one["schema"]).validate(one["answer"])
+
+
+def test_each_schema_has_an_answer() -> None:
+    assert {path.stem for path in SCHEMAS.glob("*.json")} - {one["schema"] for one in kept()} == set()
+
+
+def commands() -> Iterator[tuple[str, ...]]:
+    """The words of each; of a group's first command its name may be left out."""
+    for name, row in COMMANDS.items():
+        if isinstance(row, Group):
+            yield from ((name, below) if below != row.first else (name,) for below in row.rows)
+        else:
+            yield (name,)
+
+
+def test_each_command_is_asked() -> None:
+    asked = {tuple(one["asked"].split()[1:]) for one in kept()}
+    assert [words for words in commands() if not any(one[: len(words)] == words for one in asked)] == []

@@ -32,7 +32,7 @@ GUARDED = ("ferry.guard.retention.passed = skip", "ferry.guard.topic.recreated =
 
 
 @dataclass(frozen=True, kw_only=True)
-class Told:
+class Kept:
     """An answer with the schema of docs/schemas that it satisfies."""
 
     schema: str
@@ -42,17 +42,17 @@ class Told:
 
     @property
     def text(self) -> str:
-        """The file that keeps it."""
+        """What its file has."""
         said = {"asked": " ".join(("ferry", *self.asked)), "exit": self.code, "schema": self.schema}
         return json.dumps({**said, "answer": self.body}, indent=1) + "\n"
 
 
-Story = Callable[[World], Iterator[tuple[str, Told]]]
+Story = Callable[[World], Iterator[tuple[str, Kept]]]
 
 
-def told(story: str) -> dict[str, Told]:
+def answers(story: str) -> dict[str, Kept]:
     """The answers of a story, by the names of their files."""
-    found: dict[str, Told] = {}
+    found: dict[str, Kept] = {}
     with tempfile.TemporaryDirectory() as folder, world(Path(folder)) as made:
         for name, one in STORIES[story](made):
             assert name not in found, name
@@ -62,11 +62,11 @@ def told(story: str) -> dict[str, Told]:
 
 def texts() -> dict[Path, str]:
     """Each file of the corpus, with what it has to say."""
-    return {KEPT / story / f"{name}.json": one.text for story in STORIES for name, one in told(story).items()}
+    return {KEPT / story / f"{name}.json": one.text for story in STORIES for name, one in answers(story).items()}
 
 
-def of(schema: str, answer: Answer, *, timed: str | None = None) -> Told:
-    """An answer of a command; `timed`: what in it has seconds that nobody rounded (empty: the answer itself)."""
+def of(schema: str, answer: Answer, *, timed: str | None = None) -> Kept:
+    """An answer of a command; `timed`: which part of it has seconds that are not rounded (empty: the answer itself)."""
     body = answer.body
     if timed is not None:
         part = body[timed] if timed else body
@@ -74,7 +74,7 @@ def of(schema: str, answer: Answer, *, timed: str | None = None) -> Told:
         part["seconds"] = 0.0
     if ("error" in body) is not (schema == "error"):
         raise AssertionError(f"{answer.asked}: {answer.out}{answer.err}")
-    return Told(schema=schema, asked=answer.asked, code=answer.code, body=body)
+    return Kept(schema=schema, asked=answer.asked, code=answer.code, body=body)
 
 
 def begun(made: World, *lines: str, topics: Mapping[str, int] | None = None) -> None:
@@ -87,7 +87,7 @@ def begun(made: World, *lines: str, topics: Mapping[str, int] | None = None) -> 
             made.produce(made.a, name, number, 10 - 2 * number)
 
 
-def copying(made: World) -> Iterator[tuple[str, Told]]:
+def copying(made: World) -> Iterator[tuple[str, Kept]]:
     """A flow that copies, and what is asked of it day by day: groups, offsets, pauses, what a run did."""
     begun(made)
     ask = made.ask
@@ -151,17 +151,16 @@ def _acl(topic: str, principal: str, operation: int) -> dict[str, Any]:
     }
 
 
-def guarded(made: World) -> Iterator[tuple[str, Told]]:
+def guarded(made: World) -> Iterator[tuple[str, Kept]]:
     """Runs that refuse, and runs whose guards pass what is lost; runs that verify themselves."""
     begun(made, "ferry.verify = receipt")
     ask = made.ask
     yield "run-verified", of("run", ask("run", "a->b", "--run", "r1"), timed="verified")
     made.lose(made.a, "orders", 0, 16)
-    made.own(made.a, "users", **{"retention.ms": "5"})
+    made.a.own["users"] = {"retention.ms": "5"}
     yield "plan-refused", of("plan", ask("plan", "a->b"))
     yield "run-partial", of("run", ask("run", "a->b", "--run", "r2"))
-    begun_again = "topics = orders, users", "groups = billing.*", *HEARTBEATS, *GUARDED
-    made.write(*begun_again)
+    made.write("topics = orders, users", "groups = billing.*", *HEARTBEATS, *GUARDED)
     yield "plan-guarded", of("plan", ask("plan", "a->b"))
     yield "run-guarded", of("run", ask("run", "a->b", "--run", "r3"))
     yield "lag-after-a-gap", of("lag", ask("lag", "a->b"))
@@ -169,7 +168,7 @@ def guarded(made: World) -> Iterator[tuple[str, Told]]:
     yield "error-run-is-there", of("error", ask("run", "a->b", "--run", "r3"))
 
 
-def lanes(made: World) -> Iterator[tuple[str, Told]]:
+def lanes(made: World) -> Iterator[tuple[str, Kept]]:
     """History that is copied once, to topics of its own, and dropped again."""
     begun(made, topics={"users": 1})
     ask = made.ask
@@ -183,7 +182,7 @@ def lanes(made: World) -> Iterator[tuple[str, Told]]:
     yield "lanes-drop-again", of("lanes-drop", ask(*drop, "--yes"))
 
 
-def archive(made: World) -> Iterator[tuple[str, Told]]:
+def archive(made: World) -> Iterator[tuple[str, Kept]]:
     """A ledger that is exported, lost, and built again."""
     begun(made, topics={"users": 1})
     ask = made.ask
@@ -191,7 +190,7 @@ def archive(made: World) -> Iterator[tuple[str, Told]]:
     export = "ledger", "export", "a->b", "--to", "out.jsonl"
     yield "ledger-export-dry", of("ledger-export", ask(*export, "--dry-run"))
     yield "ledger-export", of("ledger-export", ask(*export))
-    made.delete(made.b, "ferry-ledger.a.internal")
+    made.b.delete("ferry-ledger.a.internal")
     rebuild = "ledger", "rebuild", "a->b", "--from", "out.jsonl"
     yield "ledger-rebuild-dry", of("ledger-rebuild", ask(*rebuild, "--dry-run"))
     yield "ledger-rebuild", of("ledger-rebuild", ask(*rebuild))
@@ -199,7 +198,7 @@ def archive(made: World) -> Iterator[tuple[str, Told]]:
     yield "error-not-lost", of("error", ask(*rebuild))
 
 
-def switching(made: World) -> Iterator[tuple[str, Told]]:
+def switching(made: World) -> Iterator[tuple[str, Kept]]:
     """Clients that move to the target, and back."""
     begun(made, "b->a.enabled = true", "ferry.rpo.records = 100", topics={"users": 1})
     ask = made.ask
@@ -216,7 +215,7 @@ def switching(made: World) -> Iterator[tuple[str, Told]]:
     yield "switch-list", of("switch-list", ask("switch", "list", "a->b"))
 
 
-def failing(made: World) -> Iterator[tuple[str, Told]]:
+def failing(made: World) -> Iterator[tuple[str, Kept]]:
     """A switchover that is given up, a failover, and their reports."""
     begun(made, "b->a.enabled = true", topics={"users": 1})
     ask = made.ask
@@ -235,10 +234,10 @@ def failing(made: World) -> Iterator[tuple[str, Told]]:
     yield "reports-verify", of("reports-verify", ask("reports", "verify", "reports", "--chain-only"))
     for name, schema in (("report-000001.json", "report"), ("index.json", "reports-list")):
         body = json.loads((made.folder / "reports" / name).read_text())
-        yield f"file-{name.removesuffix('.json')}", Told(schema=schema, asked=("...", name), code=0, body=body)
+        yield f"file-{name.removesuffix('.json')}", Kept(schema=schema, asked=("...", name), code=0, body=body)
 
 
-def drilling(made: World) -> Iterator[tuple[str, Told]]:
+def drilling(made: World) -> Iterator[tuple[str, Kept]]:
     """Failovers that are rehearsed."""
     begun(made, "b->a.enabled = true", topics={"users": 1})
     ask = made.ask
@@ -255,7 +254,7 @@ def drilling(made: World) -> Iterator[tuple[str, Told]]:
     yield "drill-full-dry", of("drill-dry-run", ask("drill", "full", "a->b", "--dry-run"))
 
 
-def migrating(made: World) -> Iterator[tuple[str, Told]]:
+def migrating(made: World) -> Iterator[tuple[str, Kept]]:
     """What MirrorMaker has copied is taken over, and handed back."""
     begun(made, IDENTITY)
     ask = made.ask
@@ -275,13 +274,13 @@ def migrating(made: World) -> Iterator[tuple[str, Told]]:
     yield "error-no-offsets-topic", of("error", ask("adopt", "mm2", "a->b", "--offsets-topic", "nope"))
 
 
-def museum(made: World) -> Iterator[tuple[str, Told]]:
+def museum(made: World) -> Iterator[tuple[str, Kept]]:
     """What is said of ledgers that real brokers had (tests/pure/decide/museum)."""
     for path in EXHIBITS:
         if path.parent == EXHIBITS[-1].parent:
             kept, name = exhibit(path), path.stem
             flow = kept.head.flow
-            made.visit(kept)
+            made.load(kept)
             yield f"runs-{name}", of("ledger-runs", made.ask("ledger", flow, "--runs"))
             yield f"last-{name}", of("ledger", made.ask("ledger", flow, "--last", "3"))
             yield f"lanes-{name}", of("lanes-list", made.ask("lanes", "list", flow))
@@ -297,7 +296,7 @@ def museum(made: World) -> Iterator[tuple[str, Told]]:
                 yield f"offset-{offset}-{name}", of("ledger-offset", made.ask("ledger", flow, *place))
 
 
-def files(made: World) -> Iterator[tuple[str, Told]]:
+def files(made: World) -> Iterator[tuple[str, Kept]]:
     """What is asked of files alone."""
     made.write("topics = orders, users", "topcs = orders", "ferry.shedule = @hourly")
     ask = made.ask
@@ -324,7 +323,7 @@ def files(made: World) -> Iterator[tuple[str, Told]]:
     yield "error-option", of("error", ask("plan", "a->b", "--nope"))
 
 
-def elsewhere(made: World) -> Iterator[tuple[str, Told]]:
+def elsewhere(made: World) -> Iterator[tuple[str, Kept]]:
     """Answers about what only Spark, Java, Airflow or a server does: its outcome is given, its form is kept."""
     ask = made.ask
     made.write(

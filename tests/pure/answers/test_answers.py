@@ -14,15 +14,15 @@ from jsonschema import Draft202012Validator
 from ferry.cli.lazy import Group
 from ferry.commands import COMMANDS
 from tests.program import SCHEMAS, closed
-from tests.pure.answers.stories import KEPT, STORIES, Told, told
+from tests.pure.answers.stories import KEPT, STORIES, Kept, answers
 
 FILES = sorted(KEPT.glob("*/*.json"))
 each_file = pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
 
 
 @functools.cache
-def answers(story: str) -> Mapping[str, Told]:
-    return told(story)
+def today(story: str) -> Mapping[str, Kept]:
+    return answers(story)
 
 
 @functools.cache
@@ -37,12 +37,12 @@ def kept() -> list[dict[str, Any]]:
 
 @each_file
 def test_a_command_answers_what_it_answered(path: Path) -> None:
-    assert answers(path.parent.name)[path.stem].text == path.read_text("utf-8")
+    assert today(path.parent.name)[path.stem].text == path.read_text("utf-8")
 
 
 @pytest.mark.parametrize("story", STORIES)
 def test_each_answer_is_kept(story: str) -> None:
-    assert {path.stem for path in FILES if path.parent.name == story} == answers(story).keys()
+    assert {path.stem for path in FILES if path.parent.name == story} == today(story).keys()
 
 
 def test_each_answer_satisfies_its_schema() -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import logging
 import os
 import pwd
 import secrets
+import signal
 import socket
 import time
 from collections.abc import Iterator
@@ -27,6 +29,7 @@ from ferry.kafka.produce.ledger import ledger_topic
 from ferry.model import Flow, Record, TopicPartition
 from ferry.program import main
 from ferry.wire.records import ProducerIdentity, build_batch
+from tests.program import environment
 from tests.pure.decide.test_museum import Exhibit
 from tests.pure.protocol.broker import Entry
 from tests.pure.scripted.broker import Part
@@ -38,7 +41,7 @@ BEGAN_MS = 1_800_000_000_000
 MINUTE_MS = 60_000
 FILE = "mm2.properties"
 TICK = 1e-9
-"""Seconds that pass with a look at the clock: so few that rounded times do not tell how often it was looked at."""
+"""Seconds that pass with a look at the clock: so few that rounded times do not depend on the number of looks."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,10 +102,6 @@ class World:
             topic, _, number = name.rpartition("_")
             held[TopicPartition(topic=topic, partition=int(number))] = offset, ""
 
-    def own(self, brokers: WholeBrokers, topic: str, **settings: str) -> None:
-        """Give a topic settings of its own."""
-        brokers.own[topic] = settings
-
     def lose(self, brokers: WholeBrokers, topic: str, partition: int, begin: int) -> None:
         """Produce up to `begin` and a record more, and delete all that is before it, as retention does."""
         place = TopicPartition(topic=topic, partition=partition)
@@ -120,7 +119,7 @@ class World:
         batch = build_batch(rows, self.now_ms, ProducerIdentity())
         log.entries[:count] = [Entry(payload=Part(batch, at)) for at in range(count)]
 
-    def visit(self, kept: Exhibit) -> None:
+    def load(self, kept: Exhibit) -> None:
         """Give b the ledger of a museum, at its offsets, and write the file of its flow."""
         flow, settings = Flow.parse(kept.head.flow), {"topics": ", ".join(topics_of(kept)), **kept.settings}
         self.b.alias = kept.head.cluster_id
@@ -132,10 +131,6 @@ class World:
             batch = build_batch([one.record], kept.head.at_ms, ProducerIdentity())
             log.entries[one.offset] = Entry(payload=Part(batch, 0))
         self.write(*(f"{key} = {value}" for key, value in settings.items()), aliases=(flow.source, flow.target))
-
-    def delete(self, brokers: WholeBrokers, topic: str) -> None:
-        """Delete a topic."""
-        brokers.delete(topic)
 
     def ask(self, *words: str) -> Answer:
         """Run a command."""
@@ -176,6 +171,21 @@ def topics_of(kept: Exhibit) -> list[str]:
 
 
 @contextlib.contextmanager
+def undisturbed() -> Iterator[None]:
+    """Put back what a command sets for its process: where logs go, and what Ctrl-C does."""
+    logs = [logging.getLogger(name) for name in (None, "ferry", "kafka")]
+    before = [(log, log.level, [*log.handlers]) for log in logs]
+    interrupted = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, interrupted)
+        for log, level, handlers in before:
+            log.setLevel(level)
+            log.handlers = handlers
+
+
+@contextlib.contextmanager
 def world(folder: Path) -> Iterator[World]:
     """A world whose processes, hosts, times and random numbers are always the same."""
     made = World(folder=folder)
@@ -198,8 +208,9 @@ def world(folder: Path) -> Iterator[World]:
         mock.patch.object(os, "getpid", return_value=7),
         mock.patch.object(pwd, "getpwuid", return_value=SimpleNamespace(pw_name="ann")),
         mock.patch.object(person, "datetime", SimpleNamespace(now=made.now)),
-        mock.patch.dict(os.environ, {"FERRY_CONFIG": FILE}),
+        mock.patch.dict(os.environ, environment(Path(FILE)), clear=True),
         contextlib.chdir(folder),
+        undisturbed(),
     ]
     with contextlib.ExitStack() as stack:
         for patch in patches:

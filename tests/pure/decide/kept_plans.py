@@ -132,7 +132,7 @@ def _plain() -> Mapping[str, Situation]:
             ),
             replace(TWO, begins={place("orders"): 20, place("users"): 100}),
         ),
-        "window-behind-the-live-lane": (
+        "window-after-the-live-records": (
             replace(RULES, lane="append-june", beside_live=True),
             replace(
                 SOUND,
@@ -197,7 +197,7 @@ def _topics() -> Mapping[str, Situation]:
         "topic-with-hidden-settings": (RULES, replace(differ, sources={"orders": hidden})),
         "topic-hidden-and-new": (RULES, replace(FACTS, sources={"orders": hidden})),
         "topic-deleted": (test_deletes.FOLLOW, gone),
-        "topic-deleted-and-nobody-asked": (RULES, gone),
+        "topic-deleted-at-the-source-alone": (RULES, gone),
         "topic-kept-for-others-wrote": (
             test_deletes.FOLLOW,
             replace(gone, targets={"a.orders": target("a.orders", 42)}),

@@ -2,66 +2,106 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
+from operator import attrgetter
+from typing import Any
 
-from ferry.codec.form import Json
+from ferry.codec.form import F, Form, Json
+from ferry.codec.kinds import FLOW, Kind, enum, fields, filled, many, optional, row, typed
+from ferry.codec.schema import described, object_of, of_type
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.why import Why
-from ferry.features.groups.cli.shapes import groups_json
-from ferry.ledger.acl_codec import acl_change_json
-from ferry.ledger.adoption_codec import adoption_json as adopted_json
-from ferry.ledger.codec import gap_json
-from ferry.ledger.dealt_at import DealtAt
-from ferry.ledger.history import Forgotten, Holder, PastRun
-from ferry.ledger.pruning import Pruned, pruned_json
-from ferry.ledger.receipt_codec import receipt_json
-from ferry.ledger.report import GuardCount, Report, guard_counts, unfinished_sentence
-from ferry.ledger.run_codec import refusal_json
-from ferry.ledger.slice_codec import change_json, slice_json
-from ferry.ledger.unit_codec import unit_receipt_json
-from ferry.ledger.verified_codec import run_verified_json
-from ferry.model import Adoption, Flow, Gap, Pause, Piece, Plan, Receipt, Refusal, Unit, UnitReceipt
-from ferry.plan.rules.lag import PartitionLag, total_of
+from ferry.features.groups.cli.shapes import GROUPS
+from ferry.ledger.acl_codec import ACL_CHANGE
+from ferry.ledger.adoption_codec import ADOPTION
+from ferry.ledger.codec import GAP, TARGET, gap_json
+from ferry.ledger.dealt_at import Dealt, DealtAt
+from ferry.ledger.history import Forgotten, Holder, PastRun, PastState
+from ferry.ledger.pruning import PRUNED_FORM, Pruned
+from ferry.ledger.receipt_codec import ORIGIN, RECEIPT, THROTTLED_SAYS, receipt_json
+from ferry.ledger.report import GuardCount, Report, RunState, guard_counts, unfinished_sentence
+from ferry.ledger.run_codec import REFUSAL, refusal_json
+from ferry.ledger.slice_codec import CHANGE, SLICE
+from ferry.ledger.unit_codec import UNIT_RECEIPT, unit_receipt_json
+from ferry.ledger.verified_codec import RUN_VERIFIED
+from ferry.model import (
+    Adoption,
+    Flow,
+    Gap,
+    NotCopied,
+    Pause,
+    Plan,
+    Receipt,
+    Refusal,
+    Segment,
+    Unit,
+    UnitReceipt,
+)
+from ferry.plan.rules.lag import PartitionLag, TotalLag, total_of
 
 UNFINISHED = "unfinished"
 """Beside the kinds of refusals: a slice that nobody refused, but that was not copied to its end."""
 
 
-def plan_json(plan: Plan) -> Json:
-    """`ferry plan`: what a run would do now."""
-    return {
-        "flow": str(plan.flow),
-        "lane": plan.lane,
-        "slices": [slice_json(piece) for piece in plan.slices],
-        "changes": [change_json(change) for change in plan.changes],
-        "drift": [change_json(change) for change in plan.drift],
-        "not_copied": [asdict(left) for left in plan.not_copied],
-        "acls": [acl_change_json(change) for change in plan.acls],
-        "refusals": [refusal_json(refusal) for refusal in plan.refusals],
-        "notes": list(plan.notes),
-        "gaps": [gap_json(gap) for gap in plan.gaps],
-        "guards": guards_json(plan.refusals, plan),
-        "paused": list(plan.paused),
-        **({"units": [_unit_json(unit) for unit in plan.units]} if plan.units else {}),
-    }
-
-
-def _unit_json(unit: Unit) -> Json:
-    """What a run would deal to one target partition."""
-    return {
-        "topic": unit.source_topic,
-        "target_topic": unit.target.topic,
-        "target_partition": unit.target.partition,
-        "partitions": unit.partitions,
-        "offsets": unit.offsets,
-        "slot": unit.slot,
-    }
-
-
 def guards_json(refusals: Iterable[Refusal], plan: Plan) -> Json:
     """How often each guard that tripped refused, skipped and restarted; guards that did not are left out."""
     return {kind: asdict(count) for kind, count in guard_counts(refusals, plan.gaps, plan.lifted).items()}
+
+
+_GUARDS = typed(Mapping[str, GuardCount])
+_GUARDS_SAY = "guards that tripped, by the refusal's word, with how often each refused, skipped and restarted"
+_GAPS_SAY = "what policies passed over, or went back from, in place of refusals"
+_DRIFT_SAYS = "settings that differ from the source and are left alone, for sync.topic.configs.enabled is false"
+_UNIT = (
+    F("topic", "source_topic", says="name at the source"),
+    *TARGET,
+)
+
+UNIT = Form(
+    Unit,
+    *_UNIT,
+    F("partitions", least=1, says="to which records are dealt by their keys"),
+    F("offsets", says="of the source, of all partitions together, that are gone through for it"),
+    F("slot", says="the task that copies it"),
+)
+"""What a run would deal to one target partition."""
+
+PLAN = Form(
+    Plan,
+    F("flow", kind=FLOW),
+    F("lane"),
+    F("slices", kind=many(SLICE.kind)),
+    F("changes", kind=many(CHANGE.kind), says="to the target's topics, before the copy"),
+    F("drift", kind=many(CHANGE.kind), says=_DRIFT_SAYS),
+    F(
+        "not_copied",
+        kind=many(
+            fields(
+                NotCopied,
+                what="a stable word; more may come",
+                count="null: the cluster does not tell, or nothing to count",
+                message="one sentence with what to do",
+            )
+        ),
+        says="what belongs to the source and is left to the operator",
+    ),
+    F("acls", kind=many(ACL_CHANGE.kind), says="to the target's ACLs, before the copy"),
+    F("refusals", kind=many(REFUSAL.kind)),
+    F("notes", kind=many()),
+    F("gaps", kind=many(GAP.kind), says=_GAPS_SAY),
+    F("guards", lambda plan: guards_json(plan.refusals, plan), _GUARDS, says=_GUARDS_SAY),
+    F("paused", kind=many(), says="source topics held back"),
+    F(
+        "units",
+        kind=many(UNIT.kind),
+        omit=lambda plan: not plan.units,
+        says="of topics that get other partitions: what is dealt to each; absent: none",
+    ),
+)
+
+plan_json = PLAN.dump
+"""`ferry plan`: what a run would do now."""
 
 
 def _verification(report: Report) -> Json:
@@ -73,112 +113,177 @@ def _verification(report: Report) -> Json:
     return {"verification": asdict(GuardCount(refused=refused))}
 
 
-def why_json(why: Why) -> Json:
-    """`ferry plan --why`: one verdict."""
-    setting = why.setting
-    return {
-        "taken": why.taken,
-        "reason": why.reason,
-        "key": None if setting is None else setting.key or setting.name,
-        "line": None if setting is None else setting.line,
-        "item": why.item,
-    }
+def _key(why: Why) -> str | None:
+    return None if why.setting is None else why.setting.key or why.setting.name
 
 
-def run_json(report: Report) -> Json:
-    """`ferry run`: what became of a run."""
-    return {
-        "run": report.plan.run,
-        "flow": str(report.plan.flow),
-        "state": report.state.value,
-        "superseded_by": report.superseded or None,
-        "slices": len(report.plan.slices),
-        "records": report.records,
-        "bytes": report.bytes,
-        "transcoded": report.transcoded,
-        "missing": report.missing,
-        "dead_letters": report.dead_letters,
-        "transformed": [
-            {"topic": topic, "read": one.read, "left_out": one.left_out} for topic, one in sorted(report.sifted.items())
-        ],
-        "seconds": report.seconds,
-        "changes": [change_json(change) for change in report.plan.changes],
-        "drift": [change_json(change) for change in report.plan.drift],
-        "throttled_seconds": {name: ms / 1000 for name, ms in asdict(report.throttled).items()},
-        "paused": list(report.plan.paused),
-        "refusals": [refusal_json(refusal) for refusal in report.refusals]
-        + [_unfinished_json(report, piece) for piece in report.unfinished],
-        "gaps": [gap_json(gap) for gap in report.plan.gaps],
-        "guards": guards_json(report.refusals, report.plan) | _verification(report),
-        "acls": [acl_change_json(change) for change in report.plan.acls],
-        "groups": None if report.groups is None else groups_json(report.groups),
-        "verified": None if report.verified is None else run_verified_json(report.verified),
-        "notes": list(report.notes),
-        "receipts": [short_receipt_json(receipt) for receipt in report.receipts],
-        **({"units": [_short_unit_json(unit) for unit in report.units]} if report.units else {}),
-    }
+WHY = Form(
+    Why,
+    F("taken"),
+    F("reason"),
+    F("key", _key, typed(str | None), says="the key that decided; null: no key can change it"),
+    F(
+        "line",
+        lambda why: None if why.setting is None else why.setting.line,
+        typed(int | None, None),
+        says="null: the default",
+    ),
+    F("item", says="the item of the key's list"),
+)
+
+why_json = WHY.dump
+"""`ferry plan --why`: one verdict."""
+
+_SHORT = (
+    "topic", "partition", "target_topic", "target_partition", "start", "end", "segments", "records", "bytes", "missing",
+    "transform",
+)  # fmt: skip
+SHORT_RECEIPT = Form(Receipt, *(one for name in _SHORT for one in RECEIPT.table if one.name == name))
+"""The part of a receipt that says what was copied where."""
+
+SHORT_UNIT = Form(
+    UnitReceipt,
+    *_UNIT,
+    F("target_start", least=None, says="of its first record; -1: it has none"),
+    F("target_next", least=None, says="target offset behind the last record; -1: none yet"),
+    F(
+        "offsets",
+        lambda unit: unit.end - unit.start,
+        typed(int),
+        says="of the source, of all partitions together, that were gone through for it",
+    ),
+    F("records"),
+    F("bytes", says="as stored, compressed"),
+)
+"""The part of a receipt of a unit that says what was dealt where."""
 
 
-def short_receipt_json(receipt: Receipt) -> Json:
-    """The part of a receipt that says what was copied where."""
-    return {
-        "topic": receipt.source.topic,
-        "partition": receipt.source.partition,
-        "target_topic": receipt.target.topic,
-        "target_partition": receipt.target.partition,
-        "start": receipt.start,
-        "end": receipt.end,
-        "segments": [[part.source_start, part.target_start, part.count] for part in receipt.segments],
-        "records": receipt.records,
-        "bytes": receipt.bytes,
-        "missing": receipt.missing,
-        **({"transform": receipt.transform} if receipt.transform else {}),
-    }
+def _refusals_json(report: Report) -> list[Json]:
+    """What was refused, and what nobody refused that was not copied to its end."""
+    return [refusal_json(refusal) for refusal in report.refusals] + [
+        {
+            "topic": piece.source.topic,
+            "partition": piece.source.partition,
+            "kind": UNFINISHED,
+            "message": unfinished_sentence(report, piece),
+        }
+        for piece in report.unfinished
+    ]
 
 
-def _short_unit_json(unit: UnitReceipt) -> Json:
-    """The part of a receipt of a unit that says what was dealt where."""
-    return {
-        "topic": unit.source_topic,
-        "target_topic": unit.target.topic,
-        "target_partition": unit.target.partition,
-        "target_start": unit.target_start,
-        "target_next": unit.target_next,
-        "offsets": unit.end - unit.start,
-        "records": unit.records,
-        "bytes": unit.bytes,
-    }
+_TRANSFORMED = Kind(
+    lambda sifted: [
+        {"topic": topic, "read": one.read, "left_out": one.left_out} for topic, one in sorted(sifted.items())
+    ],
+    schema=lambda: {
+        "type": "array",
+        "items": object_of(
+            {
+                "topic": described(of_type(str), "the source's"),
+                "read": described(of_type(int), "records that its transform was given in the last attempt"),
+                "left_out": described(of_type(int), "those of them that it left out"),
+            }
+        ),
+    },
+)
 
+RUN = Form(
+    Report,
+    F("run", "plan.run"),
+    F("flow", "plan.flow", FLOW),
+    F("state", kind=enum(RunState)),
+    F(
+        "superseded_by",
+        "superseded",
+        filled(""),
+        says="the newest run of the lane, where it began before this one was finished: it, or the next run, copies "
+        "the rest",
+    ),
+    F("slices", lambda report: len(report.plan.slices), typed(int), says="slices of the plan"),
+    F("records", says="copied"),
+    F("bytes", says="copied, as stored"),
+    F("transcoded", says="batches that could not be copied as bytes and were written anew"),
+    F("missing", says="offsets in what was copied of which the source has no record"),
+    F(
+        "dead_letters",
+        says="records that a transform could not be applied to, and that are among the dead letters",
+    ),
+    F("transformed", "sifted", _TRANSFORMED, says="of topics with a transform, counted while records were read"),
+    F("seconds", says="from opening the run to its last receipt"),
+    F("changes", "plan.changes", many(CHANGE.kind), says="made to the target's topics before the copy"),
+    F("drift", "plan.drift", many(CHANGE.kind), says=_DRIFT_SAYS),
+    F(
+        "throttled_seconds",
+        lambda report: {name: ms / 1000 for name, ms in asdict(report.throttled).items()},
+        Kind(
+            schema=lambda: object_of({name: described(of_type(float), says) for name, says in THROTTLED_SAYS.items()})
+        ),
+        says="how long tasks were held back, added up over tasks",
+    ),
+    F("paused", "plan.paused", many(), says="source topics that are paused, of which nothing was copied"),
+    F("refusals", _refusals_json, Kind(schema=many(REFUSAL.kind).schema), says="what was not (wholly) copied"),
+    F("gaps", "plan.gaps", many(GAP.kind), says=_GAPS_SAY),
+    F(
+        "guards",
+        lambda report: guards_json(report.refusals, report.plan) | _verification(report),
+        _GUARDS,
+        says=_GUARDS_SAY,
+    ),
+    F("acls", "plan.acls", many(ACL_CHANGE.kind), says="to the target's ACLs, before the copy"),
+    F("groups", kind=optional(GROUPS.kind), says="null: nobody looked at the consumer groups"),
+    F("verified", kind=optional(RUN_VERIFIED.kind), says="null: the run did not verify itself"),
+    F("notes", kind=many(), says="of the plan, and of what was copied"),
+    F("receipts", kind=many(SHORT_RECEIPT.kind)),
+    F(
+        "units",
+        kind=many(SHORT_UNIT.kind),
+        omit=lambda report: not report.units,
+        says="of topics that get other partitions: what was dealt to each; absent: nothing",
+    ),
+)
 
-def _unfinished_json(report: Report, piece: Piece) -> Json:
-    return {
-        "topic": piece.source.topic,
-        "partition": piece.source.partition,
-        "kind": UNFINISHED,
-        "message": unfinished_sentence(report, piece),
-    }
+run_json = RUN.dump
+"""`ferry run`: what became of a run."""
+
+LAG = Form(
+    PartitionLag,
+    F("topic", "source.topic", says="name at the source"),
+    F("partition", "source.partition"),
+    *TARGET,
+    F("position", least=None, says="source offset that the next run begins at"),
+    F(
+        "source_end",
+        least=None,
+        says="the high watermark; null: the partition has no leader, or the topic is gone",
+    ),
+    F("lag_records", "records", least=None, says="offsets not yet copied, an upper bound of the records"),
+    F("lag_bytes", "bytes", least=None, says="an estimate; nothing of the data is read"),
+    F(
+        "lag_bytes_from",
+        "bytes_from",
+        says="what the estimate is made from: the average of the source's whole log by its size on disk; the average "
+        "of the chunk that was copied last; 1024 bytes for each offset",
+    ),
+    F(
+        "lag_seconds",
+        "seconds",
+        says="age of the oldest record not yet copied, by the first timestamp of its batch; 0: none; null: its "
+        "timestamp is not known",
+    ),
+)
+"""How far a partition is behind; null where nobody knows."""
+
+TOTAL_LAG = fields(
+    TotalLag,
+    behind="partitions with something to copy",
+    unknown="partitions that do not tell how much, or how old; the sums are without what is not known",
+    seconds="the greatest of the known ages; null: only partitions that do not tell are behind",
+)
 
 
 def lag_json(lags: list[PartitionLag]) -> Json:
-    """`ferry lag`: how far every partition is behind, and all together; null where nobody knows."""
-    return {
-        "partitions": [
-            {
-                "topic": lag.source.topic,
-                "partition": lag.source.partition,
-                "target_topic": lag.target.topic,
-                "target_partition": lag.target.partition,
-                "position": lag.position,
-                "source_end": lag.source_end,
-                "lag_records": lag.records,
-                "lag_bytes": lag.bytes,
-                "lag_bytes_from": lag.bytes_from,
-                "lag_seconds": lag.seconds,
-            }
-            for lag in lags
-        ],
-        "total": asdict(total_of(lags)),
-    }
+    """`ferry lag`: how far every partition is behind, and all together."""
+    return {"partitions": [LAG.dump(lag) for lag in lags], "total": asdict(total_of(lags))}
 
 
 def receipts_json(receipts: list[Receipt], units: list[UnitReceipt], of_run: PastRun | Forgotten | None = None) -> Json:
@@ -190,15 +295,55 @@ def receipts_json(receipts: list[Receipt], units: list[UnitReceipt], of_run: Pas
     }
 
 
+REPORT = Form(Report, *(one for one in RUN.table if one.name not in ("run", "flow", "receipts", "units")))
+"""A run as `ferry run` says it, without what is said beside it."""
+
+
 def _past_run_json(past: PastRun | Forgotten) -> Json:
-    """As `ferry run` says it; report null: the run ended before its plan was sealed, or the ledger has let it go."""
+    """Report null: the run ended before its plan was sealed, or the ledger has let it go."""
     if isinstance(past, Forgotten):
         return {"run": past.run, "state": "forgotten", "report": None}
-    told = None
-    if past.report is not None:
-        listed = ("run", "flow", "receipts", "units")
-        told = {name: value for name, value in run_json(past.report).items() if name not in listed}
-    return {"run": past.opened.record.run, "state": past.state.value, "report": told}
+    report = None if past.report is None else REPORT.dump(past.report)
+    return {"run": past.opened.record.run, "state": past.state.value, "report": report}
+
+
+HOLDER = Form(
+    Holder,
+    *RECEIPT.within("receipt"),
+    F(
+        "segment",
+        kind=optional(row(Segment)),
+        says="the segment that holds the offset; null: it lies in a gap",
+    ),
+    F("target_offset", least=None),
+    F(
+        "void",
+        kind=optional(GAP.kind),
+        says="why the receipt's word on the offset does not hold any more; null: it holds",
+    ),
+)
+
+ADOPTED = Form(Adoption, *(one for one in ADOPTION.table if one.name != "v"))
+
+PRUNED = Form(
+    Pruned,
+    *PRUNED_FORM.table,
+    F("target_topic", "copy.target.topic"),
+    F("target_partition", "copy.target.partition"),
+)
+
+DEALT = Form(
+    DealtAt,
+    *TARGET,
+    F(
+        "offset",
+        "state",
+        enum(Dealt),
+        says="a chunk has it; its receipt has gone with its run; it lies before the rule in force; not copied yet",
+    ),
+    F("without_key", "keyless", says="whether a record without a key goes there"),
+    F("chunk", kind=optional(UNIT_RECEIPT.kind), says="null: no receipt has it"),
+)
 
 
 def holders_json(
@@ -209,69 +354,66 @@ def holders_json(
     Of a topic that is dealt to other partitions the chunk of each of these; null where none has it.
     """
     return {
-        **({"dealt": [_dealt_json(one) for one in dealt]} if dealt else {}),
-        "adopted": [{name: value for name, value in adopted_json(one).items() if name != "v"} for one in adopted],
+        **({"dealt": [DEALT.dump(one) for one in dealt]} if dealt else {}),
+        "adopted": [ADOPTED.dump(one) for one in adopted],
         "skipped": [gap_json(gap) for gap in skipped],
-        "pruned": [
-            {**pruned_json(one), "target_topic": one.copy.target.topic, "target_partition": one.copy.target.partition}
-            for one in gone
-        ],
-        "receipts": [
-            {
-                **receipt_json(holder.receipt),
-                "segment": None
-                if holder.segment is None
-                else [holder.segment.source_start, holder.segment.target_start, holder.segment.count],
-                "target_offset": holder.target_offset,
-                "void": None if holder.void is None else gap_json(holder.void),
-            }
-            for holder in found
-        ],
+        "pruned": [PRUNED.dump(one) for one in gone],
+        "receipts": [HOLDER.dump(holder) for holder in found],
     }
 
 
-def _dealt_json(one: DealtAt) -> Json:
-    return {
-        "target_topic": one.target.topic,
-        "target_partition": one.target.partition,
-        "offset": one.state.value,
-        "without_key": one.keyless,
-        "chunk": None if one.chunk is None else unit_receipt_json(one.chunk),
-    }
+def _of_report(get: Callable[[Report], Any]) -> Callable[[PastRun], Any]:
+    """A figure of a run; None of one without a sealed plan."""
+    return lambda past: get(past.report) if past.report else None
+
+
+PAST_RUN = Form(
+    PastRun,
+    F("run", "opened.record.run"),
+    F("generation", "opened.generation", says="ledger offset of the run's record"),
+    F("state", kind=enum(PastState)),
+    F("started_ms", "opened.record.started_ms"),
+    F("slices", _of_report(lambda report: len(report.plan.slices)), typed(int | None, None)),
+    F("records", _of_report(attrgetter("records")), typed(int | None, None)),
+    F("bytes", _of_report(attrgetter("bytes")), typed(int | None, None)),
+    F("seconds", _of_report(attrgetter("seconds")), typed(float | None)),
+    F("origin", "opened.record.origin", ORIGIN),
+    F(
+        "deployment",
+        "opened.record.deployment",
+        filled(""),
+        says="whose run it was; null: a Ferry wrote it that knew no deployments",
+    ),
+    F(
+        "config_digest",
+        "opened.record.config_digest",
+        says="SHA-256 over what the flow copied, where to, and how much at a time",
+    ),
+    F(
+        "took_over",
+        "opened.record.took_over",
+        filled(""),
+        says="the deployment that the lane was taken from on purpose",
+    ),
+)
 
 
 def past_runs_json(runs: list[PastRun]) -> Json:
     """`ferry ledger --runs`; null: numbers of a run without a sealed plan, a deployment that nobody named."""
-    return {
-        "runs": [
-            {
-                "run": past.opened.record.run,
-                "generation": past.opened.generation,
-                "state": past.state.value,
-                "started_ms": past.opened.record.started_ms,
-                "slices": len(past.report.plan.slices) if past.report else None,
-                "records": past.report.records if past.report else None,
-                "bytes": past.report.bytes if past.report else None,
-                "seconds": past.report.seconds if past.report else None,
-                "origin": asdict(past.opened.record.origin),
-                "deployment": past.opened.record.deployment or None,
-                "config_digest": past.opened.record.config_digest,
-                "took_over": past.opened.record.took_over or None,
-            }
-            for past in runs
-        ]
-    }
+    return {"runs": [PAST_RUN.dump(past) for past in runs]}
 
 
-def pause_json(pause: Pause) -> Json:
-    """A pause; topic null is the whole flow, until_ms null is until somebody resumes."""
-    return {
-        "topic": pause.topic or None,
-        "who": pause.who,
-        "why": pause.why,
-        "since_ms": pause.since_ms,
-        "until_ms": pause.until_ms or None,
-    }
+PAUSE = Form(
+    Pause,
+    F("topic", kind=filled(""), says="null: the whole flow"),
+    F("who"),
+    F("why"),
+    F("since_ms"),
+    F("until_ms", kind=filled(0), says="null: until somebody resumes"),
+)
+
+pause_json = PAUSE.dump
+"""A pause."""
 
 
 def skip_json(flow: Flow, run: str | None, gap: Gap) -> Json:
@@ -279,14 +421,16 @@ def skip_json(flow: Flow, run: str | None, gap: Gap) -> Json:
     return {"flow": str(flow), "run": run, "gap": gap_json(gap)}
 
 
-def flow_json(flow: FlowConfig) -> Json:
-    """`ferry flows`: the settings that tell one flow from another."""
-    return {
-        "flow": str(flow.flow),
-        "topics": list(flow.topics.include.items),
-        "topics_exclude": list(flow.topics.exclude.items),
-        "policy": flow.policy_name,
-        "lane": flow.lane,
-        "tasks_max": flow.tasks_max,
-        "schedule": flow.schedule,
-    }
+FLOW_CONFIG = Form(
+    FlowConfig,
+    F("flow", kind=FLOW),
+    F("topics", "topics.include.items", many()),
+    F("topics_exclude", "topics.exclude.items", many()),
+    F("policy", "policy_name"),
+    F("lane"),
+    F("tasks_max", least=1),
+    F("schedule", says="null: only by hand"),
+)
+
+flow_json = FLOW_CONFIG.dump
+"""`ferry flows`: the settings that tell one flow from another."""

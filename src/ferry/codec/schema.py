@@ -40,7 +40,8 @@ def _of_parts(origin: Any, parts: tuple[Any, ...], least: int | None) -> Json:
         (only,) = (one for one in parts if one is not types.NoneType)
         return nullable(of_type(only, least))
     if issubclass(origin, Mapping):
-        return {"type": "object", "additionalProperties": of_type(parts[1], least)}
+        of = of_type(parts[1], least)
+        return {"type": "object", **({"additionalProperties": of} if of else {})}
     if origin is tuple and parts[1:] != (...,):
         return array_of([of_type(one, least) for one in parts])
     return {"type": "array", "items": of_type(parts[0], least)}

@@ -16,11 +16,12 @@ import hashlib
 import json
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import fields
-from typing import Any
+from dataclasses import fields, replace
+from typing import Any, Literal
 
 from ferry.codec.form import F, Form
-from ferry.codec.kinds import FLOW, PLAIN, Kind, enum, many
+from ferry.codec.kinds import FLOW, PLAIN, Kind, enum, many, typed
+from ferry.codec.schema import of_type
 from ferry.errors import BadInput
 from ferry.ledger.codec import LEDGER_VERSION, Json, decode_value, encode, head
 from ferry.ledger.ledger import LedgerView
@@ -57,18 +58,29 @@ def _id(text: str) -> str:
     return text
 
 
-_LISTS = ("leave_groups", "leave_topics", "stop", "redirect")
+_HOOKS = replace(many(), schema=lambda: of_type(tuple[Literal["command", "url"], ...]))
+_OF_OPTION: Mapping[str, tuple[Kind, str]] = {
+    "leave_groups": (many(), ""),
+    "leave_topics": (many(), ""),
+    "lost_at_ms": (PLAIN, "when the source was lost, of a failover; null: nobody said"),
+    "stop": (_HOOKS, "which stop hooks were given in place of the file's, as of redirect"),
+    "redirect": (_HOOKS, "which hooks were given in place of the file's; what they are is not kept"),
+}
 _OPTIONS = Form(
     SwitchOptions,
-    *(F(one.name, kind=many() if one.name in _LISTS else PLAIN, default=one.default) for one in fields(SwitchOptions)),
+    *(
+        F(one.name, kind=kind, default=one.default, says=says)
+        for one in fields(SwitchOptions)
+        for kind, says in [_OF_OPTION.get(one.name, (PLAIN, ""))]
+    ),
 )
 
 SWITCH = Form(
     Switch,
     F("id", kind=Kind(None, _id)),
     F("verb", kind=enum(Verb)),
-    F("flow", "named", FLOW),
-    F("via", kind=FLOW),
+    F("flow", "named", FLOW, says="as it was named"),
+    F("via", kind=FLOW, says="the flow along which clients move; of a failback the reverse of flow"),
     F("who"),
     F("approved_by"),
     F("approved_ms"),
@@ -86,8 +98,8 @@ switch_json = SWITCH.dump
 _STEP = (F("who"), F("begun_ms"))
 _BEGUN = Form(StepBegun, *head("switch-step"), F("state", lambda _: "begun"), *_STEP, F("token"))
 _EVIDENCE = (
-    F("sentence", lambda done: done.evidence.sentence),
-    F("facts", lambda done: dict(done.evidence.facts)),
+    F("sentence", lambda done: done.evidence.sentence, typed(str)),
+    F("facts", lambda done: dict(done.evidence.facts), typed(dict[str, Any]), says="per step, see docs/failover.md"),
 )
 _DONE = Form(StepDone, *head("switch-step"), F("state", lambda _: "done"), *_STEP, F("done_ms"), *_EVIDENCE)
 
@@ -217,7 +229,12 @@ STEP = Form(
     *_STEP,
     F("done_ms"),
     *_EVIDENCE,
-    F("rows", lambda done: list(done.evidence.rows)),
+    F(
+        "rows",
+        lambda done: list(done.evidence.rows),
+        typed(list[dict[str, Any]]),
+        says="per step, see docs/failover.md",
+    ),
 )
 
 step_json = STEP.dump

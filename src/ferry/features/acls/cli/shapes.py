@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from ferry.codec.form import Json
+from dataclasses import replace
+
+from ferry.codec.form import F, Form, Json
+from ferry.codec.kinds import PLAIN
 from ferry.config.flow.flow import FlowConfig
-from ferry.ledger.acl_codec import acl_change_json, acl_json
-from ferry.plan.rules.acls import AclDiff
+from ferry.ledger.acl_codec import ACL, ACL_CHANGE
+from ferry.plan.rules.acls import AclDiff, LeftOut
+
+LEFT_OUT = Form(
+    LeftOut,
+    *(replace(one, kind=PLAIN) if one.name == "pattern_type" else one for one in ACL.within("binding")),
+    F("why", says="half a sentence"),
+)
+"""An ACL of the source that is not taken over; its pattern may be one that no copy has."""
 
 
 def acl_diff_json(flow: FlowConfig, diff: AclDiff, due_ms: int | None) -> Json:
@@ -14,10 +24,10 @@ def acl_diff_json(flow: FlowConfig, diff: AclDiff, due_ms: int | None) -> Json:
         "flow": str(flow.flow),
         "policy": flow.acls.policy.value,
         "due_seconds": None if due_ms is None else due_ms / 1000,
-        "changes": [acl_change_json(change) for change in diff.changes],
+        "changes": [ACL_CHANGE.dump(change) for change in diff.changes],
         "in_step": diff.in_step,
-        "kept": [acl_json(binding) for binding in (*diff.kept, *diff.foreign, *diff.bereft)],
-        "left_out": [{**acl_json(out.binding), "why": out.why} for out in diff.left_out],
+        "kept": [ACL.dump(binding) for binding in (*diff.kept, *diff.foreign, *diff.bereft)],
+        "left_out": [LEFT_OUT.dump(out) for out in diff.left_out],
         "unmapped_principals": list(diff.unmapped),
         "other_topics": list(diff.others),
     }

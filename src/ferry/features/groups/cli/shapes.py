@@ -2,21 +2,68 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ferry.codec.form import F, Form, Json
+from ferry.codec.kinds import enum, many, typed
 from ferry.features.groups.rules.checkpoints import Write
-from ferry.ledger.checkpoint_codec import left_json, outcome_json
-from ferry.model import Flow, GroupOutcome
+from ferry.ledger.checkpoint_codec import OUTCOME, left_json
+from ferry.model import Flow, Found, GroupOutcome
 
 if TYPE_CHECKING:
     from ferry.features.groups.acts.checkpoint import Looked
 
-Json = dict[str, Any]
+
+GROUPS = Form(GroupOutcome, *(one for one in OUTCOME.table if one.name != "at_ms"))
+"""What became of groups, without the time."""
 
 
-def groups_json(found: GroupOutcome) -> Json:
-    """What became of groups, without the time."""
-    return {name: value for name, value in outcome_json(found).items() if name != "at_ms"}
+def _is_plain(write: Write) -> bool:
+    return not write.checkpoint.read
+
+
+WRITE = Form(
+    Write,
+    F("group", "checkpoint.group"),
+    F(
+        "outcome",
+        "checkpoint.outcome",
+        enum(Found),
+        says="as of ferry translate; again: of a topic that is dealt to other partitions, from there on the group "
+        "misses nothing and reads some records again",
+    ),
+    F("source_topic", "checkpoint.source.topic"),
+    F(
+        "source_partition",
+        lambda write: None if write.checkpoint.read else write.checkpoint.source.partition,
+        typed(int | None),
+        says="null: all of them, for the topic is dealt to other partitions",
+    ),
+    F(
+        "read",
+        "checkpoint.read",
+        many(),
+        omit=_is_plain,
+        says="of a topic that is dealt: what the group has read of each source partition",
+    ),
+    F(
+        "read_again_at_most",
+        "checkpoint.again",
+        omit=_is_plain,
+        says="of a topic that is dealt: records; null: nobody can count them, for the receipts that tell of them have "
+        "gone",
+    ),
+    F("source_offset", "checkpoint.source_offset", says="of a topic that is dealt the sum over its partitions"),
+    F("target_topic", "checkpoint.target.topic"),
+    F("target_partition", "checkpoint.target.partition"),
+    F("target_offset", "checkpoint.target_offset"),
+    F(
+        "before",
+        lambda write: None if write.before is None else write.before.offset,
+        typed(int | None),
+        says="what the target had; null: nothing",
+    ),
+)
 
 
 def sync_json(flow: Flow, run: str | None, looked: Looked, done: GroupOutcome | None) -> Json:
@@ -24,23 +71,7 @@ def sync_json(flow: Flow, run: str | None, looked: Looked, done: GroupOutcome | 
     return {
         "flow": str(flow),
         "run": run,
-        "writes": [_write_json(one) for writes in looked.decided.writes.values() for one in writes],
+        "writes": [WRITE.dump(one) for writes in looked.decided.writes.values() for one in writes],
         "unchanged": looked.decided.unchanged,
         "left": [left_json(one) for one in (looked.left if done is None else done.left)],
-    }
-
-
-def _write_json(write: Write) -> Json:
-    one = write.checkpoint
-    return {
-        "group": one.group,
-        "outcome": one.outcome.value,
-        "source_topic": one.source.topic,
-        "source_partition": None if one.read else one.source.partition,
-        **({"read": list(one.read), "read_again_at_most": one.again} if one.read else {}),
-        "source_offset": one.source_offset,
-        "target_topic": one.target.topic,
-        "target_partition": one.target.partition,
-        "target_offset": one.target_offset,
-        "before": None if write.before is None else write.before.offset,
     }

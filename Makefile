@@ -99,6 +99,8 @@ check: $(INSTALLED) ## Look at the code without running it: ruff, mypy, import c
 	$(call say,Checking the links of the documents)
 	@$(BIN)/python tools/check_docs.py
 	@$(BIN)/python tools/docs_site.py --check
+	$(call say,Checking that the schemas are what the forms say)
+	@$(BIN)/python tools/schemas.py --check
 
 .PHONY: wheel
 wheel: $(INSTALLED) ## Build the wheel into dist, to install it where Airflow or Spark is

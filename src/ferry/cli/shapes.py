@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import Any
 
 from ferry.codec.form import F, Form, Json
-from ferry.codec.kinds import FLOW, Kind, enum, fields, filled, many, optional, row, typed
+from ferry.codec.kinds import FLOW, SECONDS, Kind, enum, fields, filled, many, optional, row, typed
 from ferry.codec.schema import described, object_of, of_type
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.why import Why
@@ -209,14 +209,16 @@ RUN = Form(
         says="records that a transform could not be applied to, and that are among the dead letters",
     ),
     F("transformed", "sifted", _TRANSFORMED, says="of topics with a transform, counted while records were read"),
-    F("seconds", says="from opening the run to its last receipt"),
+    F("seconds", kind=SECONDS, says="from opening the run to its last receipt"),
     F("changes", "plan.changes", many(CHANGE.kind), says="made to the target's topics before the copy"),
     F("drift", "plan.drift", many(CHANGE.kind), says=_DRIFT_SAYS),
     F(
         "throttled_seconds",
         lambda report: {name: ms / 1000 for name, ms in asdict(report.throttled).items()},
         Kind(
-            schema=lambda: object_of({name: described(of_type(float), says) for name, says in THROTTLED_SAYS.items()})
+            schema=lambda: object_of(
+                {name: {**of_type(float), "minimum": 0, "description": says} for name, says in THROTTLED_SAYS.items()}
+            )
         ),
         says="how long tasks were held back, added up over tasks",
     ),

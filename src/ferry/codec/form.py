@@ -54,10 +54,13 @@ class F:
 
 
 class Form(Generic[T]):
-    """The form of a dataclass on the wire. `closed`: a field that the table does not have is an error."""
+    """The form of a dataclass on the wire. `closed`: a field that the table does not have is an error.
 
-    def __init__(self, of: type[T], *table: F, closed: bool = False) -> None:
-        self._of, self.table = of, table
+    `name`: in schemas, by default that of the dataclass.
+    """
+
+    def __init__(self, of: type[T], *table: F, closed: bool = False, name: str = "") -> None:
+        self._of, self.table, self._name = of, table, name or re.sub(r"(?<!^)(?=[A-Z])", "_", of.__name__).lower()
         self._known = frozenset(one.name for one in table) if closed else None
         self._dumps = [
             (one.name, one.path if callable(one.path) else attrgetter(one.attribute), one.kind.dump, one.omit)
@@ -112,10 +115,9 @@ class Form(Generic[T]):
         )
 
     def schema(self) -> Json:
-        """JSON Schema of the objects, with the dataclass as title."""
+        """JSON Schema of the objects, with the name of the form as title."""
         optional = frozenset(one.name for one in self.table if one.omit)
-        title = re.sub(r"(?<!^)(?=[A-Z])", "_", self._of.__name__).lower()
-        return {"title": title, **object_of({one.name: one.schema(self._of) for one in self.table}, optional)}
+        return {"title": self._name, **object_of({one.name: one.schema(self._of) for one in self.table}, optional)}
 
 
 def _reader(of: type[Any], table: tuple[F, ...]) -> Callable[[Json, Json], Any]:

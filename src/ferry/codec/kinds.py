@@ -28,6 +28,10 @@ FLOW = Kind(str, Flow.parse, lambda: of_type(str))
 """`source->target`."""
 
 
+SECONDS = Kind(schema=lambda: {"type": "number", "minimum": 0})
+"""So many seconds, with fractions; not below 0."""
+
+
 def _two(values: Any) -> tuple[Any, Any]:
     first, second = values
     return first, second

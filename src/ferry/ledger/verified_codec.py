@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Literal
 
 from ferry.codec.form import F, Form
-from ferry.codec.kinds import FLOW, PAIR, enum, filled, many, typed
+from ferry.codec.kinds import FLOW, PAIR, SECONDS, enum, filled, many, typed
 from ferry.codec.schema import of_type
 from ferry.config.flow.flow import Verification
 from ferry.ledger.codec import LEDGER_VERSION, SOURCE, TARGET, encode
@@ -122,7 +122,7 @@ VERIFIED = Form(
     F("partitions"),
     F("records", says="source records that were compared"),
     F("bytes", says="batches that were read of both sides, as stored"),
-    F("seconds"),
+    F("seconds", kind=SECONDS),
     F("differences", kind=many(DIFFERENCE.kind)),
     F("more_differences", "more", says="differences beyond the first 1,000 of a partition"),
     F("not_compared", kind=many(NOT_COMPARED.kind)),
@@ -208,7 +208,7 @@ RUN_VERIFIED = Form(
     F("partitions"),
     F("records", says="read of the source, or of the target where receipts were enough"),
     F("bytes", says="read, of both sides, as stored"),
-    F("seconds"),
+    F("seconds", kind=SECONDS),
     F("differences", kind=many(PLACE.kind), says="the first 20, as those of ferry verify without records"),
     F("more_differences", "more", says="differences beyond those"),
     F("not_compared", kind=many(), says="sentences: what should be there and could not be compared"),

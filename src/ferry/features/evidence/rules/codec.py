@@ -109,6 +109,7 @@ RPO = Form(
     F("records", "lost_records", says="of all partitions, at most; null when one of them does not tell"),
     F("seconds", "lost_seconds", says="the largest age of what the target lacks; null when a partition does not tell"),
     F("partitions", "losses", many(LOSS.kind)),
+    name="rpo",
 )
 RTO = Form(
     EvidenceReport,
@@ -117,9 +118,11 @@ RTO = Form(
     F(
         "from_start_seconds",
         "from_start_s",
+        omit=lambda _: False,  # always there, but in reports of earlier versions
         says="of a switch and a full drill: from the start of the command to the end that the RTO has; null: not "
         "known, or not measured; not there in reports of earlier versions",
     ),
+    name="rto",
 )
 
 EVIDENCE = Form(

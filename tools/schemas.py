@@ -1,0 +1,316 @@
+"""Write those schemas of docs/schemas whose documents have forms: what a field is, its table says (`ferry.codec`).
+
+Usage: python tools/schemas.py [--check]. What a command puts around its forms is here.
+"""
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ferry.cli.shapes import (
+    ADOPTED,
+    DEALT,
+    FLOW_CONFIG,
+    HOLDER,
+    LAG,
+    PAST_RUN,
+    PAUSE,
+    PLAN,
+    PRUNED,
+    REPORT,
+    RUN,
+    TOTAL_LAG,
+    WHY,
+)
+from ferry.codec.form import Form
+from ferry.codec.kinds import SECONDS, Kind
+from ferry.codec.schema import Json, described, nullable, object_of, of_type
+from ferry.config.flow.acls import AclPolicy
+from ferry.features.acls.cli.shapes import LEFT_OUT
+from ferry.features.evidence.rules import codec as evidence
+from ferry.features.groups.cli.shapes import WRITE
+from ferry.features.migrate.cli.shapes import HANDED, TAKEN
+from ferry.ledger.acl_codec import ACL, ACL_CHANGE
+from ferry.ledger.checkpoint_codec import LEFT
+from ferry.ledger.codec import GAP
+from ferry.ledger.history import PastState
+from ferry.ledger.receipt_codec import RECEIPT
+from ferry.ledger.switch_codec import STEP, SWITCH, SWITCH_END
+from ferry.ledger.unit_codec import UNIT_RECEIPT
+from ferry.ledger.verified_codec import VERIFIED
+from ferry.model import Predecessor
+from ferry.model.switch import Step
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "docs" / "schemas"
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+
+TEXT, COUNT, YES = of_type(str), of_type(int), of_type(bool)
+TEXTS, MAYBE_TEXT = of_type(list[str]), of_type(str | None)
+
+
+def many(schema: Json) -> Json:
+    """An array of such."""
+    return {"type": "array", "items": schema}
+
+
+def of(what: Form[Any] | Kind) -> Json:
+    """The schema of a form or kind."""
+    assert what.schema is not None
+    return what.schema()
+
+
+def document(*left_out: str, **properties: Json | tuple[Json, str]) -> Json:
+    """An object of properties, some with a description; those that are `left_out` may be missing."""
+    whole = {name: described(*one) if isinstance(one, tuple) else one for name, one in properties.items()}
+    return object_of(whole, frozenset(left_out))
+
+
+WRITTEN = nullable(
+    document(
+        number=COUNT,
+        page=(TEXT, "path or URL of the HTML"),
+        json=(TEXT, "path or URL of the JSON"),
+        sha256=(TEXT, "of the JSON"),
+        signed=YES,
+    )
+)
+"""Where a report lies."""
+
+READINESS = document(
+    ready=YES,
+    checks=many(
+        document(
+            name=(
+                TEXT,
+                (
+                    "a stable word: source, replication, lag, refusals, topics, target, retention, groups, acls, "
+                    "clock, reverse, clusters"
+                ),
+            ),
+            ok=YES,
+            message=TEXT,
+        )
+    ),
+    partitions=COUNT,
+    records=(COUNT, "not copied, of all partitions"),
+    seconds=(of_type(float | None), "age of the oldest record that is not copied; null: not known"),
+)
+
+PAST = document(
+    run=TEXT,
+    state=(
+        {"enum": [*(one.value for one in PastState), "forgotten"]},
+        "as ferry ledger --runs has it; forgotten: the ledger has let go of its plan, and has the receipts alone",
+    ),
+    report=(
+        nullable(of(REPORT)),
+        "what ferry run said of it, or would have; null: it ended before its plan was sealed, or is forgotten",
+    ),
+)
+
+END = document(**{name: one for name, one in of(SWITCH_END)["properties"].items() if name not in ("v", "kind")})
+
+DOCUMENTS: Mapping[str, tuple[str, Json]] = {
+    "acls-diff": (
+        "ferry acls diff",
+        document(
+            "other_topics",
+            flow=TEXT,
+            policy=of_type(AclPolicy),
+            due_seconds=(
+                nullable(of(SECONDS)),
+                "until a run may change them; 0: the next one does; null: none does",
+            ),
+            changes=(many(of(ACL_CHANGE)), "to the target's ACLs"),
+            in_step=(COUNT, "ACLs that the target has already"),
+            kept=(
+                many(of(ACL)),
+                (
+                    "made by Ferry, and not asked for any more: by the settings, or by a source that lost all its "
+                    "ACLs at once; or named as Ferry's by a ledger record of an ACL that this flow does not make"
+                ),
+            ),
+            left_out=(many(of(LEFT_OUT)), "ACLs of the source that are not taken over"),
+            unmapped_principals=(TEXTS, "principals that no rule is about"),
+            other_topics=(
+                TEXTS,
+                (
+                    "topics of the target that the flow did not bring, for which ACLs to be created hold as well: "
+                    "those with a prefix, or for all topics"
+                ),
+            ),
+        ),
+    ),
+    "adopt": (
+        "ferry adopt",
+        document(
+            flow=TEXT,
+            run=(MAYBE_TEXT, "null: a dry run, or nothing was written"),
+            by=of_type(Predecessor),
+            where=(TEXT, "what the positions were read from"),
+            partitions=many(of(TAKEN)),
+            notes=TEXTS,
+        ),
+    ),
+    "drill": (
+        "ferry drill",
+        document(**of(evidence.EVIDENCE)["properties"], report=(WRITTEN, "null: --dry-run writes none")),
+    ),
+    "flows": ("ferry flows", document(flows=many(of(FLOW_CONFIG)))),
+    "groups-sync": (
+        "ferry groups sync",
+        document(
+            flow=TEXT,
+            run=(MAYBE_TEXT, "under which the ledger keeps what was there before; null: a dry run"),
+            writes=(many(of(WRITE)), "what was to be written; what of it was not is in left"),
+            unchanged=(COUNT, "offsets that are right already"),
+            left=many(of(LEFT)),
+        ),
+    ),
+    "hand-back": (
+        "ferry hand-back",
+        document(
+            flow=TEXT,
+            run=(MAYBE_TEXT, "null: a dry run"),
+            offsets_topic=TEXT,
+            connector=TEXT,
+            partitions=many(of(HANDED)),
+            records=(
+                many(
+                    document(
+                        key=({"type": "array"}, "connector and partition"),
+                        value=document(offset=(COUNT, "the last source offset that was copied")),
+                    )
+                ),
+                "what the offsets topic is given",
+            ),
+            notes=TEXTS,
+        ),
+    ),
+    "lag": ("ferry lag", document(partitions=many(of(LAG)), total=of(TOTAL_LAG))),
+    "ledger": (
+        "ferry ledger",
+        document(
+            "units",
+            receipts=(many(of(RECEIPT)), "in the order of the ledger"),
+            run=(nullable(PAST), "with --run alone: what became of that run; null otherwise"),
+            units=(
+                many(of(UNIT_RECEIPT)),
+                "receipts of what was dealt to other partitions, in the order of the ledger; absent: there are none",
+            ),
+        ),
+    ),
+    "ledger-offset": (
+        "ferry ledger --offset",
+        document(
+            "dealt",
+            receipts=(many(of(HOLDER)), "those that hold the offset; empty: none does"),
+            skipped=(many(of(GAP)), "offsets passed over on purpose, the asked one among them"),
+            pruned=(
+                many(of(PRUNED)),
+                (
+                    "what was pruned from the ledger that had the offset, for neither side has its record any more; "
+                    "empty: nothing, or a receipt is there"
+                ),
+            ),
+            adopted=(many(of(ADOPTED)), "what the lane took over from MirrorMaker that has the offset"),
+            dealt=(
+                many(of(DEALT)),
+                (
+                    "of a topic that is dealt to other partitions: each of these, and the chunk that has the offset; "
+                    "absent: it is not dealt, or a receipt holds the offset"
+                ),
+            ),
+        ),
+    ),
+    "ledger-pauses": ("ferry ledger --pauses", document(pauses=(many(of(PAUSE)), "in force now"))),
+    "ledger-runs": ("ferry ledger --runs", document(runs=(many(of(PAST_RUN)), "oldest first"))),
+    "pause": (
+        "ferry pause",
+        document(flow=TEXT, **of(PAUSE)["properties"], dry_run=(YES, "nothing was written")),
+    ),
+    "plan": ("ferry plan, ferry run --dry-run", of(PLAN)),
+    "plan-why": ("ferry plan --why", document(flow=TEXT, name=TEXT, topic=of(WHY), group=of(WHY))),
+    "report": ("a report of a drill or a switch: report-NNNNNN.json", of(evidence.REPORT)),
+    "run": ("ferry run", of(RUN)),
+    "skip": ("ferry skip", document(flow=TEXT, run=(MAYBE_TEXT, "null: a dry run"), gap=of(GAP))),
+    "switch": (
+        "ferry switchover, failover, failback, switch show, switch abandon",
+        document(
+            "report",
+            switch=of(SWITCH),
+            next_step=nullable(of_type(Step)),
+            steps=many(of(STEP)),
+            end=nullable(END),
+            report=(
+                WRITTEN,
+                (
+                    "of the first three and of abandon: where the report lies; null: no folder is named, or it was not "
+                    "written"
+                ),
+            ),
+        ),
+    ),
+    "switch-preview": (
+        "ferry switchover, failover, failback --dry-run",
+        document(
+            switch=of(SWITCH),
+            steps=many(document(step=of_type(Step), sentence=TEXT)),
+            readiness=READINESS,
+        ),
+    ),
+    "verify": ("ferry verify", of(VERIFIED)),
+}
+"""By the name of the file: the title, and what the document is."""
+
+
+def rendered(title: str, schema: Json) -> str:
+    """The file: each form in the document is a definition of its own."""
+    defs: dict[str, Json] = {}
+    whole = {name: _with_references(one, defs) for name, one in schema.items() if name != "title"}
+    body = {"$schema": DRAFT, "title": title, **whole, **({"$defs": defs} if defs else {})}
+    return json.dumps(body, indent=2, ensure_ascii=False) + "\n"
+
+
+def _with_references(schema: Any, defs: dict[str, Json]) -> Any:
+    """A schema in which forms are references; they go to `defs`."""
+    if isinstance(schema, list):
+        return [_with_references(one, defs) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    whole = {name: _with_references(one, defs) for name, one in schema.items()}
+    title = whole.get("title")
+    if not isinstance(title, str):
+        return whole
+    form = {name: one for name, one in whole.items() if name not in ("title", "description")}
+    if defs.setdefault(title, form) != form:
+        raise ValueError(f"two forms are called {title}")
+    return described({"$ref": f"#/$defs/{title}"}, whole.get("description"))
+
+
+def stale() -> Iterator[str]:
+    """The files that are not what their forms say."""
+    for name, (title, schema) in DOCUMENTS.items():
+        file = FOLDER / f"{name}.json"
+        if not file.exists() or file.read_text() != rendered(title, schema):
+            yield name
+
+
+def main(arguments: list[str]) -> int:
+    """Exit code 1 when a file is stale and only checked."""
+    names = list(stale())
+    if "--check" in arguments:
+        for name in names:
+            print(f"docs/schemas/{name}.json is not what its form says: python tools/schemas.py")
+        print(f"{len(DOCUMENTS)} schemas, {len(names)} stale")
+        return 1 if names else 0
+    for name in names:
+        (FOLDER / f"{name}.json").write_text(rendered(*DOCUMENTS[name]))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

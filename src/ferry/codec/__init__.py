@@ -1,1 +1,1 @@
-"""Values as JSON objects and back, by tables of fields: one table for each form on the wire."""
+"""Values as JSON objects and back, and their JSON Schema, by tables of fields: one table for each form on the wire."""

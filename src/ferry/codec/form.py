@@ -56,7 +56,7 @@ class F:
 class Form(Generic[T]):
     """The form of a dataclass on the wire. `closed`: a field that the table does not have is an error.
 
-    `name`: in schemas, by default that of the dataclass.
+    `name`: what schemas call it, by default as the dataclass.
     """
 
     def __init__(self, of: type[T], *table: F, closed: bool = False, name: str = "") -> None:
@@ -91,7 +91,28 @@ class Form(Generic[T]):
 
     @cached_property
     def _load(self) -> Callable[[Json, Json], Any]:
-        return _reader(self._of, self.table)
+        """What makes a value: one expression, compiled once, because a loop takes half as long again."""
+        names: dict[str, Any] = {"of": self._of}
+        hints = get_type_hints(self._of)
+        plain: list[str] = []
+        nested: dict[str, list[str]] = {}
+        for number, one in enumerate(self.table):
+            if callable(one.path):
+                continue
+            names[f"load{number}"], names[f"default{number}"] = one.kind.load, one.default
+            read = f"body[{one.name!r}]" if one.kind.load is None else f"load{number}(body[{one.name!r}])"
+            if one.default is not REQUIRED:
+                read = f"{read} if {one.name!r} in body else default{number}"
+            outer, _, inner = one.attribute.partition(".")
+            if inner:
+                nested.setdefault(outer, []).append(f"{inner}={read}")
+            else:
+                plain.append(f"{outer}={read}")
+        for outer, reads in nested.items():
+            names[f"of_{outer}"] = hints[outer]
+            plain.append(f"{outer}=of_{outer}({', '.join(reads)})")
+        made: Callable[[Json, Json], Any] = eval(f"lambda body, given: of({', '.join(plain)}, **given)", names)
+        return made
 
     @cached_property
     def kind(self) -> Kind:
@@ -118,28 +139,3 @@ class Form(Generic[T]):
         """JSON Schema of the objects, with the name of the form as title."""
         optional = frozenset(one.name for one in self.table if one.omit)
         return {"title": self._name, **object_of({one.name: one.schema(self._of) for one in self.table}, optional)}
-
-
-def _reader(of: type[Any], table: tuple[F, ...]) -> Callable[[Json, Json], Any]:
-    """What makes a value of an object: one expression, compiled once, because a loop takes half as long again."""
-    names: dict[str, Any] = {"of": of}
-    hints = get_type_hints(of)
-    plain: list[str] = []
-    nested: dict[str, list[str]] = {}
-    for number, one in enumerate(table):
-        if callable(one.path):
-            continue
-        names[f"load{number}"], names[f"default{number}"] = one.kind.load, one.default
-        read = f"body[{one.name!r}]" if one.kind.load is None else f"load{number}(body[{one.name!r}])"
-        if one.default is not REQUIRED:
-            read = f"{read} if {one.name!r} in body else default{number}"
-        outer, _, inner = one.attribute.partition(".")
-        if inner:
-            nested.setdefault(outer, []).append(f"{inner}={read}")
-        else:
-            plain.append(f"{outer}={read}")
-    for outer, reads in nested.items():
-        names[f"of_{outer}"] = hints[outer]
-        plain.append(f"{outer}=of_{outer}({', '.join(reads)})")
-    made: Callable[[Json, Json], Any] = eval(f"lambda body, given: of({', '.join(plain)}, **given)", names)
-    return made

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from operator import attrgetter
+from types import GenericAlias
 from typing import Any, get_type_hints
 
-from ferry.codec.schema import Json, array_of, nullable, of_type
+from ferry.codec.schema import Json, described, nullable, object_of, of_type
 from ferry.model import Flow
 
 
@@ -96,15 +97,20 @@ def row(of: type[Any], least: int | None = 0) -> Kind:
     return Kind(
         lambda value: list(get(value)),
         lambda values: made(*values),
-        lambda: array_of([of_type(hint, least) for hint in get_type_hints(of).values()]),
+        lambda: of_type(GenericAlias(tuple, tuple(get_type_hints(of).values())), least),
     )
 
 
 def fields(of: type[Any], **says: str) -> Kind:
     """A dataclass of plain fields as an object of them, with what the schema says of some."""
     names = tuple(of.__dataclass_fields__)
+
+    def schema() -> Json:
+        hints = get_type_hints(of)
+        return object_of({name: described(of_type(hints[name]), says.get(name)) for name in names})
+
     return Kind(
         lambda value: {name: getattr(value, name) for name in names},
         lambda body: of(**body),
-        lambda: of_type(of, says=says),
+        schema,
     )

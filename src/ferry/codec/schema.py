@@ -6,7 +6,6 @@ import dataclasses
 import types
 from collections.abc import Mapping
 from enum import Enum
-from types import MappingProxyType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 Json = dict[str, Any]
@@ -14,11 +13,8 @@ Json = dict[str, Any]
 _PLAIN: dict[Any, str] = {str: "string", bool: "boolean", float: "number", types.NoneType: "null"}
 
 
-def of_type(hint: Any, least: int | None = 0, says: Mapping[str, str] = MappingProxyType({})) -> Json:
-    """The schema of a value that is in JSON as it is. Whole numbers are not below `least`; None: they may be.
-
-    `says` describes fields of a dataclass.
-    """
+def of_type(hint: Any, least: int | None = 0) -> Json:
+    """The schema of a value that is in JSON as it is. Whole numbers are not below `least`; None: they may be."""
     if hint is Any:
         return {}
     if hint is int:
@@ -28,7 +24,7 @@ def of_type(hint: Any, least: int | None = 0, says: Mapping[str, str] = MappingP
     if isinstance(hint, type) and issubclass(hint, Enum):
         return {"enum": [one.value for one in hint]}
     if dataclasses.is_dataclass(hint):
-        return object_of({name: described(of_type(one), says.get(name)) for name, one in get_type_hints(hint).items()})
+        return object_of({name: of_type(one, least) for name, one in get_type_hints(hint).items()})
     return _of_parts(get_origin(hint), get_args(hint), least)
 
 
@@ -43,7 +39,8 @@ def _of_parts(origin: Any, parts: tuple[Any, ...], least: int | None) -> Json:
         of = of_type(parts[1], least)
         return {"type": "object", **({"additionalProperties": of} if of else {})}
     if origin is tuple and parts[1:] != (...,):
-        return array_of([of_type(one, least) for one in parts])
+        each = [of_type(one, least) for one in parts]
+        return {"type": "array", "prefixItems": each, "minItems": len(each), "maxItems": len(each)}
     return {"type": "array", "items": of_type(parts[0], least)}
 
 
@@ -59,11 +56,6 @@ def nullable(schema: Json) -> Json:
     if "type" not in schema or "title" in schema:
         return {"anyOf": [schema, {"type": "null"}]}
     return {**schema, "type": [schema["type"], "null"]}
-
-
-def array_of(each: list[Json]) -> Json:
-    """The schema of an array of so many values."""
-    return {"type": "array", "prefixItems": each, "minItems": len(each), "maxItems": len(each)}
 
 
 def object_of(properties: Mapping[str, Json], left_out: frozenset[str] = frozenset()) -> Json:

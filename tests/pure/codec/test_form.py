@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from ferry.codec.form import F, Form
-from ferry.codec.kinds import FLOW, enum, fields, many, optional, row
+from ferry.codec.kinds import FLOW, SECONDS, const, enum, fields, filled, many, optional, row, typed
 from ferry.errors import BadInput
 from ferry.model import Flow, TopicPartition
 
@@ -114,3 +116,126 @@ def test_a_field_that_is_missing_is_an_error(name: str) -> None:
 def test_a_field_of_another_kind_is_an_error(name: str, value: object) -> None:
     with pytest.raises((TypeError, ValueError, BadInput)):
         FORM.load({**BODY, name: value})
+
+
+def test_a_field_that_a_function_makes_is_written_and_not_read() -> None:
+    form = Form(
+        Span, F("kind", lambda _: "span", const("span")), F("start"), F("end"), F("long", lambda it: it.end > 9)
+    )
+    assert form.dump(Span(start=1, end=2)) == {"kind": "span", "start": 1, "end": 2, "long": False}
+    assert form.load({"start": 1, "end": 2, "kind": "another", "long": True}) == Span(start=1, end=2)
+
+
+def test_an_empty_value_may_be_null() -> None:
+    form = Form(Span, F("start", kind=filled(0)), F("end"))
+    assert form.dump(Span(start=0, end=2)) == {"start": None, "end": 2}
+    assert form.load({"start": None, "end": 2}) == Span(start=0, end=2)
+    assert form.load({"start": 3, "end": 4}) == Span(start=3, end=4)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Box:
+    thing: Thing
+    colours: tuple[Colour, ...] = ()
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    weight: float | None = None
+
+    @property
+    def is_heavy(self) -> bool:
+        return self.weight is not None and self.weight > 9
+
+
+BOX = Form(
+    Box,
+    *FORM.within("thing"),
+    F("kind", lambda _: "box", const("box"), says="what it is"),
+    F("colours", kind=many(enum(Colour))),
+    F("sizes"),
+    F("weight"),
+    F("heavy", "is_heavy"),
+    F("side", lambda _: "left", typed(Literal["left", "right"])),
+    F("first", "thing.whole", Form(Span, F("start", least=-1), F("end", kind=SECONDS), name="extent").kind),
+    F("pair", "thing.whole", fields(Span, end="where it ends")),
+)
+
+
+def test_fields_of_a_value_within_another_are_those_that_it_has_alone() -> None:
+    assert BOX.dump(Box(thing=THING)).items() >= BODY.items()
+    noted = replace(THING, note="fragile")
+    assert BOX.dump(Box(thing=noted))["note"] == FORM.dump(noted)["note"] == "fragile"
+    assert "note" not in BOX.dump(Box(thing=THING))
+    form = Form(Span, F("long", lambda span: span.end > 8))
+    assert Form(Thing, *form.within("whole")).dump(THING) == {"long": True}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    span: Span
+    name: str
+
+
+def test_fields_of_a_value_within_another_are_read() -> None:
+    form = Form(Line, *Form(Span, F("start"), F("end", default=9)).within("span"), F("name"))
+    assert form.load({"start": 1, "name": "x"}) == Line(span=Span(start=1, end=9), name="x")
+
+
+def test_a_form_says_its_schema() -> None:
+    whole = {"type": "integer", "minimum": 0}
+    two = {"prefixItems": [whole, whole], "minItems": 2, "maxItems": 2}
+    found = BOX.schema()
+    assert (found["title"], found["type"]) == ("box", "object")
+    assert found["required"] == [name for name in found["properties"] if name != "note"]
+    assert found["properties"] == {
+        "flow": {"type": "string"},
+        "topic": {"type": "string"},
+        "partition": whole,
+        "spans": {"type": "array", "items": {"type": "array", **two}},
+        "whole": {"type": "object", "required": ["start", "end"], "properties": {"start": whole, "end": whole}},
+        "colour": {"enum": ["red", "blue"]},
+        "age_ms": {"type": ["array", "null"], **two},
+        "note": {"type": "string"},
+        "kind": {"const": "box", "description": "what it is"},
+        "colours": {"type": "array", "items": {"enum": ["red", "blue"]}},
+        "sizes": {"type": "object", "additionalProperties": whole},
+        "weight": {"type": ["number", "null"]},
+        "heavy": {"type": "boolean"},
+        "side": {"enum": ["left", "right"]},
+        "first": {
+            "title": "extent",
+            "type": "object",
+            "required": ["start", "end"],
+            "properties": {"start": {"type": "integer", "minimum": -1}, "end": {"type": "number", "minimum": 0}},
+        },
+        "pair": {
+            "type": "object",
+            "required": ["start", "end"],
+            "properties": {"start": whole, "end": {**whole, "description": "where it ends"}},
+        },
+    }
+
+
+def test_what_a_form_writes_is_as_its_schema_says() -> None:
+    Draft202012Validator.check_schema(BOX.schema())
+    body = BOX.dump(Box(thing=THING, colours=(Colour.RED,), sizes={"a": 1}, weight=1.5))
+    Draft202012Validator(BOX.schema()).validate(body)
+
+
+def test_null_is_in_the_schema_of_what_may_be_null() -> None:
+    form = Form(
+        Box,
+        F("a", lambda _: None, optional(FORM.kind)),
+        F("b", lambda _: None, optional(enum(Colour))),
+        F("c", lambda _: None, optional(enum(Colour, more=True))),
+        F("d", lambda _: None, filled("")),
+        F("e", lambda _: None, typed(Any)),
+        F("f", lambda _: None, typed(int | None, least=None)),
+    )
+    properties = form.schema()["properties"]
+    assert properties.pop("a") == {"anyOf": [FORM.schema(), {"type": "null"}]}
+    assert properties == {
+        "b": {"enum": ["red", "blue", None]},
+        "c": {"type": ["string", "null"]},
+        "d": {"type": ["string", "null"]},
+        "e": {},
+        "f": {"type": ["integer", "null"]},
+    }

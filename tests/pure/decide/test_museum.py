@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from ferry.cli.shapes import holders_json, past_runs_json, pause_json, plan_json, receipts_json
 from ferry.errors import BadInput
@@ -59,6 +60,7 @@ from ferry.plan.rules.rules import Rules, Transform
 from ferry.plan.rules.starts import first_run, recorded_starts
 from ferry.plan.rules.tombstones import seen_to_end
 from ferry.policy import DefaultReplicationPolicy, IdentityReplicationPolicy
+from tests.program import SCHEMAS, closed
 from tests.pure.decide.values import FACTS, LANE, RULES, part, target, topic
 
 T = TypeVar("T")
@@ -204,6 +206,13 @@ SENTENCES = {"message", "sentence", "notes", "reason"}
 """What people read; its words change."""
 
 
+def satisfies(schema: str, answer: Json) -> Json:
+    """The answer, after it was held against the documented schema: it has no field beside."""
+    document = json.loads((SCHEMAS / f"{schema}.json").read_text())
+    Draft202012Validator(closed(document)).validate(json.loads(json.dumps(answer)))
+    return answer
+
+
 def agrees(then: Any, today: Any, where: str = "") -> None:
     """Today's answer has every field of the one of that age, with the same value; it may have more fields."""
     if isinstance(then, dict):
@@ -337,7 +346,7 @@ def test_runs_have_the_states_that_they_had(kept: Exhibit) -> None:
     (runs,) = kept.said("ledger", "--runs")
     remembered = {one.generation for one in view.remembered(LANE)}
     then = [row for row in runs.said["runs"] if row["generation"] in remembered]
-    agrees(then, past_runs_json(past_runs(view, LANE, 20))["runs"])
+    agrees(then, satisfies("ledger-runs", past_runs_json(past_runs(view, LANE, 20)))["runs"])
     # Before 2026-11-24 a run that the ledger had let go of was listed, without what it had done.
     assert {row["state"] for row in runs.said["runs"] if row["generation"] not in remembered} <= {"unplanned"}
 
@@ -352,13 +361,13 @@ def test_a_run_is_reported_as_it_was(kept: Exhibit) -> None:
             assert (said.get("run") or {"report": None})["report"] is None
             said = {"receipts": said["receipts"]}
         today = receipts_json(list(receipts(view, lane=LANE, run=run)), narrowed_units(view, LANE, run, None), found)
-        agrees(said, today, run)
+        agrees(said, satisfies("ledger", today), run)
 
 
 def test_pauses_in_force_are_those_that_were(kept: Exhibit) -> None:
     for one in kept.said("ledger", "--pauses"):
         found = pauses(from_summary(kept.log), kept.head.at_ms)
-        agrees(one.said, {"pauses": [pause_json(pause) for pause in found.values()]})
+        agrees(one.said, satisfies("ledger-pauses", {"pauses": [pause_json(pause) for pause in found.values()]}))
 
 
 def test_groups_are_held_where_ferry_had_put_them(kept: Exhibit) -> None:
@@ -379,7 +388,7 @@ def test_switches_and_their_steps_are_shown_as_they_were(kept: Exhibit) -> None:
     shown = list(kept.said("switch", "show"))
     assert states.keys() == {one.asked[-1] for one in shown}
     for one in shown:
-        agrees(one.said, switch_state_json(states[one.asked[-1]]))
+        agrees(one.said, satisfies("switch", switch_state_json(states[one.asked[-1]])))
         assert one.said["end"]["outcome"] == "finished"
 
 
@@ -400,7 +409,8 @@ def test_offsets_are_held_as_they_were(kept: Exhibit) -> None:
         for unit in narrowed_units(view, LANE, None, name):
             units.setdefault(unit.target, []).append(unit)
         dealt = dealt_at(known, units, place, offset) if known else []
-        agrees(one.said, holders_json(held, skipped, taken, gone, dealt), str(one.asked))
+        today = holders_json(held, skipped, taken, gone, dealt)
+        agrees(one.said, satisfies("ledger-offset", today), str(one.asked))
 
 
 @pytest.mark.parametrize("today", [False, True], ids=["its-summary", "todays-summary"])
@@ -514,7 +524,7 @@ DEALT = ("topic", "target_topic", "target_partition", "partitions", "offsets")
 def test_the_next_plan_begins_where_it_would_have(kept: Exhibit) -> None:
     (asked,) = kept.said("plan")
     for view in (kept.whole, from_summary(kept.log), summarised_today(kept)[1]):
-        plan = plan_json(decide_plan(rules_of(kept, view), facts_of(kept, view), "next", kept.end))
+        plan = satisfies("plan", plan_json(decide_plan(rules_of(kept, view), facts_of(kept, view), "next", kept.end)))
         for listed, names in (("slices", PLANNED), ("units", DEALT)):
             then, today = asked.said.get(listed, []), plan.get(listed, [])
             assert [[row.get(name) for name in names] for row in today] == [

@@ -52,6 +52,8 @@ OWN_POLICY = replace(
     policy_name="mine.Suffixed",
 )
 EVERYTHING = replace(FULL, takes_topic=lambda _: True, takes_group=lambda _: True)
+ANY = replace(FULL, takes_topic=lambda _: True)
+ANY_IDENTITY = replace(IDENTITY, takes_topic=lambda _: True)
 
 PERMISSIONS = ("allow", "deny")
 FACTS = AclFacts(source_cluster_id="cluster-a", source=frozenset(), target=frozenset(), own={}, topics=TOPICS)
@@ -478,6 +480,24 @@ def named_as_ours(rules: AclRules, made: str, source: str, **facts: object) -> A
         (READ, "deny User:x Read on group app-1", "deny User:x Read on group app-1", ()),
         (FULL, "deny User:x Read on group other", "deny User:x Read on group other", ()),
         (READ, "deny User:x Alter on cluster kafka-cluster", "deny User:x Alter on cluster kafka-cluster", ()),
+        (FULL, "deny User:x Alter on cluster kafka-cluster", "deny User:x Alter on cluster kafka-cluster", ()),
+        (IDENTITY, "deny User:x Alter on cluster kafka-cluster", "deny User:x Alter on cluster kafka-cluster", ()),
+        (FULL, "deny User:x Write on transactional-id pay", "deny User:x Write on transactional-id pay", ()),
+        (EVERYTHING, "deny User:x Write on transactional-id *", "deny User:x Write on transactional-id *", ()),
+        # A prefix of groups, and all of them: whose they are, too, no filter says.
+        (FULL, "deny User:x Read on group app-*", "deny User:x Read on group app-*", ()),
+        (EVERYTHING, "deny User:x Read on group *", "deny User:x Read on group *", ()),
+        # What a prefix holds for, of topics that keep their names.
+        (IDENTITY, "deny User:x Read on topic payroll*", "deny User:x Read on topic payroll*", ("payroll",)),
+        (IDENTITY, "deny User:x Read on topic payroll*", "deny User:x Read on topic payroll*", ()),
+        (IDENTITY, "deny User:x Read on topic *", "deny User:x Read on topic *", ("payroll",)),
+        (IDENTITY, "deny User:x Read on topic ord*", "deny User:x Read on topic ord*", ("ordinary",)),
+        (ANY_IDENTITY, "deny User:x Read on topic payroll*", "deny User:x Read on topic payroll*", ("payroll",)),
+        (ANY_IDENTITY, "deny User:x Read on topic payroll*", "deny User:x Read on topic payroll*", ()),
+        (FULL, "deny User:x Read on topic a.pay*", "deny User:x Read on topic pay*", ()),
+        (FULL, "deny User:x Read on topic a.*", "deny User:x Read on topic *", ("a.orders-lost",)),
+        # No topic of the source is called so, and the name on the target does not say whose it is.
+        (ANY_IDENTITY, "deny User:x Read on topic payroll", "deny User:x Read on topic payroll", ()),
     ],
 )
 def test_a_forged_ledger_record_deletes_no_acl_of_what_is_no_copy(
@@ -488,12 +508,47 @@ def test_a_forged_ledger_record_deletes_no_acl_of_what_is_no_copy(
     assert any(str(acl(made)) in sentence for sentence in remarks(rules, diff))
 
 
+@pytest.mark.parametrize("wide", [False, True])
+def test_a_refused_topic_is_a_copy_only_where_its_name_says_so(wide: bool) -> None:
+    """Refused may be what others had filled before the flow came."""
+    name = "users*" if wide else "users"
+    text = f"deny User:x Read on topic {name}"
+    refused = frozenset({"users"})
+    assert named_as_ours(IDENTITY, text, text, refused=refused).foreign == (acl(text),)
+    copy = f"deny User:x Read on topic a.{name}"
+    assert [change.binding for change in named_as_ours(FULL, copy, text, refused=refused).deleted] == [acl(copy)]
+
+
+def test_an_acl_of_a_prefix_that_a_transform_gave_a_name_of_its_own_goes_with_its_source() -> None:
+    routed = RoutedPolicy(base=DefaultReplicationPolicy(), route={"orders-eu": "eu"}.get)
+    rules, made = replace(FULL, policy=routed), "deny User:x Read on topic eu"
+    assert [change.binding for change in named_as_ours(rules, made, "deny User:x Read on topic orders*").deleted] == [
+        acl(made)
+    ]
+    left = named_as_ours(rules, made, "deny User:x Read on topic orders*", refused=frozenset({"orders-eu"}))
+    assert left.foreign == (acl(made),)
+
+
+def test_what_stays_because_nothing_but_the_ledger_shows_whose_it_is_is_said(golden: Golden) -> None:
+    made = "deny User:x Alter on cluster kafka-cluster"
+    (said,) = remarks(FULL, named_as_ours(FULL, made, made))
+    golden(said)
+
+
 @pytest.mark.parametrize(
     ("rules", "made", "source"),
     [
         (READ, "deny User:x Read on topic a.orders", "deny User:x Read on topic orders"),
         (FULL, "deny User:x Read on topic a.orders*", "deny User:x Read on topic orders*"),
+        (FULL, "deny User:x Read on topic a.ord*", "deny User:x Read on topic ord*"),
+        (FULL, "deny User:x Read on topic a.*", "deny User:x Read on topic *"),
         (IDENTITY, "deny User:x Read on topic orders", "deny User:x Read on topic orders"),
+        (IDENTITY, "deny User:x Read on topic orders*", "deny User:x Read on topic orders*"),
+        (IDENTITY, "deny User:x Read on topic *", "deny User:x Read on topic *"),
+        (OWN_POLICY, "deny User:x Read on topic orders_a", "deny User:x Read on topic orders"),
+        # The source has lost the topic, too; whose the copy is, its name says.
+        (ANY, "deny User:x Read on topic a.gone", "deny User:x Read on topic gone"),
+        (ANY, "deny User:x Read on topic a.gone*", "deny User:x Read on topic gone*"),
         (FULL, "deny User:x Read on group app-1", "deny User:x Read on group app-1"),
     ],
 )

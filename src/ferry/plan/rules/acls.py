@@ -80,8 +80,9 @@ class AclDiff:
     settings changed, and only who changed them knows what that means. `bereft` are all that Ferry made, where all that
     they came from are gone at once: an accident more often than not. `forgotten` are on neither side any more.
     `moved` are to be remembered as made from another ACL, for the first one is gone.
-    `foreign` are those that the ledger names as Ferry's, and that no sync of this flow could have made of the ACL that
-    they are said to come from: another principal wrote to the ledger, or the settings changed; they are left alone.
+    `foreign` are those that the ledger names as Ferry's, and of which nothing else shows that a sync of this flow made
+    them, and that they are about its copies alone: another principal wrote to the ledger, the settings changed, or it
+    cannot be shown, as of the cluster and of transactional ids. They are left alone.
     `unmapped` are principals that no rule is about. `in_step` counts the ACLs that are there already.
     `wide` are those to be created that hold for `others` as well: topics of the target that the flow did not bring.
     """
@@ -120,10 +121,12 @@ def decide_acls(rules: AclRules, facts: AclFacts) -> AclDiff:
     """What to create and to delete on the target. Pure: equal arguments give an equal answer.
 
     An ACL is deleted only when the ledger says that Ferry made it, this flow makes ACLs on its resource of the one that
-    it was made from, that one is gone from the same source cluster, and no other asks for it; and never when nothing is
-    left of several that Ferry took over. What Ferry made and somebody deleted is made again, as MirrorMaker 2 does.
+    it was made from, what it is about is of copies alone, that one is gone from the same source cluster, and no other
+    asks for it; and never when nothing is left of several that Ferry took over. What Ferry made and somebody deleted is
+    made again, as MirrorMaker 2 does.
     """
-    wanted = _wanted(rules, facts)
+    topics, others, copies = sorted(facts.topics), sorted(facts.others), _shown_copies(rules, facts)
+    wanted = _wanted(rules, facts, topics)
     # What forbids is created first and deleted last, so that nothing is open in between.
     creations = [
         AclChange(kind="create", binding=binding, source=source, again=binding in facts.own)
@@ -144,14 +147,16 @@ def decide_acls(rules: AclRules, facts: AclFacts) -> AclDiff:
             forgotten.append(binding)
         elif own.source in facts.source or own.source_cluster_id != facts.source_cluster_id:
             kept.append(binding)
-        elif not _is_made_of(rules, facts, binding, own.source):
+        elif not (
+            _is_made_of(rules, facts, topics, binding, own.source) and _is_of_copies(rules, binding, copies, others)
+        ):
             foreign.append(binding)
         else:
             deletions.append(AclChange(kind="delete", binding=binding, source=own.source))
     bereft: tuple[AclBinding, ...] = ()
     if not (wanted.by_target or kept) and len({change.source for change in deletions}) > 1:
         bereft, deletions = tuple(change.binding for change in deletions), []
-    reached = _reached([change.binding for change in creations], sorted(facts.others))
+    reached = _reached([change.binding for change in creations], others)
     return AclDiff(
         wide=tuple(reached),
         others=tuple(sorted({name for names in reached.values() for name in names})),
@@ -171,19 +176,22 @@ def _reached(bindings: Sequence[AclBinding], others: Sequence[str]) -> dict[AclB
     """Those of the ACLs that are about several topics, with the `others` (in order) that they hold for as well."""
     found: dict[AclBinding, Sequence[str]] = {}
     for binding in bindings:
-        if binding.resource_type != "topic" or not _is_wide(binding):
-            continue
-        begun = _begun(binding)
-        names = others[bisect_left(others, begun) :]
-        names = names[: bisect_left(names, True, key=lambda name: not name.startswith(begun))]
-        if names:
+        if binding.resource_type == "topic" and _is_wide(binding) and (names := _held_for(binding, others)):
             found[binding] = names
     return found
 
 
-def _wanted(rules: AclRules, facts: AclFacts) -> _Wanted:
+def _held_for(binding: AclBinding, names: Sequence[str]) -> Sequence[str]:
+    """Those of the topics `names` (in order) that an ACL of topics holds for."""
+    begun = _begun(binding)
+    names = names[bisect_left(names, begun) :]
+    if not _is_wide(binding):
+        return [name for name in names[:1] if name == begun]
+    return names[: bisect_left(names, True, key=lambda name: not name.startswith(begun))]
+
+
+def _wanted(rules: AclRules, facts: AclFacts, topics: Sequence[str]) -> _Wanted:
     wanted = _Wanted()
-    topics = sorted(facts.topics)
     for binding in sorted(facts.source):
         out = _not_taken(rules, binding) or _foreign(rules, facts, topics, binding)
         if out is not None:
@@ -296,25 +304,44 @@ def _renamed(rules: AclRules, topics: Sequence[str], binding: AclBinding) -> Ite
                 yield replace(binding, resource_name=copy, pattern_type="literal")
 
 
-def _is_made_of(rules: AclRules, facts: AclFacts, binding: AclBinding, source: AclBinding) -> bool:
+def _is_made_of(
+    rules: AclRules, facts: AclFacts, topics: Sequence[str], binding: AclBinding, source: AclBinding
+) -> bool:
     """Whether a sync of this flow makes ACLs on the resource of `binding` of those on the resource of `source`.
 
-    The ledger alone is not enough to delete an ACL: any principal that may write to it can name any ACL there.
+    `topics` are those of the facts, in order.
     """
-    kind, name, read = binding.resource_type, _begun(source), rules.sync.policy is AclPolicy.READ
-    if kind != source.resource_type or kind not in TYPES or (read and kind != "topic"):
+    kind = binding.resource_type
+    if kind != source.resource_type or (rules.sync.policy is AclPolicy.READ and (kind != "topic" or _is_wide(source))):
         return False
-    if kind != "topic":
-        same = (source.resource_name, source.pattern_type) == (binding.resource_name, binding.pattern_type)
-        return same and (kind != "group" or rules.takes_group(name))
-    if not _is_wide(source):
-        copies = copies_of(rules.policy, rules.flow.source, name) if illegal_name(name) is None else ()
-        brought = rules.takes_topic(name) and binding.resource_name not in facts.others
-        return not _is_wide(binding) and brought and binding.resource_name in copies
-    if read or not isinstance(innermost(rules.policy), DefaultReplicationPolicy | IdentityReplicationPolicy):
+    # A topic that is refused now may have been copied before.
+    if _foreign(rules, replace(facts, refused=frozenset()), topics, source) is not None:
         return False
-    made = {(one.resource_name, one.pattern_type) for one in _renamed(rules, sorted(facts.topics), source)}
+    made = {(one.resource_name, one.pattern_type) for one in _renamed(rules, topics, source)}
     return (binding.resource_name, binding.pattern_type) in made
+
+
+def _is_of_copies(rules: AclRules, binding: AclBinding, copies: Sequence[str], others: Sequence[str]) -> bool:
+    """Whether something besides the ledger shows that an ACL is about what the flow brings to the target, and no more.
+
+    The ledger alone is not enough to delete an ACL: any principal that may write to it can name any ACL there. Nothing
+    shows it of the cluster, of transactional ids and of several groups at once. `copies` and `others` are in order.
+    """
+    if binding.resource_type != "topic":
+        return binding.resource_type == "group" and not _is_wide(binding)
+    if _held_for(binding, others):
+        return False
+    base = innermost(rules.policy)
+    named = isinstance(base, DefaultReplicationPolicy) and _begun(binding).startswith(
+        base.format_remote_topic(rules.flow.source, "")
+    )
+    return named or bool(_held_for(binding, copies))
+
+
+def _shown_copies(rules: AclRules, facts: AclFacts) -> list[str]:
+    """The copies of what the source has now, in order; what is refused may be none, for others may have filled it."""
+    names = facts.topics - facts.refused
+    return sorted({copy for name in names for copy in copies_of(rules.policy, rules.flow.source, name)})
 
 
 def _is_wide(binding: AclBinding) -> bool:
@@ -365,9 +392,9 @@ def remarks(rules: AclRules, diff: AclDiff) -> list[str]:
         )
     if diff.foreign:
         found.append(
-            f"the ledger names ACLs on cluster {target} as Ferry's that this flow does not make, so they stay: "
-            f"{counted(diff.foreign)}; look at who may write to the ledger (kafka-acls.sh --list), or delete by "
-            "hand what a flow with other settings made"
+            f"ACLs on cluster {target} are Ferry's by the ledger alone, and nothing else shows that they are of copies "
+            f"of this flow, so they stay: {counted(diff.foreign)}; delete by hand what is too much, and look at who "
+            "may write to the ledger (kafka-acls.sh --list)"
         )
     if diff.bereft:
         found.append(

@@ -64,7 +64,7 @@ def show_diff(flow: FlowConfig, diff: AclDiff, due_ms: int | None) -> None:
     for binding in diff.kept:
         print(f"kept: {binding} (the settings ask for it no more)")
     for binding in diff.foreign:
-        print(f"kept: {binding} (the ledger names it as Ferry's, but this flow makes no such ACL)")
+        print(f"kept: {binding} (Ferry's by the ledger alone: nothing else shows that it is of a copy)")
     for binding in diff.bereft:
         print(f"kept: {binding} (the source lost all ACLs that Ferry took over, at once)")
     for out in diff.left_out:

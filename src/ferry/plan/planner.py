@@ -23,6 +23,7 @@ from ferry.ledger.deployments import admitted, conflict
 from ferry.ledger.draining import standing_back
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.map_block import Chain
+from ferry.ledger.own_acls import own_acls
 from ferry.ledger.pruning import unswept
 from ferry.ledger.rebuilt import rebuild_notes
 from ferry.ledger.receipts import last_receipts
@@ -51,6 +52,7 @@ from ferry.plan.others.foreign import with_foreign_writers, without_own
 from ferry.plan.others.neighbours import with_neighbours
 from ferry.plan.rules.acls import AclDiff
 from ferry.plan.rules.clock import skew_sentence
+from ferry.plan.rules.dead_letters import skipping
 from ferry.plan.rules.deletes import deleted_note, forgetting, forgotten
 from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.lost_ledger import forgotten_places
@@ -239,10 +241,14 @@ class Planner:
         if found is not None:
             gathered = facts = found.facts
         wish = plan = decide_plan(rules, facts, opened.record.run, opened.generation)
+        if wish.changes:
+            await driver.refuse_superseded()  # no fence covers what is changed beside the ledger
         changed = await change_topics(self.target, wish.changes)
         if any(change.kind is not ChangeKind.CONFIGURE for change in wish.changes):
             facts = await self._changed(driver, facts, wish, changed)
             plan = decide_plan(rules, facts, opened.record.run, opened.generation)
+        if skipping(self.flow, plan) and self.flow.dead_letters.topic not in self.target.topics:
+            await driver.refuse_superseded()  # before that topic is created
         plan = await with_letters(self.flow, rules, facts, self.target, plan)
         plan = await self._claims.claim(driver, facts, plan)
         # In the transaction of the plan: they count if it does.
@@ -267,7 +273,13 @@ class Planner:
             notes=tuple(notes),
             lifted=plan.lifted if clock is None else (*plan.lifted, RefusalKind.CLOCK_SKEW),
         )
-        return await self.acls.sync(driver, plan) if _concerns_acls(options, facts) else plan
+        return await self._with_acls(driver, plan) if _concerns_acls(options, facts) else plan
+
+    async def _with_acls(self, driver: Driver, plan: Plan) -> Plan:
+        """The plan once ACLs are synced. The commit that comes before creations looks for a newer run, too."""
+        if self.acls.due_in_ms(driver.view) == 0 and own_acls(driver.view, self.lane):
+            await driver.refuse_superseded()  # before any of them is deleted
+        return await self.acls.sync(driver, plan)
 
     async def _changed(self, driver: Driver, facts: Facts, wish: Plan, changed: Changed) -> Facts:
         """The facts after the changes: the target's topics are gathered again, nothing else.

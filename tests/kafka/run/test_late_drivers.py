@@ -22,7 +22,8 @@ from ferry.plan import planner
 from ferry.plan.rules.planning import decide_plan
 from ferry.plan.rules.starts import recorded_starts
 from ferry.run.micro_run import local_origin
-from tests.harness import Lab, create_topic, new_alias, numbered, producer, read_topic, send, settled
+from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, read_topic, send, settled
+from tests.kafka.run.test_topic_changes import configure, settings_of
 from tests.pure.run.unit_flows import Units, lab_of
 
 LIVE = "live"
@@ -118,3 +119,28 @@ def test_the_tombstones_of_an_overtaken_driver_take_no_receipt_away(
     assert not left
     assert {one.run for one in kept} == {first.plan.run}
     assert len(kept) == 5
+
+
+def test_an_overtaken_driver_puts_no_older_setting_back(lab: Lab, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert lab.micro_run().state is RunState.SUCCESS
+    configure(lab.source, topic, retention_ms="86400000")
+
+    def overtake() -> None:
+        configure(lab.source, topic, retention_ms="172800000")
+        assert lab.micro_run().state is RunState.SUCCESS
+
+    after_deciding(monkeypatch, overtake)
+    with lab.runs() as runs, pytest.raises(Superseded):
+        runs.plan("slow", local_origin())
+    assert settings_of(lab.target, lab.target_topic(topic))["retention.ms"] == "172800000"
+
+
+def test_an_overtaken_driver_deletes_no_copy(lab: Lab, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    follows = replace(lab, settings={**lab.settings, "ferry.sync.topic.deletes.enabled": "true"})
+    assert follows.micro_run().state is RunState.SUCCESS
+    delete_topic(lab.source, topic)
+    after_deciding(monkeypatch, lab.micro_run)  # by a file that lets the copy stay
+    with follows.runs() as runs, pytest.raises(Superseded):
+        runs.plan("slow", local_origin())
+    copied = read_topic(lab.target.bootstrap, lab.target_topic(topic))
+    assert sum(map(len, copied.values())) == 500

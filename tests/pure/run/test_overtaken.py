@@ -1,0 +1,124 @@
+"""Before a driver changes the target, it looks whether a newer run has opened the lane: no fence covers that."""
+
+from __future__ import annotations
+
+import pytest
+
+from ferry.clock import wall_ms
+from ferry.errors import Superseded
+from ferry.kafka.connect import codes
+from ferry.ledger.acl_codec import own_acl_record, synced_record
+from ferry.ledger.run_codec import run_record
+from ferry.model import AclBinding, AclChange
+from ferry.plan import planner
+from ferry.plan.acls import AclSyncer
+from ferry.plan.rules.planning import decide_plan
+from ferry.protocol.driver import Driver
+from tests.pure.decide.values import LANE, run_of
+from tests.pure.run.test_starts import Lane, lane
+
+SKIPPING = """ferry.transforms = one
+ferry.transform.one.topics = orders
+ferry.transform.one.where = TRUE
+ferry.transform.one.poison = skip
+"""
+LETTERS = "ferry-dead-letters.a.internal"
+COPY = AclBinding(
+    resource_type="topic",
+    resource_name="a.orders",
+    pattern_type="literal",
+    principal="User:x",
+    host="*",
+    operation="Read",
+    permission="allow",
+)
+
+
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """One entry for each look of a driver."""
+    found: list[str] = []
+    look = Driver.refuse_superseded
+
+    async def counted(driver: Driver) -> None:
+        found.append(driver.opened.record.run)
+        await look(driver)
+
+    monkeypatch.setattr(Driver, "refuse_superseded", counted)
+    return found
+
+
+def overtake(monkeypatch: pytest.MonkeyPatch, it: Lane) -> None:
+    """Have a newer run open the lane once the driver has decided."""
+    it.ledger.records += [run_record(run_of("older")), run_record(run_of("run"))]
+
+    def slowly(*given: object) -> object:
+        plan = decide_plan(*given)  # type: ignore[arg-type]
+        it.ledger.records.append(run_record(run_of("newer")))
+        return plan
+
+    monkeypatch.setattr(planner, "decide_plan", slowly)
+
+
+def topics(it: Lane) -> set[str]:
+    return {place.topic for place in it.target.leaders}
+
+
+def test_an_overtaken_driver_creates_no_topic(monkeypatch: pytest.MonkeyPatch) -> None:
+    with lane("") as it:
+        overtake(monkeypatch, it)
+        with pytest.raises(Superseded):
+            it.opens()
+        assert topics(it) == set()
+
+
+def test_an_overtaken_driver_creates_no_topic_of_dead_letters(monkeypatch: pytest.MonkeyPatch) -> None:
+    with lane(SKIPPING) as it:
+        it.target.holds("a.orders", 2)
+        overtake(monkeypatch, it)
+        with pytest.raises(Superseded):
+            it.opens()
+        assert topics(it) == {"a.orders"}
+
+
+def test_an_overtaken_driver_changes_no_acl(monkeypatch: pytest.MonkeyPatch, looks: list[str]) -> None:
+    synced: list[str] = []
+
+    async def sync(acls: AclSyncer, driver: Driver, plan: object) -> object:
+        synced.append(acls.lane)
+        return plan
+
+    monkeypatch.setattr(AclSyncer, "sync", sync)
+    with lane("") as it:
+        it.target.holds("a.orders", 2)
+        it.opens()
+        assert (synced, looks) == ([LANE], []), "there is nothing that could be deleted"
+        made = AclChange(kind="create", binding=COPY, source=COPY)
+        it.ledger.records.append(own_acl_record(LANE, made, source_cluster_id="", run="run", at_ms=1))
+        with monkeypatch.context() as patched:
+            overtake(patched, it)
+            with pytest.raises(Superseded):
+                it.opens()
+        assert synced == [LANE]
+
+
+def test_a_run_that_changes_nothing_does_not_look(looks: list[str]) -> None:
+    with lane(SKIPPING) as it:
+        it.opens()
+        assert len(looks) == 2, "before the copy is created, and before the topic of dead letters is"
+        assert topics(it) == {"a.orders", LETTERS}
+        looks.clear()
+        made = AclChange(kind="create", binding=COPY, source=COPY)
+        settings, now_ms = it.planner.acls._settings, wall_ms()
+        it.ledger.records.append(own_acl_record(LANE, made, source_cluster_id="", run="run", at_ms=now_ms))
+        it.ledger.records.append(synced_record(LANE, run="run", settings=settings, at_ms=now_ms))
+        it.opens()
+        assert looks == []
+
+
+def test_what_cannot_be_created_is_looked_at_again(looks: list[str]) -> None:
+    with lane("") as it:
+        it.target.creates = codes.TOPIC_AUTHORIZATION_FAILED
+        it.opens()
+        it.opens()
+        assert looks == ["run", "run"]

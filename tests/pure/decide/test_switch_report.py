@@ -246,3 +246,32 @@ def test_without_a_smoke_test_the_rto_ends_when_clients_were_sent_and_claims_no_
 def test_the_rto_of_a_planned_switch_begins_when_clients_are_to_stop() -> None:
     report = reported(Verb.SWITCHOVER, rto_seconds=30, readiness=[], quiet=[], stop=[], smoke=[])
     assert (report.rto_s, report.from_start_s) == (3.0, 14.0)
+
+
+def test_what_came_to_the_old_cluster_after_it_was_drained_is_a_loss(golden: Golden) -> None:
+    """Its age is not known, and of a topic that was not there before nothing is copied."""
+    report = reported(
+        Verb.SWITCHOVER,
+        facts={**ANSWERS, "reverse": {"started": True, "stayed": [["orders", 0, 100, 200], ["late", 0, 0, 1]]}},
+        stop=[stood(0, known="source"), stood(1, known="source")],
+        groups=[],
+        reverse=[],
+    )
+    losses = {str(one.source): (one.position, one.source_end, one.records, one.seconds) for one in report.losses}
+    assert losses == {"orders-0": (100, 200, 100, None), "orders-1": (100, 100, 0, 0.0), "late-0": (None, 1, 1, None)}
+    assert (report.lost_records, report.lost_seconds) == (101, None)
+    assert (goal(report, LOST_SECONDS).measured, goal(report, LOST_SECONDS).is_met) == (None, False)
+    golden(report.summary, "summary")
+    age, stayed = report.deviations
+    assert LOST_SECONDS in age
+    golden(stayed, "deviation")
+    assert report.outcome is EvidenceOutcome.DEVIATIONS
+
+
+@pytest.mark.parametrize("facts", [{}, {"stayed": []}], ids=["an earlier Ferry", "nothing came"])
+def test_a_switch_after_which_nothing_came_has_lost_nothing(facts: dict[str, Any]) -> None:
+    report = reported(
+        Verb.SWITCHOVER, facts={"reverse": {"started": True, **facts}}, stop=[stood(0, known="source")], reverse=[]
+    )
+    assert (report.lost_records, report.deviations, report.notes) == (0, (), ())
+    assert report.outcome is EvidenceOutcome.SUCCESS

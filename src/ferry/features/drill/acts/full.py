@@ -24,6 +24,7 @@ from ferry.features.switch.rules.report import (
     knows_groups,
     lost_sentence,
     out_of_service,
+    stayed_sentences,
     told_groups,
     told_losses,
     told_steps,
@@ -221,7 +222,8 @@ class FullDrill:
         found.losses_at_ms = max((s.done[Step.STOP].done_ms for s in found.states if Step.STOP in s.done), default=0)
         found.groups = tuple(group for state in found.states for group in told_groups(state))
         found.notes[:0] = [note for state in found.states for note in unknown_losses(state)]
-        against = () if found.not_compared is None else (found.not_compared,)
+        against = [sentence for state in found.states for sentence in stayed_sentences(state)]
+        against += [] if found.not_compared is None else [found.not_compared]
         times = [out_of_service(state) for state in found.states]
         if not failure:
             found.rto_s = _longest([time.seconds for time in times])

@@ -21,7 +21,7 @@ from ferry.model.evidence import (
     summed,
 )
 from ferry.model.switch import Json, Step, SwitchOutcome, SwitchState, Verb, next_step
-from ferry.words import count_of, to_the_second
+from ferry.words import count_of, several, to_the_second
 
 _SAME = frozenset({"exact", "gap", "start"})
 """How an offset was found that leads to the very record that comes next; of a start nothing was read before."""
@@ -96,9 +96,49 @@ def last_seen(state: SwitchState) -> int | None:
 
 
 def told_losses(state: SwitchState) -> tuple[Loss, ...]:
-    """What the new cluster has not, by partition: as counted when the flow was stopped, or as the failover told it."""
+    """What the new cluster has not, by partition: as counted when the flow was stopped, or as the failover told it.
+
+    What came to the old cluster after it was drained is a part of it.
+    """
     counted = {(row["topic"], row["partition"]): row for row in state.rows(Step.LOSS)}
-    return tuple(_loss(row, counted.get((row["topic"], row["partition"]))) for row in state.rows(Step.STOP))
+    losses = [_loss(row, counted.get((row["topic"], row["partition"]))) for row in state.rows(Step.STOP)]
+    found = {loss.source: loss for loss in losses}
+    copies = {loss.source.topic: loss.target.topic for loss in losses}
+    for place, start, end in stayed(state):
+        target = TopicPartition(copies.get(place.topic, place.topic), place.partition)
+        found[place] = _with_stayed(found.get(place), place, target, start, end)
+    return tuple(found.values())
+
+
+def stayed(state: SwitchState) -> list[tuple[TopicPartition, int, int]]:
+    """What came to the old cluster after it was drained, as the last step saw it: offsets from and to."""
+    rows: Sequence[tuple[str, int, int, int]] = state.fact(Step.REVERSE, "stayed") or ()
+    return [(TopicPartition(topic, partition), start, end) for topic, partition, start, end in rows]
+
+
+def stayed_sentences(state: SwitchState) -> tuple[str, ...]:
+    """That records came to the old cluster after it was drained: nobody copies them, so it is a deviation."""
+    found = stayed(state)
+    if not found:
+        return ()
+    via = state.switch.via
+    count, where = sum(end - start for _, start, end in found), several([str(place) for place, _, _ in found])
+    came = f"{count_of(count, 'record')} at most came to {count_of(len(found), 'partition')} of {via.source}"
+    return (f"{came} after it was drained ({where}), and {'is' if count == 1 else 'are'} not on {via.target}",)
+
+
+def _with_stayed(loss: Loss | None, source: TopicPartition, target: TopicPartition, start: int, end: int) -> Loss:
+    """A partition's loss with what came there later, of an age that is not known. None: it was not there before."""
+    known = 0 if loss is None else loss.records
+    return Loss(
+        source=source,
+        target=target,
+        position=None if loss is None else loss.position,
+        source_end=end,
+        records=None if known is None else known + end - start,
+        bytes=None,
+        seconds=None,
+    )
 
 
 def _loss(row: Json, told: Json | None) -> Loss:
@@ -231,7 +271,7 @@ def switch_report(
         groups=groups if Step.GROUPS in state.done else None,
         all_groups=knows_groups(state),
     )
-    deviations = deviations_of(goals, groups, None, ())
+    deviations = (*deviations_of(goals, groups, None, ()), *stayed_sentences(state))
     due = next_step(state)
     if end is None:
         outcome, summary = EvidenceOutcome.FAILED, f"it is not finished: its next step is {due}"

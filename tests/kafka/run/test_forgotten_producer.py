@@ -13,7 +13,7 @@ from ferry.features.groups.acts.of_run import checkpoint
 from ferry.features.switch.acts.readiness import check_readiness
 from ferry.features.switch.rules.readiness import Rpo
 from ferry.model import Plan, RefusalKind
-from ferry.model.switch import STEPS, Step, SwitchState, Verb
+from ferry.model.switch import STEPS, Step, SwitchOptions, SwitchState, Verb
 from ferry.run.local import copy_all
 from ferry.run.micro_run import MicroRuns, local_origin
 from tests.harness import Message, create_topic, producer, send
@@ -38,10 +38,10 @@ def run_back(pair: Pair, name: str) -> Plan:
     return plan
 
 
-def switched(pair: Pair, before: Step | None) -> SwitchState:
+def switched(pair: Pair, before: Step | None, options: SwitchOptions = OPTIONS) -> SwitchState:
     """A switchover, with the producer at work before that step."""
     with pair.switcher(Verb.SWITCHOVER) as switcher:
-        switcher.open("over-1", OPTIONS, "bob")
+        switcher.open("over-1", options, "bob")
         for step in STEPS[Verb.SWITCHOVER]:
             if step is before:
                 forgotten(pair.here, pair.topic)
@@ -127,3 +127,29 @@ def test_with_names_of_their_own_the_switch_says_what_stayed_and_the_way_back_ex
         switcher.open("back-1", replace(OPTIONS, export=str(file)), "bob")
         switcher.run("back-1")
     assert [json.loads(line)["value"].encode() for line in file.read_text().splitlines()] == FORGOTTEN
+
+
+@pytest.mark.timeout(180)
+def test_a_switch_that_starts_no_flow_back_says_what_stayed_too(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, clients: Clients
+) -> None:
+    pair = pair_of(source_cluster, target_cluster, clients, {})
+    state = switched(pair, Step.REVERSE, replace(OPTIONS, reverse=False))
+    assert state.fact(Step.REVERSE, "started") is False
+    assert state.fact(Step.REVERSE, "stayed") == [[clients.topic, 0, 5, 8]]
+
+
+@pytest.mark.timeout(180)
+def test_where_the_old_cluster_does_not_answer_any_more_the_switch_ends_and_says_that_nobody_looked(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, clients: Clients
+) -> None:
+    pair = pair_of(source_cluster, target_cluster, clients, {})
+    with pair.switcher(Verb.SWITCHOVER) as switcher:
+        switcher.open("over-1", replace(OPTIONS, reverse=False), "bob")
+        for step in STEPS[Verb.SWITCHOVER][:-1]:
+            switcher.step("over-1", step)
+    with pair.lost.switcher(Verb.SWITCHOVER) as switcher:
+        switcher.step("over-1", Step.REVERSE)
+        state = switcher.finish("over-1")
+    assert state.fact(Step.REVERSE, "stayed") == []
+    assert state.fact(Step.REVERSE, "unseen") == [[clients.topic, number] for number in range(PARTITIONS)]

@@ -268,6 +268,20 @@ def test_what_came_to_the_old_cluster_after_it_was_drained_is_a_loss(golden: Gol
     assert report.outcome is EvidenceOutcome.DEVIATIONS
 
 
+def test_where_the_old_cluster_is_not_seen_again_what_came_to_it_is_not_known(golden: Golden) -> None:
+    report = reported(
+        Verb.SWITCHOVER,
+        facts={"reverse": {"started": False, "stayed": [], "unseen": [["orders", 1]]}},
+        stop=[stood(0, known="source"), stood(1, known="source")],
+        reverse=[],
+    )
+    assert [one.records for one in report.losses] == [0, None]
+    assert goal(report, LOST_SECONDS).is_met is False
+    (note,) = report.notes
+    golden(note, "note")
+    assert report.outcome is EvidenceOutcome.DEVIATIONS
+
+
 @pytest.mark.parametrize("facts", [{}, {"stayed": []}], ids=["an earlier Ferry", "nothing came"])
 def test_a_switch_after_which_nothing_came_has_lost_nothing(facts: dict[str, Any]) -> None:
     report = reported(

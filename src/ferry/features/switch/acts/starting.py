@@ -30,10 +30,14 @@ from ferry.words import count_of, several
 
 
 def start_reverse(sides: Sides, state: SwitchState, still_mine: StillMine, *, patience_s: float) -> Evidence:
-    """Start the flow back. After a failover its target may be gone: that is said, and left to the failback."""
+    """Start the flow back, if it is to be started, and look once more at the cluster that was left.
+
+    After a failover its target may be gone: that is said, and left to the failback.
+    """
     switch = state.switch
     if not switch.options.reverse:
-        return Evidence(sentence=f"{switch.back} is left as it is", facts={"started": False})
+        left = Evidence(sentence=f"{switch.back} is left as it is", facts={"started": False})
+        return _with_stayed(left, sides, state, patience_s)
     if sides.back is None:
         raise Refused(
             f"the file has no flow {switch.back}: add {switch.back}.enabled = true and its topics, then go on"
@@ -68,24 +72,51 @@ def _with_stayed(started: Evidence, sides: Sides, state: SwitchState, patience_s
     if Step.DRAIN not in state.done:
         return started  # what a failover leaves is its loss
 
-    async def work() -> dict[TopicPartition, int]:
-        return (await source_ends(sides.via, both.source))[0]
-
-    with FlowConnections.of(sides.via, patience_s=patience_s) as both:
-        ends = both.run(work)
     known = _known_ends(state)
+    ends, unseen, why = _last_look(sides, state, patience_s)
     stayed = [(place, known.get(place, 0), end) for place, end in sorted(ends.items()) if end > known.get(place, 0)]
     facts = {**started.facts, "stayed": [[place.topic, place.partition, start, end] for place, start, end in stayed]}
-    if not stayed:
-        return replace(started, facts=facts)
-    count = sum(end - start for _, start, end in stayed)
-    where = several([str(place) for place, _, _ in stayed])
-    sentence = (
-        f"{started.sentence}; {count_of(count, 'record')} at most came to {len(stayed)} partitions of {sides.old} "
-        f"after it was drained ({where}), and are not on {sides.new}: stop who writes there, and write them again; "
-        "ferry failback exports them"
-    )
+    sentence = started.sentence
+    if stayed:
+        count = sum(end - start for _, start, end in stayed)
+        where = several([str(place) for place, _, _ in stayed])
+        sentence += (
+            f"; {count_of(count, 'record')} at most came to {len(stayed)} partitions of {sides.old} "
+            f"after it was drained ({where}), and are not on {sides.new}: stop who writes there, and write them again; "
+            "ferry failback exports them"
+        )
+    if unseen:
+        facts["unseen"] = [[place.topic, place.partition] for place in unseen]
+        where = several([str(place) for place in unseen])
+        sentence += (
+            f"; whether records came to {count_of(len(unseen), 'partition')} of {sides.old} after it was drained is "
+            f"not known ({where}): {why}"
+        )
     return replace(started, sentence=sentence, facts=facts)
+
+
+def _last_look(
+    sides: Sides, state: SwitchState, patience_s: float
+) -> tuple[dict[TopicPartition, int], list[TopicPartition], str]:
+    """Where the cluster that was left ends, the partitions that do not tell theirs, and why.
+
+    With the flow back it has just answered, so where it does not the step is done again. Without, it may well be gone.
+    """
+
+    async def work() -> tuple[dict[TopicPartition, int], list[TopicPartition]]:
+        return await source_ends(sides.via, both.source)
+
+    needed = state.switch.options.reverse
+    if not needed:  # nobody shall wait for it
+        patience_s = min(patience_s, connections.SOURCE_PATIENCE_S)
+    try:
+        with FlowConnections.of(sides.via, patience_s=patience_s) as both:
+            ends, silent = both.run(work)
+    except (Unreachable, Refused) as error:
+        if needed:
+            raise
+        return {}, sorted(_known_ends(state)), str(error)
+    return ends, silent, "they do not tell their ends"
 
 
 def start_flow(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ferry.features.evidence.rules.figures import deviations_of, goals_of
 from ferry.features.switch.rules.standing import best_known, last_seen_ms, loss_sentence, parse_loss, parse_standings
@@ -98,7 +98,7 @@ def last_seen(state: SwitchState) -> int | None:
 def told_losses(state: SwitchState) -> tuple[Loss, ...]:
     """What the new cluster has not, by partition: as counted when the flow was stopped, or as the failover told it.
 
-    What came to the old cluster after it was drained is a part of it.
+    What came to the old cluster after it was drained is a part of it; not known where that did not answer any more.
     """
     counted = {(row["topic"], row["partition"]): row for row in state.rows(Step.LOSS)}
     losses = [_loss(row, counted.get((row["topic"], row["partition"]))) for row in state.rows(Step.STOP)]
@@ -107,6 +107,8 @@ def told_losses(state: SwitchState) -> tuple[Loss, ...]:
     for place, start, end in stayed(state):
         target = TopicPartition(copies.get(place.topic, place.topic), place.partition)
         found[place] = _with_stayed(found.get(place), place, target, start, end)
+    for place in found.keys() & unseen(state):
+        found[place] = replace(found[place], source_end=None, records=None, seconds=None)
     return tuple(found.values())
 
 
@@ -114,6 +116,12 @@ def stayed(state: SwitchState) -> list[tuple[TopicPartition, int, int]]:
     """What came to the old cluster after it was drained, as the last step saw it: offsets from and to."""
     rows: Sequence[tuple[str, int, int, int]] = state.fact(Step.REVERSE, "stayed") or ()
     return [(TopicPartition(topic, partition), start, end) for topic, partition, start, end in rows]
+
+
+def unseen(state: SwitchState) -> frozenset[TopicPartition]:
+    """Partitions of the old cluster that did not tell the last step where they end."""
+    rows: Sequence[tuple[str, int]] = state.fact(Step.REVERSE, "unseen") or ()
+    return frozenset(TopicPartition(topic, partition) for topic, partition in rows)
 
 
 def stayed_sentences(state: SwitchState) -> tuple[str, ...]:
@@ -159,11 +167,16 @@ def _loss(row: Json, told: Json | None) -> Loss:
 
 
 def unknown_losses(state: SwitchState) -> tuple[str, ...]:
-    """What was seen of partitions whose loss nobody knows, as the step told it; none where all of them answered."""
+    """What was seen of partitions whose loss nobody knows, as the steps told it; none where all of them answered."""
     losses = [parse_loss(row) for row in state.rows(Step.LOSS)]
-    if all(one.certain for one in losses):
-        return ()
-    return (loss_sentence(losses, lost_ms=state.switch.options.lost_at_ms),)
+    certain = all(one.certain for one in losses)
+    told: tuple[str, ...] = () if certain else (loss_sentence(losses, lost_ms=state.switch.options.lost_at_ms),)
+    silent = unseen(state)
+    if not silent:
+        return told
+    of = f"{count_of(len(silent), 'partition')} of {state.switch.via.source}"
+    where = several(sorted(map(str, silent)))
+    return (*told, f"what came to {of} after it was drained is not known, as it did not answer any more ({where})")
 
 
 def lost_sentence(losses: Sequence[Loss] | None) -> str:

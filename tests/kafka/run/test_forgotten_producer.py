@@ -18,6 +18,7 @@ from ferry.run.local import copy_all
 from ferry.run.micro_run import MicroRuns, local_origin
 from tests.harness import Message, create_topic, producer, send
 from tests.kafka.run.switching import IDENTITY, OPTIONS, PARTITIONS, Clients, Pair, begin_group, rest
+from tests.program import warm_ferry as ferry
 from tests.tiers import ANSWER_S
 
 FORGOTTEN = [b"f-0", b"f-1", b"f-2"]
@@ -153,3 +154,51 @@ def test_where_the_old_cluster_does_not_answer_any_more_the_switch_ends_and_says
         state = switcher.finish("over-1")
     assert state.fact(Step.REVERSE, "stayed") == []
     assert state.fact(Step.REVERSE, "unseen") == [[clients.topic, number] for number in range(PARTITIONS)]
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("reverse", [True, False], ids=["the flow back runs", "no flow back"])
+def test_with_names_of_their_own_what_comes_after_the_last_look_is_named_until_the_way_back_exports_it(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, clients: Clients, tmp_path: Path, reverse: bool
+) -> None:
+    pair = pair_of(source_cluster, target_cluster, clients, {})
+    state = switched(pair, None, replace(OPTIONS, reverse=reverse))
+    assert state.fact(Step.REVERSE, "stayed") == []
+    forgotten(source_cluster, clients.topic)
+    clients.produce(target_cluster, 6)
+    if reverse:
+        assert run_back(pair, "first").refusals == ()
+
+    file = tmp_path / "stranded.jsonl"
+    options = replace(OPTIONS, export=str(file))
+    with pair.switcher(Verb.FAILBACK) as switcher:
+        (check,) = [one for one in switcher.preview("back-1", options).readiness.checks if one.name == "stranded"]
+        assert check.ok, "the failback exports it"
+        assert f"3 records at most came to 1 partition of {pair.aliases[0]} since" in check.message
+        switcher.open("back-1", options, "bob")
+        switcher.run("back-1")
+    assert [json.loads(line)["value"].encode() for line in file.read_text().splitlines()] == FORGOTTEN
+
+
+@pytest.mark.timeout(180)
+def test_readiness_of_the_flow_back_names_what_comes_after_the_last_look(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, clients: Clients, tmp_path: Path
+) -> None:
+    pair = pair_of(source_cluster, target_cluster, clients, {})
+    switched(pair, None)
+    clients.produce(target_cluster, 6)
+    run_back(pair, "first")
+    config = tmp_path / "pair.properties"
+    config.write_text(pair.text)
+
+    def stranded(flow: str) -> list[str]:
+        said = ferry("readiness", flow, "--json", config=config)
+        return [one["message"] for one in said.json("readiness")["checks"] if one["name"] == "stranded"]
+
+    (message,) = stranded(pair.back)
+    assert f"nothing came to {PARTITIONS} partitions" in message
+    forgotten(source_cluster, clients.topic)
+    (message,) = stranded(pair.back)
+    assert "3 records" in message
+    assert f"{clients.topic}-0" in message
+    assert stranded(pair.flow) == [], "clients are not on the cluster that it leads from"

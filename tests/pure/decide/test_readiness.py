@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
-from ferry.features.switch.rules.readiness import Looked, Rpo, readiness_of
+from ferry.features.switch.rules.readiness import Looked, Rpo, came_since, readiness_of
 from ferry.ledger.history import PastRun, PastState
 from ferry.ledger.writers import LedgerWriters, writers_sentence
 from ferry.model import (
     AclBinding,
     AclChange,
     ChangeKind,
+    Flow,
     Left,
     OpenedRun,
     Origin,
@@ -25,6 +26,7 @@ from ferry.model import (
     TopicChange,
     Why,
 )
+from ferry.model.switch import Evidence, Step, StepDone, Switch, SwitchState, Verb
 from ferry.plan.rules.acls import AclDiff
 from ferry.plan.rules.lag import lag_of, with_ages
 from ferry.policy import DefaultReplicationPolicy
@@ -316,3 +318,49 @@ def test_where_it_is_not_known_who_may_write_to_the_ledger_that_is_said(golden: 
     golden(writers_sentence(nobody), "no authorizer")
     unnamed = replace(WRITERS, own=None, acls=(acl("User:ferry"),))
     golden(writers_sentence(unnamed), "Ferry's own name is not known")
+
+
+def switched(*ends: tuple[str, int, int], verb: Verb = Verb.SWITCHOVER) -> SwitchState:
+    """A switch from b to a; of these topic, partition, end its drain was. The flow back is the one that is ready."""
+    switch = Switch(
+        id="over-1",
+        verb=verb,
+        named=BACK,
+        via=BACK,
+        who="ann",
+        approved_by="bob",
+        approved_ms=0,
+        at_ms=0,
+    )
+    rows = tuple({"topic": name, "partition": number, "source_end": end} for name, number, end in ends)
+    drained = StepDone(step=Step.DRAIN, who="ann", begun_ms=0, done_ms=0, evidence=Evidence(sentence="", rows=rows))
+    return SwitchState(switch=switch, offset=0, done={Step.DRAIN: drained} if ends else {})
+
+
+BACK = Flow(source="b", target="a")
+
+
+@pytest.mark.parametrize(
+    ("ends", "copied"),
+    [
+        pytest.param({"orders-0": 5, "orders-1": 7}, (), id="nothing"),
+        pytest.param({"orders-0": 8, "orders-1": 8, "orders-2": 1, "late-0": 9}, (), id="to three partitions"),
+        pytest.param({"orders-0": 8}, (), id="one does not tell"),
+        pytest.param({"orders-0": 8, "orders-1": 8}, ("orders",), id="the flow back writes there"),
+    ],
+)
+def test_what_came_to_the_cluster_that_clients_left_is_named(
+    ends: dict[str, int], copied: tuple[str, ...], golden: Golden
+) -> None:
+    now = {place(name[:-2], int(name[-1])): end for name, end in ends.items()}
+    check = came_since(
+        switched(("orders", 0, 5), ("orders", 1, 7), ("bills", 0, 2)), {**now, place("bills"): 2}, copied
+    )
+    assert check is not None
+    assert (check.name, check.ok) == ("stranded", True)
+    golden(check.message)
+
+
+def test_after_a_failover_or_where_the_flow_back_writes_all_topics_nothing_is_compared() -> None:
+    assert came_since(switched(verb=Verb.FAILOVER), {place("orders"): 5}, ()) is None
+    assert came_since(switched(("orders", 0, 3)), {place("orders"): 5}, {"orders"}) is None

@@ -12,7 +12,7 @@ from ferry.errors import BadInput, FilterInVain, Refused
 from ferry.features.switch.acts.earlier import earlier_switch
 from ferry.features.switch.acts.groups import GroupPlan, plan_groups
 from ferry.features.switch.acts.opposite import FACT, Opposite, look_opposite
-from ferry.features.switch.acts.readiness import check_readiness
+from ferry.features.switch.acts.readiness import check_readiness, look_since
 from ferry.features.switch.acts.sides import Sides
 from ferry.features.switch.acts.standing import look_at_standings, why_lost
 from ferry.features.switch.rules.moving import again_sentence
@@ -159,10 +159,12 @@ def _failback(sides: Sides, state: SwitchState, patience_s: float) -> tuple[Read
             )
         except FilterInVain as error:
             raise Refused(str(error)) from error
-        return readiness, facts
+        since = look_since(sides.via, before, patience_s=patience_s)
+        return replace(readiness, checks=(*readiness.checks, *since)), facts
     with FlowConnections.of(sides.via, patience_s=patience_s) as connections:
         if connections.source.cluster_id == connections.target.cluster_id:
             raise BadInput(f"{sides.old} and {sides.new} are the same cluster: correct their bootstrap servers")
     first = "the switch did not start it" if runs else "it has not run yet"
     message = f"{sides.old} and {sides.new} answer; {sides.via.flow} begins at the cut-over: {first}"
-    return Readiness(checks=(Check(name="clusters", ok=True, message=message),)), facts
+    since = look_since(sides.via, before, patience_s=patience_s)
+    return Readiness(checks=(Check(name="clusters", ok=True, message=message), *since)), facts

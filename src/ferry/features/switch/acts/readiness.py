@@ -11,15 +11,18 @@ from ferry.config.flow.principal import principal_of
 from ferry.errors import Refused, Unreachable
 from ferry.features.groups.acts.checkpoint import GroupSync
 from ferry.features.groups.rules.checkpoints import without_checkpoint
-from ferry.features.switch.rules.readiness import Looked, Readiness, Rpo, readiness_of
+from ferry.features.switch.rules.readiness import Check, Looked, Readiness, Rpo, came_since, readiness_of
 from ferry.features.switch.rules.transformed import Transformed, changed_topics, transformed_topics, transforms_check
 from ferry.kafka.admin.acls import NoAuthorizer, described_acls
-from ferry.lane.connections import FlowConnections
+from ferry.kafka.fetch.offsets import LATEST, listed_offsets
+from ferry.kafka.fetch.requests import READ_UNCOMMITTED
+from ferry.lane.connections import FlowConnections, TargetConnection
 from ferry.lane.known_ledger import KnownLedgers
 from ferry.ledger.history import PastRun, past_runs
-from ferry.ledger.ledger import LedgerView
+from ferry.ledger.ledger import UNREAD, LedgerView, claims
 from ferry.ledger.writers import LedgerWriters
-from ferry.model import Left, Plan, Why
+from ferry.model import Left, Plan, TopicPartition, Why
+from ferry.model.switch import Step, SwitchState
 from ferry.plan.lag import first_timestamps, with_oldest
 from ferry.plan.options import WHOLE
 from ferry.plan.planner import Planner
@@ -50,6 +53,26 @@ def check_readiness(
         ends = (back, wants_back)
         looking = partial(_checked, flow, connections, rpo, ends, frozenset(leave), leave_active, planned)
         return connections.run(looking)
+
+
+def look_since(back: FlowConfig, after: SwitchState, *, patience_s: float = 60.0) -> list[Check]:
+    """What came to the cluster that clients left by the switch `after`, since that drained it; `back` leads there.
+
+    None after a failover. Raises Unreachable when that cluster does not answer.
+    """
+    topics = {row["topic"] for row in after.rows(Step.DRAIN)}
+
+    async def work() -> tuple[dict[TopicPartition, int], frozenset[str]]:
+        view = await connection.view() if await connection.has_ledger() else UNREAD
+        there = (await connection.target.refresh(topics)).values() if topics else ()
+        places = [TopicPartition(info.name, number) for info in there for number in info.partitions]
+        listed = await listed_offsets(connection.target, dict.fromkeys(places, LATEST), isolation=READ_UNCOMMITTED)
+        return listed.found, frozenset(claims(view))
+
+    with TargetConnection.of(back, patience_s=patience_s) as connection:
+        ends, copied = connection.run(work)
+    found = came_since(after, ends, copied)
+    return [] if found is None else [found]
 
 
 async def _checked(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -51,9 +52,10 @@ def readiness_command(
     """
     # Imported here: the command line starts light.
     from ferry.features.switch.acts.history import all_switches
-    from ferry.features.switch.acts.readiness import check_readiness
+    from ferry.features.switch.acts.readiness import check_readiness, look_since
     from ferry.features.switch.acts.sides import sides_of
     from ferry.features.switch.rules.readiness import Rpo
+    from ferry.features.switch.rules.steps import clients_by
     from ferry.model.switch import Verb
 
     desk, both, chosen = Desk.with_both_ways(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
@@ -64,6 +66,9 @@ def readiness_command(
     )
     found = check_readiness(chosen, rpo, back=sides.back is not None, patience_s=patience)
     states, unread = all_switches(both, chosen, patience_s=patience)
+    after = None if unread else clients_by(states)
+    if after is not None and after.switch.back == chosen.flow:
+        found = replace(found, checks=(*found.checks, *look_since(chosen, after, patience_s=patience)))
     if desk.as_json:
         clients = None if unread else clients_json(states)
         print_json({"flow": str(chosen.flow), **readiness_json(found), "clients": clients})

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ferry.ledger.history import PastRun, PastState
 from ferry.ledger.writers import LedgerWriters, writers_sentence
 from ferry.model import ChangeKind, Left, Plan, Refusal, TopicPartition, Why
+from ferry.model.switch import Step, SwitchState
 from ferry.model.topic_settings import TopicSettings
 from ferry.plan.rules.acls import AclDiff
 from ferry.plan.rules.clock import MAX_SKEW_MS
@@ -410,3 +411,31 @@ def _back(looked: Looked) -> Check:
         message=f"the file has no reverse flow: add {back}.enabled = true and its topics, so that there is a way back "
         "(or leave it out with --no-reverse)",
     )
+
+
+def came_since(after: SwitchState, ends: Mapping[TopicPartition, int], copied: Container[str]) -> Check | None:
+    """What came to the cluster that clients left by a switch, since that drained it; None where nothing is compared.
+
+    `ends` are where the drained topics end there now; `copied` are topics that the flow back to it writes, in which it
+    looks for records of others itself. It stands against no switch: a failback exports what it finds.
+    """
+    switch = after.switch
+    old, by = switch.via.source, f"{switch.verb} {switch.id}"
+    drained = {TopicPartition(row["topic"], row["partition"]): row["source_end"] for row in after.rows(Step.DRAIN)}
+    own = {place: end for place, end in drained.items() if place.topic not in copied}
+    if not own:
+        return None
+    topics = {place.topic for place in own}
+    more = {place: end - own.get(place, 0) for place, end in ends.items() if place.topic in topics}
+    came = {place: count for place, count in more.items() if count > 0}
+    silent = sorted(map(str, own.keys() - ends.keys()))
+    message = f"nothing came to {count_of(len(own.keys() & ends.keys()), 'partition')} of {old} since {by} drained it"
+    if came:
+        message = (
+            f"{count_of(sum(came.values()), 'record')} at most came to {count_of(len(came), 'partition')} of {old} "
+            f"since {by} drained it ({_named(map(str, came))}), and are not on {switch.via.target}: stop who writes "
+            "there, and write them again; ferry failback exports them"
+        )
+    if silent:
+        message += f"; {count_of(len(silent), 'partition')} of {old} did not tell where they end ({several(silent)})"
+    return Check(name="stranded", ok=True, message=message)

@@ -112,4 +112,6 @@ def test_all_three_verbs_survive_a_kill_in_any_step(
     (row,) = [row for row in state.rows(Step.GROUPS) if row["group"] == clients.group]
     assert len(clients.read) - len(set(clients.read)) <= row["again"]
     for verb in Verb:
-        assert sum(1 for of, _ in deaths if of is verb) >= 3, deaths
+        steps = {step for of, step in deaths if of is verb}
+        assert len(steps) >= 3, deaths
+        assert steps & {Step.GROUPS, Step.STOP, Step.REVERSE}, f"a step that changes the clusters: {deaths}"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ferry.features.groups.rules.sentences import group_sentences
-from ferry.ledger.report import Report, missing_sentence, pieces_sentence, throttled_sentence
+from ferry.ledger.report import UNKNOWN, Report, as_known, missing_sentence, pieces_sentence, throttled_sentence
 from ferry.model import GroupOutcome, Plan, Receipt, RunVerified, TopicPartition, UnitReceipt
 from ferry.plan.rules.change_sentences import deeds, differences, proposals
 
@@ -43,10 +43,12 @@ def plan_lines(plan: Plan) -> list[str]:
 def report_lines(report: Report) -> list[str]:
     """What became of a run, line by line."""
     rate = report.bytes / MEGABYTE / report.seconds if report.seconds else 0.0
+    copied = f"{report.records} records, {report.bytes / MEGABYTE:.1f} MB in {report.seconds:.1f} s"
+    copied = as_known(copied, report) or UNKNOWN
     head = (
         f"run {report.plan.run} of {report.plan.flow} (lane {report.plan.lane}): {report.state}, "
         f"{len({receipt.source for receipt in report.receipts})} of {len(report.plan.slices)} slices, {_units(report)}"
-        f"{report.records} records, {report.bytes / MEGABYTE:.1f} MB in {report.seconds:.1f} s, {rate:.1f} MB/s"
+        f"{copied}{'' if report.uncounted else f', {rate:.1f} MB/s'}"
     )
     lines = [head, *table(["source", "target", "from", "to", "records", "bytes", "chunks"], _copied(report.receipts))]
     if report.units:

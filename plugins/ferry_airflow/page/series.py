@@ -37,8 +37,8 @@ def flow_series(
     """Lag as it was looked at, and the runs that are known, oldest first; of a flow, or of one of its topics.
 
     Where nobody measured between two points of lag there is a null; `measured` says of a run whether somebody did when
-    it ran. `limits` are the recovery point's; that of records is of each partition. Of a partition only the lag: what
-    each run copied of it is in its receipts.
+    it ran, `uncounted` whether the ledger has forgotten receipts of it. `limits` are the recovery point's; that of
+    records is of each partition. Of a partition only the lag: what each run copied of it is in its receipts.
     """
     seen, limit = open_flow.seen, open_flow.config.rpo
     points = seen.history if topic is None else tuple(points_of(seen.columns, topic, partition))
@@ -61,6 +61,7 @@ def flow_series(
                 "bytes": of.bytes,
                 "latency": None if of.latency_ms is None else of.latency_ms / 1000,
                 "refused": run.refused,
+                "uncounted": of.uncounted,
                 "measured": looks.near(run.started_ms, run.ended_ms),
             }
         )

@@ -36,6 +36,8 @@ class TopicRun:
     bytes: int
     latency_ms: int | None = None
     """As of a run."""
+    uncounted: bool = False
+    """As of a run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +67,8 @@ class RunDigest:
     undone: tuple[tuple[str, str], ...] = ()
     """What else it left undone, as `left_undone` tells it: the first of it."""
     undone_in_all: int = 0
+    uncounted: bool = False
+    """Whether the ledger has forgotten some of its receipts: records, bytes and seconds are of the others."""
 
     @property
     def seconds(self) -> float:
@@ -92,6 +96,7 @@ def digest_of(past: PastRun) -> RunDigest:
     for unit in report.units if report else ():
         records[unit.source_topic] += unit.records
         size[unit.source_topic] += unit.bytes
+    uncounted = {piece.source.topic for piece in report.uncounted} if report else set()
     kept = nlargest(MOST_TOPICS, due, key=lambda topic: (size[topic], due[topic]))
     refusals = report.refusals if report else ()
     undone = left_undone(report) if report else []
@@ -112,12 +117,19 @@ def digest_of(past: PastRun) -> RunDigest:
         gaps=(report.plan.gaps if report else ())[:MOST_REFUSALS],
         notes=(report.notes if report else ())[:MOST_REFUSALS],
         topics={
-            topic: TopicRun(due=due[topic], records=records[topic], bytes=size[topic], latency_ms=ages.get(topic))
+            topic: TopicRun(
+                due=due[topic],
+                records=records[topic],
+                bytes=size[topic],
+                latency_ms=ages.get(topic),
+                uncounted=topic in uncounted,
+            )
             for topic in kept
         },
         who=_who(past.opened),
         undone=tuple(undone[:MOST_UNDONE]),
         undone_in_all=len(undone),
+        uncounted=bool(uncounted),
     )
 
 

@@ -53,6 +53,9 @@ _GUARDS = typed(Mapping[str, GuardCount])
 _GUARDS_SAY = "guards that tripped, by the refusal's word, with how often each refused, skipped and restarted"
 _GAPS_SAY = "what policies passed over, or went back from, in place of refusals"
 _DRIFT_SAYS = "settings that differ from the source and are left alone, for sync.topic.configs.enabled is false"
+_UNCOUNTED_SAYS = (
+    "slices whose receipts are forgotten, because their copies were deleted later: no figure has them; absent: none"
+)
 _UNIT = (
     F("topic", "source_topic", says="name at the source"),
     *TARGET,
@@ -242,6 +245,13 @@ RUN = Form(
         omit=lambda report: not report.units,
         says="of topics that get other partitions: what was dealt to each; absent: nothing",
     ),
+    F(
+        "uncounted",
+        lambda report: len(report.uncounted),
+        typed(int, 1),
+        omit=lambda report: not report.uncounted,
+        says=_UNCOUNTED_SAYS,
+    ),
 )
 
 run_json = RUN.dump
@@ -396,6 +406,13 @@ PAST_RUN = Form(
         "opened.record.took_over",
         filled(""),
         says="the deployment that the lane was taken from on purpose",
+    ),
+    F(
+        "uncounted",
+        lambda past: len(past.report.uncounted),
+        typed(int, 1),
+        omit=lambda past: past.report is None or not past.report.uncounted,
+        says=_UNCOUNTED_SAYS,
     ),
 )
 

@@ -146,6 +146,7 @@ def run_report(view: LedgerView, plan: Plan, opened: OpenedRun, done: Iterable[R
     lane, run = plan.lane, plan.run
     ends, deleted = lane_ends(view, lane, plan), _deleted_since(view, opened)
     gone = [piece for piece in plan.slices if piece.target in deleted]
+    uncounted = tuple(piece for piece in gone if deleted[piece.target].end > piece.start)
     for piece in gone:
         ends[piece.source] = max(ends.get(piece.source, -1), deleted[piece.target].end)
     forgotten = {piece.target.topic: deleted[piece.target] for piece in gone}
@@ -166,6 +167,7 @@ def run_report(view: LedgerView, plan: Plan, opened: OpenedRun, done: Iterable[R
         groups=group_outcome(view, lane, run),
         verified=run_verified(view, lane, run),
         superseded="" if newer is None else newer.record.run,
+        uncounted=uncounted,
     )
 
 

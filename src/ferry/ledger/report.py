@@ -25,6 +25,7 @@ from ferry.model import (
     RefusalKind,
     RunVerified,
     Sifted,
+    Slice,
     Throttled,
     TopicPartition,
     Unit,
@@ -73,6 +74,8 @@ class Report:
     """How the run was to verify itself."""
     superseded: str = ""
     """The newest run of the lane, which has what is unfinished of this one; empty: it is this one, or nothing is."""
+    uncounted: tuple[Slice, ...] = ()
+    """Slices whose receipts the ledger has forgotten, because their copies were deleted later: no figure has them."""
 
     @property
     def _written(self) -> list[Receipt | UnitReceipt]:
@@ -276,6 +279,25 @@ def unfinished_sentence(report: Report, piece: Piece) -> str:
         return f"{piece.told} has come through {done - piece.start} of {piece.offsets} offsets: {rest}"
     end = max((receipt.end for receipt in report.receipts if receipt.source == piece.source), default=piece.start)
     return f"{piece.source} was copied up to offset {end} of {piece.end}: {rest}"
+
+
+def as_known(figure: str, report: Report) -> str:
+    """A figure of what a run copied, as far as the ledger still has its receipts; empty where it has none."""
+    if not report.uncounted:
+        return figure
+    return f"at least {figure}" if report.records else ""
+
+
+UNKNOWN = "how much the run copied is not known any more"
+"""In place of figures of a run of which no receipt is left."""
+
+
+def uncounted_sentence(report: Report) -> str | None:
+    """What the figures of a run do not have; None when they have all."""
+    if not report.uncounted:
+        return None
+    known = f"the run copied at least {count_of(report.records, 'record')}" if report.records else UNKNOWN
+    return f"not counted: {count_of(len(report.uncounted), 'slice')} whose receipts the ledger has forgotten: {known}"
 
 
 def pieces_sentence(plan: Plan) -> str:

@@ -20,7 +20,7 @@ from ferry_airflow.page.told import recurring
 from tests.airflow.page.conftest import HERE, Desk, lag
 from tests.airflow.page.values import NINE, answered, digest, view_of
 from tests.pure.decide.test_deal import receipt
-from tests.pure.decide.values import LANE, PLAN, RECEIPT, piece, refusal, run_of
+from tests.pure.decide.values import LANE, PLAN, RECEIPT, piece, place, refusal, run_of
 
 
 def test_a_run_says_what_it_refused_and_which_groups_failed_in_pages(desk: Desk) -> None:
@@ -269,6 +269,55 @@ def test_a_run_that_the_ledger_has_let_go_shows_its_receipts_and_that_the_rest_i
     page = desk.page(f"{HERE}/run/r0")
     assert "The ledger has nothing of this run" in page
     assert "nothing was copied" not in page
+
+
+def test_a_run_whose_copy_was_deleted_after_its_source_does_not_say_that_it_copied_nothing(desk: Desk) -> None:
+    """Wherever the page has its figures: what the ledger has forgotten is not known, or more than what is left."""
+    other = replace(RECEIPT, source=place("clicks"), records=441_526)
+    for receipts, records, took in (
+        ((), ">not known<", ">not known<"),
+        ((other,), ">at least 441\u202f526<", ">at least 1.0 s<"),
+    ):
+        slices = piece(end=40), piece("clicks", end=40)
+        report = Report(
+            plan=replace(PLAN, slices=slices),
+            started_ms=1_000,
+            receipts=receipts,
+            refusals=(),
+            unfinished=(),
+            left=(),
+            done=2,
+            uncounted=slices[:1] if receipts else slices,
+        )
+        opened = OpenedRun(record=replace(run_of("run-1"), started_ms=1_000), generation=3)
+        past = PastRun(opened=opened, state=PastState.SUCCESS, report=report)
+        answered(desk, ("run", "run-1", ""), past)
+        desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}), [digest_of(past)])
+        desk.watcher._seen = replace(desk.watcher._seen, never_ran=False)
+        page = desk.page(f"{HERE}/run/run-1")
+        copied = page.partition("<dt>Copied</dt>")[2].partition("</div>")[0]
+        assert records in copied
+        assert f"the receipts of {2 - len(receipts)} slice" in copied
+        assert took in page.partition("<dt>Took</dt>")[2].partition("</div>")[0]
+        assert "nothing was to be copied" not in page
+        assert ("was deleted later, after its source" in page) == (not receipts)
+        for path in ("/", f"{HERE}/", f"{HERE}/runs"):
+            page = desk.page(path)
+            assert records[1:-1] in page, path
+        (run,) = desk.client.get(f"/api{HERE}/series").json()["runs"]
+        assert run["uncounted"]
+        (run,) = desk.client.get(f"/api{HERE}/series?topic=clicks").json()["runs"]
+        assert run["uncounted"] == (not receipts)
+
+
+def test_a_run_that_was_let_go_and_has_no_receipt_left_does_not_say_that_it_copied_nothing(desk: Desk) -> None:
+    some = replace(receipt(11, (9, 9), target_next=47), target_start=5, records=42)
+    for units in ((some,), ()):
+        answered(desk, ("run", "r1", ""), Forgotten(lane=LANE, run="r1", units=units))
+        page = desk.page(f"{HERE}/run/r1")
+        told = page.partition('id="receipts-title"')[2].partition("</section>")[0]
+        assert "what else it copied, if anything, is not known any more" in told
+        assert ("dealt to other partitions" in told) == bool(units)
 
 
 def test_a_next_run_is_due_now_until_it_is_overdue(desk: Desk) -> None:

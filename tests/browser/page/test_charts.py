@@ -126,6 +126,20 @@ def test_the_charts_draw_what_was_measured_and_what_runs_tell_and_no_line_where_
     assert table[0].endswith("measured")
 
 
+def test_figures_of_runs_that_the_ledger_has_forgotten_in_part_are_drawn_as_such(desk: Desk) -> None:
+    """Their bytes and seconds are of what is left: a rate of these is none, and how long they took not known."""
+    runs = [
+        replace(digest("r2"), generation=8, started_ms=NINE + HOUR_MS, ended_ms=NINE + HOUR_MS + 4_000, uncounted=True),
+        replace(digest("r1"), ended_ms=NINE, records=0, bytes=0, uncounted=True),
+    ]
+    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}), runs)
+    with served(desk) as address, chromium() as page:
+        shown(page, address, f"{HERE}/")
+        took = page.locator("figure[data-chart=timeline] tbody tr td:nth-child(2)").all_text_contents()
+        rates = page.locator("figure[data-chart=throughput] tbody tr").count()
+    assert (took, rates) == (["at least 4.0 s", "not known"], 0)
+
+
 def _by_name(traces: list[Any]) -> tuple[list[Any], list[Any]]:
     """The points of both lines; None where a line is broken."""
     found = {name: [None if x is None else (x, y) for x, y in zip(xs, ys, strict=True)] for name, xs, ys in traces}

@@ -1,11 +1,16 @@
 """Past runs and whose receipt holds an offset."""
 
+import re
 from dataclasses import replace
 
 import pytest
 
+from ferry.cli.ledger.show import _print_run, _print_runs
+from ferry.cli.shapes import past_runs_json, receipts_json
+from ferry.features.observe.rules.of_run import run_gauges
+from ferry.features.observe.rules.samples import RECORD_RATE, SOURCE_RECORD_WRITE_RATE
 from ferry.ledger.checkpoint_codec import checkpoint_record
-from ferry.ledger.history import Forgotten, PastState, holders, named_run, past_run, past_runs
+from ferry.ledger.history import Forgotten, PastRun, PastState, holders, named_run, past_run, past_runs
 from ferry.ledger.ledger import fold, fold_on
 from ferry.ledger.plan_codec import plan_records
 from ferry.ledger.receipt_codec import receipt_records
@@ -13,9 +18,10 @@ from ferry.ledger.run_codec import outcome_record, run_record
 from ferry.ledger.runs import outlived
 from ferry.ledger.summary import rolled_up
 from ferry.ledger.verified_codec import run_verified_record
-from ferry.model import GroupOutcome, Left, Record, RunVerified, Segment, VerifyMode, Why
+from ferry.model import GroupOutcome, Left, Receipt, Record, RunVerified, Segment, VerifyMode, Why
 from ferry.plan.rules.deletes import deleted_record
-from tests.pure.decide.values import LANE, PLAN, RECEIPT, lying, piece, refusal, run_of
+from ferry_airflow.tables import report_lines
+from tests.pure.decide.values import LANE, PLAN, RECEIPT, lying, piece, place, refusal, run_of
 
 OPENED = run_record(run_of("run-1"))  # at offset 0
 PLANNED = plan_records(replace(PLAN, generation=0, slices=(piece(end=40),)))
@@ -45,18 +51,74 @@ def test_how_a_run_ended(records: list[Record], state: PastState) -> None:
     assert (past[-1].report is None) is (state is PastState.UNPLANNED)
 
 
+DELETED = {
+    "topic": RECEIPT.source.topic,
+    "target_topic": RECEIPT.target.topic,
+    "source_topic_id": "",
+    "target_topic_id": "",
+    "ends": [[RECEIPT.target.partition, 40]],
+    "run": "run-2",
+    "at_ms": 1_700_000_000_000,
+}
+"""The copy of PLANNED, deleted after its source."""
+
+
+def copied_and_deleted(*kept: Receipt, end: int = 40) -> PastRun:
+    """A run whose copy of one slice was deleted later; `kept` are its receipts of other slices."""
+    slices = (piece(end=40), *(piece(one.source.topic, end=one.end) for one in kept))
+    records = [OPENED, *plan_records(replace(PLAN, generation=0, slices=slices)), *COPIED]
+    records += [record for one in kept for record in receipt_records(one)]
+    deleted = deleted_record(LANE, RECEIPT.target.topic, {**DELETED, "ends": [[RECEIPT.target.partition, end]]})
+    gone = [Record(key=record.key, value=None) for record in COPIED]
+    return past_runs(fold(lying(*records, ENDED, NEWER, deleted, *gone), 99), LANE, 9)[0]
+
+
+CLICKS = replace(RECEIPT, generation=0, source=place("clicks"), target=place("a.clicks"))
+
+
+@pytest.mark.parametrize(
+    ("kept", "text", "table", "listed"),
+    [
+        (
+            (),
+            ": how much the run copied is not known any more",
+            "how much the run copied is not known any more",
+            ["not known", "not known", "not known"],
+        ),
+        (
+            (CLICKS,),
+            "the run copied at least 40 records",
+            "at least 40 records, 0.0 MB in 1.0 s",
+            ["at least 40", "at least 4.0 kB", "at least 1.0"],
+        ),
+    ],
+)
+def test_figures_of_a_run_whose_copy_was_deleted_are_not_said_to_be_all(
+    kept: tuple[Receipt, ...], text: str, table: str, listed: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    past = copied_and_deleted(*kept)
+    assert past.report is not None
+    assert [piece.source for piece in past.report.uncounted] == [RECEIPT.source]
+    _print_run(past)
+    assert capsys.readouterr().out.splitlines()[-1].endswith(text)
+    _print_runs([past])
+    assert re.split("  +", capsys.readouterr().out.splitlines()[-1])[4:7] == listed
+    assert receipts_json([], [], past)["run"]["report"]["uncounted"] == 1
+    assert past_runs_json([past])["runs"][0]["uncounted"] == 1
+    assert report_lines(past.report)[0].endswith(f"slices, {table}")
+    rates = {metric for metric, _ in run_gauges(past.report)} & {RECORD_RATE, SOURCE_RECORD_WRITE_RATE}
+    assert not rates, "a rate of what is left is none"
+
+
+def test_a_run_that_had_copied_nothing_of_what_was_deleted_counts_as_it_did() -> None:
+    past = copied_and_deleted(end=0)
+    assert past.report is not None
+    assert past.report.uncounted == ()
+
+
 def test_a_run_whose_copy_was_deleted_since_is_not_said_to_have_copied_nothing() -> None:
     """The ledger keeps how far the copy had come; the receipts, and with them how many records, are forgotten."""
-    target = RECEIPT.target
-    body = {
-        "topic": RECEIPT.source.topic,
-        "target_topic": target.topic,
-        "source_topic_id": "",
-        "target_topic_id": "",
-        "ends": [[target.partition, 40]],
-        "run": "run-2",
-        "at_ms": 1_700_000_000_000,
-    }
+    target, body = RECEIPT.target, DELETED
     gone = [Record(key=record.key, value=None) for record in COPIED]
     deleted = deleted_record(LANE, target.topic, body)
     view = fold(lying(OPENED, *PLANNED, *COPIED, ENDED, NEWER, deleted, *gone), 99)

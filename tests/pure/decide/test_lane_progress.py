@@ -12,6 +12,7 @@ from ferry.ledger.receipt_codec import receipt_records
 from ferry.ledger.report import Report
 from ferry.ledger.window_codec import window_record
 from ferry.model import Fate, OpenedRun, WindowRecord
+from ferry.plan.rules.deletes import deleted_record
 from ferry.spark.progress import Progress
 from tests.golden import Golden
 from tests.pure.decide.values import PLAN, RECEIPT, lying, piece, place, run_of
@@ -35,6 +36,12 @@ def test_what_is_left_of_a_lane_is_what_its_windows_want_and_no_receipt_has() ->
     lane = lane_of(view, NAME, rows)
     assert (lane.whole, lane.left) == (35, 35 - 18)
     assert lane_of(view, "backfill-other", {}).whole == 0
+
+
+def test_copies_that_were_deleted_with_their_receipts_are_named_as_not_counted() -> None:
+    view = fold(lying(deleted_record(NAME, "a.orders", {}), deleted_record("other", "a.clicks", {})), 2)
+    lane = lane_of(view, NAME, {})
+    assert (lane.deleted, lane.uncounted) == (1, "records of 1 topic deleted after the source's")
 
 
 def test_the_rest_is_told_at_the_pace_of_a_run_that_is_under_way(golden: Golden) -> None:

@@ -182,15 +182,17 @@
       ].filter((trace) => trace.x.length),
     };
   };
+  // A figure of a run some of whose receipts the ledger has forgotten, in words, as the pages have it.
+  const known = (run, value, write) => (run.records ? `at least ${write(value)}` : "not known");
   const ofRuns = (runs, head, columns, values, name, write, more = {}) => ({
     head,
-    rows: runs.map((run, index) => [at(run.at), values[index], ...columns.map((column) => run[column])]),
+    rows: runs.map((run, index) => [at(run.at), run.uncounted ? known(run, values[index], write) : values[index], ...columns.map((column) => run[column])]),
     leads: runs.map((run) => run.run),
     write,
     limit: null,
     most: Math.max(0, ...values),
     traces: () => [bars(runs, values.map((value) => Math.max(value, more.least || 0)), name, {
-      customdata: runs.map((run) => run.run), text: values.map((value, index) => `${more.said ? `${runs[index][more.said]}: ` : ""}${write(value)}`),
+      customdata: runs.map((run) => run.run), text: values.map((value, index) => `${more.said ? `${runs[index][more.said]}: ` : ""}${runs[index].uncounted ? known(runs[index], value, write) : write(value)}`),
       textposition: "none", hovertemplate: "%{text}<extra></extra>",
       ...(more.mood && { marker: { color: runs.map((run) => colour(run.mood)) } }),
     })],
@@ -200,7 +202,7 @@
     due: (data) => behind(data, 1, (run) => [run.at, run.due], "records behind", number, data.limits.due),
     bytes: (data) => behind(data, 2, null, "bytes behind", size),
     throughput: ({ runs }) => {
-      const timed = runs.filter((run) => run.seconds > 0);
+      const timed = runs.filter((run) => run.seconds > 0 && !run.uncounted);
       return ofRuns(timed, ["Run", "Bytes per second", "Records"], ["records"], timed.map((run) => run.bytes / run.seconds), "bytes per second", rate);
     },
     timeline: ({ runs }) => ofRuns(runs, ["Started", "Took", "State", "Refused"], ["state", "refused"], runs.map((run) => run.seconds), "took", duration,

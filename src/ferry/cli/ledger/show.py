@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:  # the command line starts light
     from ferry.ledger.history import Forgotten, Holder, PastRun
     from ferry.ledger.ledger import LedgerView
     from ferry.ledger.pruning import Pruned
+    from ferry.ledger.report import Report
     from ferry.model import Adoption, Gap, Pause, Receipt, UnitReceipt
     from ferry.run.ledger.access import LedgerAccess
 
@@ -219,6 +220,7 @@ def _print_run(past: PastRun | Forgotten) -> None:
     # Imported here: the command line starts light.
     from ferry.cli.commands.shown import show_report
     from ferry.ledger.history import Forgotten, PastState
+    from ferry.ledger.report import uncounted_sentence
 
     if isinstance(past, Forgotten):
         print(past.sentence)
@@ -226,6 +228,8 @@ def _print_run(past: PastRun | Forgotten) -> None:
     run = past.opened.record.run
     if past.report is not None:
         show_report(past.report, past.state.value)
+        if (uncounted := uncounted_sentence(past.report)) is not None:
+            print(uncounted)
     if past.state is PastState.OPEN:
         print(f"run {run} is under way, or was killed: ferry run --resume {run}, or the next run, goes on")
     elif past.state is PastState.UNPLANNED:
@@ -380,6 +384,10 @@ def _print_holders(
 def _print_runs(past: list[PastRun]) -> None:
     # Imported here: the command line starts light.
     from ferry.ledger.deployments import SHOWN_DIGITS
+    from ferry.ledger.report import as_known
+
+    def copied(report: Report | None, figure: Callable[[Report], str]) -> str | None:
+        return None if report is None else as_known(figure(report), report) or "not known"
 
     print_table(
         ["started", "run", "state", "slices", "records", "bytes", "seconds", "by", "configuration", "deployment"],
@@ -389,9 +397,9 @@ def _print_runs(past: list[PastRun]) -> None:
                 run.opened.record.run,
                 run.state.value,
                 len(run.report.plan.slices) if run.report else None,
-                run.report.records if run.report else None,
-                size(run.report.bytes) if run.report else None,
-                f"{run.report.seconds:.1f}" if run.report else None,
+                copied(run.report, lambda report: str(report.records)),
+                copied(run.report, lambda report: size(report.bytes)),
+                copied(run.report, lambda report: f"{report.seconds:.1f}"),
                 run.opened.record.origin.dag_id or run.opened.record.origin.host,
                 run.opened.record.config_digest[:SHOWN_DIGITS],
                 run.opened.record.deployment or None,

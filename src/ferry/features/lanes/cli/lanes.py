@@ -140,6 +140,7 @@ def lane_json(flow: FlowConfig, lane: Lane) -> dict[str, object]:
         "records": lane.records,
         "pruned_offsets": lane.pruned,
         "dealt_partitions": lane.dealt,
+        **({"deleted_topics": lane.deleted} if lane.deleted else {}),
         "last_run": None
         if last is None
         else {

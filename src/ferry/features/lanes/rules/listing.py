@@ -82,6 +82,8 @@ class Lane:
     """Those of them that are not copied."""
     dealt: int = 0
     """Target partitions that records were dealt to; `parts` have none of these."""
+    deleted: int = 0
+    """Copies that were deleted after their source, with their receipts; `parts` have none of these, either."""
 
     @property
     def records(self) -> int:
@@ -99,6 +101,7 @@ class Lane:
         some = [
             *([f"records of {count_of(self.pruned, 'offset')} whose receipts were pruned"] if self.pruned else []),
             *([f"records that were dealt to {count_of(self.dealt, 'partition')}"] if self.dealt else []),
+            *([f"records of {count_of(self.deleted, 'topic')} deleted after the source's"] if self.deleted else []),
         ]
         return ", ".join(some)
 
@@ -153,6 +156,7 @@ def lane_of(view: LedgerView, name: str, rows: Mapping[Chain, Sequence[MapRow]])
         whole=whole,
         left=left,
         dealt=len(last_units(view, name)),
+        deleted=sum(key[1] == name for key, _ in view.of_kind("deleted")),
     )
 
 

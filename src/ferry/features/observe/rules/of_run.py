@@ -82,16 +82,20 @@ def run_counts(report: Report, *, per_partition: bool = False) -> dict[tuple[Met
 
 
 def run_gauges(report: Report, *, per_partition: bool = False) -> dict[tuple[Metric, Labels], float]:
-    """What a run says of itself: its rates, and how old its records were; nothing of topics without any."""
+    """What a run says of itself: its rates, and how old its records were; nothing of topics without any.
+
+    A run whose receipts the ledger has forgotten in part has no rates.
+    """
     common = labels_of(report.plan.flow, report.plan.lane)
     gauges: dict[tuple[Metric, Labels], float] = {}
     counts = run_counts(report, per_partition=per_partition)
-    for rate, counter in (
+    rates = (
         (m.RECORD_RATE, m.RECORD_COUNT),
         (m.BYTE_RATE, m.BYTE_COUNT),
         (m.SOURCE_RECORD_POLL_RATE, m.SOURCE_RECORD_POLL),
         (m.SOURCE_RECORD_WRITE_RATE, m.SOURCE_RECORD_WRITE),
-    ):
+    )
+    for rate, counter in () if report.uncounted else rates:
         for (metric, labels), value in counts.items():
             if metric is counter:
                 gauges[rate, labels] = value / report.seconds if report.seconds else 0.0

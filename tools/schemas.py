@@ -130,7 +130,8 @@ DOCUMENTS: Mapping[str, tuple[str, Json]] = {
                 many(of(ACL)),
                 (
                     "made by Ferry, and not asked for any more: by the settings, or by a source that lost all its "
-                    "ACLs at once; or named as Ferry's by a ledger record of an ACL that this flow does not make"
+                    "ACLs at once; or named as Ferry's by the ledger alone, while nothing else shows that they are of "
+                    "copies of this flow"
                 ),
             ),
             left_out=(many(of(LEFT_OUT)), "ACLs of the source that are not taken over"),

@@ -1,4 +1,4 @@
-"""What the command line is asked, story by story, and what it answers in JSON: the form that `kept` keeps."""
+"""What the command line is asked, story by story, what it answers in JSON, and the ledgers that come of it."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from ferry.errors import BadInput
 from ferry.features.observe.acts import endpoint
 from ferry.features.records.spark import sample
 from ferry.features.records.spark.sample import Pair, Sample, Side
+from ferry.plan import transform_digest
 from ferry_airflow import setup as airflow_setup
 from tests.pure.answers.world import FILE, Answer, World, world
 from tests.pure.decide.test_museum import EXHIBITS, exhibit
@@ -50,19 +51,22 @@ class Kept:
 Story = Callable[[World], Iterator[tuple[str, Kept]]]
 
 
-def answers(story: str) -> dict[str, Kept]:
-    """The answers of a story, by the names of their files."""
-    found: dict[str, Kept] = {}
+def answers(story: str) -> dict[str, str]:
+    """The files of a story, by name: its answers, and in the end the ledgers."""
+    found: dict[str, str] = {}
     with tempfile.TemporaryDirectory() as folder, world(Path(folder)) as made:
         for name, one in STORIES[story](made):
-            assert name not in found, name
-            found[name] = one
+            assert f"{name}.json" not in found, name
+            found[f"{name}.json"] = one.text
+        for name, flow in LEDGERS.get(story, {}).items():
+            made.ask("ledger", "export", flow, "--to", name)
+            found[name] = (made.folder / name).read_text()
     return found
 
 
 def texts() -> dict[Path, str]:
     """Each file of the corpus, with what it has to say."""
-    return {KEPT / story / f"{name}.json": one.text for story in STORIES for name, one in answers(story).items()}
+    return {KEPT / story / name: text for story in STORIES for name, text in answers(story).items()}
 
 
 def of(schema: str, answer: Answer, *, timed: str | None = None) -> Kept:
@@ -152,10 +156,10 @@ def _acl(topic: str, principal: str, operation: int) -> dict[str, Any]:
 
 
 def guarded(made: World) -> Iterator[tuple[str, Kept]]:
-    """Runs that refuse, and runs whose guards pass what is lost; runs that verify themselves."""
-    begun(made, "ferry.verify = receipt")
+    """Runs that refuse, and runs whose guards pass what is lost."""
+    begun(made)
     ask = made.ask
-    yield "run-verified", of("run", ask("run", "a->b", "--run", "r1"), timed="verified")
+    ask("run", "a->b", "--run", "r1")
     made.lose(made.a, "orders", 0, 16)
     made.a.own["users"] = {"retention.ms": "5"}
     yield "plan-refused", of("plan", ask("plan", "a->b"))
@@ -166,6 +170,28 @@ def guarded(made: World) -> Iterator[tuple[str, Kept]]:
     yield "lag-after-a-gap", of("lag", ask("lag", "a->b"))
     yield "ledger-run-partial", of("ledger", ask("ledger", "a->b", "--run", "r2"))
     yield "error-run-is-there", of("error", ask("run", "a->b", "--run", "r3"))
+
+
+def verified(made: World) -> Iterator[tuple[str, Kept]]:
+    """A run that verifies itself."""
+    begun(made, "ferry.verify = receipt")
+    yield "run-verified", of("run", made.ask("run", "a->b", "--run", "r1"), timed="verified")
+
+
+def transformed(made: World) -> Iterator[tuple[str, Kept]]:
+    """A plan with records that are changed, and with a topic that gets another number of partitions."""
+    begun(
+        made,
+        "tasks.max = 2",
+        "ferry.transforms = small, few",
+        "ferry.transform.small.topics = orders",
+        "ferry.transform.small.partitions = 3",
+        "ferry.transform.few.topics = users",
+        "ferry.transform.few.where = TRUE",
+    )
+    with mock.patch.object(transform_digest, "version", return_value="4.2.0"):
+        yield "plan-transformed", of("plan", made.ask("plan", "a->b"))
+        yield "error-needs-spark", of("error", made.ask("run", "a->b", "--run", "r1"))
 
 
 def lanes(made: World) -> Iterator[tuple[str, Kept]]:
@@ -400,5 +426,14 @@ def _airflow() -> Iterator[None]:
 
 STORIES: Mapping[str, Story] = {
     one.__name__: one
-    for one in (copying, guarded, lanes, archive, switching, failing, drilling, migrating, files, elsewhere, museum)
+    for one in (
+        *(copying, guarded, verified, transformed, lanes, archive),
+        *(switching, failing, drilling, migrating, files, elsewhere, museum),
+    )
 }
+FORTH = {"ledger.jsonl": "a->b"}
+LEDGERS: Mapping[str, Mapping[str, str]] = {
+    **dict.fromkeys(("copying", "guarded", "lanes", "failing", "migrating"), FORTH),
+    "switching": {**FORTH, "ledger-back.jsonl": "b->a"},
+}
+"""Whose ledgers are kept, by the names of their files with their flows."""

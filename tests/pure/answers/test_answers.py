@@ -1,4 +1,4 @@
-"""Commands answer in JSON what they answered (kept/README.md), field by field, and in the order of the fields."""
+"""Commands answer what they answered, and write what they wrote (kept/README.md): all fields, in their order."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ from jsonschema import Draft202012Validator
 from ferry.cli.lazy import Group
 from ferry.commands import COMMANDS
 from tests.program import SCHEMAS, closed
-from tests.pure.answers.stories import KEPT, STORIES, Kept, answers
+from tests.pure.answers.stories import KEPT, STORIES, answers
 
-FILES = sorted(KEPT.glob("*/*.json"))
-each_file = pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
+FILES = sorted(path for path in KEPT.glob("*/*") if path.suffix in {".json", ".jsonl"})
 
 
 @functools.cache
-def today(story: str) -> Mapping[str, Kept]:
+def today(story: str) -> Mapping[str, str]:
     return answers(story)
 
 
@@ -32,17 +31,17 @@ def validator(schema: str) -> Draft202012Validator:
 
 @functools.cache
 def kept() -> list[dict[str, Any]]:
-    return [json.loads(path.read_text("utf-8")) for path in FILES]
+    return [json.loads(path.read_text("utf-8")) for path in FILES if path.suffix == ".json"]
 
 
-@each_file
-def test_a_command_answers_what_it_answered(path: Path) -> None:
-    assert today(path.parent.name)[path.stem].text == path.read_text("utf-8")
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(KEPT)))
+def test_what_is_said_and_written_is_what_it_was(path: Path) -> None:
+    assert today(path.parent.name)[path.name] == path.read_text("utf-8")
 
 
 @pytest.mark.parametrize("story", STORIES)
-def test_each_answer_is_kept(story: str) -> None:
-    assert {path.stem for path in FILES if path.parent.name == story} == today(story).keys()
+def test_all_of_a_story_is_kept(story: str) -> None:
+    assert {path.name for path in FILES if path.parent.name == story} == today(story).keys()
 
 
 def test_each_answer_satisfies_its_schema() -> None:

@@ -21,8 +21,9 @@ from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
-import ferry
-from ferry.cli import person
+from ferry.cli import person, version
+from ferry.features.drill.acts import report as drill_report
+from ferry.features.switch.acts import report as switch_report
 from ferry.kafka.connect import cluster
 from ferry.kafka.connect.transport import ConnectionManager
 from ferry.kafka.produce.ledger import ledger_topic
@@ -204,7 +205,7 @@ def world(folder: Path) -> Iterator[World]:
         mock.patch.object(socket, "gethostname", return_value="desk-7"),
         mock.patch.object(secrets, "token_bytes", made.token_bytes),
         mock.patch.object(secrets, "token_hex", made.token_hex),
-        mock.patch.object(ferry, "__version__", "1.2.3"),
+        *(mock.patch.object(module, "__version__", "1.2.3") for module in (version, switch_report, drill_report)),
         mock.patch.object(os, "getpid", return_value=7),
         mock.patch.object(pwd, "getpwuid", return_value=SimpleNamespace(pw_name="ann")),
         mock.patch.object(person, "datetime", SimpleNamespace(now=made.now)),

@@ -217,6 +217,9 @@ def test_a_group_that_somebody_moved_on_the_way_back_is_named_and_left_until_it_
     assert f"ferry groups sync --force --group {group}" in against["checkpoints"]
     check = check_readiness(pair.settings.flow(pair.back), Rpo(), back=True, planned=True, patience_s=ANSWER_S)
     assert check.ready, "a planned switch asks the source where groups stand"
+    check = check_readiness(pair.settings.flow(pair.back), Rpo(), back=True, leave=(group,), patience_s=ANSWER_S)
+    assert check.ready
+    assert [one.name for one in check.checks if f"1 group ({group})" in one.message] == ["groups", "checkpoints"]
     lost = pair.turned.lost
     with lost.switcher(Verb.FAILOVER) as switcher:
         with pytest.raises(Refused, match=f"groups: 1 groups .{group}. cannot be moved: .*--leave-group {group}"):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ferry.features.switch.rules.readiness import Looked, Rpo, came_since, readiness_of
+from ferry.features.switch.rules.readiness import Check, Looked, Rpo, came_since, readiness_of
 from ferry.ledger.history import PastRun, PastState
 from ferry.ledger.writers import LedgerWriters, writers_sentence
 from ferry.model import (
@@ -27,7 +27,8 @@ from ferry.model import (
     Why,
 )
 from ferry.model.switch import Evidence, Step, StepDone, Switch, SwitchState, Verb
-from ferry.plan.rules.acls import AclDiff
+from ferry.model.topic_settings import Inherited, SettingOrigin, TopicSettings
+from ferry.plan.rules.acls import AclDiff, LeftOut
 from ferry.plan.rules.lag import lag_of, with_ages
 from ferry.policy import DefaultReplicationPolicy
 from tests.golden import Golden
@@ -260,18 +261,108 @@ def test_a_check_says_what_was_found_and_nothing_that_was_not(
     assert unsaid not in check.message
 
 
-@pytest.mark.parametrize("why", [Why.MOVED, Why.NOT_COPIED, Why.KIND, Why.DELETED])
-def test_what_a_switch_can_do_without_does_not_stand_against_it(why: Why) -> None:
-    assert failed(replace(WELL, groups=left(why)), Rpo()) == []
+def check_of(looked: Looked, name: str) -> Check:
+    """One of the checks."""
+    (check,) = [one for one in readiness_of(looked, POLICY, "a", Rpo()).checks if one.name == name]
+    return check
 
 
-def test_groups_of_a_kind_that_is_never_moved_are_named(golden: Golden) -> None:
-    checks = {one.name: one for one in readiness_of(replace(WELL, groups=left(Why.KIND)), POLICY, "a", Rpo()).checks}
+@pytest.mark.parametrize(
+    ("why", "named"),
+    [
+        (Why.MOVED, ()),
+        (Why.DELETED, ()),
+        (Why.NOT_COPIED, ("groups", "checkpoints")),
+        (Why.KIND, ("groups",)),
+    ],
+    ids=["moved", "deleted", "not copied", "kind"],
+)
+def test_what_a_switch_can_do_without_does_not_stand_against_it_and_is_named(
+    why: Why, named: tuple[str, ...], golden: Golden
+) -> None:
+    looked = replace(WELL, groups=(*left(why), *left(why)))
+    assert failed(looked, Rpo()) == []
     for name in ("groups", "checkpoints"):
-        assert checks[name].ok
-        golden(checks[name].message, name)
-    (group,) = {one.group for one in left(Why.KIND)}
-    assert group in checks["groups"].message
+        message = check_of(looked, name).message
+        golden(message, name)
+        assert ("1 group" in message and "(billing)" in message) is (name in named)
+        assert ("every other group" in message) is (name in named)
+
+
+@pytest.mark.parametrize("planned", [False, True], ids=["at any time", "planned"])
+def test_groups_that_the_switch_is_to_leave_are_not_among_every_group(planned: bool, golden: Golden) -> None:
+    looked = replace(WELL, excepted={"audit", "billing"}, planned=planned)
+    for name in ("groups", "checkpoints"):
+        check = check_of(looked, name)
+        assert check.ok
+        assert "every other group" in check.message
+        assert "2 groups" in check.message
+        assert "(audit, billing)" in check.message
+        golden(check.message, name)
+    lacking = check_of(replace(looked, without_checkpoint={"late": "sync it"}), "checkpoints")
+    assert lacking.ok is planned
+
+
+def settings(own: dict[str, str], **inherited: str) -> TopicSettings:
+    there = {
+        name.replace("_", "."): Inherited(value=value, origin=SettingOrigin.FILE) for name, value in inherited.items()
+    }
+    return TopicSettings(own=own, inherited=there)
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "counts"),
+    [
+        pytest.param(settings(KEPT), settings(KEPT), [], id="all alike"),
+        pytest.param(settings(KEPT), None, ["1 topic"], id="the copy's may not be read"),
+        pytest.param(None, settings(KEPT), ["1 topic"], id="the source's may not be read"),
+        pytest.param(
+            settings({**KEPT, "min.insync.replicas": "2"}),
+            settings(KEPT, min_insync_replicas="1"),
+            ["1 setting"],
+            id="one is left out",
+        ),
+        pytest.param(
+            settings(KEPT, segment_bytes="5", segment_ms="6"),
+            settings({**KEPT, "segment.bytes": "4"}, segment_ms="7"),
+            ["2 settings"],
+            id="the brokers have others",
+        ),
+        pytest.param(settings(KEPT, remote_storage="x"), settings(KEPT), [], id="unknown at the target"),
+    ],
+)
+def test_settings_that_were_not_compared_are_not_as_at_the_source(
+    here: TopicSettings | None, there: TopicSettings | None, counts: list[str], golden: Golden
+) -> None:
+    facts = replace(
+        WELL.facts,
+        sources={"orders": replace(SOURCE, settings=here)},
+        targets={"a.orders": replace(COPY, settings=there)},
+    )
+    check = check_of(replace(WELL, facts=facts), "topics")
+    assert check.ok
+    golden(check.message)
+    assert all(count in check.message for count in counts)
+    assert ("topics and their settings are as at the source" in check.message) is (not counts)
+
+
+@pytest.mark.parametrize(
+    ("left_out", "unmapped", "says"),
+    [
+        ((), (), "ACLs are as"),
+        ((LeftOut(binding=ACL, why="it is no topic's"),), (), "1 ACL"),
+        ((), ("User:eve",), "User:eve"),
+    ],
+    ids=["all", "left out", "no mapping"],
+)
+def test_acls_that_are_not_synced_are_not_as_at_the_source(
+    left_out: tuple[LeftOut, ...], unmapped: tuple[str, ...], says: str, golden: Golden
+) -> None:
+    diff = replace(differing(), changes=(), left_out=left_out, unmapped=unmapped)
+    check = check_of(replace(WELL, acls=diff), "acls")
+    assert check.ok
+    golden(check.message)
+    assert says in check.message
 
 
 LEDGER = "ferry-ledger.a.internal"

@@ -98,7 +98,7 @@ async def _checked(
     facts, plan = await planner.survey(view, WHOLE)
     last = next(iter(past_runs(view, flow.lane, 1)), None)
     acls, no_authorizer = await _acls(planner, view, plan)
-    groups, behind, lacking = await _groups(flow, connections, view, leave, leave_active)
+    groups, behind, lacking, excepted = await _groups(flow, connections, view, leave, leave_active)
     looked = Looked(
         facts=facts,
         plan=plan,
@@ -107,6 +107,7 @@ async def _checked(
         stamped_ms=await _stamp(connections, last),
         groups=groups,
         behind_groups=behind,
+        excepted=excepted,
         acls=acls,
         no_authorizer=no_authorizer,
         writers=await _writers(flow, connections),
@@ -144,7 +145,8 @@ async def _stamp(connections: FlowConnections, last: PastRun | None) -> int | No
 
 async def _groups(
     flow: FlowConfig, connections: FlowConnections, view: LedgerView, leave: frozenset[str], leave_active: bool
-) -> tuple[list[Left], int, dict[str, str]]:
+) -> tuple[list[Left], int, dict[str, str], set[str]]:
+    """What a sync would leave, of how many groups it would write, which lack a checkpoint, and which are excepted."""
     sync = GroupSync(flow=flow, lane=flow.lane, connections=connections)
     looked = await sync.look(view, sync.rules(), every=True)
     lacking = without_checkpoint(sync.rules(), looked.decided, looked.held)
@@ -154,9 +156,10 @@ async def _groups(
             f"refresh.groups.enabled is false, so no run looks at group {group}: write its offsets once with ferry "
             f"groups sync '{flow.flow}' --group {group}"
         )
+    active = {one.group for one in looked.left if leave_active and one.why is Why.ACTIVE}
     left = [one for one in looked.left if one.group not in leave and not (leave_active and one.why is Why.ACTIVE)]
     lacking = {group: why for group, why in sorted(lacking.items()) if group not in leave}
-    return left, len(looked.decided.writes) - len(passed), lacking
+    return left, len(looked.decided.writes.keys() - passed - leave), lacking, {*leave, *active}
 
 
 async def _acls(planner: Planner, view: LedgerView, plan: Plan) -> tuple[AclDiff | None, str]:

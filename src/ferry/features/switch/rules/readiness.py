@@ -77,11 +77,13 @@ class Looked:
     groups: Collection[Left]
     """Groups that were left by a sync of now, with what they were left for."""
     behind_groups: int
-    """Groups of which a sync would write something."""
+    """Groups of which a sync would write something, without the `excepted`."""
     acls: AclDiff | None
     """None: the flow syncs none, or `no_authorizer`."""
     back: bool
     """Whether the file enables the reverse flow."""
+    excepted: Collection[str] = ()
+    """Groups that a switch is to leave, by its options: nothing is said of them."""
     without_checkpoint: Mapping[str, str] = field(default_factory=dict)
     """Groups of which a failover could not say where they go on, each with a sentence."""
     planned: bool = False
@@ -105,7 +107,7 @@ def readiness_of(looked: Looked, policy: ReplicationPolicy, alias: str, rpo: Rpo
             _running(looked),
             _lag(looked.lags, rpo, _leaderless(looked.facts)),
             _refused(looked.plan.refusals),
-            _topics(looked),
+            _topics(looked, policy, alias),
             _writable(looked, policy, alias),
             _retention(looked.facts, policy, alias),
             _groups(looked),
@@ -224,14 +226,14 @@ def _run_once(looked: Looked) -> str:
     return f"run it once with ferry run '{looked.plan.flow}'"
 
 
-def _topics(looked: Looked) -> Check:
+def _topics(looked: Looked, policy: ReplicationPolicy, alias: str) -> Check:
     plan = looked.plan
     due = [*plan.changes, *plan.drift]
     if looked.last_run is None and not due:
         return Check(name="topics", ok=False, message=f"nothing is copied yet: {_run_once(looked)}")
     words = {ChangeKind.CREATE: "missing", ChangeKind.GROW: "too small", ChangeKind.DELETE: "to be deleted"}
     if not due:
-        return Check(name="topics", ok=True, message="topics and their settings are as at the source")
+        return Check(name="topics", ok=True, message=_alike(looked.facts, policy, alias))
     named = _named(f"{change.topic} ({words.get(change.kind, 'other settings')})" for change in due)
     return Check(
         name="topics",
@@ -239,6 +241,33 @@ def _topics(looked: Looked) -> Check:
         message=f"{len(due)} topics of the target are not as at the source: {named}; {_run_once(looked)}, which puts "
         "them right, or see ferry plan",
     )
+
+
+def _alike(facts: Facts, policy: ReplicationPolicy, alias: str) -> str:
+    """That a run would change no topic: what it does not compare, or leaves as it is, is not as at the source."""
+    hidden, differing = [], set[str]()
+    for name, source in facts.sources.items():
+        target = facts.targets.get(policy.format_remote_topic(alias, name))
+        if target is None:
+            continue
+        if source.settings is None or target.settings is None:
+            hidden.append(name if source.settings is None else target.name)
+            continue
+        for setting in (*source.settings.own, *source.settings.inherited):
+            here, there = source.settings.in_force(setting), target.settings.in_force(setting)
+            if there is not None and here != there:
+                differing.add(setting)
+    found = []
+    if hidden:
+        found.append(f"those of {count_of(len(hidden), 'topic')}, which may not be read ({_named(hidden)})")
+    if differing:
+        found.append(
+            f"{count_of(len(differing), 'setting')} that a run leaves as they are ({_named(differing)}), see "
+            "config.properties.exclude and use.defaults.from"
+        )
+    if not found:
+        return "topics and their settings are as at the source"
+    return f"topics are as at the source, and so are their settings, but for {'; and for '.join(found)}"
 
 
 def _writable(looked: Looked, policy: ReplicationPolicy, alias: str) -> Check:
@@ -319,26 +348,43 @@ def _groups(looked: Looked) -> Check:
             + (f"; {len(active)} have members on the target" if active else "")
             + f"): {first}",
         )
-    behind = f"can be moved; a run now would write offsets of {looked.behind_groups} of them"
-    message = f"every group {behind}"
-    if aside := {one.group for one in looked.groups if one.why is Why.KIND}:
-        message = f"every other group {behind}; never moved, because of their kind: {_named(aside)}"
-    return Check(name="groups", ok=True, message=message)
+    kinds = {one.group for one in looked.groups if one.why is Why.KIND}
+    aside = [*_counted("never moved, because of their kind", kinds), *_aside(looked)]
+    message = (
+        f"every {'other ' if aside else ''}group can be moved; a run now would write offsets of "
+        f"{looked.behind_groups} of them"
+    )
+    return Check(name="groups", ok=True, message="; ".join([message, *aside]))
+
+
+def _counted(what: str, groups: Collection[str]) -> list[str]:
+    return [f"{what}: {count_of(len(groups), 'group')} ({_named(groups)})"] if groups else []
+
+
+def _aside(looked: Looked) -> list[str]:
+    """The groups that a sentence about every group does not hold for, and why."""
+    uncopied = {one.group for one in looked.groups if one.why is Why.NOT_COPIED}
+    return [
+        *_counted("without an offset in partitions of which nothing is copied", uncopied),
+        *_counted("left by the switch, so not looked at", looked.excepted),
+    ]
 
 
 def _checkpoints(looked: Looked) -> Check:
     """What a failover has to go by when the source does not answer."""
     lacking, source = looked.without_checkpoint, looked.plan.flow.source
+    aside = _aside(looked)
     if not looked.syncs_groups:
         message = "sync.group.offsets.enabled is false: no run writes offsets, so a failover moves no group"
         return Check(name="checkpoints", ok=True, message=message)
     if not lacking:
-        message = "every group that can be moved has a checkpoint by which it can go on without the source"
-        return Check(name="checkpoints", ok=True, message=message)
+        every = f"every {'other ' if aside else ''}group that can be moved"
+        message = f"{every} has a checkpoint by which it can go on without the source"
+        return Check(name="checkpoints", ok=True, message="; ".join([message, *aside]))
     named = f"{len(lacking)} groups have no checkpoint to go by without {source} ({_named(lacking)})"
     if looked.planned:
         message = f"{named}: {source} tells where they stand now, and from its loss on they would be left"
-        return Check(name="checkpoints", ok=True, message=message)
+        return Check(name="checkpoints", ok=True, message="; ".join([message, *aside]))
     return Check(name="checkpoints", ok=False, message=f"{named}: {next(iter(lacking.values()))}")
 
 
@@ -357,7 +403,15 @@ def _acls(looked: Looked) -> Check:
             ok=False,
             message=f"{due} ACLs of the target differ: see ferry acls diff, and let a run sync them",
         )
-    return Check(name="acls", ok=True, message="ACLs are as at the source")
+    aside = []
+    if diff.left_out:
+        aside.append(f"not taken over: {count_of(len(diff.left_out), 'ACL')} of the source")
+    if diff.unmapped:
+        aside.append(f"without a mapping: {count_of(len(diff.unmapped), 'principal')} ({_named(diff.unmapped)})")
+    if not aside:
+        return Check(name="acls", ok=True, message="ACLs are as at the source")
+    message = "; ".join(["the ACLs that are synced are as at the source", *aside])
+    return Check(name="acls", ok=True, message=f"{message}; see ferry acls diff")
 
 
 def _clock(looked: Looked) -> Check:

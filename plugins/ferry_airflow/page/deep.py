@@ -73,7 +73,8 @@ def one_run(
         dag, dag_run = origin.dag_id, origin_in_airflow(user, open_flow.flow, origin)
     wanted = q.strip().lower()
     report = past.report if past else None
-    written = report or gone
+    left = gone or (past.earlier if past and not report else None)
+    written = report or left
     receipts = [one for one in (written.receipts if written else ()) if wanted in one.source.topic.lower()]
     units = [one for one in (written.units if written else ()) if wanted in one.source_topic.lower()]
     return shown_page(
@@ -86,6 +87,7 @@ def one_run(
         answer=found,
         past=past,
         gone=gone,
+        left=left,
         reasons=_reasons(user, dag, dag_run),
         written=written,
         report=report,

@@ -270,7 +270,7 @@ def _ended_badly(last: RunDigest | None) -> Standing | None:
     if last is None:
         return None
     if last.state is PastState.UNPLANNED:
-        why = f"Run {last.run} ended before its plan was sealed, and copied nothing: its log says why."
+        why = f"Run {last.run} ended before its plan was sealed: its log says why."
         return Standing(mood=Mood.BAD, word="failed", why=why, run=last.run)
     if last.state is PastState.FAILED:
         return Standing(

@@ -312,7 +312,7 @@ REPORT = Form(Report, *(one for one in RUN.table if one.name not in ("run", "flo
 
 
 def _past_run_json(past: PastRun | Forgotten) -> Json:
-    """Report null: the run ended before its plan was sealed, or the ledger has let it go."""
+    """Report null: it has no sealed plan, or the ledger has let it go."""
     if isinstance(past, Forgotten):
         return {"run": past.run, "state": "forgotten", "report": None}
     report = None if past.report is None else REPORT.dump(past.report)

@@ -16,7 +16,7 @@ from ferry.ledger.ledger import UNREAD, LedgerView, fold_on, resume_at
 from ferry.ledger.map_rows import Match
 from ferry.ledger.reading import read_as
 from ferry.ledger.receipt_codec import parse_receipt
-from ferry.ledger.runs import opened_run
+from ferry.ledger.runs import opened_run, sealed_plan
 from ferry.model import LedgerRecord, OpenedRun, Receipt, TopicPartition
 
 FRESH_SECONDS = 300.0
@@ -74,12 +74,14 @@ class KnownLedger:
     async def view_named(self, lane: str, run: str, *, most: int | None = None) -> LedgerView:
         """As `view_with`, and also the receipts of a run whose record the ledger has let go.
 
-        They are looked for from the summary back, in portions, until one has none of them; in `most` records at most
-        (None: in all). A run that copied is found whole: its receipts lie together.
+        It may have been opened again since under its name, and has no sealed plan yet. They are looked for from the
+        summary back, in portions, until one has none of them; in `most` records at most (None: in all). A run that
+        copied is found whole: its receipts lie together.
         """
-        view = await self.view()
-        if opened_run(view, lane, run) is not None:
-            return await self.view_with(lane, run)
+        view = await self.view_with(lane, run)
+        opened = opened_run(view, lane, run)
+        if opened is not None and sealed_plan(view, lane, run, opened.generation) is not None:
+            return view
         name, earlier = encode(run), dict[str, LedgerRecord]()
         high, start = view.rolled.upto, await self._ledger.start()
         low_most = start if most is None else max(start, high - most)

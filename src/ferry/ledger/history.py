@@ -37,7 +37,7 @@ class PastState(StrEnum):
     OPEN = "open"
     """The newest run; its copy step has not recorded its outcome: it is under way, or was killed."""
     UNPLANNED = "unplanned"
-    """It ended before its plan was sealed; nothing was copied."""
+    """It has no sealed plan: it is being planned, or ended before that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +81,8 @@ class PastRun:
     opened: OpenedRun
     state: PastState
     report: Report | None
+    earlier: Forgotten | None = None
+    """What is left of one that had its name, if the ledger had let that go before this one was opened."""
 
     @property
     def copy_state(self) -> PastState:
@@ -102,11 +104,13 @@ def past_runs(view: LedgerView, lane: str, newest: int) -> list[PastRun]:
 
 def past_run(view: LedgerView, opened: OpenedRun) -> PastRun | Forgotten:
     """One run; `view` has its plan, its outcome and its receipts. It may have been let go since somebody named it."""
-    lane, generation = opened.record.lane, opened.generation
-    done = [one for one in receipts(view, lane=lane, run=opened.record.run) if one.generation == generation]
-    if is_remembered(view, opened) or sealed_plan(view, lane, opened.record.run, generation) is not None:
-        return _past_run(view, opened, done)
-    return _forgotten(view, lane, opened.record.run, done)
+    lane, run, generation = opened.record.lane, opened.record.run, opened.generation
+    of_name = list(receipts(view, lane=lane, run=run))
+    done = [one for one in of_name if one.generation == generation]
+    if not is_remembered(view, opened) and sealed_plan(view, lane, run, generation) is None:
+        return _forgotten(view, lane, run, done)
+    earlier = _forgotten(view, lane, run, of_name, before=generation)
+    return replace(_past_run(view, opened, done), earlier=earlier if earlier.receipts or earlier.units else None)
 
 
 def named_run(view: LedgerView, lane: str, run: str) -> PastRun | Forgotten | None:
@@ -118,13 +122,18 @@ def named_run(view: LedgerView, lane: str, run: str) -> PastRun | Forgotten | No
     return found if found.receipts or found.units else None
 
 
-def _forgotten(view: LedgerView, lane: str, run: str, done: Iterable[Receipt]) -> Forgotten:
+def _forgotten(view: LedgerView, lane: str, run: str, done: Iterable[Receipt], before: int | None = None) -> Forgotten:
+    """What is left of a run; `before`: only what was written before that generation."""
     units = {place: unit for place, unit in last_units(view, lane).items() if unit.run == run}
     return Forgotten(
         lane=lane,
         run=run,
-        receipts=tuple(sorted(done, key=lambda one: (one.source, one.start))),
-        units=tuple(unit for _, unit in sorted(units.items())),
+        receipts=tuple(
+            one
+            for one in sorted(done, key=lambda one: (one.source, one.start))
+            if before is None or one.generation < before
+        ),
+        units=tuple(unit for _, unit in sorted(units.items()) if before is None or unit.generation < before),
     )
 
 

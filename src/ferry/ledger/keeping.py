@@ -56,8 +56,8 @@ def refuse_planned(view: LedgerView, lane: str, run: str) -> None:
 def _unplanned(view: LedgerView, lane: str, run: str) -> BadInput:
     if opened_run(view, lane, run) is not None:
         return BadInput(
-            f"run {run} (lane {lane}) has no plan: what planned it ended before the plan was sealed, and its log says "
-            "why; nothing was copied, start a new run"
+            f"run {run} (lane {lane}) has no plan: it is being planned, or what planned it ended before the plan was "
+            "sealed, and its log says why: wait for it, or start a new run"
         )
     return BadInput(
         f"the ledger has no record of run {run} (lane {lane}): its plan never began, or the ledger has let it go "

@@ -320,6 +320,23 @@ def test_a_run_that_was_let_go_and_has_no_receipt_left_does_not_say_that_it_copi
         assert ("dealt to other partitions" in told) == bool(units)
 
 
+@pytest.mark.parametrize("age_s", [60, 901])
+def test_a_run_that_was_opened_again_after_it_was_let_go_shows_the_receipts_of_its_name(desk: Desk, age_s: int) -> None:
+    opened_ms = int((datetime.now(UTC) - timedelta(seconds=age_s)).timestamp() * 1000)
+    opened = OpenedRun(record=replace(run_of("r1"), started_ms=opened_ms), generation=9)
+    earlier = Forgotten(lane=LANE, run="r1", receipts=(replace(RECEIPT, run="r1", records=441_526),))
+    past = PastRun(opened=opened, state=PastState.UNPLANNED, report=None, earlier=earlier)
+    answered(desk, ("run", "r1", ""), past)
+    desk.watcher.see(Sight(view=view_of(opened), lags=(), troubles={}), [digest_of(past)])
+    page = desk.page(f"{HERE}/run/r1")
+    assert ("It is being planned" in page, "It ended before its plan was sealed<" in page) == (age_s == 60, age_s != 60)
+    assert "It was opened before under its name" in page
+    assert "nothing was copied" not in page
+    assert "441\u202f526" in page.partition('id="receipts-title"')[0]
+    assert "[0, 40)" in page.partition('id="receipts-title"')[2]
+    assert "copied nothing" not in desk.page(f"{HERE}/")
+
+
 def test_a_next_run_is_due_now_until_it_is_overdue(desk: Desk) -> None:
     desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}), [digest("r1")])
     for minutes, told in ((-5, "<small>@hourly"), (2, "data-due"), (20, "<small>overdue: @hourly")):

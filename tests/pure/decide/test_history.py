@@ -2,16 +2,19 @@
 
 import re
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from ferry.cli.ledger.show import _print_run, _print_runs
+from ferry.cli.ledger import show
 from ferry.cli.shapes import past_runs_json, receipts_json
 from ferry.features.observe.rules.of_run import run_gauges
 from ferry.features.observe.rules.samples import RECORD_RATE, SOURCE_RECORD_WRITE_RATE
+from ferry.lane.known_ledger import KnownLedger
 from ferry.ledger.checkpoint_codec import checkpoint_record
 from ferry.ledger.history import Forgotten, PastRun, PastState, holders, named_run, past_run, past_runs
-from ferry.ledger.ledger import fold, fold_on
+from ferry.ledger.ledger import LedgerView, fold, fold_on
 from ferry.ledger.plan_codec import plan_records
 from ferry.ledger.receipt_codec import receipt_records
 from ferry.ledger.run_codec import outcome_record, run_record
@@ -22,6 +25,10 @@ from ferry.model import GroupOutcome, Left, Receipt, Record, RunVerified, Segmen
 from ferry.plan.rules.deletes import deleted_record
 from ferry_airflow.tables import report_lines
 from tests.pure.decide.values import LANE, PLAN, RECEIPT, lying, piece, place, refusal, run_of
+from tests.pure.run.ledger_model import ModelLog, now
+
+if TYPE_CHECKING:
+    from ferry.kafka.produce.ledger import LedgerTopic
 
 OPENED = run_record(run_of("run-1"))  # at offset 0
 PLANNED = plan_records(replace(PLAN, generation=0, slices=(piece(end=40),)))
@@ -99,9 +106,9 @@ def test_figures_of_a_run_whose_copy_was_deleted_are_not_said_to_be_all(
     past = copied_and_deleted(*kept)
     assert past.report is not None
     assert [piece.source for piece in past.report.uncounted] == [RECEIPT.source]
-    _print_run(past)
+    show._print_run(past)
     assert capsys.readouterr().out.splitlines()[-1].endswith(text)
-    _print_runs([past])
+    show._print_runs([past])
     assert re.split("  +", capsys.readouterr().out.splitlines()[-1])[4:7] == listed
     assert receipts_json([], [], past)["run"]["report"]["uncounted"] == 1
     assert past_runs_json([past])["runs"][0]["uncounted"] == 1
@@ -166,6 +173,66 @@ def test_a_run_that_was_let_go_is_known_by_its_receipts_and_not_as_one_that_copi
     assert [run.opened.record.run for run in past_runs(view, LANE, 9)] == ["run-2", "run-3", "run-4"]
     assert named_run(view, LANE, "run-9") is None
     assert named_run(before, LANE, "run-1") == past_run(before, opened) != found
+
+
+def opened_again() -> ModelLog:
+    """A ledger whose run-1 copied, was let go, and is opened again under its name: it has no plan yet."""
+    log = ModelLog()
+    log.write(OPENED, *PLANNED, *COPIED, ENDED, NEWER)
+    log.write(run_record(run_of("run-3")), *plan_records(replace(PLAN, run="run-3", generation=log.end)))
+    log.write(run_record(run_of("run-4")))
+    log.write(*outlived(log.whole(), LANE, 1))
+    log.write(run_record(run_of("run-1")))
+    return log
+
+
+@pytest.mark.parametrize("summarised", [False, True])
+def test_receipts_of_a_run_that_was_opened_again_after_it_was_let_go_are_found_by_its_name(summarised: bool) -> None:
+    log = opened_again()
+
+    class Known(KnownLedger):
+        async def view(self) -> LedgerView:
+            return rolled_up(log.whole()) if summarised else log.whole()
+
+    past = named_run(now(Known(cast("LedgerTopic", log)).view_named(LANE, "run-1")), LANE, "run-1")
+    assert isinstance(past, PastRun)
+    assert (past.state, past.report) == (PastState.UNPLANNED, None)
+    assert past.earlier is not None
+    assert (len(past.earlier.receipts), past.earlier.records) == (1, 40)
+    other = named_run(log.whole(), LANE, "run-4")
+    assert isinstance(other, PastRun)
+    assert other.earlier is None
+
+
+NOW_MS = 1_790_000_000_000
+
+
+@pytest.mark.parametrize(
+    ("age_s", "newer", "again", "said"),
+    [
+        (60, False, False, "run run-1 has no sealed plan: it is being planned, or ended before"),
+        (901, False, False, "run run-1 ended before its plan was sealed: nothing was copied"),
+        (60, True, False, "run run-1 ended before its plan was sealed: nothing was copied"),
+        (60, False, True, "run run-1 has no sealed plan: it is being planned, or ended before"),
+        (901, False, True, "run run-1 ended before its plan was sealed"),
+    ],
+)
+def test_a_run_without_a_plan_is_said_to_have_ended_when_it_is_old_or_another_has_begun(
+    age_s: int, newer: bool, again: bool, said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = opened_again() if again else ModelLog()
+    log.write(run_record(replace(run_of("run-1"), started_ms=NOW_MS - age_s * 1_000)))
+    if newer:
+        log.write(NEWER)
+    view = log.whole()
+    access: Any = SimpleNamespace(view_named=lambda lane, run: view)
+    monkeypatch.setattr(show, "wall_ms", lambda: NOW_MS)
+    asked = show._Asked(access=access, lane=LANE, as_json=False, run="run-1", topic=None, partition=None, last=None)
+    assert asked.receipts() == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert said in lines
+    assert any("run-1 (lane live)" in line and "1 receipt of it, of 40 records" in line for line in lines) == again
+    assert any(line.endswith("a.orders-0") for line in lines) == again
 
 
 def test_a_plan_that_a_view_was_not_given_is_not_taken_for_one_that_was_never_sealed() -> None:

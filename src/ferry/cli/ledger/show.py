@@ -180,8 +180,9 @@ class _Asked:
     def receipts(self) -> int:
         # Imported here: the command line starts light.
         from ferry.cli.shapes import receipts_json
-        from ferry.ledger.history import Forgotten, named_run
+        from ferry.ledger.history import Forgotten, PastRun, PastState, named_run
         from ferry.ledger.receipts import receipts
+        from ferry.ledger.runs import newest_run
         from ferry.ledger.unit_codec import narrowed_units
 
         view = self.access.whole() if self.run is None else self.access.view_named(self.lane, self.run)
@@ -189,8 +190,9 @@ class _Asked:
         # A source partition's records are in all of them.
         units = narrowed_units(view, self.lane, self.run, self.topic) if self.partition is None else []
         found = None if self.run is None else named_run(view, self.lane, self.run)
-        if isinstance(found, Forgotten) and self.partition is None:
-            units = [unit for unit in found.units if self.topic in (None, unit.source_topic)]
+        left = found if found is None or isinstance(found, Forgotten) else found.earlier
+        if left is not None and self.partition is None:
+            units = [*units, *(unit for unit in left.units if self.topic in (None, unit.source_topic))]
         units = units[-self.last :] if self.last else units
         if self.run is not None and found is None:
             raise BadInput(
@@ -209,6 +211,8 @@ class _Asked:
             _print_units(units)
         if whole is not None:
             _print_run(whole)
+        if isinstance(whole, PastRun) and whole.state is PastState.UNPLANNED:
+            _print_unplanned(whole, is_newest=newest_run(view, self.lane) == whole.opened)
         return 0
 
     def _narrowed(self, rows: Iterable[Receipt]) -> list[Receipt]:
@@ -232,8 +236,20 @@ def _print_run(past: PastRun | Forgotten) -> None:
             print(uncounted)
     if past.state is PastState.OPEN:
         print(f"run {run} is under way, or was killed: ferry run --resume {run}, or the next run, goes on")
-    elif past.state is PastState.UNPLANNED:
-        print(f"run {run} ended before its plan was sealed: nothing was copied")
+
+
+def _print_unplanned(past: PastRun, *, is_newest: bool) -> None:
+    """What is to be said of a run without a sealed plan: only its age tells whether it is being planned."""
+    # Imported here: the command line starts light.
+    from ferry.plan.rules.lag_start import PATIENCE_MS
+
+    record = past.opened.record
+    if is_newest and wall_ms() - record.started_ms < PATIENCE_MS:
+        print(f"run {record.run} has no sealed plan: it is being planned, or ended before")
+    else:
+        print(f"run {record.run} ended before its plan was sealed{'' if past.earlier else ': nothing was copied'}")
+    if past.earlier is not None:
+        print(f"it was opened before under its name: {past.earlier.sentence}")
 
 
 def _print_receipts(rows: list[Receipt]) -> None:

@@ -15,11 +15,11 @@ from airflow.sdk import BaseOperator, Context, get_current_context
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from ferry.config.flow.flow import FlowConfig
-from ferry.errors import FerryError
+from ferry.errors import BadInput, FerryError
 from ferry.model import Origin
 from ferry.spark.job_end import FINAL
 from ferry_airflow.connection import flow_of
-from ferry_airflow.naming import REASON
+from ferry_airflow.naming import ASKED_WRONG, REASON
 
 log = logging.getLogger(__name__)
 
@@ -74,6 +74,8 @@ def airflow_errors() -> Iterator[None]:
     try:
         yield
     except FINAL as error:
+        if isinstance(error, BadInput) and error.of_run:
+            keep(ASKED_WRONG, True)
         raise final_failure(str(error)) from None
     except FerryError as error:
         keep_reason(str(error))
@@ -91,7 +93,12 @@ def keep_reason(sentence: str) -> None:
 
     A new try takes it back, as all that a task returns. A task whose reason cannot be kept fails no less.
     """
+    keep(REASON, sentence[:LONGEST_REASON])
+
+
+def keep(key: str, value: object) -> None:
+    """Keep something of the task that is at work, as far as that can be kept."""
     try:
-        get_current_context()["ti"].xcom_push(REASON, sentence[:LONGEST_REASON])
+        get_current_context()["ti"].xcom_push(key, value)
     except Exception as error:  # also no task at all, as where a test calls an operator
         log.debug("the reason is in the log alone: %s", error)

@@ -21,6 +21,8 @@ VERBS = ("switchover", "failover", "failback")
 
 REASON = "ferry_reason"
 """The XCom in which a task that fails keeps why, in one sentence."""
+ASKED_WRONG = "ferry_asked_wrong"
+"""The XCom that a task keeps besides when it is what the run was asked for that is wrong."""
 DRILL = "drill"
 """The task that does a drill which touches production."""
 RUNS = "ferry_runs"

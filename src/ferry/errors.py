@@ -29,6 +29,8 @@ class BadInput(FerryError):
     """A file, flag or value given by the user is wrong; nothing was started."""
 
     exit_code = 2
+    of_run = False
+    """Whether it is what one run was asked for that is wrong: its flow may be well."""
 
 
 class Refused(FerryError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,10 +11,14 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from airflow.sdk.execution_time.context import set_current_context
 
 from ferry.errors import BadInput, FerryError, Refused, Unreachable
+from ferry.plan.options import RunOptions
+from ferry.plan.planner import of_this_run
+from ferry.plan.rules.planning import decide_plan
 from ferry_airflow import steps
 from ferry_airflow.base import LONGEST_REASON, airflow_errors, final_failure
-from ferry_airflow.naming import REASON
+from ferry_airflow.naming import ASKED_WRONG, REASON
 from ferry_airflow.operators import FerryCopyOperator, FerryReportOperator
+from tests.pure.decide.values import FACTS, RULES
 
 
 class Task:
@@ -46,6 +51,21 @@ def test_a_failing_task_keeps_its_sentence(error: FerryError, ends: type[Excepti
     with set_current_context({"ti": task}):
         final_failure("x" * (LONGEST_REASON + 1))
     assert len(task.kept[REASON]) == LONGEST_REASON
+
+
+def test_a_run_that_fails_by_what_it_was_asked_for_keeps_that_beside_its_sentence() -> None:
+    """A topic that it names and that is not there; what the flow's file says wrong is no fault of the run."""
+    for only, is_of_run in ((frozenset({"ordres"}), True), (None, False)):
+        task: Any = Task()
+        with (
+            set_current_context({"ti": task}),
+            pytest.raises(AirflowFailException),
+            airflow_errors(),
+            of_this_run(RunOptions(only=only)),
+        ):
+            decide_plan(replace(RULES, only=frozenset({"ordres"})), FACTS, "r", -1)
+        assert "does not copy topic ordres" in task.kept.pop(REASON)
+        assert task.kept == ({ASKED_WRONG: True} if is_of_run else {})
 
 
 def test_a_task_whose_sentence_cannot_be_kept_fails_no_less() -> None:

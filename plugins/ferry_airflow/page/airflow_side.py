@@ -12,13 +12,15 @@ from airflow.api.common.trigger_dag import trigger_dag
 from airflow.models.dag import DagModel
 from airflow.models.dagrun import DagRun
 from airflow.models.log import Log
+from airflow.models.xcom import XComModel
 from airflow.sdk.exceptions import AirflowException
 from airflow.utils.session import create_session
 from airflow.utils.types import DagRunTriggeredByType
-from sqlalchemy import select, union_all
+from sqlalchemy import exists, select, union_all
 from sqlalchemy.orm import Session
 
 from ferry.errors import BadInput
+from ferry_airflow.naming import ASKED_WRONG
 
 UNDER_WAY = frozenset({"queued", "running"})
 
@@ -33,6 +35,8 @@ class DagRunRow:
     started: datetime | None
     ended: datetime | None
     who: str
+    asked_wrong: bool = False
+    """Whether it failed by what it was asked for (a topic that is not there): that says nothing of its flow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +69,7 @@ _OF_RUN = (
     DagRun.start_date,
     DagRun.end_date,
     DagRun.triggering_user_name,
+    exists().where(XComModel.dag_run_id == DagRun.id, XComModel.key == ASKED_WRONG).label("asked_wrong"),
 )
 _OF_DAG = (DagModel.dag_id, DagModel.is_paused, DagModel.next_dagrun_create_after, DagModel.timetable_summary)
 
@@ -104,9 +109,23 @@ def row_of(run: DagRun) -> DagRunRow:
 
 
 def _row(
-    run: str, state: str, queued: datetime | None, started: datetime | None, ended: datetime | None, who: str | None
+    run: str,
+    state: str,
+    queued: datetime | None,
+    started: datetime | None,
+    ended: datetime | None,
+    who: str | None,
+    asked_wrong: bool = False,
 ) -> DagRunRow:
-    return DagRunRow(run=run, state=str(state), queued=queued, started=started, ended=ended, who=who or "")
+    return DagRunRow(
+        run=run,
+        state=str(state),
+        queued=queued,
+        started=started,
+        ended=ended,
+        who=who or "",
+        asked_wrong=bool(asked_wrong),
+    )
 
 
 def trigger(dag: str, who: str, conf: Mapping[str, Any]) -> str:

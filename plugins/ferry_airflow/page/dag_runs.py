@@ -173,6 +173,24 @@ def reasons_of(dag: str, run: str) -> tuple[tuple[str, str], ...]:
         return tuple((name, why.get(name, SILENT)) for name, _ in tasks)
 
 
+def first_reasons(dag: str, runs: Collection[str]) -> dict[str, str]:
+    """Why the first task of each of some runs failed that kept a reason, by the ids of the runs."""
+    if not runs:
+        return {}
+    with create_session() as session:
+        found = session.scalars(
+            select(XComModel)
+            .where(XComModel.dag_id == dag, XComModel.run_id.in_(runs), XComModel.key == REASON)
+            .order_by(XComModel.timestamp.desc())
+        )
+        return {one.run_id: str(_plain(one.value)) for one in found}
+
+
+def may_see_reasons(user: BaseUser, dag: str) -> bool:
+    """Whether somebody may see what tasks of a DAG keep."""
+    return may_read(user, dag, DagAccessEntity.RUN, DagAccessEntity.TASK_INSTANCE, DagAccessEntity.XCOM)
+
+
 def _reasons(session: Session, dag: str, run: str) -> dict[str, str]:
     found = session.scalars(
         select(XComModel).where(XComModel.dag_id == dag, XComModel.run_id == run, XComModel.key == REASON)

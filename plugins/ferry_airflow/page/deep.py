@@ -13,7 +13,6 @@ from typing import Annotated, Any
 from urllib.parse import quote
 
 from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
-from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
@@ -27,9 +26,9 @@ from ferry.model import TopicPartition
 from ferry.plan.rules.lag import PartitionLag
 from ferry.protocol.opening import KEPT_RUNS
 from ferry.reader.watch import SEARCHED, FlowWatch
-from ferry_airflow.page.access import User, may_read
+from ferry_airflow.page.access import User
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
-from ferry_airflow.page.dag_runs import origin_in_airflow, reasons_of
+from ferry_airflow.page.dag_runs import may_see_reasons, origin_in_airflow, reasons_of
 from ferry_airflow.page.dealt import MOODS, DealtStory, Sought, story_of_dealt
 from ferry_airflow.page.office import FlowDep, OpenFlow
 from ferry_airflow.page.pages import A_PAGE, Cut, shown_page
@@ -107,8 +106,7 @@ def one_run(
 
 def _reasons(user: BaseUser, dag: str, dag_run: DagRunRow | None) -> tuple[tuple[str, str], ...]:
     """Why tasks of a run failed, for who may see what they return."""
-    entities = DagAccessEntity.RUN, DagAccessEntity.TASK_INSTANCE, DagAccessEntity.XCOM
-    if dag_run is None or dag_run.state == "success" or not may_read(user, dag, *entities):
+    if dag_run is None or dag_run.state == "success" or not may_see_reasons(user, dag):
         return ()
     return reasons_of(dag, dag_run.run)
 

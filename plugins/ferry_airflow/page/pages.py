@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
@@ -19,7 +19,7 @@ from ferry_airflow.page.airflow_side import DagRunRow
 from ferry_airflow.page.at_a_glance import chosen, counts, hindrances, outages, sorted_by_mood
 from ferry_airflow.page.chart_map import drawn
 from ferry_airflow.page.chart_shapes import WIDTH
-from ferry_airflow.page.dag_runs import runs_beside
+from ferry_airflow.page.dag_runs import first_reasons, may_see_reasons, runs_beside
 from ferry_airflow.page.files import charts_version
 from ferry_airflow.page.office import FlowDep, OfficeDep, OpenFlow, flow_of_dag, told_of_file, visible
 from ferry_airflow.page.paper import root_of, written
@@ -184,6 +184,8 @@ class EitherRun:
     digest: RunDigest | None
     dag_run: DagRunRow | None
     badges: tuple[Badge, ...]
+    why: str = ""
+    """Why it failed before the ledger knew it."""
 
 
 def merged(open_flow: OpenFlow) -> list[EitherRun]:
@@ -212,7 +214,16 @@ def _badges(ours: tuple[PastState, Badge] | None, dag_run: DagRunRow | None) -> 
 def runs(request: Request, open_flow: FlowDep, user: User, page: int = 1) -> Response:
     """The flow's runs, newest first, and its verifications."""
     beside = runs_beside(user, open_flow.flow, "runs")
-    return shown_page(request, "runs.html", open_flow, "runs", cut=Cut.of(merged(open_flow), page), beside=beside)
+    cut = Cut.of(merged(open_flow), page)
+    cut = replace(cut, rows=_with_reasons(user, open_flow.dag_id, cut.rows))
+    return shown_page(request, "runs.html", open_flow, "runs", cut=cut, beside=beside)
+
+
+def _with_reasons(user: User, dag: str, rows: Sequence[EitherRun]) -> list[EitherRun]:
+    """Runs with why they failed, where the ledger does not know them, for who may see what tasks return."""
+    failed = [row.name for row in rows if row.digest is None and row.dag_run and row.dag_run.state == "failed"]
+    why = first_reasons(dag, failed) if failed and may_see_reasons(user, dag) else {}
+    return [replace(row, why=why.get(row.name, "")) for row in rows]
 
 
 @router.get("/flow/{source}/{target}/refusals")

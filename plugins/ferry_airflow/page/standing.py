@@ -238,9 +238,9 @@ def _hindered(seen: Snapshot) -> Standing | None:
 def _failed_in_airflow(seen: Snapshot, dag: DagState, last: RunDigest | None) -> Standing | None:
     """What Airflow knows better than the ledger of its last run, unless a later one has begun and ended, by whomever.
 
-    `last` is the ledger's, as `ended_run` finds it.
+    `last` is the ledger's, as `ended_run` finds it. A run that was asked for what is not there does not count.
     """
-    newest = next((run for run in dag.runs if run.state not in UNDER_WAY), None)
+    newest = next((run for run in dag.runs if run.state not in UNDER_WAY and not run.asked_wrong), None)
     if newest is None or newest.state != "failed":
         return None
     if all(run.run != newest.run for run in seen.runs):

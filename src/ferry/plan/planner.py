@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from operator import attrgetter
 
@@ -72,6 +73,16 @@ from ferry.protocol.opening import open_run
 log = logging.getLogger(__name__)
 
 
+@contextmanager
+def of_this_run(options: RunOptions) -> Iterator[None]:
+    """Where `decide_plan` raises BadInput, say that it is of the topics that the run is narrowed to."""
+    try:
+        yield
+    except BadInput as error:
+        error.of_run = options.only is not None
+        raise
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planner:
     """Plans runs of one flow in one lane over open connections. Lives on their event loop.
@@ -103,7 +114,9 @@ class Planner:
             facts = (await self._windowed(view, facts, options, "(dry run)")).facts
         if (facts.foreign or facts.undecided or forgotten_places(facts)) and await self.ledger.exists():
             facts = without_own(facts, self.lane, await self.known.view())
-        plan = decide_plan(rules_of(self.flow, self.lane, options, shown.digests, shown.lost), facts, "(dry run)", -1)
+        rules = rules_of(self.flow, self.lane, options, shown.digests, shown.lost)
+        with of_this_run(options):
+            plan = decide_plan(rules, facts, "(dry run)", -1)
         quotas, users = await client_quotas(self.source), await scram_users(self.source)
         plan = replace(plan, not_copied=not_copied(self.flow.flow, quotas, users, self.source.topics))
         plan = await letters_shown(self.flow, self.target, plan)
@@ -146,7 +159,8 @@ class Planner:
         if why is not None:
             raise Superseded(why)
         outline = await gather_outline(self.flow, self.lane, self.source, self.target, known)
-        decide_plan(rules_of(self.flow, self.lane, options), outline, run, -1)
+        with of_this_run(options):
+            decide_plan(rules_of(self.flow, self.lane, options), outline, run, -1)
         if options.window is not None:
             await self.window(known, options)
 

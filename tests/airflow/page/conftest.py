@@ -25,7 +25,7 @@ from ferry.errors import Unreachable
 from ferry.model import TopicPartition
 from ferry.plan.rules.lag import PartitionLag
 from ferry.reader.watch import Sight
-from ferry_airflow.page import access, actions, airflow_side, beside, dag_runs, deep, office
+from ferry_airflow.page import access, actions, airflow_side, beside, dag_runs, deep, office, pages
 from ferry_airflow.page.airflow_side import DagState
 from ferry_airflow.page.answers import Ended, Key
 from ferry_airflow.page.app import page_app
@@ -163,6 +163,8 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
             monkeypatch.setattr(module, "dag_states", states)
         monkeypatch.setattr(dag_runs, "asking", lambda dags: {one for one in made.asking if one[0] in dags})
         monkeypatch.setattr(deep, "reasons_of", lambda dag, run: made.reasons)
+        first = lambda dag, runs: dict.fromkeys(runs, made.reasons[0][1]) if made.reasons else {}  # noqa: E731
+        monkeypatch.setattr(pages, "first_reasons", first)
         monkeypatch.setattr(access, "get_auth_manager", lambda: Keeper(made.refused))
         monkeypatch.setattr(access, "teams_of", lambda dags: {})
         monkeypatch.setattr(office, "may_see_faults", lambda user: made.sees_faults)

@@ -8,9 +8,12 @@ from datetime import UTC, datetime, timedelta
 
 from airflow.models.dag import DagModel
 from airflow.models.dagrun import DagRun
-from sqlalchemy import event, insert
+from airflow.models.xcom import XComModel
+from sqlalchemy import event, insert, select
 from sqlalchemy.orm import Session
 
+from ferry_airflow.naming import ASKED_WRONG, REASON
+from ferry_airflow.page import dag_runs
 from ferry_airflow.page.airflow_side import AT_ONCE, DagState, dag_states
 
 NOON = datetime(2026, 11, 23, 12, tzinfo=UTC)
@@ -55,6 +58,23 @@ def test_the_list_of_very_many_flows_asks_as_often_as_that_of_one(tables: Sessio
         assert (state.known, state.paused, state.schedule) == (True, name.endswith("1"), "@daily")
         newest = sorted(range(7), key=lambda at: -(at * 7 % 5 * 60 + at))[:3]
         assert [run.run for run in state.runs] == [f"{name}-{at}" for at in newest]
+
+
+def test_a_run_that_failed_by_what_it_was_asked_for_is_known_in_the_same_query(tables: Session) -> None:
+    dags(tables, DAGS[:2])
+    ids = {one.run_id: one.id for one in tables.execute(select(DagRun.run_id, DagRun.id))}
+    own, other = f"{DAGS[0]}-1", f"{DAGS[0]}-2"
+    for run, key in ((own, ASKED_WRONG), (own, REASON), (other, REASON)):
+        tables.execute(
+            insert(XComModel).values(
+                dag_run_id=ids[run], task_id="plan", key=key, dag_id=DAGS[0], run_id=run, value='"no topic"'
+            )
+        )
+    with counted(tables) as asked:
+        found = dag_states(dict.fromkeys(DAGS[:2], 25))
+    assert len(asked) == 2
+    assert [run.run for state in found.values() for run in state.runs if run.asked_wrong] == [own]
+    assert dag_runs.first_reasons(DAGS[0], [own, "no such"]) == {own: "no topic"}
 
 
 def test_each_dag_has_as_many_runs_as_were_asked_for_and_one_that_is_gone_none(tables: Session) -> None:

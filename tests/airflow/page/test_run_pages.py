@@ -18,6 +18,7 @@ from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from ferry_airflow.page.snapshot import digest_of
 from ferry_airflow.page.told import recurring
 from tests.airflow.page.conftest import HERE, Desk, lag
+from tests.airflow.page.test_reasons import read
 from tests.airflow.page.values import NINE, answered, digest, view_of
 from tests.pure.decide.test_deal import receipt
 from tests.pure.decide.values import LANE, PLAN, RECEIPT, piece, place, refusal, run_of
@@ -216,9 +217,15 @@ def test_a_run_that_failed_before_the_ledger_knew_it_is_listed(desk: Desk) -> No
     failed = DagRunRow(run="manual__x", state="failed", queued=None, started=None, ended=None, who="ada")
     desk.dag = DagState(known=True, runs=(failed,))
     desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}), [digest("r1")])
+    desk.reasons = (("plan", "cluster primary has no topic <ordres>"), ("report", "nothing was planned"))
     page = desk.page(f"{HERE}/runs")
     assert "manual__x" in page
+    assert "not in the ledger: cluster primary has no topic &lt;ordres&gt;" in read(page)
+    assert "nothing was planned" not in page
+    desk.refused.add(("ferry__primary__backup", "GET", DagAccessEntity.XCOM))
+    page = desk.page(f"{HERE}/runs")
     assert "not in the ledger" in page
+    assert "ordres" not in page
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,12 @@ def dag_run(name: str, state: str, ended_s: int | None = None) -> DagState:
     return DagState(known=True, runs=(row,))
 
 
+def mistyped(name: str, *others: DagRunRow) -> DagState:
+    """Of a DAG whose newest run failed because of what it was asked for."""
+    (its,) = dag_run(name, "failed", 1).runs
+    return DagState(known=True, runs=(replace(its, asked_wrong=True), *others))
+
+
 def at(ms: int) -> datetime:
     return datetime.fromtimestamp(ms / 1000, UTC)
 
@@ -92,6 +98,10 @@ def lone(state: PastState, silent_s: int) -> Snapshot:
         (WELL, dag_run("r2", "failed"), "failed", "r2 failed, and the ledger does not know it"),
         (WELL, dag_run("r2", "failed", 1), "failed", "r2 failed, and the ledger does not know it"),
         (WELL, dag_run("r2", "failed", -1), "healthy", "copied all"),  # a later run, started by hand
+        (WELL, mistyped("r2"), "healthy", "copied all"),
+        (WELL, mistyped("r3", *dag_run("r2", "failed", 1).runs), "failed", "r2 failed, and the ledger does not"),
+        (replace(WELL, runs=(digest("r1", PastState.FAILED),)), mistyped("r2"), "failed", "no part"),
+        (lone(PastState.UNPLANNED, 901), mistyped("r1"), "failed", "r1 ended before its plan was sealed"),
         (replace(WELL, runs=(), never_ran=True), dag_run("r1", "failed", 1), "failed", "logs of its tasks"),
         (WELL, dag_run("r1", "failed"), "task failed", "copied all that it was for, then a task"),
         (BY_HAND, dag_run("r1", "failed", 1), "healthy", "copied all"),

@@ -18,6 +18,16 @@ from tests.pure.answers.stories import KEPT, STORIES, answers
 
 FILES = sorted(path for path in KEPT.glob("*/*") if path.suffix in {".json", ".jsonl"})
 
+LONG = {"copying", "drilling", "failing", "migrating", "switching"}
+"""Stories of several seconds: `make quick` leaves them out."""
+
+
+def marks(story: str) -> tuple[pytest.MarkDecorator, ...]:
+    return (pytest.mark.slow,) if story in LONG else ()
+
+
+EACH_FILE = [pytest.param(path, id=str(path.relative_to(KEPT)), marks=marks(path.parent.name)) for path in FILES]
+
 
 @functools.cache
 def today(story: str) -> Mapping[str, str]:
@@ -34,12 +44,12 @@ def kept() -> list[dict[str, Any]]:
     return [json.loads(path.read_text("utf-8")) for path in FILES if path.suffix == ".json"]
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(KEPT)))
+@pytest.mark.parametrize("path", EACH_FILE)
 def test_what_is_said_and_written_is_what_it_was(path: Path) -> None:
     assert today(path.parent.name)[path.name] == path.read_text("utf-8")
 
 
-@pytest.mark.parametrize("story", STORIES)
+@pytest.mark.parametrize("story", [pytest.param(story, marks=marks(story)) for story in STORIES])
 def test_all_of_a_story_is_kept(story: str) -> None:
     assert {path.name for path in FILES if path.parent.name == story} == today(story).keys()
 

@@ -37,6 +37,7 @@ from ferry_airflow.page.office import FlowDep, OfficeDep, OpenFlow
 from ferry_airflow.page.origin import from_here
 from ferry_airflow.page.pages import part_of_run, place_of
 from ferry_airflow.page.paper import WANTED, WrongField, airflow_of, fragment
+from ferry_airflow.page.shown import moment
 from ferry_airflow.page.watcher import Job, TooMuch
 
 WAIT_SECONDS = 15.0
@@ -258,9 +259,13 @@ def _refuse_foreign_topics(open_flow: OpenFlow, asked: RunAsked) -> None:
     seen = open_flow.seen
     for topic in asked.topics:
         _refuse_foreign("topics", open_flow, topic)
-        if seen.lag_ms and not seen.troubles and topic not in seen.lags:
-            why = f"cluster {open_flow.flow.source} has no topic {topic}, or does not show it: correct the name"
-            raise WrongField("topics", why)
+        if seen.lag_ms and not seen.troubles and not seen.hindrances and topic not in seen.lags:
+            open_flow.watcher.nudge()
+            raise WrongField(
+                "topics",
+                f"At {moment(seen.lag_ms)} cluster {open_flow.flow.source} had no topic {topic}, or did not show it: "
+                "correct the name or, if it was created since, try again in a few seconds",
+            )
 
 
 def _refuse_drill(open_flow: OpenFlow, kind: str) -> None:

@@ -24,6 +24,7 @@ from ferry_airflow.page.files import charts_version
 from ferry_airflow.page.office import FlowDep, OfficeDep, OpenFlow, flow_of_dag, told_of_file, visible
 from ferry_airflow.page.paper import root_of, written
 from ferry_airflow.page.run_words import DAG_MOODS, Badge, beside_badge, dag_badge
+from ferry_airflow.page.shown import moment
 from ferry_airflow.page.snapshot import MOST_REFUSALS, RunDigest, TopicRow
 from ferry_airflow.page.told import recurring
 
@@ -169,7 +170,9 @@ def one_topic(request: Request, open_flow: FlowDep, topic: str, page: int = 1) -
     row = next((row for row in open_flow.seen.topics if row.topic == topic), None)
     if row is None and open_flow.seen.lag_ms:
         raise HTTPException(
-            status.HTTP_404_NOT_FOUND, f"Flow {open_flow.flow} copies no topic {topic}, or the source does not show it"
+            status.HTTP_404_NOT_FOUND,
+            f"Flow {open_flow.flow} copies no topic {topic}, or the source does not show it, as of "
+            f"{moment(open_flow.seen.lag_ms)}",
         )
     parts: Sequence[PartitionLag] = open_flow.seen.lags.get(topic, ())
     return shown_page(request, "topic.html", open_flow, "topics", topic=topic, row=row, cut=Cut.of(parts, page))

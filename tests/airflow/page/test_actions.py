@@ -164,8 +164,29 @@ def test_a_topic_that_the_flow_does_not_copy_is_reported_at_the_field_and_starts
     assert desk.act(verb, {**body, "topics": ["orders"]})[0] in (200, 202)
 
 
-def test_a_topic_is_not_called_missing_while_the_source_does_not_answer(desk: Desk) -> None:
-    desk.watcher.see(Sight(view=UNREAD, lags=None, troubles={"primary": "no answer"}))
+def test_a_topic_that_was_created_since_the_last_look_is_refused_as_of_that_look_and_looked_for(desk: Desk) -> None:
+    desk.watcher.see(Sight(view=UNREAD, lags=(lag("orders", 0, 1),), troubles={}))
+    desk.watcher._seen = replace(desk.watcher._seen, lag_ms=1_790_000_000_000)
+    while not desk.watcher._inbox.empty():
+        desk.watcher._inbox.get()
+    status, answer = desk.act("run", {"topics": ["created-meanwhile"]})
+    said = fields_of(answer)["topics"]
+    assert status == 422
+    assert "At 2026-09-21 14:13:20 UTC cluster primary had no topic created-meanwhile" in said
+    assert "try again in a few seconds" in said
+    assert not desk.watcher._inbox.empty(), "it looks again at once"
+    path = f"{HERE}/topic/created-meanwhile"
+    page = desk.client.get(path, headers={"Accept": "text/html"})
+    assert page.status_code == 404
+    assert "2026-09-21 14:13:20 UTC" in page.text
+
+
+@pytest.mark.parametrize(("troubles", "hindrances"), [({"primary": "no answer"}, []), ({}, ["no secret"])])
+def test_a_topic_is_not_called_missing_while_the_page_cannot_look(
+    desk: Desk, troubles: dict[str, str], hindrances: list[str]
+) -> None:
+    desk.watcher.see(Sight(view=UNREAD, lags=(lag("orders", 0, 1),), troubles={}))
+    desk.watcher.see(Sight(view=UNREAD, lags=None, troubles=troubles, hindrances=hindrances))
     assert desk.act("run", {"topics": ["created-meanwhile"]})[0] == 200
 
 

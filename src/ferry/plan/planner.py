@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from operator import attrgetter
@@ -54,7 +54,7 @@ from ferry.plan.others.neighbours import with_neighbours
 from ferry.plan.rules.acls import AclDiff
 from ferry.plan.rules.clock import skew_sentence
 from ferry.plan.rules.dead_letters import skipping
-from ferry.plan.rules.deletes import deleted_note, forgetting, forgotten
+from ferry.plan.rules.deletes import deleted_notes, forgetting, forgotten
 from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.lost_ledger import forgotten_places
 from ferry.plan.rules.not_copied import not_copied
@@ -244,50 +244,55 @@ class Planner:
     async def _decide(
         self, driver: Driver, options: RunOptions, digests: Mapping[str, str], lost: Mapping[str, str]
     ) -> Plan:
-        view, opened = driver.view, driver.opened
-        self.known.learn(view, driver.read_ms)
-        clock = skew_sentence(self.ledger.skew_ms or 0, self.target.alias)
-        if clock is not None and self.flow.guards.clock_skew.default is OnGuard.FAIL:
-            raise Refused(clock)
+        """Look, decide, change the target's topics, decide by what is there then. What is kept counts with the plan."""
+        opened = driver.opened
+        run, generation = opened.record.run, opened.generation
+        self.known.learn(driver.view, driver.read_ms)
+        clock = self._clock_skew()
         rules = rules_of(self.flow, self.lane, options, digests, lost)
-        gathered = facts = self._with_lost_rules(await self.facts(view), digests)
-        found = None if options.window is None else await self._windowed(view, facts, options, opened.record.run)
-        if found is not None:
-            gathered = facts = found.facts
-        wish = plan = decide_plan(rules, facts, opened.record.run, opened.generation)
+        looked = self._with_lost_rules(await self.facts(driver.view), digests)
+        windows = None if options.window is None else await self._windowed(driver.view, looked, options, run)
+        gathered = facts = looked if windows is None else windows.facts
+
+        wish = plan = decide_plan(rules, facts, run, generation)
         if wish.changes:
             await driver.refuse_superseded()  # no fence covers what is changed beside the ledger
         changed = await change_topics(self.target, wish.changes)
         if any(change.kind is not ChangeKind.CONFIGURE for change in wish.changes):
             facts = await self._changed(driver, facts, wish, changed)
-            plan = decide_plan(rules, facts, opened.record.run, opened.generation)
+            plan = decide_plan(rules, facts, run, generation)
+
         if skipping(self.flow, plan) and self.flow.dead_letters.topic not in self.target.topics:
             await driver.refuse_superseded()  # before that topic is created
         plan = await with_letters(self.flow, rules, facts, self.target, plan)
         plan = await self._claims.claim(driver, facts, plan)
-        # In the transaction of the plan: they count if it does.
-        driver.keep(self._starts(driver.view, gathered, windowed=found is not None))
+        driver.keep(self._starts(driver.view, gathered, windowed=windows is not None))
         driver.keep(gap_record(self.lane, gap) for gap in plan.gaps)
-        driver.keep(seen_records(rules, facts, plan) if found is None else map(window_record, found.records))
-        driver.keep(era_record(self.lane, era) for era in plan.eras if era.since == plan.generation)
-        taken = opened.record.took_over
+        driver.keep(seen_records(rules, facts, plan) if windows is None else map(window_record, windows.records))
+        driver.keep(era_record(self.lane, era) for era in plan.eras if era.since == generation)
+
+        created = creation_notes(rules, gathered, changed.done) if plan is not wish else []
+        notes = [*self._opening_notes(driver, clock), *deleted_notes(changed.done), *created]
+        plan = _with_changes(plan, changed, notes)
+        if clock is not None:
+            plan = replace(plan, lifted=(*plan.lifted, RefusalKind.CLOCK_SKEW))
+        return await self._with_acls(driver, plan) if _concerns_acls(options, facts) else plan
+
+    def _clock_skew(self) -> str | None:
+        """By how much the clock of this machine is off, where the flow goes on in spite of it; Refused where not."""
+        clock = skew_sentence(self.ledger.skew_ms or 0, self.target.alias)
+        if clock is not None and self.flow.guards.clock_skew.default is OnGuard.FAIL:
+            raise Refused(clock)
+        return clock
+
+    def _opening_notes(self, driver: Driver, clock: str | None) -> list[str]:
+        """What is to be known of how the run was opened."""
+        taken = driver.opened.record.took_over
         notes = [f"lane {self.lane} was taken over from deployment {taken}"] if taken else []
-        notes += rebuild_notes(view, opened)
+        notes += rebuild_notes(driver.view, driver.opened)
         if clock is not None:
             notes.append(f"{clock.partition(': ')[0]}: ferry.guard.clock.skew says to go on")
-        notes += [deleted_note(change) for change in changed.done if change.kind is ChangeKind.DELETE]
-        if plan is not wish:  # it finds the new topics there
-            notes += creation_notes(rules, gathered, changed.done)
-        notes += [*plan.notes, *changed.notes]
-        refused = (*plan.refusals, *changed.failed.values(), *changed.unset.values())
-        plan = replace(
-            plan,
-            changes=changed.done,
-            refusals=tuple(sorted(refused, key=attrgetter("order"))),
-            notes=tuple(notes),
-            lifted=plan.lifted if clock is None else (*plan.lifted, RefusalKind.CLOCK_SKEW),
-        )
-        return await self._with_acls(driver, plan) if _concerns_acls(options, facts) else plan
+        return notes
 
     async def _with_acls(self, driver: Driver, plan: Plan) -> Plan:
         """The plan once ACLs are synced. The commit that comes before creations looks for a newer run, too."""
@@ -381,6 +386,17 @@ class Planner:
         writers = frozenset(transactional_id(self.flow.flow, self.lane, slot) for slot in slots)
         facts = await with_foreign_writers(self.flow, self.lane, facts, self.target, view, writers)
         return await with_neighbours(self.flow, self.lane, facts, self.source, self.target, self.ledgers, view)
+
+
+def _with_changes(plan: Plan, changed: Changed, notes: Iterable[str]) -> Plan:
+    """The plan with what became of the changes of topics, and `notes` before its own."""
+    refused = (*plan.refusals, *changed.failed.values(), *changed.unset.values())
+    return replace(
+        plan,
+        changes=changed.done,
+        refusals=tuple(sorted(refused, key=attrgetter("order"))),
+        notes=(*notes, *plan.notes, *changed.notes),
+    )
 
 
 def _concerns_acls(options: RunOptions, facts: Facts) -> bool:

@@ -77,12 +77,14 @@ def _foreign(rules: Rules, facts: Facts, topic: str, target: TargetTopic, lasts:
     return None
 
 
-def deleted_note(change: TopicChange) -> str:
-    """What the plan says of a deletion that was made."""
-    return (
+def deleted_notes(changes: Iterable[TopicChange]) -> list[str]:
+    """What the plan says of deletions that were made."""
+    return [
         f"source topic {change.source_topic} was deleted: so was its copy {change.topic}, as "
         "ferry.sync.topic.deletes.enabled says"
-    )
+        for change in changes
+        if change.kind is ChangeKind.DELETE
+    ]
 
 
 def forgetting(

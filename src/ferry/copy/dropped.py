@@ -24,7 +24,7 @@ def out_of_time(piece: Piece, offset: int, cluster: str, told: Iterable[str | No
     return drop("batch.timestamp", piece, offset, place=str(piece.target), cluster=cluster, at=offset, words=words)
 
 
-def refused(piece: Piece, offset: int, code: int, cluster: str, act: str, grant: str) -> Drop | None:
+def answered_drop(piece: Piece, offset: int, code: int, cluster: str, act: str, grant: str) -> Drop | None:
     """What an error code of the target says against a slice alone; None when it says nothing about it.
 
     `act` is what was tried on the partition, `grant` the operation that it takes.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ferry.config.flow.clients import ENGINE_CHOOSES, FetchOptions
 from ferry.copy.chunk import PartProgress
-from ferry.copy.dropped import refused
+from ferry.copy.dropped import answered_drop
 from ferry.copy.packing import PackingRules
 from ferry.copy.portion import Portion
 from ferry.copy.pump import REQUEST_BYTES, Pump
@@ -261,7 +261,7 @@ class KafkaSlot:
         except PartitionsRefused as error:
             found = [(self._chunk[place], code) for place, code in error.codes.items()]
             raise verdict(
-                refused(part.piece, part.start, code, self._target.alias, "keep a position on", "READ")
+                answered_drop(part.piece, part.start, code, self._target.alias, "keep a position on", "READ")
                 for part, code in found
             ) from error
 

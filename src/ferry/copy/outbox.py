@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from kafka.future import Future
 
-from ferry.copy.dropped import out_of_time, refused
+from ferry.copy.dropped import answered_drop, out_of_time
 from ferry.copy.outgoing import Outgoing
 from ferry.copy.part import Part
 from ferry.errors import Retryable
@@ -189,7 +189,7 @@ class Outbox:
         return drop("foreign.at-work", piece, base, place=str(piece.target), cluster=self._target.alias, at=found)
 
     def _refused(self, piece: Piece, base: int, code: int) -> Drop | None:
-        return refused(piece, base, code, self._target.alias, "write to", "WRITE")
+        return answered_drop(piece, base, code, self._target.alias, "write to", "WRITE")
 
     def _refusal(self, piece: Piece, base: int, outcome: Any) -> Drop | None:
         """Why the target does not take the batch; None when the error says nothing about it."""

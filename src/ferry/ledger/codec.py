@@ -25,10 +25,10 @@ A key is a compact JSON array whose first element is the kind, so that compactio
 ["adopted", lane, topic, partition, end]  what another replicator had copied and the lane took over (adoption_codec)
 ["acl", lane, ...], ["acls", lane]        an ACL that Ferry made; the last whole sync of them (acl_codec)
 ["mirror", lane]                          what was written last to MirrorMaker 2's topics (mirror_state)
-["group", lane, group]                    what is meant to be written of a consumer group (features.groups.rules.codec)
+["group", lane, group]                    what is meant to be written of a consumer group (the feature groups, rules.codec)
 ["offsets", lane, snapshot, group]        what a group had on the target, and what was written over it (there, too)
 ["snapshot", lane, snapshot]              names a snapshot of groups (there, too)
-["checkpoint", lane, run]                 what became of the groups in a run (there, too)
+["checkpoint", lane, run]                 what became of the groups in a run (ferry.ledger.checkpoint_codec)
 ["map", lane, topic, partition, generation, number]  a block of an offset map (ferry.ledger.summary)
 ["pruned", lane, topic, partition]         receipts that are given up (ferry.ledger.pruning)
 ["summary", generation, part]             a piece of a summary of the ledger; part "seal" makes it exist
@@ -78,6 +78,7 @@ _KEYS: dict[str, tuple[Any, ...]] = {
     "checkpoint": (str, str), "map": (str, str, int, int, int), "pruned": (str, str, int, int),
     "summary": (int, (int, str)), "verified": (str, str), "window": (str, str, str), "dropped": (str,),
     "rebuilt": (int,), "pause": (str,), "switch": (str, str, int),
+    "approval": (str,),
 }  # fmt: skip
 """What the parts of a key are, behind its kind."""
 _REQUIRED = {"receipt": 4, "gap": 4, "pruned": 3, "switch": 1}

@@ -25,7 +25,7 @@ A key is a compact JSON array whose first element is the kind, so that compactio
 ["adopted", lane, topic, partition, end]  what another replicator had copied and the lane took over (adoption_codec)
 ["acl", lane, ...], ["acls", lane]        an ACL that Ferry made; the last whole sync of them (acl_codec)
 ["mirror", lane]                          what was written last to MirrorMaker 2's topics (mirror_state)
-["group", lane, group]                    what is meant to be written of a consumer group (the feature groups, rules.codec)
+["group", lane, group]                    what is meant to be written of a consumer group (features.groups, rules.codec)
 ["offsets", lane, snapshot, group]        what a group had on the target, and what was written over it (there, too)
 ["snapshot", lane, snapshot]              names a snapshot of groups (there, too)
 ["checkpoint", lane, run]                 what became of the groups in a run (ferry.ledger.checkpoint_codec)

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from ferry.cli.flows import FLOW_CONFIG
 from ferry.cli.shapes import (
     ADOPTED,
     DEALT,
-    FLOW_CONFIG,
     HOLDER,
     LAG,
     PAST_RUN,

@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
-from ferry.cli.desk import ConfigOption, Desk, JsonOption, QuietOption, VerboseOption, Wishes
+from ferry.cli.desk import Desk
 from ferry.cli.examples import show_examples
+from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption, Wishes
 from ferry.cli.output import print_json
 from ferry.errors import Refused
 from ferry_airflow import setup

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
 from ferry.cli.person import new_run
-from ferry.config.flow.flow import FlowConfig
+from ferry.config.flow.flow import FlowConfig, refuse_foreign_topic
 from ferry.config.flow.start import Start, StartTime, parse_start
 from ferry.config.settings import Settings
 from ferry.config.text.problem import BadValue
@@ -24,7 +24,6 @@ from ferry.features.evidence.acts.store import why_unwritten
 from ferry.features.switch.acts.drain import Copy
 from ferry.model.evidence import EvidenceKind, EvidenceOutcome, EvidenceReport, TimelineStep
 from ferry.model.switch import Step, StepDone
-from ferry.run.ledger.pausing import refuse_foreign_topic
 from ferry.run.local import copy_plan
 from ferry_airflow.drill_fields import foreign_field, nowhere
 from ferry_airflow.report_link import place_on_page

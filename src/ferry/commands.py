@@ -79,12 +79,12 @@ COMMANDS: Mapping[str, Row | Group] = {
         place="ferry.cli.version:version_command", help="Show the version of Ferry and of the Python it runs on."
     ),
     "dev": Row(
-        place="ferry.cli.app:dev_command",
+        place="ferry.cli.commands.dev:dev_command",
         help="Real Kafka clusters on this machine: up, status, down.",
         options=HANDED_ON,
     ),
     "airflow": Row(
-        place="ferry.cli.app:airflow_command",
+        place="ferry.cli.commands.airflow:airflow_command",
         help="Prepare an Airflow for Ferry: pools and connections.",
         options=HANDED_ON,
     ),

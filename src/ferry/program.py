@@ -20,8 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         if COPYING.intersection(sys.argv[1:]):
             hold_signals()
-    # Imported here: all that comes before it is one module.
-    from ferry.cli.app import run
+    from ferry.cli.app import run  # noqa: PLC0415 - all that comes before it is one module
 
     run(program, sys.argv[1:] if arguments is None else arguments)
 
@@ -29,8 +28,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 @cache
 def program() -> Any:
     """All commands, built once: a process may run several command lines."""
-    from ferry.cli.app import built
-    from ferry.commands import COMMANDS
+    from ferry.cli.app import built  # noqa: PLC0415 - as in main
+    from ferry.commands import COMMANDS  # noqa: PLC0415 - as above
 
     return built(COMMANDS)
 

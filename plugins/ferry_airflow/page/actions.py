@@ -18,6 +18,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
 from ferry.clock import wall_ms
+from ferry.config.flow.flow import refuse_foreign_topic
 from ferry.config.settings import load
 from ferry.errors import BadInput
 from ferry.ledger.units import read_ranges
@@ -27,7 +28,7 @@ from ferry.model.lane import LaneKind, lane_kind
 from ferry.plan.options import RunOptions
 from ferry.reader.watch import FlowWatch
 from ferry.run.ledger.access import LedgerAccess
-from ferry.run.ledger.pausing import lift_pause, refuse_foreign_topic, write_pause
+from ferry.run.ledger.pausing import lift_pause, write_pause
 from ferry.run.micro_run import MicroRuns
 from ferry_airflow.drill_fields import foreign_field, nowhere
 from ferry_airflow.naming import backfill_dag_id, drill_dag_id, verify_dag_id

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import signal
 import sys
@@ -16,14 +15,10 @@ from typer.exceptions import TyperException
 from typer.main import get_command
 
 from ferry.cli.commands.stopping import COPYING, Stopped, are_held, release_signals
-from ferry.cli.desk import JsonOption, NothingNamed, QuietOption, VerboseOption, Wishes
-from ferry.cli.examples import show_examples
 from ferry.cli.lazy import Rows, group_class
+from ferry.cli.options import JsonOption, NothingNamed, QuietOption, VerboseOption, Wishes
 from ferry.cli.output import Unwritten, print_error, take_outlets
 from ferry.errors import BadInput, FerryError, Refused
-
-ENTRIES = "ferry.commands"
-"""Entry points by which other packages of the project bring commands: the library itself knows no Airflow."""
 
 STOPPED = 1
 UNWRITTEN = 1
@@ -60,35 +55,7 @@ def ferry(
     """Options that every command takes, too, behind its name."""
     if ctx.invoked_subcommand not in COPYING:
         release_signals()
-    # Imported here: the command line starts light.
-    from ferry.config.nearby import local_clusters
-
-    local = local_clusters(clusters)
-    ctx.obj = Wishes(config=config, clusters=local, as_json=as_json, quiet=quiet, verbose=verbose)
-
-
-def dev_command(ctx: typer.Context) -> int:
-    """Real Kafka clusters on this machine: up, status, down."""
-    # Imported here: it brings kafka-python along, which `ferry --help` does not need.
-    from ferry.dev.app import Answering
-    from ferry.dev.app import app as dev_app
-
-    show_examples(dev_app, "dev")
-
-    logging.getLogger("kafka").setLevel(logging.CRITICAL)
-    asked = Answering(as_json=ctx.obj.as_json, quiet=ctx.obj.quiet)
-    return int(dev_app(args=ctx.args, prog_name="ferry dev", standalone_mode=False, obj=asked) or 0)
-
-
-def airflow_command(ctx: typer.Context) -> int:
-    """Prepare an Airflow for Ferry: pools and connections."""
-    # Imported here: it takes as long as all of Ferry that `ferry --help` needs.
-    from importlib.metadata import entry_points
-
-    found = [entry for entry in entry_points(group=ENTRIES) if entry.name == "airflow"]
-    if not found:
-        raise BadInput("`ferry airflow` needs Ferry's Airflow package: install ferry-replicator[airflow]")
-    return int(found[0].load()(ctx.args, ctx.obj))
+    ctx.obj = Wishes(config=config, clusters=clusters, as_json=as_json, quiet=quiet, verbose=verbose)
 
 
 def built(rows: Rows) -> Any:

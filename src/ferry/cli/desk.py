@@ -10,11 +10,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ferry.cli.offered import offered_flows, offered_lanes, offered_topics
+from ferry.cli.options import NothingNamed, Wishes
 from ferry.cli.output import print_warning
+from ferry.config.flow.flow import FlowConfig, refuse_foreign_topic
+from ferry.config.flow.lane import in_lane
+from ferry.config.login.connection import from_environment
+from ferry.config.nearby import check_local, into, local_clusters
+from ferry.config.text.problem import Problem, Severity
 from ferry.errors import BadInput
+from ferry.model import lane_kind
 
-if TYPE_CHECKING:  # the command line starts light
-    from ferry.config.flow.flow import FlowConfig
+if TYPE_CHECKING:
     from ferry.config.reading.examine import Examined
     from ferry.config.settings import Settings
 
@@ -29,19 +35,6 @@ FlowArgument = Annotated[
 RequiredFlow = Annotated[
     str, typer.Argument(metavar="FLOW", help="'source->target', in quotes.", autocompletion=offered_flows)
 ]
-ConfigOption = Annotated[
-    Path | None,
-    # Whoever reads the file says it better than Typer when it may not be read.
-    typer.Option(
-        "--config",
-        metavar="FILE",
-        help="The MirrorMaker 2 file; also FERRY_CONFIG.",
-        readable=False,
-    ),
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Answer in JSON on standard output.")]
-QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress and no warnings on standard error.")]
-VerboseOption = Annotated[bool, typer.Option("--verbose", help="The libraries' log lines, too, on standard error.")]
 YEAR_SECONDS = 31_536_000
 """No wait is longer: what a clock cannot count would end a command in its midst."""
 PatienceOption = Annotated[
@@ -60,6 +53,15 @@ TopicsOption = Annotated[
         "--topic", help="Only this source topic; may be repeated.", metavar="TOPIC", autocompletion=offered_topics
     ),
 ]
+MaxBytesOption = Annotated[
+    int | None, typer.Option("--max-bytes", min=1, metavar="N", help="A smaller byte budget than the file's.")
+]
+MaxRecordsOption = Annotated[
+    int | None, typer.Option("--max-records", min=1, metavar="N", help="A smaller record budget than the file's.")
+]
+MaxSecondsOption = Annotated[
+    int | None, typer.Option("--max-seconds", min=1, metavar="N", help="A smaller time budget than the file's.")
+]
 
 LaneOption = Annotated[
     str | None,
@@ -72,22 +74,6 @@ LaneOption = Annotated[
 ]
 
 DEFAULT_PATIENCE = 60.0
-
-
-class NothingNamed(BadInput):
-    """The command line lacks what the command is about."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wishes:
-    """The options that stand before the command's name."""
-
-    config: Path | None
-    clusters: tuple[str, ...] = ()
-    """The local clusters; none: all are."""
-    as_json: bool
-    quiet: bool
-    verbose: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +92,7 @@ class Desk:
         before: Wishes = ctx.obj
         desk = cls(
             config=config or before.config,
-            clusters=before.clusters,
+            clusters=local_clusters(before.clusters),
             as_json=as_json or before.as_json,
             quiet=quiet or before.quiet,
             verbose=verbose or before.verbose,
@@ -133,22 +119,14 @@ class Desk:
         cls, ctx: typer.Context, flow: str | None, *, config: Path | None, as_json: bool, quiet: bool, verbose: bool
     ) -> tuple[Desk, Settings, FlowConfig]:
         """The same, and the file with the flows into all clusters: a switch goes both ways, wherever it is called."""
-        # Imported here, like all that is heavy: the command line starts light.
-        from ferry.config.login.connection import from_environment
-        from ferry.config.settings import load
-
         desk = cls.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
         settings = desk.settings()
         chosen = desk.flow_of(settings, flow)
-        return desk, load(settings.path, from_environment) if settings.local else settings, chosen
+        return desk, _loaded(settings.path) if settings.local else settings, chosen
 
     def settings(self) -> Settings:
         """The configuration file; BadInput names what is wrong in it."""
-        # Imported here, like all that is heavy: the command line starts light.
-        from ferry.config.login.connection import from_environment
-        from ferry.config.settings import load
-
-        settings = load(self.config_file(), from_environment).near(self.clusters)
+        settings = _loaded(self.config_file()).near(self.clusters)
         if not self.quiet:
             for problem in settings.problems:
                 print_warning(str(problem))
@@ -156,10 +134,6 @@ class Desk:
 
     def limited(self, examined: Examined) -> Examined:
         """Only the flows into local clusters; BadInput for a cluster that the file does not have."""
-        # Imported here: the command line starts light.
-        from ferry.config.nearby import check_local, into
-        from ferry.config.text.problem import Problem, Severity
-
         if not self.clusters or not examined.clusters:
             return examined
         check_local(self.clusters, examined.clusters, examined.entries.file)
@@ -186,13 +160,13 @@ class Desk:
                     f"flow {text!r} is cut off, the shell took its > for a redirection: put '{text}>target' in quotes"
                 )
             return settings.flow(text)
-        if len(settings.flows) == 1:
-            return settings.flows[0]
-        # Imported here, like all that is heavy: the command line starts light.
-        from ferry.config.settings import some
+        return settings.only_flow()
 
-        known = some([f"'{config.flow}'" for config in settings.flows]) or "none"
-        raise BadInput(f"{settings.path} has {len(settings.flows)} enabled flows ({known}): name one")
+
+def _loaded(path: Path) -> Settings:
+    from ferry.config.settings import load  # noqa: PLC0415 - help and completion read no settings
+
+    return load(path, from_environment)
 
 
 def refuse_option_as_file(option: str, path: Path | None) -> None:
@@ -203,10 +177,6 @@ def refuse_option_as_file(option: str, path: Path | None) -> None:
 
 def in_lane_of(flow: FlowConfig, lane: str | None) -> FlowConfig:
     """The flow in the lane that --lane names; BadInput for one that is neither live nor a backfill nor a drill."""
-    # Imported here: the command line starts light.
-    from ferry.config.flow.lane import in_lane
-    from ferry.model import lane_kind
-
     if lane is None or lane == flow.lane:
         return flow
     if lane_kind(lane) is None:
@@ -219,9 +189,6 @@ def in_lane_of(flow: FlowConfig, lane: str | None) -> FlowConfig:
 
 def only_topics(flow: FlowConfig, topics: list[str] | None) -> frozenset[str] | None:
     """The topics that --topic names; BadInput for one that the flow does not copy."""
-    # Imported here: the command line starts light.
-    from ferry.run.ledger.pausing import refuse_foreign_topic
-
     for topic in topics or ():
         refuse_foreign_topic(flow, topic)
     return frozenset(topics) if topics else None

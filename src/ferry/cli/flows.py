@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import typer
 
-from ferry.cli.desk import ConfigOption, Desk, JsonOption, QuietOption, VerboseOption
+from ferry.cli.desk import Desk
+from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
 from ferry.cli.output import print_json, print_table
+from ferry.codec.form import F, Form
+from ferry.codec.kinds import FLOW, many
+from ferry.config.flow.flow import FlowConfig
 
 
 def flows_command(
@@ -16,9 +20,6 @@ def flows_command(
     verbose: VerboseOption = False,
 ) -> int:
     """List the enabled flows of the file; no cluster is asked."""
-    # Imported here: the command line starts light.
-    from ferry.cli.shapes import flow_json
-
     desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     flows = [flow_json(flow) for flow in desk.settings().flows]
     if desk.as_json:
@@ -33,3 +34,18 @@ def flows_command(
         right=["tasks"],
     )
     return 0
+
+
+FLOW_CONFIG = Form(
+    FlowConfig,
+    F("flow", kind=FLOW),
+    F("topics", "topics.include.items", many()),
+    F("topics_exclude", "topics.exclude.items", many()),
+    F("policy", "policy_name"),
+    F("lane"),
+    F("tasks_max", least=1),
+    F("schedule", says="null: only by hand"),
+)
+
+flow_json = FLOW_CONFIG.dump
+"""`ferry flows`: the settings that tell one flow from another."""

@@ -56,8 +56,7 @@ def offered_lanes(ctx: typer.Context, incomplete: str) -> list[str]:
 
 def offered_keys(incomplete: str) -> list[str]:
     """Ferry's keys and MirrorMaker 2's, behind whatever alias, flow and client is typed already."""
-    # Imported here: the command line starts light.
-    from ferry.config.explain import every_key
+    from ferry.config.explain import every_key  # noqa: PLC0415 - only a shell asks for it
 
     before, name = _split_key(incomplete)
     return sorted({_word(before + one.name) for one in every_key() if one.name.startswith(name)})
@@ -71,9 +70,8 @@ def _split_key(text: str) -> tuple[str, str]:
 
 def _entries(ctx: typer.Context) -> Mapping[str, str]:
     """The file's entries; none where there is no file, or it cannot be read."""
-    # Imported here: the command line starts light.
-    from ferry.config.settings import read_text
-    from ferry.config.text.properties import parse_all
+    from ferry.config.settings import read_text  # noqa: PLC0415 - only a shell asks for it
+    from ferry.config.text.properties import parse_all  # noqa: PLC0415 - as above
 
     words = _line()
     behind = [after for word, after in itertools.pairwise(words) if word == "--config"]

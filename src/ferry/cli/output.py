@@ -10,13 +10,15 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from ferry.errors import BadInput
 from ferry.files import write_whole
-
-if TYPE_CHECKING:  # the command line starts light
-    from rich.console import Console
 
 
 class Unwritten(Exception):
@@ -130,11 +132,6 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, rig
 
     It is written in pages, as the rows come: widths are those of a page, and never less than those before.
     """
-    # Imported here: the command line starts light.
-    from rich.cells import cell_len
-    from rich.console import Console
-    from rich.text import Text
-
     numbers = [column in set(right) for column in columns]
     widths = [cell_len(column) for column in columns]
     terminal = Console() if os.isatty(1) else None
@@ -176,10 +173,6 @@ def _printable(text: str) -> str:
 def _print_folded(
     terminal: Console, columns: Sequence[str], cells: list[list[str]], numbers: Sequence[bool], *, heads: bool
 ) -> None:
-    # Imported here: the command line starts light.
-    from rich.table import Table
-    from rich.text import Text
-
     widths = _fitting(columns, cells, numbers, terminal.width)
     if widths is None:
         _print_records(terminal, columns, cells)
@@ -196,9 +189,6 @@ def _fitting(
     columns: Sequence[str], cells: list[list[str]], numbers: Sequence[bool], room: int
 ) -> tuple[int, ...] | None:
     """Widths that fit: numbers stay whole, names fold from the widest on; None where they would be torn to shreds."""
-    # Imported here: the command line starts light.
-    from rich.cells import cell_len
-
     widest = [max(map(cell_len, column)) for column in zip([""] * len(columns), *cells, strict=True)]
     words = [max(map(cell_len, column.split()), default=0) for column in columns]
     least = [
@@ -217,10 +207,6 @@ def _fitting(
 
 def _print_records(terminal: Console, columns: Sequence[str], cells: list[list[str]]) -> None:
     """Row after row with a line for each cell: what a terminal can show of a table that is far too wide for it."""
-    # Imported here: the command line starts light.
-    from rich.cells import cell_len
-    from rich.text import Text
-
     longest = max(map(cell_len, columns))
     for row in cells:
         for column, cell in zip(columns, row, strict=True):

@@ -6,9 +6,13 @@ from typing import Annotated
 
 import typer
 
-from ferry.cli.desk import ConfigOption, Desk, JsonOption, QuietOption, VerboseOption
+from ferry.cli.desk import Desk
+from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
 from ferry.cli.output import print_json, print_table
+from ferry.config.text.secrets import is_secret
 from ferry.errors import BadInput
+from ferry.policy import make_policy
+from ferry.policy.conformance import SAMPLE_TOPICS, findings, namings
 from ferry.words import count_of
 
 
@@ -29,11 +33,6 @@ def check_command(
     verbose: VerboseOption = False,
 ) -> int:
     """Show a policy's names and everything that it does not keep. Exit code 1 when something is wrong."""
-    # Imported here: the command line starts light.
-    from ferry.config.text.secrets import is_secret
-    from ferry.policy import make_policy
-    from ferry.policy.conformance import SAMPLE_TOPICS, findings, namings
-
     desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     properties = {"source.cluster.alias": alias, "target.cluster.alias": "b", **_properties(setting or [])}
     made = make_policy(policy, properties, [value for name, value in properties.items() if is_secret(name)])

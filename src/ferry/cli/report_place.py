@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-if TYPE_CHECKING:  # the command line starts light
+if TYPE_CHECKING:
     from ferry.features.evidence.acts.folder import Written
 
 ReportOption = Annotated[

@@ -10,7 +10,6 @@ from typing import Any
 from ferry.codec.form import F, Form, Json
 from ferry.codec.kinds import FLOW, SECONDS, Kind, enum, fields, filled, many, optional, row, typed
 from ferry.codec.schema import described, object_of, of_type
-from ferry.config.flow.flow import FlowConfig
 from ferry.config.why import Why
 from ferry.features.groups.cli.shapes import GROUPS
 from ferry.ledger.acl_codec import ACL_CHANGE
@@ -438,18 +437,3 @@ pause_json = PAUSE.dump
 def skip_json(flow: Flow, run: str | None, gap: Gap) -> Json:
     """`ferry skip`; run null is a dry run."""
     return {"flow": str(flow), "run": run, "gap": gap_json(gap)}
-
-
-FLOW_CONFIG = Form(
-    FlowConfig,
-    F("flow", kind=FLOW),
-    F("topics", "topics.include.items", many()),
-    F("topics_exclude", "topics.exclude.items", many()),
-    F("policy", "policy_name"),
-    F("lane"),
-    F("tasks_max", least=1),
-    F("schedule", says="null: only by hand"),
-)
-
-flow_json = FLOW_CONFIG.dump
-"""`ferry flows`: the settings that tell one flow from another."""

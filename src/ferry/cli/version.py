@@ -7,7 +7,7 @@ import platform
 import typer
 
 from ferry import __version__
-from ferry.cli.desk import JsonOption, QuietOption
+from ferry.cli.options import JsonOption, QuietOption
 from ferry.cli.output import print_json
 
 

@@ -59,6 +59,13 @@ class Settings:
             f"{self.path}: flow {text} is not enabled ({remedy}); add {wanted}.enabled = true, or name another"
         )
 
+    def only_flow(self) -> FlowConfig:
+        """The only enabled flow; raises BadInput, naming the known ones, when there are others or none."""
+        if len(self.flows) == 1:
+            return self.flows[0]
+        known = some([f"'{config.flow}'" for config in self.flows]) or "none"
+        raise BadInput(f"{self.path} has {len(self.flows)} enabled flows ({known}): name one")
+
     def cluster(self, alias: str) -> ClusterConfig:
         """The cluster named `alias`; raises BadInput, naming the known ones, when there is none."""
         if alias not in self.clusters:

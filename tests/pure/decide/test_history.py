@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from ferry.cli.ledger import show
+from ferry.cli.ledger import looked_up
 from ferry.cli.shapes import past_runs_json, receipts_json
 from ferry.features.observe.rules.of_run import run_gauges
 from ferry.features.observe.rules.samples import RECORD_RATE, SOURCE_RECORD_WRITE_RATE
@@ -106,9 +106,9 @@ def test_figures_of_a_run_whose_copy_was_deleted_are_not_said_to_be_all(
     past = copied_and_deleted(*kept)
     assert past.report is not None
     assert [piece.source for piece in past.report.uncounted] == [RECEIPT.source]
-    show._print_run(past)
+    looked_up._print_run(past)
     assert capsys.readouterr().out.splitlines()[-1].endswith(text)
-    show._print_runs([past])
+    looked_up._print_runs([past])
     assert re.split("  +", capsys.readouterr().out.splitlines()[-1])[4:7] == listed
     assert receipts_json([], [], past)["run"]["report"]["uncounted"] == 1
     assert past_runs_json([past])["runs"][0]["uncounted"] == 1
@@ -226,8 +226,8 @@ def test_a_run_without_a_plan_is_said_to_have_ended_when_it_is_old_or_another_ha
         log.write(NEWER)
     view = log.whole()
     access: Any = SimpleNamespace(view_named=lambda lane, run: view)
-    monkeypatch.setattr(show, "wall_ms", lambda: NOW_MS)
-    asked = show._Asked(access=access, lane=LANE, as_json=False, run="run-1", topic=None, partition=None, last=None)
+    monkeypatch.setattr(looked_up, "wall_ms", lambda: NOW_MS)
+    asked = looked_up.Asked(access=access, lane=LANE, as_json=False, run="run-1", topic=None, partition=None, last=None)
     assert asked.receipts() == 0
     lines = capsys.readouterr().out.splitlines()
     assert said in lines

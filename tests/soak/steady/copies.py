@@ -24,7 +24,7 @@ from typing import Any
 import psutil
 
 from ferry import program
-from ferry.cli.commands.run import copied
+from ferry.cli.commands.copying import copied
 from ferry.cli.shapes import run_json
 from ferry.config.settings import load
 from ferry.features.observe.acts.told import tell_run

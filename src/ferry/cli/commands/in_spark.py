@@ -9,12 +9,12 @@ from collections.abc import Callable, Collection
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
+from ferry.cli.commands.stopping import Stop, Stopped, ended_by_signals
+from ferry.config.flow.flow import FlowConfig
 from ferry.errors import FerryError, Refused, Retryable
+from ferry.model import Plan
 
-if TYPE_CHECKING:  # the command line starts light, and only this needs Spark
-    from ferry.cli.commands.stopping import Stop
-    from ferry.config.flow.flow import FlowConfig
-    from ferry.model import Plan
+if TYPE_CHECKING:
     from ferry.run.micro_run import MicroRuns
 
 
@@ -35,11 +35,10 @@ def planned_in_spark(
 
     `stop`: a signal breaks the copy off and is why it is not done; without it SIGTERM is a KeyboardInterrupt.
     """
-    from ferry.cli.commands.stopping import Stopped, ended_by_signals
-    from ferry.features.records.spark.copy_job import CopyRequest, copy_run
-    from ferry.features.records.spark.local_session import local_session
-    from ferry.features.records.spark.streams import lost_transforms, refuse_in_vain
-    from ferry.run.micro_run import local_origin
+    from ferry.features.records.spark.copy_job import CopyRequest, copy_run  # noqa: PLC0415 - as above
+    from ferry.features.records.spark.local_session import local_session  # noqa: PLC0415 - only this needs Spark
+    from ferry.features.records.spark.streams import lost_transforms, refuse_in_vain  # noqa: PLC0415 - as above
+    from ferry.run.micro_run import local_origin  # noqa: PLC0415 - as above
 
     def say(text: str) -> None:
         if not quiet:
@@ -76,7 +75,7 @@ def copy_of(flow: FlowConfig) -> Callable[[MicroRuns, Plan], FerryError | None]:
 
     Raises Refused, before anything is begun, where the flow has transforms and there is no Spark.
     """
-    from ferry.run.local import copy_plan
+    from ferry.run.local import copy_plan  # noqa: PLC0415 - brings the Kafka clients
 
     if flow.transforms:
         need_spark(f"flow {flow.flow} has transforms, which take Spark")

@@ -3,36 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from ferry.cli.desk import (
-    DEFAULT_PATIENCE,
-    ConfigOption,
-    Desk,
-    FlowArgument,
-    JsonOption,
-    PatienceOption,
-    QuietOption,
-    TopicsOption,
-    VerboseOption,
-    only_topics,
-)
+from ferry.cli.desk import DEFAULT_PATIENCE, Desk, FlowArgument, PatienceOption, TopicsOption, only_topics
+from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
 from ferry.cli.output import print_json, print_table, size
+from ferry.plan.rules.lag import PartitionLag, is_behind, total_of
 from ferry.words import count_of
-
-if TYPE_CHECKING:  # the command line starts light
-    from ferry.plan.rules.lag import PartitionLag
 
 COLUMNS = ["topic", "partition", "position", "source end", "records", "bytes (about)", "seconds"]
 
 
 def rows(lags: list[PartitionLag]) -> Iterator[list[object]]:
     """The table of `ferry lag`, and its last line: all partitions together."""
-    # Imported here: the command line starts light.
-    from ferry.plan.rules.lag import total_of
-
     for lag in lags:
         yield [
             lag.source.topic,
@@ -70,10 +55,8 @@ def lag_command(
     verbose: VerboseOption = False,
 ) -> int:
     """Show per source partition and in total how many records, bytes and seconds are not yet copied."""
-    # Imported here: the command line starts light.
-    from ferry.cli.shapes import lag_json
-    from ferry.plan.lag import measure_lag
-    from ferry.plan.rules.lag import is_behind
+    from ferry.cli.shapes import lag_json  # noqa: PLC0415 - brings the Kafka clients
+    from ferry.plan.lag import measure_lag  # noqa: PLC0415 - as above
 
     desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     lags = measure_lag(chosen, only=only_topics(chosen, topic), patience_s=patience)

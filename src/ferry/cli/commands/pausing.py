@@ -7,21 +7,15 @@ from typing import Annotated
 
 import typer
 
-from ferry.cli.desk import (
-    DEFAULT_PATIENCE,
-    ConfigOption,
-    Desk,
-    FlowArgument,
-    JsonOption,
-    PatienceOption,
-    QuietOption,
-    VerboseOption,
-)
+from ferry.cli.desk import DEFAULT_PATIENCE, Desk, FlowArgument, PatienceOption
 from ferry.cli.offered import offered_topics
+from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
 from ferry.cli.output import print_json
 from ferry.cli.person import person
 from ferry.clock import wall_ms
+from ferry.config.flow.flow import refuse_foreign_topic
 from ferry.errors import BadInput
+from ferry.model import Pause
 
 TopicOption = Annotated[
     str | None,
@@ -54,11 +48,9 @@ def pause_command(
 
     A run under way is not touched. The pause is a record of the ledger, with who, why and until when.
     """
-    # Imported here: the command line starts light.
-    from ferry.cli.shapes import pause_json
-    from ferry.model import Pause
-    from ferry.run.ledger.access import LedgerAccess
-    from ferry.run.ledger.pausing import refuse_foreign_topic, write_pause
+    from ferry.cli.shapes import pause_json  # noqa: PLC0415 - brings the Kafka clients
+    from ferry.run.ledger.access import LedgerAccess  # noqa: PLC0415 - as above
+    from ferry.run.ledger.pausing import write_pause  # noqa: PLC0415 - as above
 
     desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     now_ms = wall_ms()
@@ -93,9 +85,8 @@ def resume_command(
     verbose: VerboseOption = False,
 ) -> int:
     """Take a pause back: the next plan copies the flow or topic from where it was left."""
-    # Imported here: the command line starts light.
-    from ferry.run.ledger.access import LedgerAccess
-    from ferry.run.ledger.pausing import lift_pause, standing_pause
+    from ferry.run.ledger.access import LedgerAccess  # noqa: PLC0415 - brings the Kafka clients
+    from ferry.run.ledger.pausing import lift_pause, standing_pause  # noqa: PLC0415 - as above
 
     desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     with LedgerAccess(chosen, patience_s=patience) as ledger:

@@ -2,41 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from ferry.cli.bar import working
+from ferry.cli.commands.in_spark import need_spark
 from ferry.cli.desk import (
     DEFAULT_PATIENCE,
-    ConfigOption,
     Desk,
     FlowArgument,
-    JsonOption,
+    MaxBytesOption,
+    MaxRecordsOption,
     PatienceOption,
-    QuietOption,
     TopicsOption,
-    VerboseOption,
     only_topics,
 )
-from ferry.cli.output import print_json, print_table, size
+from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
+from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput
-from ferry.words import count_of
 
-if TYPE_CHECKING:  # the command line starts light
-    from ferry.config.flow.flow import FlowConfig
-    from ferry.config.settings import Settings
-    from ferry.config.why import Why
-    from ferry.model import Plan
-
-MaxBytesOption = Annotated[
-    int | None, typer.Option("--max-bytes", min=1, metavar="N", help="A smaller byte budget than the file's.")
-]
-MaxRecordsOption = Annotated[
-    int | None, typer.Option("--max-records", min=1, metavar="N", help="A smaller record budget than the file's.")
-]
-MaxSecondsOption = Annotated[
-    int | None, typer.Option("--max-seconds", min=1, metavar="N", help="A smaller time budget than the file's.")
-]
 WhyOption = Annotated[
     str | None,
     typer.Option("--why", metavar="NAME", help="Which line takes or leaves the topic or consumer group NAME."),
@@ -77,10 +62,10 @@ def plan_command(
     Exit code 1 when something would be refused. With --why no cluster is asked. With --sample the file's transforms are
     checked in a local Spark and shown on records of the source, instead of a plan; exit code 2 when one breaks.
     """
-    # Imported here: the command line starts light.
-    from ferry.cli.bar import working
-    from ferry.plan.options import RunOptions
-    from ferry.run.micro_run import MicroRuns
+    from ferry.cli.commands.shown import show_plan  # noqa: PLC0415 - the help needs none of it
+    from ferry.cli.commands.why import show_why  # noqa: PLC0415 - as above
+    from ferry.plan.options import RunOptions  # noqa: PLC0415 - as above
+    from ferry.run.micro_run import MicroRuns  # noqa: PLC0415 - as above
 
     desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     if why is not None and not why:
@@ -104,90 +89,9 @@ def plan_command(
 def _show_sample(chosen: FlowConfig, count: int, topic: list[str] | None, *, values: bool, as_json: bool) -> int:
     if not chosen.transforms:
         raise BadInput(f"flow {chosen.flow} has no transforms, so all records arrive as they are: leave --sample out")
-    # Imported here: Spark is heavy, and only this needs it.
-    from ferry.cli.commands.in_spark import need_spark
-    from ferry.cli.commands.sampled import show_sample
-
     need_spark("--sample carries the transforms out in Spark")
-    from ferry.features.records.spark.sample import samples
+    from ferry.cli.commands.sampled import show_sample  # noqa: PLC0415 - only this needs Spark
+    from ferry.features.records.spark.sample import samples  # noqa: PLC0415 - as above
 
     found = samples(chosen, count, only_topics(chosen, topic), clear=values)
     return show_sample(chosen, found, values=values, as_json=as_json)
-
-
-def show_why(flow: FlowConfig, settings: Settings, name: str, *, as_json: bool) -> None:
-    """Print what the flow makes of a topic and of a consumer group of that name."""
-    # Imported here: the command line starts light.
-    from ferry.cli.shapes import why_json
-    from ferry.config.why import why_group, why_topic
-
-    origins = settings.origins[flow.flow]
-    verdicts = {"topic": why_topic(flow, origins, name), "group": why_group(flow, origins, name)}
-    if as_json:
-        print_json({"flow": str(flow.flow), "name": name, **{kind: why_json(why) for kind, why in verdicts.items()}})
-        return
-    for kind, why in verdicts.items():
-        took = "takes" if why.taken else "leaves out"
-        print(f"{flow.flow} {took} {kind} {name}: it {why.reason}{_where(settings, why)}")
-
-
-def _where(settings: Settings, why: Why) -> str:
-    if why.setting is None:
-        return ""
-    item = "" if why.item is None else f", by its item {why.item}"
-    line = "default" if why.setting.line is None else f"{settings.path}:{why.setting.line}"
-    return f" ({line}: {why.setting.key or why.setting.name} = {why.setting.value}{item})"
-
-
-def show_plan(plan: Plan, *, as_json: bool) -> None:
-    """Print a plan that was not written."""
-    # Imported here: the command line starts light.
-    from ferry.cli.shapes import plan_json
-    from ferry.plan.rules.change_sentences import differences, proposals
-
-    if as_json:
-        print_json(plan_json(plan))
-        return
-    if plan.slices:
-        print_table(
-            ["topic", "partition", "start", "end", "offsets", "bytes (about)", "target", "task"],
-            (
-                [
-                    piece.source.topic,
-                    piece.source.partition,
-                    piece.start,
-                    piece.end,
-                    piece.offsets,
-                    size(piece.bytes_estimate),
-                    piece.target,
-                    piece.slot,
-                ]
-                for piece in plan.slices
-            ),
-            right=["partition", "start", "end", "offsets", "bytes (about)", "task"],
-        )
-    if plan.units:
-        print_table(
-            ["topic", "target", "of", "offsets", "task"],
-            ([unit.source_topic, unit.target, unit.partitions, unit.offsets, unit.slot] for unit in plan.units),
-            right=["of", "offsets", "task"],
-        )
-    for line in (*proposals(plan.changes), *differences(plan.drift)):
-        print(line)
-    for acl in plan.acls:
-        print(f"would {acl.kind} ACL: {acl.binding}")
-    for topic in plan.paused:
-        print(f"paused: {topic}")
-    for note in plan.notes:
-        print(f"note: {note}")
-    for refusal in plan.refusals:
-        print(f"refused: {refusal.message} [{refusal.kind}]")
-    for left in plan.not_copied:
-        print(f"not copied: {left.message} [{left.what}]")
-    total = sum(piece.bytes_estimate for piece in plan.slices)
-    units = f"{count_of(len(plan.units), 'unit')}, " if plan.units else ""
-    offsets = sum(piece.offsets for piece in plan.slices)
-    print(
-        f"{plan.flow}: {count_of(len(plan.slices), 'slice')}, {count_of(offsets, 'offset')}, about {size(total)}, "
-        f"{units}{count_of(len(plan.used_slots), 'task')}, {count_of(len(plan.refusals), 'refusal')}"
-    )

@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ferry.cli.output import print_error, print_json, print_table
+from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput
 from ferry.model import Content, Witness
 from ferry.plan.rules.witness import witnesses
 from ferry.words import count_of
 
-if TYPE_CHECKING:  # the command line starts light
-    from ferry.config.flow.flow import FlowConfig
+if TYPE_CHECKING:
     from ferry.features.records.spark.sample import Pair, Sample, Side
 
 _WHAT = {

@@ -1,29 +1,75 @@
-"""A run's report as people read it: when it has ended, and looked up in the ledger later."""
+"""A plan and a run's report as people read them: a report when the run has ended, and looked up in the ledger later."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from ferry.cli.output import size
+from ferry.cli.output import print_json, print_table, size
+from ferry.cli.shapes import plan_json
+from ferry.features.groups.rules.sentences import group_sentences
+from ferry.ledger.report import (
+    Report,
+    missing_sentence,
+    pieces_sentence,
+    throttled_sentence,
+    unfinished_sentence,
+    verified_sentences,
+)
+from ferry.model import Plan
+from ferry.plan.rules.change_sentences import differences, proposals, summary
 from ferry.words import count_of
 
-if TYPE_CHECKING:  # the command line starts light
-    from ferry.ledger.report import Report
+
+def show_plan(plan: Plan, *, as_json: bool) -> None:
+    """Print a plan that was not written."""
+    if as_json:
+        print_json(plan_json(plan))
+        return
+    if plan.slices:
+        print_table(
+            ["topic", "partition", "start", "end", "offsets", "bytes (about)", "target", "task"],
+            (
+                [
+                    piece.source.topic,
+                    piece.source.partition,
+                    piece.start,
+                    piece.end,
+                    piece.offsets,
+                    size(piece.bytes_estimate),
+                    piece.target,
+                    piece.slot,
+                ]
+                for piece in plan.slices
+            ),
+            right=["partition", "start", "end", "offsets", "bytes (about)", "task"],
+        )
+    if plan.units:
+        print_table(
+            ["topic", "target", "of", "offsets", "task"],
+            ([unit.source_topic, unit.target, unit.partitions, unit.offsets, unit.slot] for unit in plan.units),
+            right=["of", "offsets", "task"],
+        )
+    for line in (*proposals(plan.changes), *differences(plan.drift)):
+        print(line)
+    for acl in plan.acls:
+        print(f"would {acl.kind} ACL: {acl.binding}")
+    for topic in plan.paused:
+        print(f"paused: {topic}")
+    for note in plan.notes:
+        print(f"note: {note}")
+    for refusal in plan.refusals:
+        print(f"refused: {refusal.message} [{refusal.kind}]")
+    for left in plan.not_copied:
+        print(f"not copied: {left.message} [{left.what}]")
+    total = sum(piece.bytes_estimate for piece in plan.slices)
+    units = f"{count_of(len(plan.units), 'unit')}, " if plan.units else ""
+    offsets = sum(piece.offsets for piece in plan.slices)
+    print(
+        f"{plan.flow}: {count_of(len(plan.slices), 'slice')}, {count_of(offsets, 'offset')}, about {size(total)}, "
+        f"{units}{count_of(len(plan.used_slots), 'task')}, {count_of(len(plan.refusals), 'refusal')}"
+    )
 
 
 def show_report(report: Report, state: str | None = None) -> None:
     """A line for each thing that is to be known of a run, and one of the run itself; `state` where it is not over."""
-    # Imported here: the command line starts light.
-    from ferry.features.groups.rules.sentences import group_sentences
-    from ferry.ledger.report import (
-        missing_sentence,
-        pieces_sentence,
-        throttled_sentence,
-        unfinished_sentence,
-        verified_sentences,
-    )
-    from ferry.plan.rules.change_sentences import differences, summary
-
     for acl in report.plan.acls:
         print(f"ACL {acl.kind}d: {acl.binding}")
     for note in report.notes:

@@ -6,20 +6,14 @@ from typing import Annotated
 
 import typer
 
-from ferry.cli.desk import (
-    DEFAULT_PATIENCE,
-    ConfigOption,
-    Desk,
-    JsonOption,
-    PatienceOption,
-    QuietOption,
-    RequiredFlow,
-    VerboseOption,
-)
+from ferry.cli.desk import DEFAULT_PATIENCE, Desk, PatienceOption, RequiredFlow
 from ferry.cli.offered import offered_topics
+from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
 from ferry.cli.output import print_json
 from ferry.cli.person import new_run, person
+from ferry.config.flow.flow import refuse_foreign_topic
 from ferry.errors import BadInput
+from ferry.model import TopicPartition
 
 
 def skip_command(
@@ -43,13 +37,10 @@ def skip_command(
 
     It is a run of its own that copies nothing, so it is as safe as one; the ledger keeps who skipped what, and why.
     """
-    # Imported here: the command line starts light.
-    from ferry.cli.shapes import skip_json
-    from ferry.features.observe.acts.told import tell_skip
-    from ferry.model import TopicPartition
-    from ferry.plan.rules.skipping import Wish, skip_sentence
-    from ferry.run.ledger.pausing import refuse_foreign_topic
-    from ferry.run.micro_run import MicroRuns, local_origin
+    from ferry.cli.shapes import skip_json  # noqa: PLC0415 - brings the Kafka clients
+    from ferry.features.observe.acts.told import tell_skip  # noqa: PLC0415 - as above
+    from ferry.plan.rules.skipping import Wish, skip_sentence  # noqa: PLC0415 - as above
+    from ferry.run.micro_run import MicroRuns, local_origin  # noqa: PLC0415 - as above
 
     desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     if not reason.strip():

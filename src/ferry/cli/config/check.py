@@ -6,22 +6,28 @@ import errno
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from ferry.cli.desk import ConfigOption, Desk, JsonOption, QuietOption, VerboseOption, refuse_option_as_file
+from ferry.cli.config.shapes import check_json
+from ferry.cli.desk import Desk, refuse_option_as_file
+from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
 from ferry.cli.output import print_json, print_table
+from ferry.config.account import LineAccount, LineFate, account
+from ferry.config.client_check import check_clients
+from ferry.config.effective import Effective, effective, enabled_line
+from ferry.config.flow.cluster import ClusterConfig
+from ferry.config.login.connection import from_environment
+from ferry.config.reading.examine import Examined, examine
+from ferry.config.reading.findings import Setting
+from ferry.config.reading.fix import fix as corrected
+from ferry.config.reading.slips import shown
+from ferry.config.settings import read_text
+from ferry.config.text.problem import Problem, Severity, in_file_order
+from ferry.config.text.properties import parse_all
 from ferry.errors import BadInput
 from ferry.words import count_of
-
-if TYPE_CHECKING:  # the command line starts light
-    from ferry.config.account import LineAccount
-    from ferry.config.effective import Effective
-    from ferry.config.flow.cluster import ClusterConfig
-    from ferry.config.reading.examine import Examined
-    from ferry.config.reading.findings import Setting
-    from ferry.config.text.problem import Problem
 
 BAD_INPUT = 2
 
@@ -52,15 +58,6 @@ def check_command(
 
     Exit code 2 when something is wrong; with --strict also when something is doubtful.
     """
-    # Imported here: the command line starts light.
-    from ferry.config.account import account
-    from ferry.config.login.connection import from_environment
-    from ferry.config.reading.examine import examine
-    from ferry.config.reading.fix import fix as corrected
-    from ferry.config.settings import read_text
-    from ferry.config.text.problem import Severity
-    from ferry.config.text.properties import parse_all
-
     refuse_option_as_file("--fix", fix)
     desk = Desk.of(ctx, config=file or config, as_json=as_json, quiet=quiet, verbose=verbose)
     path = desk.config_file()
@@ -80,8 +77,6 @@ def check_command(
     lines = account(parse_all(text)[0], examined, problems)
     failed = any(strict or problem.severity is Severity.ERROR for problem in problems)
     if desk.as_json:
-        from ferry.cli.config.shapes import check_json
-
         print_json(check_json(examined, lines, problems, gone, None if dry_run else written))
     else:
         _show(examined, lines, problems, quiet=desk.quiet)
@@ -91,10 +86,6 @@ def check_command(
 
 def all_problems(examined: Examined) -> tuple[Problem, ...]:
     """What the text has wrong, and what its clients have; in file order."""
-    # Imported here: the command line starts light.
-    from ferry.config.client_check import check_clients
-    from ferry.config.text.problem import in_file_order
-
     of_clients = check_clients(examined)
     # A client's error says more than the warning about the same slip.
     same = {(problem.line, problem.correction) for problem in of_clients if problem.correction}
@@ -117,7 +108,6 @@ def _write(out: Path, text: str, *, like: Path, dry_run: bool) -> None:
 
 
 def _show(examined: Examined, lines: tuple[LineAccount, ...], problems: tuple[Problem, ...], *, quiet: bool) -> None:
-    from ferry.config.effective import effective, enabled_line
 
     if not quiet and examined.clusters:
         _show_clusters(examined)
@@ -201,7 +191,6 @@ def _show_unneeded(examined: Examined) -> None:
 
 
 def _show_idle(lines: tuple[LineAccount, ...]) -> None:
-    from ferry.config.account import LineFate
 
     idle = [one for one in lines if one.fate in (LineFate.OVERRIDDEN, LineFate.WITHOUT_EFFECT)]
     if idle:
@@ -210,7 +199,6 @@ def _show_idle(lines: tuple[LineAccount, ...]) -> None:
 
 
 def _show_problems(problems: tuple[Problem, ...]) -> None:
-    from ferry.config.text.problem import Severity
 
     errors = [problem for problem in problems if problem.severity is Severity.ERROR]
     if problems:
@@ -222,7 +210,6 @@ def _show_problems(problems: tuple[Problem, ...]) -> None:
 
 
 def _show_corrections(gone: tuple[Problem, ...], out: Path | None, *, written: bool, dry_run: bool) -> None:
-    from ferry.config.reading.slips import shown
 
     for problem in gone:
         place = f"{problem.file}: added" if problem.line is None else f"{problem.file}:{problem.line}"

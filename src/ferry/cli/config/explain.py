@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from ferry.cli.desk import Desk, JsonOption, QuietOption, VerboseOption
+from ferry.cli.desk import Desk
 from ferry.cli.offered import offered_keys
+from ferry.cli.options import JsonOption, QuietOption, VerboseOption
 from ferry.cli.output import print_json, print_table
-
-if TYPE_CHECKING:  # the command line starts light
-    from ferry.config.explain import Explanation
+from ferry.config.explain import Explanation, every_key, explain
 
 KeyArgument = Annotated[
     str | None,
@@ -31,9 +30,6 @@ def explain_command(
     verbose: VerboseOption = False,
 ) -> int:
     """Say what a key does here, where it may stand, and its default; without KEY, of every key in one line."""
-    # Imported here: the command line starts light.
-    from ferry.config.explain import every_key, explain
-
     desk = Desk.of(ctx, config=None, as_json=as_json, quiet=quiet, verbose=verbose)
     found = explain(key) if key is not None else tuple(every_key())
     if desk.as_json:

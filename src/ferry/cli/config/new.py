@@ -6,16 +6,18 @@ import errno
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from ferry.cli.desk import Desk, JsonOption, QuietOption, VerboseOption
+from ferry.cli.config.check import all_problems
+from ferry.cli.desk import Desk
+from ferry.cli.options import JsonOption, QuietOption, VerboseOption
 from ferry.cli.output import print_json, print_warning
+from ferry.config.first_file import FirstCluster, first_file
+from ferry.config.reading.examine import examine
+from ferry.config.text.problem import Severity
 from ferry.errors import BadInput
-
-if TYPE_CHECKING:  # the command line starts light
-    from ferry.config.first_file import FirstCluster
 
 OWNER_ONLY = 0o600
 """A file that will hold passwords sooner or later."""
@@ -47,12 +49,6 @@ def new_command(
     verbose: VerboseOption = False,
 ) -> int:
     """Write a first file and check it. What no option says is asked for, where there is somebody to ask."""
-    # Imported here: the command line starts light.
-    from ferry.cli.config.check import all_problems
-    from ferry.config.first_file import FirstCluster, first_file
-    from ferry.config.reading.examine import examine
-    from ferry.config.text.problem import Severity
-
     desk = Desk.of(ctx, config=None, as_json=as_json, quiet=quiet, verbose=verbose)
     there = FirstCluster(
         alias=source,

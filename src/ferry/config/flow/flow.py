@@ -303,6 +303,13 @@ class FlowConfig:
         return hashlib.sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()
 
 
+def refuse_foreign_topic(flow: FlowConfig, topic: str) -> None:
+    """Raise BadInput for a topic that the flow does not copy anyway: a misspelt pause would hold nothing back."""
+    why = flow.selection.why_not(topic)
+    if why is not None:
+        raise BadInput(f"flow {flow.flow} does not copy topic {topic} ({why}): name one of its source topics")
+
+
 def _set(patterns: PatternList) -> list[str]:
     """A list of patterns as what it means: any of them, in whatever order."""
     return sorted(set(patterns.items))

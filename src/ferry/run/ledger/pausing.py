@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-from ferry.config.flow.flow import FlowConfig
-from ferry.errors import BadInput
 from ferry.ledger.codec import lifted_record, pause_record
 from ferry.ledger.ledger import pauses
 from ferry.model import Pause
 from ferry.run.ledger.access import LedgerAccess
-
-
-def refuse_foreign_topic(flow: FlowConfig, topic: str) -> None:
-    """Raise BadInput for a topic that the flow does not copy anyway: a misspelt pause would hold nothing back."""
-    why = flow.selection.why_not(topic)
-    if why is not None:
-        raise BadInput(f"flow {flow.flow} does not copy topic {topic} ({why}): name one of its source topics")
 
 
 def write_pause(ledger: LedgerAccess, pause: Pause) -> None:

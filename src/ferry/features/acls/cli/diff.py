@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import typer
 
-from ferry.cli.desk import (
-    DEFAULT_PATIENCE,
-    ConfigOption,
-    Desk,
-    FlowArgument,
-    JsonOption,
-    PatienceOption,
-    QuietOption,
-    VerboseOption,
-)
+from ferry.cli.desk import DEFAULT_PATIENCE, Desk, FlowArgument, PatienceOption
+from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
 from ferry.cli.output import print_json
+from ferry.config.flow.flow import FlowConfig
+from ferry.features.acls.cli.shapes import acl_diff_json
+from ferry.plan.rules.acls import AclDiff, unmapped_sentence, wide_sentence
 from ferry.words import count_of
-
-if TYPE_CHECKING:  # the command line starts light
-    from ferry.config.flow.flow import FlowConfig
-    from ferry.plan.rules.acls import AclDiff
 
 
 def diff_command(
@@ -37,10 +26,8 @@ def diff_command(
 
     Exit code 1 when they differ, or a principal has no counterpart.
     """
-    # Imported here: the command line starts light.
-    from ferry.features.acls.acts.diff import acl_diff
-    from ferry.features.acls.cli.shapes import acl_diff_json
-    from ferry.run.micro_run import MicroRuns
+    from ferry.features.acls.acts.diff import acl_diff  # noqa: PLC0415 - brings the Kafka clients
+    from ferry.run.micro_run import MicroRuns  # noqa: PLC0415 - as above
 
     desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     chosen = desk.flow(flow)
@@ -55,9 +42,6 @@ def diff_command(
 
 def show_diff(flow: FlowConfig, diff: AclDiff, due_ms: int | None) -> None:
     """Print a diff; `due_ms` is after how long a run acts on it, None: none does."""
-    # Imported here: the command line starts light.
-    from ferry.plan.rules.acls import unmapped_sentence, wide_sentence
-
     for change in diff.changes:
         sign = "+" if change.kind == "create" else "-"
         print(f"{sign} {change.binding}  (source: {change.source})")

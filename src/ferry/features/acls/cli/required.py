@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ferry.cli.desk import ConfigOption, Desk, FlowArgument, JsonOption, QuietOption, VerboseOption
+from ferry.cli.desk import Desk, FlowArgument, only_topics
 from ferry.cli.offered import offered_topics
+from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
 from ferry.cli.output import print_json
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.keys.layers import ROLE_AT, Side
 from ferry.errors import BadInput
 
-if TYPE_CHECKING:  # the command line starts light
-    from ferry.config.flow.flow import FlowConfig
-    from ferry.config.keys.layers import Side
+if TYPE_CHECKING:
     from ferry.plan.permissions import Acl, Resource
 
 ANYBODY = "User:ferry"
@@ -54,9 +55,7 @@ def required_command(
     verbose: VerboseOption = False,
 ) -> int:
     """Print the ACLs that a flow needs, as kafka-acls commands for both clusters. No cluster is asked."""
-    # Imported here: the command line starts light.
-    from ferry.cli.desk import only_topics
-    from ferry.plan.permissions import required_acls
+    from ferry.plan.permissions import required_acls  # noqa: PLC0415 - brings the Kafka clients
 
     desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     chosen = desk.flow(flow)
@@ -94,8 +93,7 @@ class _OnSide:
 
     @classmethod
     def of(cls, flow: FlowConfig, side: Side, given: str | None) -> _OnSide:
-        from ferry.config.flow.principal import principal_of, security_protocol
-        from ferry.config.keys.layers import ROLE_AT
+        from ferry.config.flow.principal import principal_of, security_protocol  # noqa: PLC0415 - brings cryptography
 
         if given is not None and not _PRINCIPAL.fullmatch(given):
             raise BadInput(f"--{side}-principal {given!r} is no principal; write its type before it: {ANYBODY}")

@@ -9,20 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ferry.cli.desk import (
-    DEFAULT_PATIENCE,
-    ConfigOption,
-    Desk,
-    FlowArgument,
-    JsonOption,
-    PatienceOption,
-    QuietOption,
-    VerboseOption,
-)
+from ferry.cli.bar import counted
+from ferry.cli.desk import DEFAULT_PATIENCE, Desk, FlowArgument, PatienceOption
+from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
 from ferry.cli.output import print_json
+from ferry.cli.person import person
 from ferry.errors import BadInput
 
-if TYPE_CHECKING:  # the command line starts light
+if TYPE_CHECKING:
     from ferry.features.archive.acts.export import LinesWriter
 
 JSON_LINES = ".jsonl"
@@ -43,9 +37,7 @@ def export_command(
     verbose: VerboseOption = False,
 ) -> int:
     """Write every committed record of the flow's ledger to a file; also while runs are at work."""
-    # Imported here: the command line starts light.
-    from ferry.cli.bar import counted
-    from ferry.features.archive.acts.export import JsonLines, export_ledger
+    from ferry.features.archive.acts.export import JsonLines, export_ledger  # noqa: PLC0415 - brings the Kafka clients
 
     make: Callable[[Path], LinesWriter] = _parquet().ParquetLines if _is_parquet(to) else JsonLines
     desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
@@ -79,11 +71,8 @@ def rebuild_command(
     What was copied after the export is not in it: its partitions are refused then, for their copies hold records that
     the ledger does not know. Exit code 1 when there is such a partition.
     """
-    # Imported here: the command line starts light.
-    from ferry.cli.bar import counted
-    from ferry.cli.person import person
-    from ferry.features.archive.acts.export import json_lines
-    from ferry.features.archive.acts.rebuild import rebuild_ledger
+    from ferry.features.archive.acts.export import json_lines  # noqa: PLC0415 - brings the Kafka clients
+    from ferry.features.archive.acts.rebuild import rebuild_ledger  # noqa: PLC0415 - as above
 
     lines: Callable[[Path], Iterator[bytes]] = _parquet().parquet_lines if _is_parquet(source) else json_lines
     desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
@@ -131,8 +120,7 @@ def _is_parquet(path: Path) -> bool:
 
 def _parquet() -> ModuleType:
     try:
-        # Imported here: pyarrow comes with Spark, and only this needs it.
-        from ferry.features.archive.acts import parquet as ledger_parquet
+        from ferry.features.archive.acts import parquet as ledger_parquet  # noqa: PLC0415 - pyarrow comes with Spark
     except ImportError:
         raise BadInput(
             f"Parquet needs pyarrow: install ferry-replicator[spark], or let the file's name end in {JSON_LINES}"

@@ -7,31 +7,35 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from ferry.cli.commands.plan import MaxBytesOption
+from ferry.cli.bar import steps
+from ferry.cli.commands.in_spark import copy_of
+from ferry.cli.commands.stopping import stop_signals
 from ferry.cli.desk import (
     DEFAULT_PATIENCE,
     YEAR_SECONDS,
-    ConfigOption,
     Desk,
     FlowArgument,
-    JsonOption,
+    MaxBytesOption,
     PatienceOption,
-    QuietOption,
     TopicsOption,
-    VerboseOption,
     only_topics,
 )
+from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
 from ferry.cli.output import print_json
 from ferry.cli.person import new_run, person
 from ferry.cli.report_place import ReportOption
 from ferry.clock import wall_ms
+from ferry.config.flow.flow import SwitchHook
+from ferry.config.flow.start import Start, StartTime, parse_start
+from ferry.config.text.problem import BadValue
 from ferry.errors import BadInput
+from ferry.features.drill.acts.diary import Diary
 from ferry.features.evidence.cli.evidence import ended, prepared
-from ferry.features.switch.cli.approval import approval
+from ferry.features.switch.cli.approval import approval, named_on_command_line
 from ferry.features.switch.cli.options import (
     DEFAULT,
     STOPPED,
@@ -45,12 +49,8 @@ from ferry.features.switch.cli.options import (
     QuietTimeoutOption,
     UrlOption,
 )
-
-if TYPE_CHECKING:  # the command line starts light
-    from ferry.config.flow.start import Start
-    from ferry.features.drill.acts.diary import Diary
-    from ferry.model.evidence import TimelineStep
-    from ferry.model.switch import Step, StepDone
+from ferry.model.evidence import TimelineStep
+from ferry.model.switch import Step, StepDone, SwitchOptions
 
 WINDOW = timedelta(hours=1)
 """How far back a shadow drill copies unless it is told."""
@@ -70,8 +70,7 @@ def tabletop_command(
     verbose: VerboseOption = False,
 ) -> int:
     """What a failover would do and lose now, with numbers; nothing is written but the report."""
-    # Imported here: the command line starts light.
-    from ferry.features.drill.acts.tabletop import tabletop
+    from ferry.features.drill.acts.tabletop import tabletop  # noqa: PLC0415 - brings the Kafka clients
 
     desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     folder = None if dry_run else prepared(chosen.report, report)
@@ -105,10 +104,7 @@ def shadow_command(
 
     Exit code 1 when something was not as it should be; the report says what.
     """
-    # Imported here: the command line starts light.
-    from ferry.cli.commands.stopping import stop_signals
-    from ferry.features.drill.acts.shadow import ShadowDrill, ShadowOptions
-    from ferry.features.switch.cli.approval import named_on_command_line
+    from ferry.features.drill.acts.shadow import ShadowDrill, ShadowOptions  # noqa: PLC0415 - brings the Kafka clients
 
     desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     options = ShadowOptions(
@@ -154,9 +150,7 @@ def partial_command(
 
     No client is moved and nothing is paused. Exit code 1 when something was not as it should be.
     """
-    # Imported here: the command line starts light.
-    from ferry.cli.commands.stopping import stop_signals
-    from ferry.features.drill.acts.partial import PartialDrill, PartialOptions
+    from ferry.features.drill.acts.partial import PartialDrill, PartialOptions  # noqa: PLC0415 - brings the Kafka clients
 
     desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     topics = only_topics(chosen, topic)
@@ -216,12 +210,7 @@ def full_command(
 
     Ends at the step that cannot be done, and goes on there when called again with its --id.
     """
-    # Imported here: the command line starts light.
-    from ferry.cli.bar import steps
-    from ferry.cli.commands.in_spark import copy_of
-    from ferry.config.flow.flow import SwitchHook
-    from ferry.features.drill.acts.full import FullDrill, FullOptions
-    from ferry.model.switch import SwitchOptions
+    from ferry.features.drill.acts.full import FullDrill, FullOptions  # noqa: PLC0415 - brings the Kafka clients
 
     desk, both, chosen = Desk.with_both_ways(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     options = FullOptions(
@@ -269,10 +258,6 @@ def _approved(desk: Desk, given: str | None, would: Callable[[], tuple[str, ...]
 
 
 def _start(text: str | None) -> Start:
-    # Imported here: the command line starts light.
-    from ferry.config.flow.start import StartTime, parse_start
-    from ferry.config.text.problem import BadValue
-
     if text is None:
         return StartTime(timestamp_ms=int((datetime.now(UTC) - WINDOW).timestamp() * 1000))
     try:
@@ -284,10 +269,6 @@ def _start(text: str | None) -> Start:
 @contextmanager
 def _diary(*, quiet: bool, stop: Callable[[], bool] = lambda: False) -> Iterator[Diary]:
     """What a drill writes its steps to; whoever waits sees them."""
-    # Imported here: the command line starts light.
-    from ferry.cli.bar import steps
-    from ferry.features.drill.acts.diary import Diary
-
     with steps(quiet=quiet) as shown:
 
         def told(step: TimelineStep | str) -> None:

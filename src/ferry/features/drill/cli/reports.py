@@ -7,24 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ferry.cli.desk import (
-    DEFAULT_PATIENCE,
-    ConfigOption,
-    Desk,
-    JsonOption,
-    PatienceOption,
-    QuietOption,
-    RequiredFlow,
-    VerboseOption,
-)
+from ferry.cli.desk import DEFAULT_PATIENCE, Desk, PatienceOption, RequiredFlow
+from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
 from ferry.cli.output import print_json, print_table, print_warning
 from ferry.cli.report_place import ReportOption
 from ferry.errors import BadInput
+from ferry.features.evidence.acts.store import store_of
 from ferry.features.evidence.cli.evidence import ended, prepared
+from ferry.features.evidence.rules.chain import index_json
 from ferry.features.switch.cli.options import IdArgument
 from ferry.words import count_of, to_the_second
 
-if TYPE_CHECKING:  # the command line starts light
+if TYPE_CHECKING:
     from ferry.features.evidence.acts.folder import Checked
 
 BROKEN = 1
@@ -49,10 +43,7 @@ def list_command(
 
     Exit code 1 when one is damaged; it is named, and the others are listed.
     """
-    # Imported here: the command line starts light.
-    from ferry.features.evidence.acts.folder import read_folder
-    from ferry.features.evidence.acts.store import store_of
-    from ferry.features.evidence.rules.chain import index_json
+    from ferry.features.evidence.acts.folder import read_folder  # noqa: PLC0415 - brings cryptography
 
     desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     store = store_of(_named(folder, desk))
@@ -97,8 +88,7 @@ def switch_command(
     verbose: VerboseOption = False,
 ) -> int:
     """Write the report of a switchover, failover or failback, from what the ledger has of it."""
-    # Imported here: the command line starts light.
-    from ferry.features.switch.acts.report import report_of_switch
+    from ferry.features.switch.acts.report import report_of_switch  # noqa: PLC0415 - brings the Kafka clients
 
     desk, both, chosen = Desk.with_both_ways(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     folder = None if dry_run else prepared(chosen.report, report)
@@ -127,10 +117,8 @@ def verify_command(
 
     Exit code 1 when something is broken; the first place is named.
     """
-    # Imported here: the command line starts light.
-    from ferry.features.evidence.acts.folder import check_folder
-    from ferry.features.evidence.acts.signing import public_keys
-    from ferry.features.evidence.acts.store import store_of
+    from ferry.features.evidence.acts.folder import check_folder  # noqa: PLC0415 - brings cryptography
+    from ferry.features.evidence.acts.signing import public_keys  # noqa: PLC0415 - as above
 
     desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     if chain_only == bool(key):

@@ -7,19 +7,20 @@ from typing import TYPE_CHECKING
 from ferry.cli.desk import Desk
 from ferry.cli.output import print_error, print_json
 from ferry.cli.report_place import written_json
-from ferry.errors import OutcomeUnknown
+from ferry.config.flow.report import ReportConfig
+from ferry.errors import FerryError, OutcomeUnknown
+from ferry.features.evidence.acts.store import why_unwritten
+from ferry.features.evidence.rules.codec import evidence_json
+from ferry.features.evidence.rules.lines import told_lines
+from ferry.model.evidence import EvidenceOutcome, EvidenceReport
 
-if TYPE_CHECKING:  # the command line starts light
-    from ferry.config.flow.report import ReportConfig
-    from ferry.errors import FerryError
+if TYPE_CHECKING:
     from ferry.features.evidence.acts.folder import ReportFolder, Written
-    from ferry.model.evidence import EvidenceReport
 
 
 def prepared(config: ReportConfig, folder: str | None) -> ReportFolder:
     """Where the report goes; Refused when it cannot be written there."""
-    # Imported here: the command line starts light.
-    from ferry.features.evidence.acts.folder import ReportFolder
+    from ferry.features.evidence.acts.folder import ReportFolder  # noqa: PLC0415 - brings cryptography
 
     reports = ReportFolder.of(config, folder)
     reports.prepare()
@@ -28,11 +29,6 @@ def prepared(config: ReportConfig, folder: str | None) -> ReportFolder:
 
 def ended(desk: Desk, evidence: EvidenceReport, folder: ReportFolder | None, failure: FerryError | None) -> int:
     """Write the report, and say how it went."""
-    # Imported here: the command line starts light.
-    from ferry.features.evidence.acts.store import why_unwritten
-    from ferry.features.evidence.rules.codec import evidence_json
-    from ferry.model.evidence import EvidenceOutcome
-
     written, unwritten = None, False
     try:
         written = None if folder is None else folder.write(evidence)
@@ -52,9 +48,6 @@ def ended(desk: Desk, evidence: EvidenceReport, folder: ReportFolder | None, fai
 
 
 def _show(evidence: EvidenceReport, written: Written | None) -> None:
-    # Imported here: the command line starts light.
-    from ferry.features.evidence.rules.lines import told_lines
-
     for line in told_lines(evidence):
         print(line)
     if written is not None:

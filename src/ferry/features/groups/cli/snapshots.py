@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from ferry.cli.desk import (
-    DEFAULT_PATIENCE,
-    ConfigOption,
-    Desk,
-    FlowArgument,
-    JsonOption,
-    PatienceOption,
-    QuietOption,
-    VerboseOption,
-)
+from ferry.cli.desk import DEFAULT_PATIENCE, Desk, FlowArgument, PatienceOption
+from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
 from ferry.cli.output import print_json, print_table
 from ferry.cli.person import new_run, person
 from ferry.errors import BadInput
 from ferry.features.groups.cli.sync import DryRunOption, GroupsOption, made_by, only_groups
+from ferry.features.groups.rules.codec import Snapshot
+from ferry.features.groups.rules.sentences import group_sentences
+from ferry.ledger.checkpoint_codec import left_json
+from ferry.model import WANTED
 from ferry.words import count_of, to_the_second
-
-if TYPE_CHECKING:  # the command line starts light
-    from ferry.features.groups.rules.codec import Snapshot
 
 SnapshotOption = Annotated[
     str | None,
@@ -51,8 +44,7 @@ def snapshot_command(
 
     Each run that writes offsets keeps what lay there before by itself, under its own id; of the last ten that did.
     """
-    # Imported here: the command line starts light.
-    from ferry.features.groups.acts.snapshots import GroupSnapshots
+    from ferry.features.groups.acts.snapshots import GroupSnapshots  # noqa: PLC0415 - brings the Kafka clients
 
     desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     if (listing or drop is not None) and (name is not None or group or (listing and drop is not None)):
@@ -90,8 +82,7 @@ def diff_command(
     verbose: VerboseOption = False,
 ) -> int:
     """Show which groups stand elsewhere on the target than in a snapshot. Exit code 1 when one does."""
-    # Imported here: the command line starts light.
-    from ferry.features.groups.acts.snapshots import GroupSnapshots
+    from ferry.features.groups.acts.snapshots import GroupSnapshots  # noqa: PLC0415 - brings the Kafka clients
 
     desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     with GroupSnapshots(chosen, patience_s=patience) as kept:
@@ -137,11 +128,7 @@ def rollback_command(
     Runs leave them there from then on: `ferry groups sync --force` has them follow the source again. Exit code 1 when
     one was not written back.
     """
-    # Imported here: the command line starts light.
-    from ferry.features.groups.acts.snapshots import GroupSnapshots
-    from ferry.features.groups.rules.sentences import group_sentences
-    from ferry.ledger.checkpoint_codec import left_json
-    from ferry.model import WANTED
+    from ferry.features.groups.acts.snapshots import GroupSnapshots  # noqa: PLC0415 - brings the Kafka clients
 
     desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     run = new_run("rollback")

@@ -7,21 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ferry.cli.desk import (
-    DEFAULT_PATIENCE,
-    ConfigOption,
-    Desk,
-    FlowArgument,
-    JsonOption,
-    PatienceOption,
-    QuietOption,
-    VerboseOption,
-)
-from ferry.cli.output import print_json
+from ferry.cli.bar import working
+from ferry.cli.desk import DEFAULT_PATIENCE, Desk, FlowArgument, PatienceOption
+from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
+from ferry.cli.output import print_json, print_table
 from ferry.cli.person import new_run
+from ferry.features.groups.rules.sentences import group_sentences
+from ferry.model import WANTED
 from ferry.words import count_of
 
-if TYPE_CHECKING:  # the command line starts light
+if TYPE_CHECKING:
     from ferry.features.groups.acts.checkpoint import Looked
 
 GroupsOption = Annotated[
@@ -49,13 +44,9 @@ def sync_command(
 
     Exit code 1 when a group that was to be written was not: the others are done, and each of these says why.
     """
-    # Imported here: the command line starts light.
-    from ferry.cli.bar import working
-    from ferry.features.groups.acts.of_run import sync_groups
-    from ferry.features.groups.cli.shapes import sync_json
-    from ferry.features.groups.rules.sentences import group_sentences
-    from ferry.model import WANTED
-    from ferry.run.micro_run import MicroRuns
+    from ferry.features.groups.acts.of_run import sync_groups  # noqa: PLC0415 - brings the Kafka clients
+    from ferry.features.groups.cli.shapes import sync_json  # noqa: PLC0415 - as above
+    from ferry.run.micro_run import MicroRuns  # noqa: PLC0415 - as above
 
     desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     run = new_run("groups")
@@ -73,9 +64,6 @@ def sync_command(
 
 
 def _show_wish(looked: Looked) -> None:
-    # Imported here: the command line starts light.
-    from ferry.cli.output import print_table
-
     rows = [
         (
             one.checkpoint.group,

@@ -9,22 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ferry.cli.desk import (
-    DEFAULT_PATIENCE,
-    ConfigOption,
-    Desk,
-    FlowArgument,
-    JsonOption,
-    PatienceOption,
-    QuietOption,
-    VerboseOption,
-)
+from ferry.cli.desk import DEFAULT_PATIENCE, Desk, FlowArgument, PatienceOption
+from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
 from ferry.cli.output import print_json_list, print_table
+from ferry.model import TopicPartition
 
-if TYPE_CHECKING:  # the command line starts light
+if TYPE_CHECKING:
     from ferry.features.groups.acts.table import GroupsFound
     from ferry.features.groups.rules.table import GroupHead, GroupRow, GroupTable, Standing
-    from ferry.model import TopicPartition
 
 COLUMNS = ["group", "topic", "partition", "side", "offset", "log size", "lag", "owner"]
 NUMBERS = ["partition", "offset", "log size", "lag"]
@@ -53,8 +45,7 @@ def show_command(
 
     Exit code 1 when something could not be shown; a side that does not answer is named, and the other one is shown.
     """
-    # Imported here: the command line starts light.
-    from ferry.features.groups.acts.table import find_groups
+    from ferry.features.groups.acts.table import find_groups  # noqa: PLC0415 - brings the Kafka clients
 
     desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     topics = [name.strip() for names in topic or () for name in names.split(",") if name.strip()]

@@ -6,25 +6,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ferry.cli.desk import (
-    DEFAULT_PATIENCE,
-    ConfigOption,
-    Desk,
-    FlowArgument,
-    JsonOption,
-    LaneOption,
-    PatienceOption,
-    QuietOption,
-    VerboseOption,
-    in_lane_of,
-)
+from ferry.cli.desk import DEFAULT_PATIENCE, Desk, FlowArgument, LaneOption, PatienceOption, in_lane_of
 from ferry.cli.offered import offered_topics
+from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
 from ferry.cli.output import print_json, print_table
+from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput
+from ferry.features.groups.rules.offset_map import Before
+from ferry.model import TopicPartition
 from ferry.words import count_of
 
-if TYPE_CHECKING:  # the command line starts light
-    from ferry.config.flow.flow import FlowConfig
+if TYPE_CHECKING:
     from ferry.features.groups.acts.translate import GroupTranslation, Translation
 
 NOT_KNOWN = 1
@@ -62,9 +54,7 @@ def translate_command(
     The source is asked whether it still has what was copied; when it does not answer, there is a warning. Exit code 1
     when an offset is before the first copied one or behind the last.
     """
-    # Imported here: the command line starts light.
-    from ferry.features.groups.acts.translate import translate, translate_group
-    from ferry.model import TopicPartition
+    from ferry.features.groups.acts.translate import translate, translate_group  # noqa: PLC0415 - brings the Kafka clients
 
     desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     if group is not None:
@@ -152,7 +142,6 @@ def _json(found: Translation, offset: int, reverse: bool) -> dict[str, object]:
 
 def _pruned(found: Translation) -> int | None:
     """Up to which offset the ledger was pruned, when the one that was asked about lies before that."""
-    from ferry.features.groups.rules.offset_map import Before
 
     return found.outcome.pruned if isinstance(found.outcome, Before) else None
 

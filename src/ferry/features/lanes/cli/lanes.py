@@ -6,24 +6,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ferry.cli.desk import (
-    DEFAULT_PATIENCE,
-    ConfigOption,
-    Desk,
-    FlowArgument,
-    JsonOption,
-    PatienceOption,
-    QuietOption,
-    VerboseOption,
-)
+from ferry.cli.desk import DEFAULT_PATIENCE, Desk, FlowArgument, PatienceOption
 from ferry.cli.offered import offered_flows
+from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
 from ferry.cli.output import print_json, print_table
 from ferry.cli.person import new_run, person
+from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput
+from ferry.model import time_text
+from ferry.protocol.names import position_group
 from ferry.words import count_of
 
-if TYPE_CHECKING:  # the command line starts light
-    from ferry.config.flow.flow import FlowConfig
+if TYPE_CHECKING:
     from ferry.features.lanes.acts.dropping import Drop
     from ferry.features.lanes.rules.listing import Lane
 
@@ -38,8 +32,7 @@ def list_command(
     verbose: VerboseOption = False,
 ) -> int:
     """List the lanes that the flow's ledger knows; only the target is asked."""
-    # Imported here: the command line starts light.
-    from ferry.features.lanes.acts.listing import list_lanes
+    from ferry.features.lanes.acts.listing import list_lanes  # noqa: PLC0415 - brings the Kafka clients
 
     desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     lanes = list_lanes(chosen, patience_s=patience)
@@ -95,9 +88,8 @@ def drop_command(
     verbose: VerboseOption = False,
 ) -> int:
     """Delete a lane's scratch topics, its group and its part of the ledger. Safe to repeat; never the live lane."""
-    # Imported here: the command line starts light.
-    from ferry.features.lanes.acts.dropping import RUN_PREFIX, LaneDrop
-    from ferry.run.micro_run import local_origin
+    from ferry.features.lanes.acts.dropping import RUN_PREFIX, LaneDrop  # noqa: PLC0415 - brings the Kafka clients
+    from ferry.run.micro_run import local_origin  # noqa: PLC0415 - as above
 
     desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     with LaneDrop(chosen, lane, patience_s=patience) as work:
@@ -121,9 +113,6 @@ def _uncounted(found: Drop) -> str:
 
 
 def _group(flow: FlowConfig, lane: str) -> str:
-    # Imported here: the command line starts light.
-    from ferry.protocol.names import position_group
-
     return position_group(flow.flow, lane)
 
 
@@ -176,9 +165,6 @@ def _drop_json(flow: FlowConfig, found: Drop, *, dry_run: bool) -> dict[str, obj
 
 
 def _show(found: Drop, *, dry_run: bool) -> None:
-    # Imported here: the command line starts light.
-    from ferry.model import time_text
-
     if found.earlier is not None:
         print(
             f"lane {found.lane} was dropped by {found.earlier.who} at {time_text(found.earlier.at_ms)}: nothing is left"

@@ -6,26 +6,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ferry.cli.desk import (
-    DEFAULT_PATIENCE,
-    ConfigOption,
-    Desk,
-    FlowArgument,
-    JsonOption,
-    PatienceOption,
-    QuietOption,
-    TopicsOption,
-    VerboseOption,
-    only_topics,
-)
+from ferry.cli.bar import working
+from ferry.cli.desk import DEFAULT_PATIENCE, Desk, FlowArgument, PatienceOption, TopicsOption, only_topics
+from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
 from ferry.cli.output import print_json, print_table, print_warning
 from ferry.cli.person import new_run, person
+from ferry.config.flow.flow import FlowConfig
+from ferry.features.migrate.cli.shapes import adoption_json
+from ferry.features.migrate.rules.adoption import Row, Takeover, Verdict
 from ferry.words import count_of
 
-if TYPE_CHECKING:  # the command line starts light
-    from ferry.config.flow.flow import FlowConfig
+if TYPE_CHECKING:
     from ferry.features.migrate.acts.adopting import PredecessorPlace
-    from ferry.features.migrate.rules.adoption import Row, Takeover
 
 NOT_ALL = 1
 """The exit code when a partition could not be adopted."""
@@ -86,8 +78,7 @@ def adopt_mm2_command(
     Its positions are read from its offsets topic on the target, and held against both logs. Nothing of MirrorMaker 2's
     is changed. Exit code 1: some partitions could not be adopted.
     """
-    # Imported here: the command line starts light.
-    from ferry.features.migrate.acts.at_rest import Mm2Place
+    from ferry.features.migrate.acts.at_rest import Mm2Place  # noqa: PLC0415 - brings the Kafka clients
 
     desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     place = Mm2Place.of(
@@ -116,8 +107,7 @@ def adopt_mm1_command(
 
     Exit code 1: some partitions could not be adopted.
     """
-    # Imported here: the command line starts light.
-    from ferry.features.migrate.acts.adopting import Mm1Place
+    from ferry.features.migrate.acts.adopting import Mm1Place  # noqa: PLC0415 - brings the Kafka clients
 
     desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     return _adopt(desk, chosen, Mm1Place(group=group), topics, align=False, dry_run=dry_run, patience_s=patience)
@@ -133,12 +123,8 @@ def _adopt(
     dry_run: bool,
     patience_s: float,
 ) -> int:
-    # Imported here: the command line starts light.
-    from ferry.cli.bar import working
-    from ferry.features.migrate.acts.adopting import AdoptionOptions, adopt, preview_adoption
-    from ferry.features.migrate.cli.shapes import adoption_json
-    from ferry.features.migrate.rules.adoption import Verdict
-    from ferry.run.micro_run import MicroRuns, local_origin
+    from ferry.features.migrate.acts.adopting import AdoptionOptions, adopt, preview_adoption  # noqa: PLC0415 - brings the Kafka clients
+    from ferry.run.micro_run import MicroRuns, local_origin  # noqa: PLC0415 - as above
 
     options = AdoptionOptions(who=person(), only=only_topics(flow, topics), align=align)
     run = None if dry_run else new_run("adopt")
@@ -157,9 +143,6 @@ def _adopt(
 
 
 def _print(found: Takeover, *, dry_run: bool, quiet: bool) -> None:
-    # Imported here: the command line starts light.
-    from ferry.features.migrate.rules.adoption import Verdict
-
     numbers = ("position", "source start", "source end", "target end", "lost", "doubled")
     rows = [row for row in found.rows if row.verdict is not Verdict.NOTHING]
     print_table(
@@ -201,7 +184,4 @@ def _doubled(row: Row) -> str | int:
 
 
 def _outcome(row: Row) -> str:
-    # Imported here: the command line starts light.
-    from ferry.features.migrate.rules.adoption import Verdict
-
     return {Verdict.ADOPT: "adopted", Verdict.UNCHANGED: "as it was"}.get(row.verdict, row.verdict.value)

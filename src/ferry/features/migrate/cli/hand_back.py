@@ -10,24 +10,23 @@ import typer
 
 from ferry.cli.desk import (
     DEFAULT_PATIENCE,
-    ConfigOption,
     Desk,
     FlowArgument,
-    JsonOption,
     PatienceOption,
-    QuietOption,
     TopicsOption,
-    VerboseOption,
     only_topics,
     refuse_option_as_file,
 )
+from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
 from ferry.cli.output import print_json, print_table, print_warning, write_output
 from ferry.cli.person import new_run, person
 from ferry.errors import BadInput
 from ferry.features.migrate.cli.adopt import ConnectorOption, OffsetsTopicOption, StatusTopicOption, WorkersOption
+from ferry.features.migrate.cli.shapes import hand_back_json
+from ferry.features.migrate.rules.hand_back import Handed
 from ferry.words import count_of
 
-if TYPE_CHECKING:  # the command line starts light
+if TYPE_CHECKING:
     from ferry.features.migrate.acts.hand_back import HandedBack
 
 NOT_ALL = 1
@@ -66,12 +65,9 @@ def hand_back_mm2_command(
     The flow is paused with it: `ferry adopt mm2` takes it back, or `ferry resume` when MirrorMaker 2 was never
     started. Exit code 1: some partitions could not be handed back.
     """
-    # Imported here: the command line starts light.
-    from ferry.features.migrate.acts.at_rest import Mm2Place
-    from ferry.features.migrate.acts.hand_back import HandBackOptions, hand_back, preview_hand_back
-    from ferry.features.migrate.cli.shapes import hand_back_json
-    from ferry.features.migrate.rules.hand_back import Handed
-    from ferry.run.micro_run import MicroRuns, local_origin
+    from ferry.features.migrate.acts.at_rest import Mm2Place  # noqa: PLC0415 - brings the Kafka clients
+    from ferry.features.migrate.acts.hand_back import HandBackOptions, hand_back, preview_hand_back  # noqa: PLC0415 - as above
+    from ferry.run.micro_run import MicroRuns, local_origin  # noqa: PLC0415 - as above
 
     desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     refuse_option_as_file("--output", output)
@@ -114,9 +110,6 @@ def _write(output: Path, found: HandedBack) -> None:
 
 
 def _print(found: HandedBack, where: str, *, dry_run: bool, quiet: bool) -> None:
-    # Imported here: the command line starts light.
-    from ferry.features.migrate.rules.hand_back import Handed
-
     numbers = ("goes on at", "was")
     print_table(
         ("topic", "partition", *numbers, "outcome"),

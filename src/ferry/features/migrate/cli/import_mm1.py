@@ -5,21 +5,27 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from ferry.cli.desk import JsonOption, QuietOption, VerboseOption, refuse_option_as_file
+from ferry.cli.desk import refuse_option_as_file
+from ferry.cli.options import JsonOption, QuietOption, VerboseOption
 from ferry.cli.output import print_json, write_output
+from ferry.config.keys import values
+from ferry.config.login.jaas import jaas_file
+from ferry.config.settings import read_text
+from ferry.config.text.problem import BadValue
+from ferry.config.text.properties import parse
 from ferry.errors import BadInput
+from ferry.features.migrate.mm1.arguments import Arguments, read_arguments
+from ferry.features.migrate.mm1.convert import Conversion, Request, convert, zookeeper_of
+from ferry.features.migrate.mm1.keys import PRODUCER_KEYS
+from ferry.features.migrate.mm1.login import Login, read_login
+from ferry.features.migrate.mm1.offsets import read_offsets
+from ferry.features.migrate.mm1.outcome import Outcome
+from ferry.features.migrate.mm1.side import SideFile
 from ferry.words import count_of
-
-if TYPE_CHECKING:  # the command line starts light
-    from ferry.features.migrate.mm1.arguments import Arguments
-    from ferry.features.migrate.mm1.convert import Conversion
-    from ferry.features.migrate.mm1.login import Login
-    from ferry.features.migrate.mm1.outcome import Outcome
-    from ferry.features.migrate.mm1.side import SideFile
 
 TO_DECIDE = 1
 """The exit code when the new file cannot say all that the old set-up said."""
@@ -77,12 +83,6 @@ def import_mm1_command(
 
     Exit code 1: the file is written, but something is left for you to decide.
     """
-    # Imported here: the command line starts light.
-    from ferry.config.settings import read_text
-    from ferry.features.migrate.mm1.arguments import read_arguments
-    from ferry.features.migrate.mm1.convert import Request, convert
-    from ferry.features.migrate.mm1.offsets import read_offsets
-
     as_json, quiet = as_json or ctx.obj.as_json, quiet or ctx.obj.quiet
     del verbose  # nothing is logged here
     arguments = read_arguments(ctx.args)
@@ -120,9 +120,6 @@ def import_mm1_command(
 
 
 def _side_file(name: str) -> SideFile:
-    from ferry.config.settings import read_text
-    from ferry.config.text.properties import parse
-    from ferry.features.migrate.mm1.side import SideFile
 
     path = Path(name)
     return SideFile(name=name, path=path.resolve(), entries=parse(read_text(path), name))
@@ -130,10 +127,6 @@ def _side_file(name: str) -> SideFile:
 
 def _login(arguments: Arguments) -> Login | None:
     """The JAAS file that the pasted command line names, or KAFKA_OPTS, where Kafka's scripts look."""
-    from ferry.config.login.jaas import jaas_file
-    from ferry.config.settings import read_text
-    from ferry.config.text.problem import BadValue
-    from ferry.features.migrate.mm1.login import read_login
 
     path = Path(arguments.jaas_file) if arguments.jaas_file is not None else jaas_file()
     if path is None:
@@ -158,8 +151,6 @@ def _look_at_output(
 
 
 def _aliases(given: list[str] | None, count: int, target: str) -> tuple[str, ...]:
-    from ferry.config.keys import values
-    from ferry.config.text.problem import BadValue
 
     aliases = given or (["source"] if count == 1 else [f"source{number}" for number in range(1, count + 1)])
     if len(aliases) != count:
@@ -196,14 +187,12 @@ def _source_servers(consumers: Sequence[SideFile], given: list[str], *, ask: boo
 
 
 def _lacks_servers(file: SideFile) -> bool:
-    from ferry.features.migrate.mm1.keys import PRODUCER_KEYS
 
     names = PRODUCER_KEYS[0].names
     return not any(entry.key in names for entry in file.entries)
 
 
 def _asked_servers(file: SideFile, what: str, *, ask: bool) -> str | None:
-    from ferry.features.migrate.mm1.convert import zookeeper_of
 
     if not ask or not _lacks_servers(file):
         return None

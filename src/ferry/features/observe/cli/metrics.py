@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from ferry.cli.desk import ConfigOption, Desk, JsonOption, QuietOption, VerboseOption
+from ferry.cli.desk import Desk
+from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
 from ferry.cli.output import print_json
 from ferry.errors import BadInput
 
@@ -40,8 +41,7 @@ def serve_command(
 
     The files are read at each scrape. There is no login: it shows how much is copied to whoever may connect.
     """
-    # Imported here: the command line starts light.
-    from ferry.features.observe.acts.endpoint import serve
+    from ferry.features.observe.acts.endpoint import serve  # noqa: PLC0415 - brings a server
 
     desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     found = _folder(desk) if folder is None else folder

@@ -90,3 +90,11 @@ CommandOption = Annotated[
 UrlOption = Annotated[
     str | None, typer.Option("--redirect-url", metavar="URL", help="In place of ferry.switch.redirect.url.")
 ]
+MaxRecordsOption = Annotated[
+    int | None,
+    typer.Option("--max-records", min=0, metavar="N", help="RPO of a partition, in place of ferry.rpo.records."),
+]
+MaxSecondsOption = Annotated[
+    float | None,
+    typer.Option("--max-seconds", min=0, metavar="N", help="RPO of a partition, in place of ferry.rpo.seconds."),
+]

@@ -3,36 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ferry.cli.desk import (
-    DEFAULT_PATIENCE,
-    ConfigOption,
-    Desk,
-    FlowArgument,
-    JsonOption,
-    PatienceOption,
-    QuietOption,
-    VerboseOption,
-)
+from ferry.cli.desk import DEFAULT_PATIENCE, Desk, FlowArgument, PatienceOption
+from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
 from ferry.cli.output import print_json, print_table
+from ferry.features.switch.cli.options import MaxRecordsOption, MaxSecondsOption
 from ferry.features.switch.cli.switches import clients_json, clients_line
+from ferry.model.switch import Verb
 
-if TYPE_CHECKING:  # the command line starts light
+if TYPE_CHECKING:
     from ferry.features.switch.rules.readiness import Readiness
 
 NOT_READY = 1
-
-MaxRecordsOption = Annotated[
-    int | None,
-    typer.Option("--max-records", min=0, metavar="N", help="RPO of a partition, in place of ferry.rpo.records."),
-]
-MaxSecondsOption = Annotated[
-    float | None,
-    typer.Option("--max-seconds", min=0, metavar="N", help="RPO of a partition, in place of ferry.rpo.seconds."),
-]
 
 
 def readiness_command(
@@ -50,13 +35,11 @@ def readiness_command(
 
     Exit code 1 when something stands against it.
     """
-    # Imported here: the command line starts light.
-    from ferry.features.switch.acts.history import all_switches
-    from ferry.features.switch.acts.readiness import check_readiness, look_since
-    from ferry.features.switch.acts.sides import sides_of
-    from ferry.features.switch.rules.readiness import Rpo
-    from ferry.features.switch.rules.steps import clients_by
-    from ferry.model.switch import Verb
+    from ferry.features.switch.acts.history import all_switches  # noqa: PLC0415 - brings the Kafka clients
+    from ferry.features.switch.acts.readiness import check_readiness, look_since  # noqa: PLC0415 - as above
+    from ferry.features.switch.acts.sides import sides_of  # noqa: PLC0415 - as above
+    from ferry.features.switch.rules.readiness import Rpo  # noqa: PLC0415 - as above
+    from ferry.features.switch.rules.steps import clients_by  # noqa: PLC0415 - as above
 
     desk, both, chosen = Desk.with_both_ways(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     sides = sides_of(both, chosen, Verb.SWITCHOVER)

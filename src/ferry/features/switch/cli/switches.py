@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from ferry.cli.desk import (
-    DEFAULT_PATIENCE,
-    ConfigOption,
-    Desk,
-    FlowArgument,
-    JsonOption,
-    PatienceOption,
-    QuietOption,
-    RequiredFlow,
-    VerboseOption,
-)
+from ferry.cli.desk import DEFAULT_PATIENCE, Desk, FlowArgument, PatienceOption, RequiredFlow
+from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
 from ferry.cli.output import print_json, print_table, print_warning
 from ferry.cli.person import person
 from ferry.cli.report_place import written_json
 from ferry.features.switch.cli.options import IdArgument
+from ferry.features.switch.rules.steps import clients_by, clients_sentence
+from ferry.ledger.switch_codec import step_json, switch_json
+from ferry.model.switch import POINT_OF_NO_RETURN, SwitchState, next_step
 from ferry.words import to_the_second
-
-if TYPE_CHECKING:  # the command line starts light
-    from ferry.model.switch import SwitchState
 
 
 def switch_list_command(
@@ -38,8 +29,7 @@ def switch_list_command(
     verbose: VerboseOption = False,
 ) -> int:
     """List the switches along a flow and back, as far as both ledgers can be read, oldest first."""
-    # Imported here: the command line starts light.
-    from ferry.features.switch.acts.history import all_switches
+    from ferry.features.switch.acts.history import all_switches  # noqa: PLC0415 - brings the Kafka clients
 
     desk, both, chosen = Desk.with_both_ways(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     found, unread = all_switches(both, chosen, patience_s=patience)
@@ -81,8 +71,7 @@ def switch_show_command(
     verbose: VerboseOption = False,
 ) -> int:
     """Show a switch step by step: who did it, when, and what was found."""
-    # Imported here: the command line starts light.
-    from ferry.features.switch.acts.history import one_switch
+    from ferry.features.switch.acts.history import one_switch  # noqa: PLC0415 - brings the Kafka clients
 
     desk, both, chosen = Desk.with_both_ways(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     state = one_switch(both, chosen, switch_id, patience_s=patience)
@@ -116,9 +105,8 @@ def switch_abandon_command(
     verbose: VerboseOption = False,
 ) -> int:
     """Give a switch up that has not promoted the new cluster yet; the pause that it set is lifted."""
-    # Imported here: the command line starts light.
-    from ferry.features.switch.acts.history import abandon_switch, check_abandoning
-    from ferry.features.switch.acts.report import kept_report
+    from ferry.features.switch.acts.history import abandon_switch, check_abandoning  # noqa: PLC0415 - brings the Kafka clients
+    from ferry.features.switch.acts.report import kept_report  # noqa: PLC0415 - as above
 
     desk, both, chosen = Desk.with_both_ways(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     if dry_run:
@@ -139,9 +127,6 @@ def switch_abandon_command(
 
 def clients_line(found: Sequence[SwitchState], unread: Collection[str]) -> str:
     """On which cluster clients are, in a line for people."""
-    # Imported here: the command line starts light.
-    from ferry.features.switch.rules.steps import clients_by, clients_sentence
-
     moved = clients_by(found)
     known = "no switch has moved clients" if moved is None else clients_sentence(moved)
     return f"{known}, as far as is known: not all ledgers were read" if unread else known
@@ -149,10 +134,6 @@ def clients_line(found: Sequence[SwitchState], unread: Collection[str]) -> str:
 
 def clients_json(found: Sequence[SwitchState]) -> dict[str, Any] | None:
     """The same as the documented JSON object; None where no switch has moved them."""
-    # Imported here: the command line starts light.
-    from ferry.features.switch.rules.steps import clients_by
-    from ferry.model.switch import POINT_OF_NO_RETURN
-
     moved = clients_by(found)
     if moved is None:
         return None
@@ -162,9 +143,6 @@ def clients_json(found: Sequence[SwitchState]) -> dict[str, Any] | None:
 
 
 def _line(state: SwitchState) -> dict[str, Any]:
-    # Imported here: the command line starts light.
-    from ferry.model.switch import next_step
-
     due = next_step(state)
     return {
         "id": state.switch.id,
@@ -181,10 +159,6 @@ def _line(state: SwitchState) -> dict[str, Any]:
 
 def switch_state_json(state: SwitchState) -> dict[str, Any]:
     """A switch with all that its steps found, as the documented JSON object."""
-    # Imported here: the command line starts light.
-    from ferry.ledger.switch_codec import step_json, switch_json
-    from ferry.model.switch import next_step
-
     due = next_step(state)
     end = state.end
     return {

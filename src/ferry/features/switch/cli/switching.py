@@ -8,19 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ferry.cli.desk import (
-    DEFAULT_PATIENCE,
-    ConfigOption,
-    Desk,
-    FlowArgument,
-    JsonOption,
-    PatienceOption,
-    QuietOption,
-    VerboseOption,
-)
+from ferry.cli.bar import working
+from ferry.cli.commands.in_spark import copy_of
+from ferry.cli.desk import DEFAULT_PATIENCE, Desk, FlowArgument, PatienceOption
+from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
 from ferry.cli.output import print_json, print_warning
 from ferry.cli.person import new_run, person
 from ferry.cli.report_place import ReportOption, written_json
+from ferry.clock import wall_ms
+from ferry.config.flow.flow import FlowConfig, SwitchHook
+from ferry.config.flow.windows import time_ms
 from ferry.errors import BadInput, FerryError
 from ferry.features.switch.cli.approval import approval
 from ferry.features.switch.cli.options import (
@@ -37,6 +34,8 @@ from ferry.features.switch.cli.options import (
     LeaveTopicOption,
     LeaveUnknownOption,
     LostAtOption,
+    MaxRecordsOption,
+    MaxSecondsOption,
     NoReverseOption,
     NoSmokeOption,
     QuietSecondsOption,
@@ -46,22 +45,17 @@ from ferry.features.switch.cli.options import (
     UrlOption,
     WriteBlockOption,
 )
-from ferry.features.switch.cli.readiness import (
-    NOT_READY,
-    MaxRecordsOption,
-    MaxSecondsOption,
-    readiness_json,
-    show_readiness,
-)
-from ferry.model.switch import SwitchOptions, Verb
+from ferry.features.switch.cli.readiness import NOT_READY, readiness_json, show_readiness
+from ferry.features.switch.cli.switches import switch_state_json
+from ferry.features.switch.rules.steps import refuse_other_approval, refuse_other_options
+from ferry.ledger.switch_codec import switch_json
+from ferry.model.switch import Step, StepDone, SwitchOptions, SwitchState, Verb
 from ferry.words import several
 
-if TYPE_CHECKING:  # the command line starts light
-    from ferry.config.flow.flow import FlowConfig, SwitchHook
+if TYPE_CHECKING:
     from ferry.config.settings import Settings
     from ferry.features.evidence.acts.folder import Written
     from ferry.features.switch.acts.switcher import Preview, Switcher
-    from ferry.model.switch import Step, StepDone, SwitchState
 
 
 def switchover_command(
@@ -96,9 +90,6 @@ def switchover_command(
 
     Ends at the step that cannot be done, and goes on there when called again with its --id.
     """
-    # Imported here: the command line starts light.
-    from ferry.config.flow.flow import SwitchHook
-
     named = Desk.with_both_ways(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     options = SwitchOptions(
         quiet_seconds=quiet_seconds,
@@ -149,9 +140,6 @@ def failover_command(
 
     Ends at the step that cannot be done, and goes on there when called again with its --id.
     """
-    # Imported here: the command line starts light.
-    from ferry.config.flow.flow import SwitchHook
-
     named = Desk.with_both_ways(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     options = SwitchOptions(
         lost_at_ms=_lost_ms(lost_at),
@@ -207,9 +195,6 @@ def failback_command(
     FLOW is the switch to undo: failback 'primary->backup' moves clients from backup to primary. Records that were left
     there by a failover are written to a file. Ends at the step that cannot be done; its --id continues it.
     """
-    # Imported here: the command line starts light.
-    from ferry.config.flow.flow import SwitchHook
-
     named = Desk.with_both_ways(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     options = SwitchOptions(
         quiet_seconds=quiet_seconds,
@@ -237,10 +222,6 @@ def failback_command(
 
 def _lost_ms(text: str | None) -> int | None:
     """A time that is over: the outage is measured from it."""
-    # Imported here: the command line starts light.
-    from ferry.clock import wall_ms
-    from ferry.config.flow.windows import time_ms
-
     if text is None:
         return None
     lost_ms = time_ms("lost-at", text)
@@ -284,11 +265,8 @@ def _switched(
     dry_run: bool,
     patience: float,
 ) -> int:
-    # Imported here: the command line starts light.
-    from ferry.cli.commands.in_spark import copy_of
-    from ferry.features.switch.acts.report import kept_report
-    from ferry.features.switch.acts.switcher import Switcher
-    from ferry.features.switch.rules.steps import refuse_other_approval, refuse_other_options
+    from ferry.features.switch.acts.report import kept_report  # noqa: PLC0415 - brings the Kafka clients
+    from ferry.features.switch.acts.switcher import Switcher  # noqa: PLC0415 - as above
 
     desk, both, chosen = named
     switch = given or new_run(verb)
@@ -324,9 +302,6 @@ def _switched(
 
 
 def _gone_on(desk: Desk, switcher: Switcher, switch: str) -> SwitchState:
-    # Imported here: the command line starts light.
-    from ferry.cli.bar import working
-
     first = sys.stderr if desk.as_json else sys.stdout
     with working("Beginning", quiet=desk.quiet) as shown:
 
@@ -342,9 +317,6 @@ def _gone_on(desk: Desk, switcher: Switcher, switch: str) -> SwitchState:
 
 
 def _ended(desk: Desk, state: SwitchState, written: Written | None) -> None:
-    # Imported here: the command line starts light.
-    from ferry.features.switch.cli.switches import switch_state_json
-
     if desk.as_json:
         print_json({**switch_state_json(state), "report": written_json(written)})
         return
@@ -362,9 +334,6 @@ def _finished(state: SwitchState) -> str:
 
 
 def _shown(desk: Desk, preview: Preview) -> int:
-    # Imported here: the command line starts light.
-    from ferry.ledger.switch_codec import switch_json
-
     if desk.as_json:
         print_json(
             {

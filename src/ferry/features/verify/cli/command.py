@@ -10,25 +10,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ferry.cli.desk import (
-    DEFAULT_PATIENCE,
-    ConfigOption,
-    Desk,
-    FlowArgument,
-    JsonOption,
-    LaneOption,
-    PatienceOption,
-    QuietOption,
-    TopicsOption,
-    VerboseOption,
-    in_lane_of,
-)
-from ferry.cli.output import print_json
+from ferry.cli.bar import counted
+from ferry.cli.commands.in_spark import need_spark
+from ferry.cli.desk import DEFAULT_PATIENCE, Desk, FlowArgument, LaneOption, PatienceOption, TopicsOption, in_lane_of
+from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
+from ferry.cli.output import print_json, size
+from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput
+from ferry.features.verify.acts.wanted import Wanted, bound
+from ferry.features.verify.cli.shown import print_verified
+from ferry.ledger.verified_codec import verified_json
 from ferry.words import count_of
 
-if TYPE_CHECKING:  # the command line starts light
-    from ferry.config.flow.flow import FlowConfig
+if TYPE_CHECKING:
     from ferry.features.verify.acts.compare import Compared, Progress
     from ferry.features.verify.acts.survey import Survey
     from ferry.features.verify.acts.verifier import Verifier
@@ -84,13 +78,8 @@ def verify_command(
     Exit code 1 when they differ, or when not all that was asked for could be compared. No cluster is written to; where
     ferry.metrics.folder is set, the outcome goes there.
     """
-    # Imported here: the command line starts light.
-    from ferry.cli.commands.in_spark import need_spark
-    from ferry.features.observe.acts.told import tell_verification
-    from ferry.features.verify.acts.verifier import Verifier
-    from ferry.features.verify.acts.wanted import Wanted, bound
-    from ferry.features.verify.cli.shown import print_verified
-    from ferry.ledger.verified_codec import verified_json
+    from ferry.features.observe.acts.told import tell_verification  # noqa: PLC0415 - brings the Kafka clients
+    from ferry.features.verify.acts.verifier import Verifier  # noqa: PLC0415 - as above
 
     desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     chosen = in_lane_of(chosen, lane)
@@ -124,9 +113,8 @@ def verify_command(
 
 def _in_spark(flow: FlowConfig, verifier: Verifier) -> Callable[[Survey], Compared]:
     """How what a transform made is compared in a Spark of this machine."""
-    # Imported here: the command line starts light, and only this needs Spark.
-    from ferry.features.records.spark.local_session import local_session
-    from ferry.features.verify.spark.verifying import compare_transformed
+    from ferry.features.records.spark.local_session import local_session  # noqa: PLC0415 - only this needs Spark
+    from ferry.features.verify.spark.verifying import compare_transformed  # noqa: PLC0415 - as above
 
     def compared(found: Survey) -> Compared:
         with local_session("ferry verify", cores=os.cpu_count() or 1) as session:
@@ -138,10 +126,6 @@ def _in_spark(flow: FlowConfig, verifier: Verifier) -> Callable[[Survey], Compar
 @contextmanager
 def shown_progress(records: int, *, quiet: bool) -> Iterator[Progress]:
     """A function to be told how many records are compared, of about so many, and how many bytes were read."""
-    # Imported here: the command line starts light.
-    from ferry.cli.bar import counted
-    from ferry.cli.output import size
-
     total = count_of(records, "record")
     with counted(records, f"comparing about {total}", quiet=quiet) as told:
         yield lambda compared, read: told(compared, f"compared {compared} of about {total}, {size(read)} read")

@@ -1,0 +1,20 @@
+"""`ferry airflow`: another package of the project brings it, because the library itself knows no Airflow."""
+
+from __future__ import annotations
+
+from importlib.metadata import entry_points
+
+import typer
+
+from ferry.errors import BadInput
+
+ENTRIES = "ferry.commands"
+"""Entry points by which other packages of the project bring commands."""
+
+
+def airflow_command(ctx: typer.Context) -> int:
+    """Prepare an Airflow for Ferry: pools and connections."""
+    found = [entry for entry in entry_points(group=ENTRIES) if entry.name == "airflow"]
+    if not found:
+        raise BadInput("`ferry airflow` needs Ferry's Airflow package: install ferry-replicator[airflow]")
+    return int(found[0].load()(ctx.args, ctx.obj))

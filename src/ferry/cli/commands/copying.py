@@ -1,0 +1,73 @@
+"""A planned run, copied to its end: all slots, the groups' offsets, and what it verifies of its own."""
+
+from __future__ import annotations
+
+from ferry.cli.commands.in_spark import copied_in_spark
+from ferry.cli.commands.progress import shown_progress
+from ferry.cli.commands.stopping import Stop, stop_signals
+from ferry.cli.output import print_error
+from ferry.copy.ends import failure_of, told_report
+from ferry.errors import FerryError, Refused, Unreachable
+from ferry.features.groups.acts.of_run import checkpoint
+from ferry.features.verify.acts.own_run import verify_run
+from ferry.ledger.report import Report, not_verified, without_groups
+from ferry.model import Plan, VerifyMode
+from ferry.run.local import copy_all
+from ferry.run.micro_run import MicroRuns, local_origin
+
+
+def copied(runs: MicroRuns, plan: Plan, *, quiet: bool, ahead: int = 0) -> tuple[Report, FerryError | None]:
+    """Copy all slots, keep in the ledger what they refused, and report; also why the attempt is not done, if it is not.
+
+    A plan with transformed topics is copied in a Spark of this machine.
+
+    `ahead`: offsets that runs behind this one are to copy, for the estimate of the time that is left.
+    When the target is gone by then the report is what the slots said; Unreachable when nothing was copied.
+    """
+    with stop_signals() as stop:
+        if plan.row_slots:
+            failure = copied_in_spark(runs, plan, quiet=quiet, stop=stop)
+            report, untranslated = checkpointed(runs, plan.run, stop)
+            return report, failure or untranslated
+        return _copied_here(runs, plan, stop, quiet=quiet, ahead=ahead)
+
+
+def _copied_here(
+    runs: MicroRuns, plan: Plan, stop: Stop, *, quiet: bool, ahead: int
+) -> tuple[Report, FerryError | None]:
+    attempt = runs.begin(plan, local_origin())
+    with shown_progress(plan, quiet=quiet, ahead=ahead) as progress:
+        ends = copy_all(runs, plan, attempt, stop=stop, progress=progress)
+    failure = failure_of(plan, ends)
+    try:
+        runs.record_outcome(plan, attempt, ends)
+        report, untranslated = checkpointed(runs, plan.run, stop)
+    except Unreachable as error:
+        report = told_report(plan, attempt.started_ms, ends)
+        if not report.receipts:
+            raise
+        print_error("Unreachable", f"{error}; the report says what the tasks know, without the ledger", as_json=False)
+        return report, failure
+    return report, failure or untranslated
+
+
+def checkpointed(runs: MicroRuns, run: str, stop: Stop) -> tuple[Report, FerryError | None]:
+    """Translate the groups' offsets, and report; also why they could not be, if they were not."""
+    try:
+        checkpoint(runs, run)
+    except (Refused, Unreachable) as error:
+        return without_groups(runs.report(run), str(error)), error
+    return _verified(runs, run, stop)
+
+
+def _verified(runs: MicroRuns, run: str, stop: Stop) -> tuple[Report, FerryError | None]:
+    """Verify what was copied where that is due, and report; also why it could not be, if it could not."""
+    if runs.flow.verification.mode is VerifyMode.OFF:
+        return runs.report(run), None
+    if stop():
+        return not_verified(runs.report(run), f"{stop.by} came first, so verify it with ferry verify"), None
+    try:
+        verify_run(runs.flow, run, patience_s=runs.patience_s)
+    except (Refused, Unreachable) as error:
+        return not_verified(runs.report(run), str(error)), error
+    return runs.report(run), None

@@ -1,0 +1,18 @@
+"""`ferry dev`: local clusters, by the words of `ferry.dev.app`."""
+
+from __future__ import annotations
+
+import logging
+
+import typer
+
+from ferry.cli.examples import show_examples
+from ferry.dev.app import Answering, app
+
+
+def dev_command(ctx: typer.Context) -> int:
+    """Real Kafka clusters on this machine: up, status, down."""
+    show_examples(app, "dev")
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)
+    asked = Answering(as_json=ctx.obj.as_json, quiet=ctx.obj.quiet)
+    return int(app(args=ctx.args, prog_name="ferry dev", standalone_mode=False, obj=asked) or 0)

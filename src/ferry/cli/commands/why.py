@@ -1,0 +1,29 @@
+"""How `ferry plan --why` answers: which line takes or leaves a name."""
+
+from __future__ import annotations
+
+from ferry.cli.output import print_json
+from ferry.cli.shapes import why_json
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.settings import Settings
+from ferry.config.why import Why, why_group, why_topic
+
+
+def show_why(flow: FlowConfig, settings: Settings, name: str, *, as_json: bool) -> None:
+    """Print what the flow makes of a topic and of a consumer group of that name."""
+    origins = settings.origins[flow.flow]
+    verdicts = {"topic": why_topic(flow, origins, name), "group": why_group(flow, origins, name)}
+    if as_json:
+        print_json({"flow": str(flow.flow), "name": name, **{kind: why_json(why) for kind, why in verdicts.items()}})
+        return
+    for kind, why in verdicts.items():
+        took = "takes" if why.taken else "leaves out"
+        print(f"{flow.flow} {took} {kind} {name}: it {why.reason}{_where(settings, why)}")
+
+
+def _where(settings: Settings, why: Why) -> str:
+    if why.setting is None:
+        return ""
+    item = "" if why.item is None else f", by its item {why.item}"
+    line = "default" if why.setting.line is None else f"{settings.path}:{why.setting.line}"
+    return f" ({line}: {why.setting.key or why.setting.name} = {why.setting.value}{item})"

@@ -1,0 +1,323 @@
+"""What `ferry ledger` looks up: receipts, runs, pauses, and where an offset went."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from ferry.cli.commands.shown import show_report
+from ferry.cli.output import print_json, print_table, size
+from ferry.cli.shapes import holders_json, past_runs_json, pause_json, receipts_json
+from ferry.clock import wall_ms
+from ferry.errors import BadInput
+from ferry.ledger.adoption_codec import adoptions
+from ferry.ledger.dealt_at import Dealt, DealtAt, dealt_at
+from ferry.ledger.deployments import SHOWN_DIGITS
+from ferry.ledger.history import Forgotten, Holder, PastRun, PastState, holders, named_run, past_runs, skipped_at
+from ferry.ledger.ledger import LedgerView, gaps, pauses
+from ferry.ledger.pruning import Pruned, pruned_at
+from ferry.ledger.receipts import receipts
+from ferry.ledger.report import Report, as_known, uncounted_sentence
+from ferry.ledger.runs import newest_run
+from ferry.ledger.unit_codec import eras, narrowed_units
+from ferry.model import Adoption, Gap, Pause, Receipt, TopicPartition, UnitReceipt
+from ferry.plan.rules.lag_start import PATIENCE_MS
+from ferry.run.ledger.access import LedgerAccess
+from ferry.words import to_the_second
+
+NOT_FOUND = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What is looked up, and where; each method prints one kind of answer, and gives the exit code."""
+
+    access: LedgerAccess
+    lane: str
+    as_json: bool
+    run: str | None
+    topic: str | None
+    partition: int | None
+    last: int | None
+
+    def runs(self, newest: int) -> int:
+        past = past_runs(self.access.view_with_newest(self.lane, newest), self.lane, newest)
+        print_json(past_runs_json(past)) if self.as_json else _print_runs(past)
+        return 0
+
+    def pauses(self) -> int:
+        found = list(pauses(self.access.view(), wall_ms()).values())
+        print_json({"pauses": [pause_json(pause) for pause in found]}) if self.as_json else _print_pauses(found)
+        return 0
+
+    def holders(self, offset: int) -> int:
+        view, topic = self.access.view(), self.topic or ""
+        known = gaps(view, self.lane)
+        held = holders(self._narrowed(self.access.receipts_near(view, self.lane, topic, offset)), offset, known)
+        skipped = skipped_at(known, topic, self.partition, offset, held)
+        adopted = [
+            one
+            for one in adoptions(view, self.lane)
+            if one.source.topic == topic
+            and self.partition in (None, one.source.partition)
+            and one.start <= offset < one.end
+        ]
+        gone = [] if held else pruned_at(view, self.lane, topic, self.partition, offset)
+        dealt = [] if held else self._dealt(view, topic, offset)
+        if self.as_json:
+            print_json(holders_json(held, skipped, adopted, gone, dealt))
+        elif dealt:
+            _print_dealt(dealt, skipped, f"{topic}-{self.partition}", offset)
+        else:
+            _print_holders(held, skipped, adopted, gone, offset)
+        if dealt:
+            return 0 if all(one.state is Dealt.PASSED for one in dealt) else NOT_FOUND
+        return 0 if adopted or any(holder.void is None for holder in held) else NOT_FOUND
+
+    def _dealt(self, view: LedgerView, topic: str, offset: int) -> list[DealtAt]:
+        """What is known of the offset where the topic is dealt to other partitions; empty where it is not."""
+        known = [era for era in eras(view, self.lane).values() if era.source_topic == topic]
+        if not known:
+            return []
+        if self.partition is None:
+            raise BadInput(
+                f"topic {topic} is dealt to other partitions, and each of them has offsets of all of the source's: say "
+                f"which one --offset {offset} counts in, with --partition"
+            )
+        receipts = self.access.units_of(view, self.lane, topic)
+        return dealt_at(known, receipts, TopicPartition(topic, self.partition), offset)
+
+    def receipts(self) -> int:
+        view = self.access.whole() if self.run is None else self.access.view_named(self.lane, self.run)
+        rows = self._narrowed(receipts(view, lane=self.lane, run=self.run, topic=self.topic))
+        # A source partition's records are in all of them.
+        units = narrowed_units(view, self.lane, self.run, self.topic) if self.partition is None else []
+        found = None if self.run is None else named_run(view, self.lane, self.run)
+        left = found if found is None or isinstance(found, Forgotten) else found.earlier
+        if left is not None and self.partition is None:
+            units = [*units, *(unit for unit in left.units if self.topic in (None, unit.source_topic))]
+        units = units[-self.last :] if self.last else units
+        if self.run is not None and found is None:
+            raise BadInput(
+                f"the ledger has neither a record nor a receipt of run {self.run} of lane {self.lane}: `ferry ledger "
+                "--runs` lists its newest runs"
+            )
+        is_narrow = self.topic is not None or self.partition is not None
+        whole = None if is_narrow else found
+        rows = rows[-self.last :] if self.last else rows
+        if self.as_json:
+            print_json(receipts_json(rows, units, whole))
+            return 0
+        if rows or (whole is None and not units):
+            _print_receipts(rows)
+        if units:
+            _print_units(units)
+        if whole is not None:
+            _print_run(whole)
+        if isinstance(whole, PastRun) and whole.state is PastState.UNPLANNED:
+            _print_unplanned(whole, is_newest=newest_run(view, self.lane) == whole.opened)
+        return 0
+
+    def _narrowed(self, rows: Iterable[Receipt]) -> list[Receipt]:
+        return [row for row in rows if self.partition in (None, row.source.partition) and self.run in (None, row.run)]
+
+
+def _print_run(past: PastRun | Forgotten) -> None:
+    """What was to be known of a run when it ended, or of one that did not; what is left of one that was let go."""
+    if isinstance(past, Forgotten):
+        print(past.sentence)
+        return
+    run = past.opened.record.run
+    if past.report is not None:
+        show_report(past.report, past.state.value)
+        if (uncounted := uncounted_sentence(past.report)) is not None:
+            print(uncounted)
+    if past.state is PastState.OPEN:
+        print(f"run {run} is under way, or was killed: ferry run --resume {run}, or the next run, goes on")
+
+
+def _print_unplanned(past: PastRun, *, is_newest: bool) -> None:
+    """What is to be said of a run without a sealed plan: only its age tells whether it is being planned."""
+    record = past.opened.record
+    if is_newest and wall_ms() - record.started_ms < PATIENCE_MS:
+        print(f"run {record.run} has no sealed plan: it is being planned, or ended before")
+    else:
+        print(f"run {record.run} ended before its plan was sealed{'' if past.earlier else ': nothing was copied'}")
+    if past.earlier is not None:
+        print(f"it was opened before under its name: {past.earlier.sentence}")
+
+
+def _print_receipts(rows: list[Receipt]) -> None:
+    print_table(
+        [
+            "at",
+            "run",
+            "topic",
+            "partition",
+            "start",
+            "end",
+            "records",
+            "markers",
+            "aborted",
+            "missing",
+            "transcoded",
+            "bytes",
+            "target",
+        ],
+        (
+            [
+                to_the_second(row.at_ms),
+                row.run,
+                row.source.topic,
+                row.source.partition,
+                row.start,
+                row.end,
+                row.records,
+                row.control_batches,
+                row.aborted_batches,
+                row.missing,
+                row.transcoded,
+                size(row.bytes),
+                row.target,
+            ]
+            for row in rows
+        ),
+        right=["partition", "start", "end", "records", "markers", "aborted", "missing", "transcoded", "bytes"],
+    )
+
+
+def _print_units(rows: list[UnitReceipt]) -> None:
+    """What was dealt to other partitions: `offsets` of the source were gone through for it."""
+    right = ["offsets", "records", "letters", "bytes", "from", "to"]
+    print_table(
+        ["at", "run", "topic", "target", "offsets", "records", "letters", "bytes", "from", "to"],
+        (
+            [
+                to_the_second(row.at_ms),
+                row.run,
+                row.source_topic,
+                row.target,
+                row.end - row.start,
+                row.records,
+                row.dead_letters,
+                size(row.bytes),
+                row.target_start if row.records else None,
+                row.target_next if row.records else None,
+            ]
+            for row in rows
+        ),
+        right=right,
+    )
+
+
+def _print_dealt(found: list[DealtAt], skipped: list[Gap], source: str, offset: int) -> None:
+    """The chunks that have an offset, one for each target partition: which of them has its record, its key decides."""
+    passed = sum(one.state is Dealt.PASSED for one in found)
+    print(
+        f"offset {offset} of {source} went where the key says that its record has on the target, if the transform "
+        f"keeps it; {passed} of {len(found)} target partitions have a chunk with it:"
+    )
+    print_table(
+        ["target", "offset", "at", "run", "records", "letters", "from", "to", "without key"],
+        (
+            [
+                one.target,
+                one.state.value,
+                to_the_second(chunk.at_ms) if chunk else None,
+                chunk.run if chunk else None,
+                chunk.records if chunk else None,
+                chunk.dead_letters if chunk else None,
+                chunk.target_start if chunk and chunk.records else None,
+                chunk.target_next if chunk and chunk.records else None,
+                "here" if one.keyless else None,
+            ]
+            for one in found
+            for chunk in (one.chunk,)
+        ),
+        right=["records", "letters", "from", "to"],
+    )
+    _print_skipped(skipped, offset)
+
+
+def _print_skipped(skipped: list[Gap], offset: int) -> None:
+    for gap in skipped:
+        by = f", by {gap.who}" if gap.who else ""
+        print(
+            f"offset {offset} of {gap.source} was skipped by run {gap.run} at {to_the_second(gap.at_ms)} with "
+            f"[{gap.start}, {gap.end}){by}: {gap.reason or gap.why} [{gap.why}]"
+        )
+
+
+def _print_holders(
+    found: list[Holder], skipped: list[Gap], adopted: list[Adoption], gone: list[Pruned], offset: int
+) -> None:
+    for one in adopted:
+        print(
+            f"offset {offset} of {one.source} was copied to {one.target} by MirrorMaker {one.by.value[-1]}, up to "
+            f"{one.end} ({one.where}): adopted by {one.who} at {to_the_second(one.at_ms)}, run {one.run}"
+        )
+    for holder in found:
+        receipt, segment = holder.receipt, holder.segment
+        held = f"the receipt [{receipt.start}, {receipt.end}) of run {receipt.run}"
+        where = f"offset {offset} of {receipt.source} is in {held}"
+        if segment is None:
+            left = f"left out by transform {receipt.transform}, " if receipt.transform else ""
+            left += "one of its dead letters, " if receipt.dead_letters else ""
+            print(f"{where}, in a gap: {left}a marker, an aborted record, or missing at the source; not copied")
+        else:
+            print(
+                f"{where}, in the segment of {segment.count} records from {segment.source_start}: "
+                f"it is offset {holder.target_offset} of {receipt.target}"
+            )
+        if holder.void is not None:
+            gap = holder.void
+            print(
+                f"that does not hold since run {gap.run} at {to_the_second(gap.at_ms)}: {gap.reason} "
+                f"[{gap.why}, {gap.how}]"
+            )
+    _print_skipped(skipped, offset)
+    for mark in gone:
+        print(
+            f"the receipt of offset {offset} of {mark.source} was pruned with all before {mark.end}, by run {mark.run} "
+            f"at {to_the_second(mark.at_ms)}: the source's log began at {mark.source_log_start} and that of "
+            f"{mark.copy.target} at {mark.target_log_start}, so neither side had the record any more"
+        )
+    if not found and not skipped and not adopted and not gone:
+        print(
+            f"no receipt holds offset {offset}: it is not copied, lies before the lane's start, or was forgotten with "
+            "a copy that is deleted"
+        )
+
+
+def _print_runs(past: list[PastRun]) -> None:
+    def copied(report: Report | None, figure: Callable[[Report], str]) -> str | None:
+        return None if report is None else as_known(figure(report), report) or "not known"
+
+    print_table(
+        ["started", "run", "state", "slices", "records", "bytes", "seconds", "by", "configuration", "deployment"],
+        (
+            [
+                to_the_second(run.opened.record.started_ms),
+                run.opened.record.run,
+                run.state.value,
+                len(run.report.plan.slices) if run.report else None,
+                copied(run.report, lambda report: str(report.records)),
+                copied(run.report, lambda report: size(report.bytes)),
+                copied(run.report, lambda report: f"{report.seconds:.1f}"),
+                run.opened.record.origin.dag_id or run.opened.record.origin.host,
+                run.opened.record.config_digest[:SHOWN_DIGITS],
+                run.opened.record.deployment or None,
+            ]
+            for run in past
+        ),
+        right=["slices", "records", "bytes", "seconds"],
+    )
+
+
+def _print_pauses(found: list[Pause]) -> None:
+    for pause in found:
+        what = f"topic {pause.topic}" if pause.topic else "the whole flow"
+        until = f"until {to_the_second(pause.until_ms)}" if pause.until_ms else "until resumed"
+        print(f"{what} is paused since {to_the_second(pause.since_ms)} {until}, by {pause.who}: {pause.why}")
+    if not found:
+        print("nothing is paused")

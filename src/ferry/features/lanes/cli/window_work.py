@@ -1,0 +1,152 @@
+"""The micro-runs of a backfill's window, and what they answer together."""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass, field
+
+from ferry.cli.commands.copying import copied
+from ferry.cli.commands.stopping import Stop
+from ferry.cli.desk import Desk
+from ferry.cli.output import print_json, print_table, size
+from ferry.cli.person import new_run
+from ferry.errors import FerryError, Unreachable
+from ferry.features.lanes.acts.backfill import Opened, copy_window
+from ferry.ledger.report import Report
+from ferry.ledger.run_codec import refusal_json
+from ferry.model import TimeWindow
+from ferry.plan.options import RunOptions
+from ferry.plan.rules.windows import WindowLook
+from ferry.run.micro_run import MicroRuns, local_origin
+from ferry.words import count_of
+
+log = logging.getLogger(__name__)
+
+
+def answered(work: WindowWork, desk: Desk, *, dry_run: bool) -> int:
+    """Show what became of a window; the exit code."""
+    if desk.as_json:
+        print_json(_json(work, dry_run=dry_run))
+    else:
+        _show(work, dry_run=dry_run)
+    if isinstance(work.failure, Unreachable) and not work.records:
+        return work.failure.exit_code
+    return 0 if (dry_run or work.is_done) and not work.stop() else 1
+
+
+@dataclass(slots=True)
+class WindowWork:
+    """The micro-runs of one window."""
+
+    runs: MicroRuns
+    options: RunOptions
+    stop: Stop
+    quiet: bool = field(kw_only=True)
+    look: WindowLook = field(init=False)
+    reports: list[Report] = field(default_factory=list)
+    failure: FerryError | None = None
+    seconds: float = 0.0
+    _begun: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._look()
+
+    def copy(self) -> None:
+        """Run after run, until the window is copied or a run gets no further."""
+        self._begun = time.monotonic()
+        if not self.look.is_done:
+            copy_window(self._open, self._copied, lambda: self.left, self._say)
+
+    def _open(self, _number: int) -> Opened:
+        if not self.reports:
+            self.stop.check()
+        plan = self.runs.open_new(new_run("backfill"), local_origin(), self.options)
+        return Opened(plan=plan, left=self.left)
+
+    def _copied(self, run: Opened) -> bool:
+        report, self.failure = copied(self.runs, run.plan, quiet=self.quiet, ahead=run.ahead)
+        self.reports.append(report)
+        self.seconds = time.monotonic() - self._begun
+        self._look()
+        return not report.unfinished and not self.stop()
+
+    def _say(self, text: str) -> None:
+        if self.left and not self.quiet:
+            log.info("%s", text)
+
+    def _look(self) -> None:
+        self.look = self.runs.window(self.options)
+
+    @property
+    def left(self) -> int:
+        """Source offsets of the window that are not copied."""
+        return self.look.left
+
+    @property
+    def records(self) -> int:
+        return sum(report.records for report in self.reports)
+
+    @property
+    def bytes(self) -> int:
+        return sum(report.bytes for report in self.reports)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all of the window is copied, and nothing was refused at last."""
+        return self.look.is_done and not (self.reports and self.reports[-1].refusals)
+
+
+def _json(work: WindowWork, *, dry_run: bool) -> dict[str, object]:
+    window = work.options.window
+    times = (window.from_ms, window.to_ms) if isinstance(window, TimeWindow) else (None, None)
+    state = "planned" if dry_run else "success" if work.is_done else "partial" if work.records else "failed"
+    last = work.reports[-1] if work.reports else None
+    return {
+        "flow": str(work.runs.flow.flow),
+        "lane": work.runs.lane,
+        "from_ms": times[0],
+        "to_ms": times[1],
+        "state": state,
+        "runs": [report.plan.run for report in work.reports],
+        "records": work.records,
+        "bytes": work.bytes,
+        "seconds": round(work.seconds, 3),
+        "left": work.left,
+        "parts": [
+            {
+                "topic": part.source.topic,
+                "partition": part.source.partition,
+                "start": part.start,
+                "end": part.end,
+                "left": part.left,
+            }
+            for part in work.look.parts
+        ],
+        "refusals": [] if last is None else [refusal_json(refusal) for refusal in last.refusals],
+    }
+
+
+def _show(work: WindowWork, *, dry_run: bool) -> None:
+    if dry_run:
+        print_table(
+            ["topic", "partition", "start", "end", "left"],
+            ([*part.source, part.start, part.end, part.left] for part in work.look.parts),
+            right=["partition", "start", "end", "left"],
+        )
+    last = work.reports[-1] if work.reports else None
+    for topic in () if last is None else last.plan.paused:
+        print(f"paused: {topic}")
+    for note in () if last is None or work.is_done else last.notes:
+        print(f"note: {note}")
+    for refusal in () if last is None else last.refusals:
+        print(f"refused: {refusal.message} [{refusal.kind}]")
+    where = f"lane {work.runs.lane} of {work.runs.flow.flow}: {work.options.window}"
+    if dry_run:
+        print(f"{where}: {count_of(work.left, 'offset')} would be copied")
+        return
+    state = "copied" if work.is_done else f"{count_of(work.left, 'offset')} left"
+    print(
+        f"{where}: {state}; {count_of(work.records, 'record')}, {size(work.bytes)} in "
+        f"{count_of(len(work.reports), 'run')}, {work.seconds:.1f} s"
+    )

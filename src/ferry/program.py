@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from ferry.cli.commands.stopping import COPYING, hold_signals
+from ferry.cli.stopping import COPYING, hold_signals
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

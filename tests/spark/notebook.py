@@ -212,7 +212,7 @@ def _transformed(spark: Any, question: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _sampled(spark: Any, question: Mapping[str, Any]) -> dict[str, Any]:
-    from ferry.cli.commands.sampled import show_sample  # noqa: PLC0415 - as above
+    from ferry.commands.sampled import show_sample  # noqa: PLC0415 - as above
     from ferry.features.records.spark.sample import sampled  # noqa: PLC0415 - as above
     from ferry.features.records.spark.transform import prepare  # noqa: PLC0415 - as above
 

@@ -1,1 +1,1 @@
-"""The command line: its own commands, and what those of features share."""
+"""The command line: what its commands share."""

@@ -14,10 +14,10 @@ import typer
 from typer.exceptions import TyperException
 from typer.main import get_command
 
-from ferry.cli.commands.stopping import COPYING, Stopped, are_held, release_signals
 from ferry.cli.lazy import Rows, group_class
 from ferry.cli.options import JsonOption, NothingNamed, QuietOption, VerboseOption, Wishes
 from ferry.cli.output import Unwritten, print_error, take_outlets
+from ferry.cli.stopping import COPYING, Stopped, are_held, release_signals
 from ferry.errors import BadInput, FerryError, Refused
 
 STOPPED = 1

@@ -154,7 +154,7 @@ def test_a_run_in_spark_reports(lab: Lab, tmp_path: Path, place: str, begun: boo
 def test_a_second_signal_stops_at_once(tmp_path: Path) -> None:
     code = (
         "import signal, sys\n"
-        "from ferry.cli.commands.stopping import stop_signals\n"
+        "from ferry.cli.stopping import stop_signals\n"
         "with stop_signals() as stop:\n"
         "    signal.raise_signal(signal.SIGTERM)\n"
         "    assert stop() and stop.by == 'SIGTERM'\n"

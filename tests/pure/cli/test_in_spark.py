@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from ferry.cli.commands.in_spark import copy_of
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.settings import parse_settings
 from ferry.errors import Refused
+from ferry.features.records.cli.in_spark import copy_of
 from ferry.program import main
 from ferry.run.local import refuse_transforms
 from tests.golden import Golden, brief

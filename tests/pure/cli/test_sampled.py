@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from ferry.cli.commands.sampled import show_sample
+from ferry.commands.sampled import show_sample
 from ferry.config.settings import parse_settings
 from ferry.features.records.spark.sample import Pair, Sample, Side
 

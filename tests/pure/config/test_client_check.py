@@ -2,7 +2,7 @@
 
 import pytest
 
-from ferry.cli.config.check import all_problems
+from ferry.commands.config.check import all_problems
 from ferry.config.reading.examine import examine
 
 BASE = """\

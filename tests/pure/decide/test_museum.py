@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import pytest
 from jsonschema import Draft202012Validator
 
-from ferry.cli.shapes import holders_json, past_runs_json, pause_json, plan_json, receipts_json
+from ferry.commands.shapes import holders_json, past_runs_json, pause_json, plan_json, receipts_json
 from ferry.errors import BadInput
 from ferry.features.archive.acts.export import json_lines
 from ferry.features.archive.acts.exported import portions, read_export

@@ -24,8 +24,8 @@ from typing import Any
 import psutil
 
 from ferry import program
-from ferry.cli.commands.copying import copied
-from ferry.cli.shapes import run_json
+from ferry.commands.copying import copied
+from ferry.commands.shapes import run_json
 from ferry.config.settings import load
 from ferry.features.observe.acts.told import tell_run
 from ferry.run.micro_run import MicroRuns, local_origin

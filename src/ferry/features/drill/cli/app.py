@@ -12,8 +12,6 @@ from typing import Annotated
 import typer
 
 from ferry.cli.bar import steps
-from ferry.cli.commands.in_spark import copy_of
-from ferry.cli.commands.stopping import stop_signals
 from ferry.cli.desk import (
     DEFAULT_PATIENCE,
     YEAR_SECONDS,
@@ -27,7 +25,7 @@ from ferry.cli.desk import (
 from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
 from ferry.cli.output import print_json
 from ferry.cli.person import new_run, person
-from ferry.cli.report_place import ReportOption
+from ferry.cli.stopping import stop_signals
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import SwitchHook
 from ferry.config.flow.start import Start, StartTime, parse_start
@@ -35,6 +33,8 @@ from ferry.config.text.problem import BadValue
 from ferry.errors import BadInput
 from ferry.features.drill.acts.diary import Diary
 from ferry.features.evidence.cli.evidence import ended, prepared
+from ferry.features.evidence.cli.report_place import ReportOption
+from ferry.features.records.cli.in_spark import copy_of
 from ferry.features.switch.cli.approval import approval, named_on_command_line
 from ferry.features.switch.cli.options import (
     DEFAULT,

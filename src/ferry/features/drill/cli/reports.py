@@ -10,10 +10,10 @@ import typer
 from ferry.cli.desk import DEFAULT_PATIENCE, Desk, PatienceOption, RequiredFlow
 from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
 from ferry.cli.output import print_json, print_table, print_warning
-from ferry.cli.report_place import ReportOption
 from ferry.errors import BadInput
 from ferry.features.evidence.acts.store import store_of
 from ferry.features.evidence.cli.evidence import ended, prepared
+from ferry.features.evidence.cli.report_place import ReportOption
 from ferry.features.evidence.rules.chain import index_json
 from ferry.features.switch.cli.options import IdArgument
 from ferry.words import count_of, to_the_second

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from ferry.cli.desk import Desk
 from ferry.cli.output import print_error, print_json
-from ferry.cli.report_place import written_json
 from ferry.config.flow.report import ReportConfig
 from ferry.errors import FerryError, OutcomeUnknown
 from ferry.features.evidence.acts.store import why_unwritten
+from ferry.features.evidence.cli.report_place import written_json
 from ferry.features.evidence.rules.codec import evidence_json
 from ferry.features.evidence.rules.lines import told_lines
 from ferry.model.evidence import EvidenceOutcome, EvidenceReport

@@ -11,7 +11,7 @@ from ferry.cli.desk import DEFAULT_PATIENCE, Desk, FlowArgument, PatienceOption,
 from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
 from ferry.cli.output import print_json, print_table, print_warning
 from ferry.cli.person import person
-from ferry.cli.report_place import written_json
+from ferry.features.evidence.cli.report_place import written_json
 from ferry.features.switch.cli.options import IdArgument
 from ferry.features.switch.rules.steps import clients_by, clients_sentence
 from ferry.ledger.switch_codec import step_json, switch_json

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ferry.cli.bar import working
-from ferry.cli.commands.in_spark import copy_of
 from ferry.cli.desk import DEFAULT_PATIENCE, Desk, FlowArgument, PatienceOption
 from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
 from ferry.cli.output import print_json, print_warning
 from ferry.cli.person import new_run, person
-from ferry.cli.report_place import ReportOption, written_json
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig, SwitchHook
 from ferry.config.flow.windows import time_ms
 from ferry.errors import BadInput, FerryError
+from ferry.features.evidence.cli.report_place import ReportOption, written_json
+from ferry.features.records.cli.in_spark import copy_of
 from ferry.features.switch.cli.approval import approval
 from ferry.features.switch.cli.options import (
     DEFAULT,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ferry.cli.output import print_json
-from ferry.cli.shapes import why_json
+from ferry.commands.shapes import why_json
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.settings import Settings
 from ferry.config.why import Why, why_group, why_topic

@@ -10,10 +10,10 @@ from typing import Annotated
 
 import typer
 
-from ferry.cli.config.shapes import check_json
 from ferry.cli.desk import Desk, refuse_option_as_file
 from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
 from ferry.cli.output import print_json, print_table
+from ferry.commands.config.shapes import check_json
 from ferry.config.account import LineAccount, LineFate, account
 from ferry.config.client_check import check_clients
 from ferry.config.effective import Effective, effective, enabled_line

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
-from ferry.cli.commands.stopping import Stop, Stopped, ended_by_signals
+from ferry.cli.stopping import Stop, Stopped, ended_by_signals
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import FerryError, Refused, Retryable
 from ferry.model import Plan

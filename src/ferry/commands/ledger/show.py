@@ -51,7 +51,7 @@ def ledger_command(
     With --run alone also what became of that run: what it refused, noted and left. With --offset, exit code 1 when no
     receipt holds the offset, or not that of each partition that it may have been dealt to.
     """
-    from ferry.cli.ledger.looked_up import Asked  # noqa: PLC0415 - the help needs none of it
+    from ferry.commands.ledger.looked_up import Asked  # noqa: PLC0415 - the help needs none of it
     from ferry.run.ledger.access import LedgerAccess  # noqa: PLC0415 - as above
 
     desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)

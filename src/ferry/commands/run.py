@@ -9,8 +9,6 @@ from typing import Annotated
 import typer
 
 from ferry.cli.bar import working
-from ferry.cli.commands.in_spark import need_spark, planned_in_spark
-from ferry.cli.commands.stopping import stop_signals
 from ferry.cli.desk import (
     DEFAULT_PATIENCE,
     Desk,
@@ -25,7 +23,9 @@ from ferry.cli.desk import (
 from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
 from ferry.cli.output import print_json
 from ferry.cli.person import new_run
+from ferry.cli.stopping import stop_signals
 from ferry.errors import BadInput, Unreachable
+from ferry.features.records.cli.in_spark import need_spark, planned_in_spark
 from ferry.model import Plan
 
 
@@ -60,9 +60,9 @@ def run_command(
     Ctrl-C or SIGTERM ends the run in order: open chunks are committed, the next run continues after them. A second
     signal stops it at once.
     """
-    from ferry.cli.commands.copying import checkpointed, copied  # noqa: PLC0415 - the help needs none of it
-    from ferry.cli.commands.shown import show_plan, show_report  # noqa: PLC0415 - as above
-    from ferry.cli.shapes import run_json  # noqa: PLC0415 - as above
+    from ferry.commands.copying import checkpointed, copied  # noqa: PLC0415 - the help needs none of it
+    from ferry.commands.shapes import run_json  # noqa: PLC0415 - as above
+    from ferry.commands.shown import show_plan, show_report  # noqa: PLC0415 - as above
     from ferry.features.observe.acts.told import PATIENCE_S, tell_run  # noqa: PLC0415 - as above
     from ferry.ledger.report import RunState  # noqa: PLC0415 - as above
     from ferry.plan.options import RunOptions  # noqa: PLC0415 - as above

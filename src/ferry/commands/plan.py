@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from ferry.cli.bar import working
-from ferry.cli.commands.in_spark import need_spark
 from ferry.cli.desk import (
     DEFAULT_PATIENCE,
     Desk,
@@ -21,6 +20,7 @@ from ferry.cli.desk import (
 from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput
+from ferry.features.records.cli.in_spark import need_spark
 
 WhyOption = Annotated[
     str | None,
@@ -62,8 +62,8 @@ def plan_command(
     Exit code 1 when something would be refused. With --why no cluster is asked. With --sample the file's transforms are
     checked in a local Spark and shown on records of the source, instead of a plan; exit code 2 when one breaks.
     """
-    from ferry.cli.commands.shown import show_plan  # noqa: PLC0415 - the help needs none of it
-    from ferry.cli.commands.why import show_why  # noqa: PLC0415 - as above
+    from ferry.commands.shown import show_plan  # noqa: PLC0415 - the help needs none of it
+    from ferry.commands.why import show_why  # noqa: PLC0415 - as above
     from ferry.plan.options import RunOptions  # noqa: PLC0415 - as above
     from ferry.run.micro_run import MicroRuns  # noqa: PLC0415 - as above
 
@@ -90,7 +90,7 @@ def _show_sample(chosen: FlowConfig, count: int, topic: list[str] | None, *, val
     if not chosen.transforms:
         raise BadInput(f"flow {chosen.flow} has no transforms, so all records arrive as they are: leave --sample out")
     need_spark("--sample carries the transforms out in Spark")
-    from ferry.cli.commands.sampled import show_sample  # noqa: PLC0415 - only this needs Spark
+    from ferry.commands.sampled import show_sample  # noqa: PLC0415 - only this needs Spark
     from ferry.features.records.spark.sample import samples  # noqa: PLC0415 - as above
 
     found = samples(chosen, count, only_topics(chosen, topic), clear=values)

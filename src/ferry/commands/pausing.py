@@ -48,7 +48,7 @@ def pause_command(
 
     A run under way is not touched. The pause is a record of the ledger, with who, why and until when.
     """
-    from ferry.cli.shapes import pause_json  # noqa: PLC0415 - brings the Kafka clients
+    from ferry.commands.shapes import pause_json  # noqa: PLC0415 - brings the Kafka clients
     from ferry.run.ledger.access import LedgerAccess  # noqa: PLC0415 - as above
     from ferry.run.ledger.pausing import write_pause  # noqa: PLC0415 - as above
 

@@ -6,11 +6,11 @@ import logging
 import time
 from dataclasses import dataclass, field
 
-from ferry.cli.commands.copying import copied
-from ferry.cli.commands.stopping import Stop
 from ferry.cli.desk import Desk
 from ferry.cli.output import print_json, print_table, size
 from ferry.cli.person import new_run
+from ferry.cli.stopping import Stop
+from ferry.commands.copying import copied
 from ferry.errors import FerryError, Unreachable
 from ferry.features.lanes.acts.backfill import Opened, copy_window
 from ferry.ledger.report import Report

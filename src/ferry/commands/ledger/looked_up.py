@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from ferry.cli.commands.shown import show_report
 from ferry.cli.output import print_json, print_table, size
-from ferry.cli.shapes import holders_json, past_runs_json, pause_json, receipts_json
 from ferry.clock import wall_ms
+from ferry.commands.shapes import holders_json, past_runs_json, pause_json, receipts_json
+from ferry.commands.shown import show_report
 from ferry.errors import BadInput
 from ferry.ledger.adoption_codec import adoptions
 from ferry.ledger.dealt_at import Dealt, DealtAt, dealt_at

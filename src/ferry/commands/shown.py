@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ferry.cli.output import print_json, print_table, size
-from ferry.cli.shapes import plan_json
+from ferry.commands.shapes import plan_json
 from ferry.features.groups.rules.sentences import group_sentences
 from ferry.ledger.report import (
     Report,

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from ferry.cli.commands.stopping import stop_signals
 from ferry.cli.desk import (
     DEFAULT_PATIENCE,
     Desk,
@@ -20,6 +19,7 @@ from ferry.cli.desk import (
     only_topics,
 )
 from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
+from ferry.cli.stopping import stop_signals
 from ferry.config.flow.windows import parse_window
 from ferry.errors import BadInput
 from ferry.model import LaneKind, check_lane
@@ -76,7 +76,7 @@ def backfill_command(
     Budgets are those of each of its micro-runs. Ctrl-C or SIGTERM ends the open chunks; the same command
     continues there.
     """
-    from ferry.features.lanes.cli.window_work import WindowWork, answered  # noqa: PLC0415 - the help needs none of it
+    from ferry.commands.window_work import WindowWork, answered  # noqa: PLC0415 - the help needs none of it
     from ferry.plan.options import RunOptions  # noqa: PLC0415 - as above
     from ferry.run.micro_run import MicroRuns  # noqa: PLC0415 - as above
 

@@ -37,7 +37,7 @@ def skip_command(
 
     It is a run of its own that copies nothing, so it is as safe as one; the ledger keeps who skipped what, and why.
     """
-    from ferry.cli.shapes import skip_json  # noqa: PLC0415 - brings the Kafka clients
+    from ferry.commands.shapes import skip_json  # noqa: PLC0415 - brings the Kafka clients
     from ferry.features.observe.acts.told import tell_skip  # noqa: PLC0415 - as above
     from ferry.plan.rules.skipping import Wish, skip_sentence  # noqa: PLC0415 - as above
     from ferry.run.micro_run import MicroRuns, local_origin  # noqa: PLC0415 - as above

@@ -55,7 +55,7 @@ def lag_command(
     verbose: VerboseOption = False,
 ) -> int:
     """Show per source partition and in total how many records, bytes and seconds are not yet copied."""
-    from ferry.cli.shapes import lag_json  # noqa: PLC0415 - brings the Kafka clients
+    from ferry.commands.shapes import lag_json  # noqa: PLC0415 - brings the Kafka clients
     from ferry.plan.lag import measure_lag  # noqa: PLC0415 - as above
 
     desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)

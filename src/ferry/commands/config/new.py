@@ -10,10 +10,10 @@ from typing import Annotated
 
 import typer
 
-from ferry.cli.config.check import all_problems
 from ferry.cli.desk import Desk
 from ferry.cli.options import JsonOption, QuietOption, VerboseOption
 from ferry.cli.output import print_json, print_warning
+from ferry.commands.config.check import all_problems
 from ferry.config.first_file import FirstCluster, first_file
 from ferry.config.reading.examine import examine
 from ferry.config.text.problem import Severity

@@ -1,4 +1,7 @@
-"""All commands of `ferry`: where each one is, and the line that a list of commands shows. A new one gets a row here."""
+"""The commands of `ferry` that join the kernel and features, and the table of all commands.
+
+The table says where each one is, and has the line that a list of commands shows. A new one gets a row here.
+"""
 
 from __future__ import annotations
 
@@ -17,32 +20,32 @@ HANDED_ON: Mapping[str, Any] = {"context_settings": {**_ANY, "help_option_names"
 
 COMMANDS: Mapping[str, Row | Group] = {
     "plan": Row(
-        place="ferry.cli.commands.plan:plan_command",
+        place="ferry.commands.plan:plan_command",
         help="Show what a run would copy, change and refuse now. Nothing is written.",
     ),
     "run": Row(
-        place="ferry.cli.commands.run:run_command",
+        place="ferry.commands.run:run_command",
         help="Plan, copy and report one micro-run on this machine, several tasks in processes of their own, or in "
         "Spark.",
     ),
     "backfill": Row(
-        place="ferry.features.lanes.cli.backfill:backfill_command",
+        place="ferry.commands.backfill:backfill_command",
         help="Copy a window of history once, by default to scratch topics of a lane of its own. Safe to repeat.",
     ),
     "lag": Row(
-        place="ferry.cli.commands.lag:lag_command",
+        place="ferry.commands.lag:lag_command",
         help="Show per source partition and in total how many records, bytes and seconds are not yet copied.",
     ),
     "pause": Row(
-        place="ferry.cli.commands.pausing:pause_command",
+        place="ferry.commands.pausing:pause_command",
         help="Plan nothing of a flow or topic any more, until its time is over or somebody resumes it.",
     ),
     "resume": Row(
-        place="ferry.cli.commands.pausing:resume_command",
+        place="ferry.commands.pausing:resume_command",
         help="Take a pause back: the next plan copies the flow or topic from where it was left.",
     ),
     "skip": Row(
-        place="ferry.cli.commands.skip:skip_command",
+        place="ferry.commands.skip:skip_command",
         help="Go on behind a place that cannot be copied, such as a corrupt batch. What lies before OFFSET is not "
         "copied.",
     ),
@@ -64,7 +67,7 @@ COMMANDS: Mapping[str, Row | Group] = {
         help="Move clients back to the source of FLOW, the flow that was switched: only what came since is copied.",
     ),
     "flows": Row(
-        place="ferry.cli.flows:flows_command", help="List the enabled flows of the file; no cluster is asked."
+        place="ferry.commands.flows:flows_command", help="List the enabled flows of the file; no cluster is asked."
     ),
     "translate": Row(
         place="ferry.features.groups.cli.translate:translate_command",
@@ -76,15 +79,15 @@ COMMANDS: Mapping[str, Row | Group] = {
         "copied.",
     ),
     "version": Row(
-        place="ferry.cli.version:version_command", help="Show the version of Ferry and of the Python it runs on."
+        place="ferry.commands.version:version_command", help="Show the version of Ferry and of the Python it runs on."
     ),
     "dev": Row(
-        place="ferry.cli.commands.dev:dev_command",
+        place="ferry.commands.dev:dev_command",
         help="Real Kafka clusters on this machine: up, status, down.",
         options=HANDED_ON,
     ),
     "airflow": Row(
-        place="ferry.cli.commands.airflow:airflow_command",
+        place="ferry.commands.airflow:airflow_command",
         help="Prepare an Airflow for Ferry: pools and connections.",
         options=HANDED_ON,
     ),
@@ -150,7 +153,7 @@ COMMANDS: Mapping[str, Row | Group] = {
         first="show",
         rows={
             "show": Row(
-                place="ferry.cli.ledger.show:ledger_command",
+                place="ferry.commands.ledger.show:ledger_command",
                 help="Look up receipts, runs and pauses in the ledger; only the target cluster is asked.",
             ),
             "export": Row(
@@ -258,17 +261,17 @@ COMMANDS: Mapping[str, Row | Group] = {
         help="Check, explain and write the MirrorMaker 2 file. No cluster is asked.",
         rows={
             "check": Row(
-                place="ferry.cli.config.check:check_command",
+                place="ferry.commands.config.check:check_command",
                 help="Show what the file means: every value of every flow with its line, what is not needed, what is "
                 "wrong.",
             ),
             "explain": Row(
-                place="ferry.cli.config.explain:explain_command",
+                place="ferry.commands.config.explain:explain_command",
                 help="Say what a key does here, where it may stand, and its default; without KEY, of every key in one "
                 "line.",
             ),
             "new": Row(
-                place="ferry.cli.config.new:new_command",
+                place="ferry.commands.config.new:new_command",
                 help="Write a first file and check it. What no option says is asked for, where there is somebody to "
                 "ask.",
             ),
@@ -284,7 +287,7 @@ COMMANDS: Mapping[str, Row | Group] = {
         help="Look at replication policies.",
         rows={
             "check": Row(
-                place="ferry.cli.policy:check_command",
+                place="ferry.commands.policy:check_command",
                 help="Show a policy's names and everything that it does not keep. Exit code 1 when something is wrong.",
             ),
         },

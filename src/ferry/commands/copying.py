@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ferry.cli.commands.in_spark import copied_in_spark
-from ferry.cli.commands.progress import shown_progress
-from ferry.cli.commands.stopping import Stop, stop_signals
 from ferry.cli.output import print_error
+from ferry.cli.stopping import Stop, stop_signals
+from ferry.commands.progress import shown_progress
 from ferry.copy.ends import failure_of, told_report
 from ferry.errors import FerryError, Refused, Unreachable
 from ferry.features.groups.acts.of_run import checkpoint
+from ferry.features.records.cli.in_spark import copied_in_spark
 from ferry.features.verify.acts.own_run import verify_run
 from ferry.ledger.report import Report, not_verified, without_groups
 from ferry.model import Plan, VerifyMode

@@ -1,1 +1,0 @@
-"""Commands that copy, plan to, or hold a copy back."""

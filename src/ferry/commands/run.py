@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from ferry.cli.bar import working
 from ferry.cli.desk import (
     DEFAULT_PATIENCE,
     Desk,
@@ -60,7 +59,8 @@ def run_command(
     Ctrl-C or SIGTERM ends the run in order: open chunks are committed, the next run continues after them. A second
     signal stops it at once.
     """
-    from ferry.commands.copying import checkpointed, copied  # noqa: PLC0415 - the help needs none of it
+    from ferry.cli.bar import working  # noqa: PLC0415 - the help needs none of it
+    from ferry.commands.copying import checkpointed, copied  # noqa: PLC0415 - as above
     from ferry.commands.shapes import run_json  # noqa: PLC0415 - as above
     from ferry.commands.shown import show_plan, show_report  # noqa: PLC0415 - as above
     from ferry.features.observe.acts.told import PATIENCE_S, tell_run  # noqa: PLC0415 - as above

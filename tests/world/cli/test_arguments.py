@@ -54,6 +54,22 @@ def test_help_brings_no_client_along() -> None:
     assert done.stdout.splitlines()[-1] == "[]"
 
 
+def test_the_help_of_a_command_brings_no_client_along() -> None:
+    """Typer needs a command's module for its help: all of them but those that hand their words on."""
+    script = (
+        "import sys\n"
+        "from ferry.cli.lazy import Group\n"
+        "from ferry.commands import COMMANDS, HANDED_ON\n"
+        "tops = COMMANDS.values()\n"
+        "rows = [one for top in tops for one in (top.rows.values() if isinstance(top, Group) else [top])]\n"
+        "loaded = [row.function() for row in rows if row.options != HANDED_ON]\n"
+        "heavy = ('kafka', 'confluent_kafka', 'ferry.kafka', 'cryptography', 'pyspark', 'pyarrow', 'airflow')\n"
+        "print([name for name in heavy if name in sys.modules], len(loaded) > 40)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[] True"
+
+
 @pytest.mark.parametrize("command", ["", "config new", "dev", "dev up", "airflow", "airflow setup", "hand-back mm2"])
 def test_help_is_shown_wherever_a_command_comes_from(command: str) -> None:
     answer = ferry(*command.split(), "--help")

@@ -9,7 +9,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ferry.cli.shapes import (
+from ferry.codec.form import Form
+from ferry.codec.kinds import SECONDS, Kind
+from ferry.codec.schema import Json, described, nullable, object_of, of_type
+from ferry.commands.flows import FLOW_CONFIG
+from ferry.commands.shapes import (
     ADOPTED,
     DEALT,
     HOLDER,
@@ -23,11 +27,6 @@ from ferry.cli.shapes import (
     TOTAL_LAG,
     WHY,
 )
-
-from ferry.codec.form import Form
-from ferry.codec.kinds import SECONDS, Kind
-from ferry.codec.schema import Json, described, nullable, object_of, of_type
-from ferry.commands.flows import FLOW_CONFIG
 from ferry.config.flow.acls import AclPolicy
 from ferry.features.acls.cli.shapes import LEFT_OUT
 from ferry.features.evidence.rules import codec as evidence

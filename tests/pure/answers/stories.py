@@ -13,11 +13,11 @@ from typing import Any
 from unittest import mock
 
 import ferry.dev.app
-from ferry.cli.commands import in_spark
 from ferry.config.settings import parse_settings
 from ferry.dev.cluster import BrokerStatus, ClusterStatus
 from ferry.errors import BadInput
 from ferry.features.observe.acts import endpoint
+from ferry.features.records.cli import in_spark
 from ferry.features.records.spark import sample
 from ferry.features.records.spark.sample import Pair, Sample, Side
 from ferry.plan import transform_digest

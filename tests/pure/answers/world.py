@@ -21,7 +21,8 @@ from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
-from ferry.cli import person, version
+from ferry.cli import person
+from ferry.commands import version
 from ferry.features.drill.acts import report as drill_report
 from ferry.features.switch.acts import report as switch_report
 from ferry.kafka.connect import cluster

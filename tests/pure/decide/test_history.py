@@ -6,9 +6,9 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
-from ferry.cli.shapes import past_runs_json, receipts_json
 
 from ferry.commands.ledger import looked_up
+from ferry.commands.shapes import past_runs_json, receipts_json
 from ferry.features.observe.rules.of_run import run_gauges
 from ferry.features.observe.rules.samples import RECORD_RATE, SOURCE_RECORD_WRITE_RATE
 from ferry.lane.known_ledger import KnownLedger

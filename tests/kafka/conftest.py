@@ -52,7 +52,8 @@ def decided_in_transactions(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         async def append(ledger: LedgerTopic, records: Sequence[Record], **more: Any) -> Any:
             caller = Path(sys._getframe(1).f_code.co_filename)
             if SOURCE in caller.parents and caller != REBUILD:
-                found.update((str(decode_key(one.key)[0]), caller.name) for one in records)
+                keys = filter(None, (decode_key(one.key) for one in records))  # the sink's own ledger has others
+                found.update((str(key[0]), caller.name) for key in keys)
             return await real(ledger, records, **more)
 
         monkeypatch.setattr(LedgerTopic, name, append)

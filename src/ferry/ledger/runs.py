@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
+from ferry.errors import BadInput
 from ferry.ledger.codec import SEAL, Json, decode_key, encode
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.plan_codec import is_idle_seal, parse_plan
@@ -40,7 +41,7 @@ def has_run(view: LedgerView, lane: str) -> bool:
 def _may_have_looked(view: LedgerView, opened: OpenedRun) -> bool:
     try:
         found = sealed_plan(view, opened.record.lane, opened.record.run, opened.generation)
-    except LookupError:  # the view was not given its plan: it lies before a summary, which only a run writes that looks
+    except (LookupError, BadInput):  # it lies before a summary, which only a run writes that looks, or cannot be read
         return True
     return found is None or found[0].looked
 

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Iterable
 
 from ferry.errors import Fenced, FerryError, OutcomeUnknown, Retryable, Superseded
-from ferry.ledger.ledger import LedgerView, fold, fold_on, resume_at
+from ferry.ledger.ledger import LedgerView, fold_on, resume_at
 from ferry.ledger.runs import superseded_by
 from ferry.model import Fate, OpenedRun, Record
 from ferry.protocol.port import DriverPort
@@ -110,8 +110,8 @@ class Driver:
 
     async def refuse_superseded(self) -> None:
         """Raise Superseded when a newer run has opened the lane by now: before something that is not written here."""
-        found, end = await self._port.read(self.opened.generation, None)
-        self._refuse_superseded(fold(found, end))
+        found, end = await self._port.read(resume_at(self.view) or None, None)
+        self._refuse_superseded(fold_on(self.view, found, end, own=self._own))
 
     def _refuse_superseded(self, view: LedgerView) -> None:
         newer = superseded_by(view, self.opened.record.lane, self.opened.generation)

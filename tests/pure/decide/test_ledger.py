@@ -184,6 +184,11 @@ def test_a_run_that_a_switch_opened_only_to_write_is_no_run_of_the_flow(plans: l
     assert not has_run(view, "other")
 
 
+def test_a_plan_that_cannot_be_read_may_be_of_a_run_that_looked() -> None:
+    records = [one if b'"plan"' not in one.key else replace(one, value=b"{}") for one in runs_of(WRITTEN)]
+    assert has_run(view_of(*records), LANE)
+
+
 def test_a_lane_with_receipts_has_run_though_no_run_is_remembered() -> None:
     view = view_of(*receipt_records(RECEIPT))
     assert has_run(view, LANE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -122,18 +123,18 @@ def named_run(view: LedgerView, lane: str, run: str) -> PastRun | Forgotten | No
     return found if found.receipts or found.units else None
 
 
-def _forgotten(view: LedgerView, lane: str, run: str, done: Iterable[Receipt], before: int | None = None) -> Forgotten:
-    """What is left of a run; `before`: only what was written before that generation."""
-    units = {place: unit for place, unit in last_units(view, lane).items() if unit.run == run}
+def _forgotten(
+    view: LedgerView, lane: str, run: str, written: Iterable[Receipt], before: float = math.inf
+) -> Forgotten:
+    """What is left of a run of these receipts; `before`: only what was written before that generation."""
+    units = sorted(last_units(view, lane).items())
     return Forgotten(
         lane=lane,
         run=run,
         receipts=tuple(
-            one
-            for one in sorted(done, key=lambda one: (one.source, one.start))
-            if before is None or one.generation < before
+            sorted((one for one in written if one.generation < before), key=lambda one: (one.source, one.start))
         ),
-        units=tuple(unit for _, unit in sorted(units.items()) if before is None or unit.generation < before),
+        units=tuple(unit for _, unit in units if unit.run == run and unit.generation < before),
     )
 
 

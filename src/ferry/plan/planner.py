@@ -18,6 +18,7 @@ from ferry.kafka.lane_port import KafkaLane
 from ferry.kafka.produce.ledger import LedgerTopic
 from ferry.kafka.produce.open_transactions import named_transactions
 from ferry.lane.known_ledger import KnownLedger, KnownLedgers
+from ferry.lane.opening import lane_port, lane_record
 from ferry.lane.pruning import give_up, sweep, tombstones_of, unswept_tombstones
 from ferry.ledger.codec import gap_record
 from ferry.ledger.deployments import admitted, conflict
@@ -211,20 +212,11 @@ class Planner:
 
     def fencing_lane(self) -> KafkaLane:
         """Where a run of the lane is opened: its ledger, and the slots to fence."""
-        return KafkaLane(self.ledger, self.flow.flow, self.lane, self.flow.transaction_timeout_ms)
+        return lane_port(self.flow, self.lane, self.ledger)
 
     def record(self, run: str, origin: Origin) -> RunRecord:
         """What opens a run of this flow in this lane now."""
-        return RunRecord(
-            flow=self.flow.flow,
-            lane=self.lane,
-            run=run,
-            slots=self.flow.tasks_max,
-            config_digest=self.flow.digest(),
-            started_ms=wall_ms(),
-            origin=origin,
-            deployment=self.flow.deployment,
-        )
+        return lane_record(self.flow, self.lane, run, origin)
 
     async def _refuse_swapped(self, view: LedgerView) -> None:
         """Raise Refused when the flow's ledger lies on the source, and was written from what is the target now."""

@@ -14,12 +14,19 @@ from ferry.errors import Fenced, FerryError, OutcomeUnknown, Retryable, Supersed
 from ferry.ledger.ledger import LedgerView, fold_on, resume_at
 from ferry.ledger.runs import superseded_by
 from ferry.model import Fate, OpenedRun, Record
-from ferry.protocol.port import DriverPort
+from ferry.protocol.port import DriverPort, LedgerPort
 
 log = logging.getLogger(__name__)
 
 MAX_FAILURES = 8
 """Failures in a row after which a commit is given up; as those of a slot."""
+
+
+async def read_on(
+    port: LedgerPort, view: LedgerView, end: int | None = None, own: frozenset[int] = frozenset()
+) -> LedgerView:
+    """The view with what was written after it, up to `end` (None: now); records of `own` offsets count already."""
+    return fold_on(view, *await port.read(resume_at(view) or None, end), own=own)
 
 
 class Driver:
@@ -79,8 +86,7 @@ class Driver:
 
     async def _try(self, records: tuple[Record, ...]) -> bool:
         own = await self._port.append_in(records)
-        found, end = await self._port.read(resume_at(self.view) or None, max(own) + 1)
-        view = fold_on(self.view, found, end, own=self._own | own)
+        view = await read_on(self._port, self.view, max(own) + 1, self._own | own)
         self._refuse_superseded(view)
         try:
             await self._port.commit()
@@ -110,8 +116,7 @@ class Driver:
 
     async def refuse_superseded(self) -> None:
         """Raise Superseded when a newer run has opened the lane by now: before something that is not written here."""
-        found, end = await self._port.read(resume_at(self.view) or None, None)
-        self._refuse_superseded(fold_on(self.view, found, end, own=self._own))
+        self._refuse_superseded(await read_on(self._port, self.view, own=self._own))
 
     def _refuse_superseded(self, view: LedgerView) -> None:
         newer = superseded_by(view, self.opened.record.lane, self.opened.generation)

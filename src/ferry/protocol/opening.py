@@ -17,12 +17,12 @@ from collections.abc import Awaitable, Callable
 
 from ferry.clock import wall_ms
 from ferry.errors import Fenced, Retryable
-from ferry.ledger.ledger import UNREAD, LedgerView, fold_on, resume_at
+from ferry.ledger.ledger import UNREAD, LedgerView
 from ferry.ledger.plan_codec import plan_records
 from ferry.ledger.run_codec import attempt_record, fenced_record, run_record
 from ferry.ledger.runs import flows_to_fence, outlived, slots_to_fence
 from ferry.model import Attempt, OpenedRun, Origin, Plan, RunRecord
-from ferry.protocol.driver import Driver
+from ferry.protocol.driver import Driver, read_on
 from ferry.protocol.port import DriverPort, LedgerPort
 
 KEPT_RUNS = 100
@@ -63,7 +63,7 @@ async def _open(port: DriverPort, record: RunRecord, decide: Decide, known: Ledg
             f"the ledger of {record.flow} was created again while run {record.run} was being opened: find out who did "
             "it, then start a new run"
         )
-    view = await _read_on(port, known, generation + 1)
+    view = await read_on(port, known, generation + 1)
     slots, flows = slots_to_fence(view, record.lane), flows_to_fence(view, record.lane)
     await port.fence(slots, flows)
     await port.initialise()
@@ -75,10 +75,6 @@ async def _open(port: DriverPort, record: RunRecord, decide: Decide, known: Ledg
     await driver.commit([*plan_records(plan), *old])
     await driver.settle()
     return plan
-
-
-async def _read_on(port: LedgerPort, view: LedgerView, end: int) -> LedgerView:
-    return fold_on(view, *await port.read(resume_at(view) or None, end))
 
 
 async def begin_attempt(port: LedgerPort, plan: Plan, origin: Origin) -> Attempt:

@@ -18,9 +18,9 @@ from ferry.errors import BadInput, FerryError, Refused
 from ferry.features.archive.acts.carried import CarriedFile
 from ferry.features.archive.acts.exported import Beside, Contents, Lines, portions, read_export
 from ferry.kafka.fetch.offsets import group_offsets
-from ferry.kafka.lane_port import KafkaLane
 from ferry.kafka.produce.transactional_ids import transactional_ids
 from ferry.lane.connections import TargetConnection
+from ferry.lane.opening import lane_port
 from ferry.ledger.rebuilt import Rebuild, Successor, rebuild_record
 from ferry.model import Receipt, Record, TopicPartition
 from ferry.plan.gather import position_of
@@ -221,7 +221,7 @@ class _Rebuilding:
                     count = int(writer) + 1 if writer.isdecimal() else 0
                     slots[lane] = max(slots.get(lane, 0), count)
         for lane, count in sorted(slots.items()):
-            port = KafkaLane(self.connection.ledger, self.flow.flow, lane, self.flow.transaction_timeout_ms)
+            port = lane_port(self.flow, lane, self.connection.ledger)
             await port.fence(count, flows)
             await port.initialise()
 

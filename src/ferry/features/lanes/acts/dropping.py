@@ -19,12 +19,12 @@ from ferry.features.lanes.rules.listing import Lane, forgetting_lane, lane_names
 from ferry.kafka.admin.topics import delete_topics
 from ferry.kafka.groups.listing import list_groups
 from ferry.kafka.groups.removal import delete_group
-from ferry.kafka.lane_port import KafkaLane
 from ferry.lane.connections import TargetConnection
+from ferry.lane.opening import lane_port, lane_record
 from ferry.lane.pruning import unswept_tombstones
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.window_codec import Dropped, dropped_lanes
-from ferry.model import Origin, Plan, RunRecord, lane_kind, scratch_lane
+from ferry.model import Origin, Plan, lane_kind, scratch_lane
 from ferry.plan.rules.skipping import idle_plan, refuse_while_at_work
 from ferry.policy import DefaultReplicationPolicy, innermost
 from ferry.protocol.driver import Driver
@@ -88,14 +88,15 @@ class LaneDrop:
             view = await self._connection.known.view()
             if not interrupt and not _is_dropping(view, self._lane):
                 refuse_while_at_work(await self._connection.known.view_with_newest(self._lane, 1), self._lane)
-            port = KafkaLane(self._connection.ledger, self._flow.flow, self._lane, self._flow.transaction_timeout_ms)
+            port = lane_port(self._flow, self._lane, self._connection.ledger)
+            record = lane_record(self._flow, self._lane, run, origin, slots=1)
             drivers: list[Driver] = []
 
             async def decide(driver: Driver) -> Plan:
                 drivers.append(driver)
                 return await self._decide(driver)
 
-            await open_run(port, self._record(run, origin), decide, view)
+            await open_run(port, record, decide, view)
             await drivers[-1].refuse_superseded()
             await self._delete(found.topics)
             for group in (*await self._scratch_groups(), found.group):
@@ -140,18 +141,6 @@ class LaneDrop:
         """Whether the name alone shows that no other flow can have created the topic."""
         base = innermost(self._flow.policy)
         return isinstance(base, DefaultReplicationPolicy) and base.topic_source(topic) == self._flow.flow.source
-
-    def _record(self, run: str, origin: Origin) -> RunRecord:
-        return RunRecord(
-            flow=self._flow.flow,
-            lane=self._lane,
-            run=run,
-            slots=1,
-            config_digest=self._flow.digest(),
-            started_ms=wall_ms(),
-            origin=origin,
-            deployment=self._flow.deployment,
-        )
 
     async def _decide(self, driver: Driver) -> Plan:
         self._connection.known.learn(driver.view, driver.read_ms)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
-from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import Superseded
 from ferry.features.switch.acts.engine import StillMine
-from ferry.kafka.lane_port import KafkaLane
 from ferry.lane.connections import TargetConnection
+from ferry.lane.opening import lane_port, lane_record
 from ferry.ledger.deployments import admitted
-from ferry.model import Plan, RunRecord
+from ferry.model import Plan
 from ferry.model.switch import SwitchState, Verb
 from ferry.plan.rules.skipping import idle_plan
 from ferry.protocol.driver import Driver
@@ -56,16 +55,7 @@ async def fence_lane(
 
 async def _fence(flow: FlowConfig, state: SwitchState, what: str, connections: TargetConnection, keep: Keep) -> Plan:
     view = await connections.view()
-    record = RunRecord(
-        flow=flow.flow,
-        lane=flow.lane,
-        run=f"{state.switch.id}-{what}",
-        slots=flow.tasks_max,
-        config_digest=flow.digest(),
-        started_ms=wall_ms(),
-        origin=local_origin(),
-        deployment=flow.deployment,
-    )
+    record = lane_record(flow, flow.lane, f"{state.switch.id}-{what}", local_origin())
     record = admitted(view, record, take_over=state.switch.verb is Verb.FAILOVER)
 
     async def decide(driver: Driver) -> Plan:
@@ -74,5 +64,4 @@ async def _fence(flow: FlowConfig, state: SwitchState, what: str, connections: T
             idle_plan(driver.opened), notes=(f"opened by step {what} of {state.switch.verb} {state.switch.id}",)
         )
 
-    port = KafkaLane(connections.ledger, flow.flow, flow.lane, flow.transaction_timeout_ms)
-    return await open_run(port, record, decide, view)
+    return await open_run(lane_port(flow, flow.lane, connections.ledger), record, decide, view)

@@ -11,11 +11,10 @@ from ferry.config.flow.principal import principal_of
 from ferry.errors import Refused, Unreachable
 from ferry.features.groups.acts.checkpoint import GroupSync
 from ferry.features.groups.rules.checkpoints import without_checkpoint
+from ferry.features.switch.acts.standing import ends_of
 from ferry.features.switch.rules.readiness import Check, Looked, Readiness, Rpo, came_since, readiness_of
 from ferry.features.switch.rules.transformed import Transformed, changed_topics, transformed_topics, transforms_check
 from ferry.kafka.admin.acls import NoAuthorizer, described_acls
-from ferry.kafka.fetch.offsets import LATEST, listed_offsets
-from ferry.kafka.fetch.requests import READ_UNCOMMITTED
 from ferry.lane.connections import FlowConnections, TargetConnection
 from ferry.lane.known_ledger import KnownLedgers
 from ferry.ledger.history import PastRun, past_runs
@@ -65,9 +64,8 @@ def look_since(back: FlowConfig, after: SwitchState, *, patience_s: float = 60.0
     async def work() -> tuple[dict[TopicPartition, int], frozenset[str]]:
         view = await connection.view() if await connection.has_ledger() else UNREAD
         there = (await connection.target.refresh(topics)).values() if topics else ()
-        places = [TopicPartition(info.name, number) for info in there for number in info.partitions]
-        listed = await listed_offsets(connection.target, dict.fromkeys(places, LATEST), isolation=READ_UNCOMMITTED)
-        return listed.found, frozenset(claims(view))
+        ends, _ = await ends_of(connection.target, there)
+        return ends, frozenset(claims(view))
 
     with TargetConnection.of(back, patience_s=patience_s) as connection:
         ends, copied = connection.run(work)

@@ -10,7 +10,7 @@ from ferry.config.flow.guards import OnGuard
 from ferry.errors import FerryError, Refused, Unreachable
 from ferry.features.switch.rules.beginning import stands_at
 from ferry.features.switch.rules.standing import Standing, copied_ends, dealt_ends, standings
-from ferry.kafka.connect.cluster import Cluster
+from ferry.kafka.connect.cluster import Cluster, TopicInfo
 from ferry.kafka.fetch.offsets import LATEST, listed_offsets
 from ferry.kafka.fetch.requests import READ_UNCOMMITTED
 from ferry.lane.behind import look_behind
@@ -36,7 +36,13 @@ def why_lost(connections: TargetFirst) -> str | None:
 
 async def source_ends(flow: FlowConfig, cluster: Cluster) -> tuple[dict[TopicPartition, int], list[TopicPartition]]:
     """High watermarks of what the flow copies, and the partitions that do not tell theirs. Raises Unreachable."""
-    topics = [info for name, info in (await cluster.refresh(None)).items() if takes(flow, name)]
+    return await ends_of(cluster, [info for name, info in (await cluster.refresh(None)).items() if takes(flow, name)])
+
+
+async def ends_of(
+    cluster: Cluster, topics: Iterable[TopicInfo]
+) -> tuple[dict[TopicPartition, int], list[TopicPartition]]:
+    """High watermarks of topics, and the partitions that do not tell theirs. Raises Unreachable."""
     places = [TopicPartition(topic=info.name, partition=number) for info in topics for number in info.partitions]
     if not places:
         return {}, []

@@ -32,8 +32,18 @@ def readable(sentence: str) -> str:
     return _COUNTED.sub(lambda found: thousands(int(found[0])), sentence)
 
 
-def size(count: int) -> str:
-    """Bytes as people say them: `5 GB`."""
+def size(count: float) -> str:
+    """Bytes in decimal units, as disks and networks are sold: `12.3 MB`."""
+    value = float(count)
+    for unit in ("B", "kB", "MB", "GB"):
+        if abs(value) < 1000:
+            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1000
+    return f"{value:.1f} TB"
+
+
+def whole_size(count: int) -> str:
+    """The same without fractions, rounded down: `5 GB`."""
     for unit in ("B", "kB", "MB", "GB"):
         if count < 1000:
             return f"{count:.0f} {unit}"

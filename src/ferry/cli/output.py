@@ -218,16 +218,6 @@ def _print_records(terminal: Console, columns: Sequence[str], cells: list[list[s
         terminal.print()
 
 
-def size(count: int) -> str:
-    """Bytes in decimal units, as disks and networks are sold: `12.3 MB`."""
-    value = float(count)
-    for unit in ("B", "kB", "MB", "GB"):
-        if value < 1000:
-            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
-        value /= 1000
-    return f"{value:.1f} TB"
-
-
 def write_output(path: Path, text: str, *, mode: int = 0o666) -> None:
     """The file that --output names: all of the text or nothing; BadInput when it cannot be written."""
     try:

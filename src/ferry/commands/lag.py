@@ -9,9 +9,9 @@ import typer
 
 from ferry.cli.desk import DEFAULT_PATIENCE, Desk, FlowArgument, PatienceOption, TopicsOption, only_topics
 from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
-from ferry.cli.output import print_json, print_table, size
+from ferry.cli.output import print_json, print_table
 from ferry.plan.rules.lag import PartitionLag, is_behind, total_of
-from ferry.words import count_of
+from ferry.words import count_of, size
 
 COLUMNS = ["topic", "partition", "position", "source end", "records", "bytes (about)", "seconds"]
 

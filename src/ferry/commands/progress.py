@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from ferry.cli.bar import LINE_SECONDS, bar
-from ferry.cli.output import size
 from ferry.model import Plan, Receipt, TopicPartition
 from ferry.run.pace import span
-from ferry.words import count_of
+from ferry.words import count_of, size
 
 log = logging.getLogger(__name__)
 

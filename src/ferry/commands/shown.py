@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ferry.cli.output import print_json, print_table, size
+from ferry.cli.output import print_json, print_table
 from ferry.commands.shapes import plan_json
 from ferry.features.groups.rules.sentences import group_sentences
 from ferry.ledger.report import (
@@ -15,7 +15,7 @@ from ferry.ledger.report import (
 )
 from ferry.model import Plan
 from ferry.plan.rules.change_sentences import differences, proposals, summary
-from ferry.words import count_of
+from ferry.words import count_of, size
 
 
 def show_plan(plan: Plan, *, as_json: bool) -> None:

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass, field
 
 from ferry.cli.desk import Desk
-from ferry.cli.output import print_json, print_table, size
+from ferry.cli.output import print_json, print_table
 from ferry.cli.person import new_run
 from ferry.cli.stopping import Stop
 from ferry.commands.copying import copied
@@ -19,7 +19,7 @@ from ferry.model import TimeWindow
 from ferry.plan.options import RunOptions
 from ferry.plan.rules.windows import WindowLook
 from ferry.run.micro_run import MicroRuns, local_origin
-from ferry.words import count_of
+from ferry.words import count_of, size
 
 log = logging.getLogger(__name__)
 

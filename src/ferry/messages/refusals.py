@@ -7,14 +7,13 @@ ledger and JSON have all three. A code never changes its meaning; a sentence may
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from string import Formatter
 from typing import Any
 
+from ferry.messages.entry import Entry
 from ferry.model import Refusal, RefusalKind, TopicPartition
 from ferry.model.observed import OpenTransaction
 from ferry.model.refusal import Fact
-from ferry.words import size, to_the_second
+from ferry.words import to_the_second
 
 K = RefusalKind
 
@@ -49,41 +48,6 @@ _SEEN_LATE = (
 _RETENTION = f"raise retention at the source, and go on there with ferry.guard.retention.passed = skip; or {ANEW}"
 _OR_WAIT = "or wait for topics to come with ferry.guard.topics.none = skip"
 
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A sentence with places for facts, `{name}`. `kind` None: the code is used for several, the maker says which."""
-
-    kind: RefusalKind | None
-    what: str
-    remedy: str = ""
-
-    @property
-    def facts(self) -> frozenset[str]:
-        """The names of the facts that the sentence has places for."""
-        parsed = (*Formatter().parse(self.what), *Formatter().parse(self.remedy))
-        return frozenset(name for _, name, _, _ in parsed if name)
-
-    def what_is(self, facts: Mapping[str, Fact]) -> str:
-        """The sentence without its remedy; KeyError for a fact that is not given."""
-        return _WORDS.vformat(self.what, (), facts)
-
-    def sentence(self, facts: Mapping[str, Fact]) -> str:
-        """The whole sentence; KeyError for a fact that is not given."""
-        what = self.what_is(facts)
-        return f"{what}: {_WORDS.vformat(self.remedy, (), facts)}" if self.remedy else what
-
-
-class _Words(Formatter):
-    """Python's format, and two specs more: `size` for bytes, `time` for epoch milliseconds."""
-
-    def format_field(self, value: Any, format_spec: str) -> str:
-        if format_spec == "size":
-            return size(value)
-        return to_the_second(value) if format_spec == "time" else str(format(value, format_spec))
-
-
-_WORDS = _Words()
 
 ENTRIES: Mapping[str, Entry] = {
     # Words of something else: of a broker, of Spark, of an error that another place has made.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from ferry.cli.output import print_json, print_table, size
+from ferry.cli.output import print_json, print_table
 from ferry.clock import wall_ms
 from ferry.commands.shapes import holders_json, past_runs_json, pause_json, receipts_json
 from ferry.commands.shown import show_report
@@ -23,7 +23,7 @@ from ferry.ledger.unit_codec import eras, narrowed_units
 from ferry.model import Adoption, Gap, Pause, Receipt, TopicPartition, UnitReceipt
 from ferry.plan.rules.lag_start import PATIENCE_MS
 from ferry.run.ledger.access import LedgerAccess
-from ferry.words import to_the_second
+from ferry.words import size, to_the_second
 
 NOT_FOUND = 1
 

@@ -13,7 +13,7 @@ from ferry.model import Refusal, TopicChange, TopicPartition
 from ferry.model.observed import BrokerSpace
 from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.rules import Rules
-from ferry.words import size
+from ferry.words import whole_size
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,10 +111,11 @@ def space_notes(
     ]
     if short and not refused:
         broker, space = short[0], facts.space[short[0]]
+        usable, total, wanted = map(whole_size, (space.usable, space.total, demand.of(broker)))
         more = f" (and {len(short) - 1} more)" if len(short) > 1 else ""
         notes.append(
-            f"broker {broker}{more} of cluster {rules.flow.target} has {size(space.usable)} of {size(space.total)} "
-            f"left, and all that lies ahead takes {size(demand.of(broker))} there: a later run will be refused when "
+            f"broker {broker}{more} of cluster {rules.flow.target} has {usable} of {total} "
+            f"left, and all that lies ahead takes {wanted} there: a later run will be refused when "
             f"less than {rules.free_percent} % is free; make room before, or shorten retention"
         )
     return notes

@@ -11,7 +11,7 @@ from ferry.errors import BadInput
 from ferry.features.evidence.rules.codec import SealedReport
 from ferry.features.evidence.rules.figures import nothing_sampled
 from ferry.model.evidence import EvidenceOutcome, Loss
-from ferry.words import readable, thousands
+from ferry.words import readable, size, thousands
 
 if TYPE_CHECKING:  # the command line starts light
     from jinja2 import Environment
@@ -107,10 +107,4 @@ def _count(value: float | None) -> str:
 
 
 def _size(value: float | None) -> str:
-    if value is None:
-        return "not known"
-    for unit in ("B", "kB", "MB", "GB"):
-        if abs(value) < 1000:
-            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
-        value /= 1000
-    return f"{value:.1f} TB"
+    return "not known" if value is None else size(value)

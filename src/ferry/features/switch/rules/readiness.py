@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ferry.features.switch.rules.standing import came_sentence
 from ferry.ledger.history import PastRun, PastState
 from ferry.ledger.writers import LedgerWriters, writers_sentence
 from ferry.model import ChangeKind, Left, Plan, Refusal, TopicPartition, Why
@@ -486,9 +487,8 @@ def came_since(after: SwitchState, ends: Mapping[TopicPartition, int], copied: C
     message = f"nothing came to {count_of(len(own.keys() & ends.keys()), 'partition')} of {old} since {by} drained it"
     if came:
         message = (
-            f"{count_of(sum(came.values()), 'record')} at most came to {count_of(len(came), 'partition')} of {old} "
-            f"since {by} drained it ({_named(map(str, came))}), and are not on {switch.via.target}: stop who writes "
-            "there, and write them again; ferry failback exports them"
+            f"{came_sentence(came, old)} since {by} drained it ({_named(map(str, came))}), and are not on "
+            f"{switch.via.target}: stop who writes there, and write them again; ferry failback exports them"
         )
     if silent:
         message += f"; {count_of(len(silent), 'partition')} of {old} did not tell where they end ({several(silent)})"

@@ -6,7 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ferry.features.evidence.rules.figures import deviations_of, goals_of
-from ferry.features.switch.rules.standing import best_known, last_seen_ms, loss_sentence, parse_loss, parse_standings
+from ferry.features.switch.rules.standing import (
+    best_known,
+    came_sentence,
+    last_seen_ms,
+    loss_sentence,
+    parse_loss,
+    parse_standings,
+)
 from ferry.model import TopicPartition
 from ferry.model.evidence import (
     EvidenceCluster,
@@ -130,9 +137,9 @@ def stayed_sentences(state: SwitchState) -> tuple[str, ...]:
     if not found:
         return ()
     via = state.switch.via
-    count, where = sum(end - start for _, start, end in found), several([str(place) for place, _, _ in found])
-    came = f"{count_of(count, 'record')} at most came to {count_of(len(found), 'partition')} of {via.source}"
-    return (f"{came} after it was drained ({where}), and {'is' if count == 1 else 'are'} not on {via.target}",)
+    counts = {place: end - start for place, start, end in found}
+    where, are = several(list(map(str, counts))), "is" if sum(counts.values()) == 1 else "are"
+    return (f"{came_sentence(counts, via.source)} after it was drained ({where}), and {are} not on {via.target}",)
 
 
 def _with_stayed(loss: Loss | None, source: TopicPartition, target: TopicPartition, start: int, end: int) -> Loss:

@@ -346,3 +346,9 @@ def loss_sentence(losses: Collection[Loss], *, lost_ms: int | None = None) -> st
         f"how many records are lost is not known: {len(unsure)} of {there} do not answer, or end before where they "
         f"did; {is_known}, more may have come since the source was last seen, {window}"
     )
+
+
+def came_sentence(counts: Mapping[TopicPartition, int], cluster: str) -> str:
+    """How many records came to which cluster, half a sentence; offsets may be markers, so it is `at most`."""
+    count, partitions = count_of(sum(counts.values()), "record"), count_of(len(counts), "partition")
+    return f"{count} at most came to {partitions} of {cluster}"

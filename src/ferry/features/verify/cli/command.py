@@ -13,14 +13,14 @@ import typer
 from ferry.cli.bar import counted
 from ferry.cli.desk import DEFAULT_PATIENCE, Desk, FlowArgument, LaneOption, PatienceOption, TopicsOption, in_lane_of
 from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
-from ferry.cli.output import print_json, size
+from ferry.cli.output import print_json
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput
 from ferry.features.records.cli.in_spark import need_spark
 from ferry.features.verify.acts.wanted import Wanted, bound
 from ferry.features.verify.cli.shown import print_verified
 from ferry.ledger.verified_codec import verified_json
-from ferry.words import count_of
+from ferry.words import count_of, size
 
 if TYPE_CHECKING:
     from ferry.features.verify.acts.compare import Compared, Progress

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from ferry.cli.output import print_table, size
+from ferry.cli.output import print_table
 from ferry.model import Difference, Range, Verified
-from ferry.words import count_of
+from ferry.words import count_of, size
 
 SHOWN_RECORDS = 3
 """Records of each side of a difference that the table shows; JSON has all that were kept."""

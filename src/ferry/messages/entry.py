@@ -1,0 +1,48 @@
+"""A sentence with places for facts. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from string import Formatter
+from typing import Any
+
+from ferry.model import RefusalKind
+from ferry.model.refusal import Fact
+from ferry.words import to_the_second, whole_size
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A sentence with places for facts, `{name}`. `kind` None: the code is used for several, the maker says which."""
+
+    kind: RefusalKind | None
+    what: str
+    remedy: str = ""
+
+    @property
+    def facts(self) -> frozenset[str]:
+        """The names of the facts that the sentence has places for."""
+        parsed = (*Formatter().parse(self.what), *Formatter().parse(self.remedy))
+        return frozenset(name for _, name, _, _ in parsed if name)
+
+    def what_is(self, facts: Mapping[str, Fact]) -> str:
+        """The sentence without its remedy; KeyError for a fact that is not given."""
+        return _WORDS.vformat(self.what, (), facts)
+
+    def sentence(self, facts: Mapping[str, Fact]) -> str:
+        """The whole sentence; KeyError for a fact that is not given."""
+        what = self.what_is(facts)
+        return f"{what}: {_WORDS.vformat(self.remedy, (), facts)}" if self.remedy else what
+
+
+class _Words(Formatter):
+    """Python's format, and two specs more: `size` for bytes, `time` for epoch milliseconds."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        if format_spec == "size":
+            return whole_size(value)
+        return to_the_second(value) if format_spec == "time" else str(format(value, format_spec))
+
+
+_WORDS = _Words()

@@ -1,4 +1,4 @@
-"""What holds in each test with brokers: what decides where a lane goes on is in a driver's transaction."""
+"""What holds in each test with brokers: what decides where a lane continues is in a driver's transaction."""
 
 from __future__ import annotations
 

@@ -187,7 +187,7 @@ def first_reasons(dag: str, runs: Collection[str]) -> dict[str, str]:
 
 
 def may_see_reasons(user: BaseUser, dag: str) -> bool:
-    """Whether somebody may see what tasks of a DAG keep."""
+    """Whether a user may see what tasks of a DAG keep."""
     return may_read(user, dag, DagAccessEntity.RUN, DagAccessEntity.TASK_INSTANCE, DagAccessEntity.XCOM)
 
 

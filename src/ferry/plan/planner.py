@@ -271,7 +271,7 @@ class Planner:
         return await self._with_acls(driver, plan) if _concerns_acls(options, facts) else plan
 
     def _clock_skew(self) -> str | None:
-        """By how much the clock of this machine is off, where the flow goes on in spite of it; Refused where not."""
+        """By how much the clock of this machine is off, where the flow continues in spite of it; Refused where not."""
         clock = skew_sentence(self.ledger.skew_ms or 0, self.target.alias)
         if clock is not None and self.flow.guards.clock_skew.default is OnGuard.FAIL:
             raise Refused(clock)

@@ -63,7 +63,7 @@ class Answer:
 
 @dataclass(kw_only=True)
 class World:
-    """Clusters a and b, and a wall clock that goes on a minute with each command."""
+    """Clusters a and b, and a wall clock that moves a minute with each command."""
 
     folder: Path
     a: WholeBrokers = field(default_factory=lambda: WholeBrokers(alias="a"))

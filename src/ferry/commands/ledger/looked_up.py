@@ -137,7 +137,7 @@ def _print_run(past: PastRun | Forgotten) -> None:
 
 
 def _print_unplanned(past: PastRun, *, is_newest: bool) -> None:
-    """What is to be said of a run without a sealed plan: only its age tells whether it is being planned."""
+    """What is to be said of a run without a sealed plan: only its age shows whether it is being planned."""
     record = past.opened.record
     if is_newest and wall_ms() - record.started_ms < PATIENCE_MS:
         print(f"run {record.run} has no sealed plan: it is being planned, or ended before")

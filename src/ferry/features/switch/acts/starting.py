@@ -107,7 +107,7 @@ def _last_look(
         return await source_ends(sides.via, both.source)
 
     needed = state.switch.options.reverse
-    if not needed:  # nobody shall wait for it
+    if not needed:  # it is not waited for
         patience_s = min(patience_s, connections.SOURCE_PATIENCE_S)
     try:
         with FlowConnections.of(sides.via, patience_s=patience_s) as both:
@@ -192,7 +192,7 @@ async def _gathered(
     who: str,
     now_ms: int,
 ) -> Decided:
-    """All that the clusters are asked; what it gives decides where the lane goes on."""
+    """All that the clusters are asked; its result decides where the lane continues."""
     topics = await both.source.refresh({place.topic for place in cuts}) if cuts else {}
     ids = {name: info.id_text for name, info in topics.items()}
     ends = own_ends(flow.lane, *(await _target_ends(flow, both, cuts, looked_to))) if cuts else []

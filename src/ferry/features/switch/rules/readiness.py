@@ -472,7 +472,7 @@ def came_since(after: SwitchState, ends: Mapping[TopicPartition, int], copied: C
     """What came to the cluster that clients left by a switch, since that drained it; None where nothing is compared.
 
     `ends` are where the drained topics end there now; `copied` are topics that the flow back to it writes, in which it
-    looks for records of others itself. It stands against no switch: a failback exports what it finds.
+    looks for records of others itself. It blocks no switch: a failback exports what it finds.
     """
     switch = after.switch
     old, by = switch.via.source, f"{switch.verb} {switch.id}"

@@ -132,7 +132,7 @@ def unseen(state: SwitchState) -> frozenset[TopicPartition]:
 
 
 def stayed_sentences(state: SwitchState) -> tuple[str, ...]:
-    """That records came to the old cluster after it was drained: nobody copies them, so it is a deviation."""
+    """That records came to the old cluster after it was drained: no run copies them, so it is a deviation."""
     found = stayed(state)
     if not found:
         return ()
@@ -174,7 +174,7 @@ def _loss(row: Json, told: Json | None) -> Loss:
 
 
 def unknown_losses(state: SwitchState) -> tuple[str, ...]:
-    """What was seen of partitions whose loss nobody knows, as the steps told it; none where all of them answered."""
+    """What was seen of partitions whose loss is not known, as the steps found it; none where all of them answered."""
     losses = [parse_loss(row) for row in state.rows(Step.LOSS)]
     certain = all(one.certain for one in losses)
     told: tuple[str, ...] = () if certain else (loss_sentence(losses, lost_ms=state.switch.options.lost_at_ms),)

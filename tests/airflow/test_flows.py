@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import signal
 import socket
 from dataclasses import replace
@@ -74,6 +75,20 @@ def test_a_triggered_run_copies_and_reports(flows: Flows) -> None:
     }
     assert "(dry run)" in flows.rest.log(dag, run, "report")
     assert len(flows.lab("plain").receipts()) == before
+
+    # A run that asks for a topic that is not there fails, the list of runs gives the reason, and the flow stays well.
+    run, state = flows.run("plain", {"topics": ["plain-nosuch"]})
+    assert state == "failed"
+    place = "/ferry/flow/plain/tplain"
+    known = re.compile(r'id="live-state">.*?class="badge (?P<badge>\w+)', re.DOTALL)
+
+    def flow_badge() -> str:
+        found = known.search(flows.rest.opened(f"{place}/"))
+        return found["badge"] if found else ""
+
+    until(lambda: "plain-nosuch" in flows.rest.opened(f"{place}/runs"), "the list of runs gives the reason")
+    until(lambda: flow_badge() not in ("", "unknown"), "the page has looked at the flow")
+    assert flow_badge() == "good"
 
 
 def test_a_run_may_be_narrowed_by_the_form(flows: Flows) -> None:

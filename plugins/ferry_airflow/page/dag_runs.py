@@ -183,7 +183,7 @@ def first_reasons(dag: str, runs: Collection[str]) -> dict[str, str]:
             .where(XComModel.dag_id == dag, XComModel.run_id.in_(runs), XComModel.key == REASON)
             .order_by(XComModel.timestamp.desc())
         )
-        return {one.run_id: str(_plain(one.value)) for one in found}
+        return {one.run_id: one.value for one in found if isinstance(one.value, str)}
 
 
 def may_see_reasons(user: BaseUser, dag: str) -> bool:
@@ -195,7 +195,7 @@ def _reasons(session: Session, dag: str, run: str) -> dict[str, str]:
     found = session.scalars(
         select(XComModel).where(XComModel.dag_id == dag, XComModel.run_id == run, XComModel.key == REASON)
     )
-    return {one.task_id: str(_plain(one.value)) for one in found}
+    return {one.task_id: one.value for one in found if isinstance(one.value, str)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -67,7 +67,7 @@ def test_a_run_that_failed_by_what_it_was_asked_for_is_known_in_the_same_query(t
     for run, key in ((own, ASKED_WRONG), (own, REASON), (other, REASON)):
         tables.execute(
             insert(XComModel).values(
-                dag_run_id=ids[run], task_id="plan", key=key, dag_id=DAGS[0], run_id=run, value='"no topic"'
+                dag_run_id=ids[run], task_id="plan", key=key, dag_id=DAGS[0], run_id=run, value="no topic"
             )
         )
     with counted(tables) as asked:

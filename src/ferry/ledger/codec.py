@@ -1,47 +1,7 @@
 """The ledger's records as JSON, keys and values; any Kafka consumer can read them (docs/ledger.md).
 
-A key is a compact JSON array whose first element is the kind, so that compaction keeps the last record of each:
-
-```
-["run", lane, run]                        opens a run; its offset is the run's generation
-["fenced", lane]                          the last run that fenced the lane's slots, and how many there were
-["plan", lane, run, generation, part]     a piece of the plan; part "seal" makes it exist
-["attempt", lane, run]                    the last execution of the run's copy step began (its offset is its number),
-                                          or was called off
-["receipt", lane, topic, partition, start]  one chunk of one target partition (history, for the offset map);
-                                          a sixth part, `since`, where a run went back on the partition
-["last", lane, topic, partition]          the same value again: a target partition's last receipt
-["unit", lane, run, topic, partition, n]  one chunk of one target partition of a transformed topic (unit_codec)
-["era", lane, topic]                      by which rule records are dealt to a target topic (there, too)
-["outcome", lane, run]                    what the run's tasks refused
-["began", lane], ["start", lane, topic]   where the lane's first run began (ferry.plan.rules.starts)
-["claim", topic, lane]                    a lane of this flow owns a target topic
-["share", topic]                          this flow agrees to write a target topic together with other flows
-["accounted", lane, topic]                how far a target topic was looked through for records of others
-["deleted", lane, topic]                  a copy was deleted after its source; its receipts and claim are tombstones
-["seen", lane, topic]                     when the lane last had all of a compacted source topic
-["gap", lane, topic, partition, start]    source offsets that were passed over on purpose; two more parts, `since`
-                                          and `why`, but where retention took them first
-["adopted", lane, topic, partition, end]  what another replicator had copied and the lane took over (adoption_codec)
-["acl", lane, ...], ["acls", lane]        an ACL that Ferry made; the last whole sync of them (acl_codec)
-["mirror", lane]                          what was written last to MirrorMaker 2's topics (mirror_state)
-["group", lane, group]                    what is meant to be written of a consumer group (features.groups, rules.codec)
-["offsets", lane, snapshot, group]        what a group had on the target, and what was written over it (there, too)
-["snapshot", lane, snapshot]              names a snapshot of groups (there, too)
-["checkpoint", lane, run]                 what became of the groups in a run (ferry.ledger.checkpoint_codec)
-["map", lane, topic, partition, generation, number]  a block of an offset map (ferry.ledger.summary)
-["pruned", lane, topic, partition]         receipts that are given up (ferry.ledger.pruning)
-["summary", generation, part]             a piece of a summary of the ledger; part "seal" makes it exist
-["verified", lane, run]                    what came of a run that verified itself (verified_codec)
-["window", lane, topic, window]           which offsets a window of a source topic is (ferry.ledger.window_codec)
-["dropped", lane]                         who dropped a lane, when, and what it held
-["rebuilt", upto]                         who wrote the ledger again from an export, up to this offset
-["pause", topic]                          a pause; topic "" means the whole flow
-["approval", run]                         what a person approved in Airflow (ferry.features.switch.rules.approvals)
-["switch", id], ["switch", id, step]      a switchover, failover or failback (ferry.ledger.switch_codec)
-```
-
-Here are what all of them share, and the small ones; runs, receipts, plans and others have modules of their own.
+Their kinds are in `ferry.ledger.kinds`. Here are what all of them share, and the small ones; runs, receipts, plans and
+others have modules of their own.
 """
 
 from __future__ import annotations
@@ -55,6 +15,7 @@ from typing import Any
 from ferry.codec.form import F, Form
 from ferry.codec.kinds import const, enum, typed
 from ferry.errors import BadInput
+from ferry.ledger.kinds import KINDS
 from ferry.model import Flow, Gap, Lifted, Pause, Record, RefusalKind, TopicPartition
 
 LEDGER_VERSION = 1
@@ -68,21 +29,6 @@ REMEDY = (
 )
 """What to do about a record that Ferry did not write."""
 
-_KEYS: dict[str, tuple[Any, ...]] = {
-    "run": (str, str), "fenced": (str,), "plan": (str, str, int, (int, str)), "attempt": (str, str),
-    "receipt": (str, str, int, int, int), "last": (str, str, int), "unit": (str, str, str, int, int),
-    "era": (str, str), "outcome": (str, str), "began": (str,), "start": (str, str), "claim": (str, str),
-    "share": (str,), "accounted": (str, str), "deleted": (str, str), "seen": (str, str),
-    "gap": (str, str, int, int, int, str), "adopted": (str, str, int, int), "acl": (str,) * 8, "acls": (str,),
-    "mirror": (str,), "group": (str, str), "offsets": (str, str, str), "snapshot": (str, str),
-    "checkpoint": (str, str), "map": (str, str, int, int, int), "pruned": (str, str, int, int),
-    "summary": (int, (int, str)), "verified": (str, str), "window": (str, str, str), "dropped": (str,),
-    "rebuilt": (int,), "pause": (str,), "switch": (str, str, int),
-    "approval": (str,),
-}  # fmt: skip
-"""What the parts of a key are, behind its kind."""
-_REQUIRED = {"receipt": 4, "gap": 4, "pruned": 3, "switch": 1}
-"""Of how many of them, where not all are there always."""
 _TEXT, _WHOLE = rb'"[ !#-\[\]-~]*"', rb"(?:0|[1-9]\d{0,17})"
 _USUAL = re.compile(
     rb"\[(?:%b)\]"
@@ -135,13 +81,13 @@ def key_parts(key: bytes) -> list[Any]:
 
 def _is_key(parts: list[Any], key: bytes) -> bool:
     """Whether the parts of a key are of the kinds that Ferry writes."""
-    kinds = _KEYS.get(parts[0]) if parts and isinstance(parts[0], str) else None
-    if kinds is None:
+    kind = KINDS.get(parts[0]) if parts and isinstance(parts[0], str) else None
+    if kind is None:
         return True  # of a newer Ferry, or of another ledger
-    if len(parts) <= _REQUIRED.get(parts[0], len(kinds)):
+    if len(parts) <= len(kind.key) - kind.optional:
         return False
-    for part, kind in zip(parts[1:], kinds, strict=False):
-        if not isinstance(part, kind) or (isinstance(part, int) and not _LEAST <= part <= _MOST):
+    for part, of in zip(parts[1:], kind.key.values(), strict=False):
+        if not isinstance(part, of) or (isinstance(part, int) and not _LEAST <= part <= _MOST):
             return False
     return b"\\ud" not in key or is_unicode(parts)
 

@@ -12,6 +12,7 @@ from collections.abc import Collection
 from dataclasses import asdict, dataclass, field, replace
 
 from ferry.ledger.codec import LEDGER_VERSION, Json, decode_key, encode
+from ferry.ledger.kinds import KINDS, OfLost
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.reading import read_as
 from ferry.ledger.run_codec import writers_of
@@ -20,50 +21,6 @@ from ferry.words import to_the_second
 
 FILLER = Record(key=encode(["filler"]), value=None)
 """What lies where the lost ledger had a marker, or nothing any more: a tombstone of a key that means nothing."""
-
-_CARRIED = frozenset({"pause", "acl"})
-"""Hold whatever was copied: somebody's word, and what of the target's ACLs is Ferry's."""
-
-_WITHOUT_TRACE = frozenset(
-    {
-        *(
-            "run",
-            "fenced",
-            "plan",
-            "attempt",
-            "outcome",
-            "verified",
-            "checkpoint",
-            "mirror",
-            "acls",
-            "summary",
-            "pruned",
-        ),
-        *("claim", "share", "accounted", "seen", "began", "start", "window", "filler", "rebuilt"),
-    }
-)
-"""What runs leave that copied nothing, and write again."""
-
-_PROOF = frozenset({"run", "receipt", "unit", "last"})
-"""Kinds whose records no two ledgers have alike at one offset: they name runs."""
-
-_WORDS = {
-    "receipt": "receipts of copied records",
-    "unit": "receipts of transformed records",
-    "era": "rules of transformed topics",
-    "last": "newest receipts of partitions",
-    "adopted": "partitions taken over from MirrorMaker",
-    "gap": "gaps",
-    "dropped": "lanes that were dropped",
-    "deleted": "copies that were deleted after their source",
-    "group": "groups whose offsets were written",
-    "offsets": "groups' offsets of before",
-    "snapshot": "snapshots of group offsets",
-    "map": "blocks of offset maps",
-    "pruned": "partitions whose old receipts were given up",
-    "switch": "records of switches",
-    "approval": "approvals",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,17 +103,19 @@ class Successor:
         self.records += 1
         key = decode_key(record.key)
         kind = str(key[0]) if key else ""
+        row = KINDS.get(kind)
         if exported:
-            self.is_exported |= kind in _PROOF
+            self.is_exported |= row is not None and row.names_run
             return
+        of_lost = OfLost.EVIDENCE if row is None else row.of_lost
         if kind in ("run", "fenced") and record.value is not None:
             slots, flows = writers_of(record)
             self.slots[key[1]] = max(self.slots.get(key[1], 0), slots)
             self.flows |= flows
-        if kind in _CARRIED or (kind in ("began", "start", "window") and key[1] not in self.lanes):
+        if of_lost is OfLost.CARRIED or (of_lost is OfLost.CARRIED_OF_NEW_LANES and key[1] not in self.lanes):
             self._carried.pop(record.key, None)
             self._carried[record.key] = Record(key=record.key, value=record.value)
-        elif kind not in _WITHOUT_TRACE and record.value is not None:
+        elif of_lost is OfLost.EVIDENCE and record.value is not None:
             self._evidence[kind] += 1
             if kind in ("receipt", "adopted"):
                 self.topics.add(key[2])
@@ -171,11 +130,14 @@ class Successor:
     @property
     def evidence(self) -> str:
         """What it says that no other record does, and a rebuild would lose; empty when that is nothing."""
-        named = [f"{count} {_WORDS.get(kind, f'records of kind {kind or None}')}" for kind, count in self._told()]
-        return ", ".join(named)
+        return ", ".join(f"{count} {_plural(kind)}" for kind, count in self._told())
 
     def _told(self) -> list[tuple[str, int]]:
         # A receipt is written twice, and so are a group's offsets.
         twice = {"last"} if self._evidence.keys() & {"receipt", "unit"} else set()
         twice |= {"offsets"} if "group" in self._evidence else set()
         return [(kind, count) for kind, count in sorted(self._evidence.items()) if kind not in twice]
+
+
+def _plural(kind: str) -> str:
+    return KINDS[kind].plural if kind in KINDS else f"records of kind {kind or None}"

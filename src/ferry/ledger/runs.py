@@ -8,11 +8,11 @@ from functools import partial
 
 from ferry.errors import BadInput
 from ferry.ledger.codec import SEAL, Json, decode_key, encode
+from ferry.ledger.kinds import KINDS_OF_RUN
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.plan_codec import is_idle_seal, parse_plan
 from ferry.ledger.reading import read_as, slots, whole
 from ferry.ledger.run_codec import parse_attempt, parse_refusal
-from ferry.ledger.unit_codec import UNIT
 from ferry.model import Attempt, Flow, LedgerRecord, OpenedRun, Plan, Record, Refusal, Sifted
 
 
@@ -104,13 +104,12 @@ def outlived(view: LedgerView, lane: str, keep: int) -> list[Record]:
     idle = [run for run in runs[:-1] if _did_nothing(view, run)]
     busy = [run for run in runs[:-1] if run not in idle]
     kept = {run.record.run for run in (*runs[-1:], *busy[-keep:], *idle[-keep:])}
-    kinds = ("run", "plan", "attempt", "outcome", "checkpoint", "verified", UNIT)
-    known = [key for kind in kinds for key, _ in view.of_kind(kind)]
+    known = [key for kind in KINDS_OF_RUN for key, _ in view.of_kind(kind)]
     left = [decode_key(key.encode()) for key in view.rolled.left]
     return [
         Record(key=encode(key), value=None)
         for key in [*known, *left]
-        if key and key[0] in kinds and key[1] == lane and key[2] not in kept
+        if key and key[0] in KINDS_OF_RUN and key[1] == lane and key[2] not in kept
     ]
 
 

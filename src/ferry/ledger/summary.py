@@ -18,6 +18,7 @@ from typing import Any
 from ferry.codec.form import F, Form
 from ferry.errors import BadInput
 from ferry.ledger.codec import LEDGER_VERSION, SEAL, SOURCE, TARGET, decode_key, encode, head
+from ferry.ledger.kinds import KINDS
 from ferry.ledger.ledger import LedgerView, resume_at
 from ferry.ledger.map_block import Chain, MapRow, unpack
 from ferry.ledger.plan_codec import PART_BYTES, is_idle_seal
@@ -26,7 +27,6 @@ from ferry.ledger.reading import checked, read_as, reading, whole
 from ferry.ledger.receipt_codec import parse_receipt
 from ferry.ledger.rolled import NO_LINKS, Block, Directory, Links, Rolled, grown, packed_blocks
 from ferry.ledger.run_codec import parse_run
-from ferry.ledger.unit_codec import UNIT
 from ferry.model import Fate, LedgerRecord, OpenedRun, Record
 
 SUMMARY = "summary"
@@ -36,11 +36,9 @@ SUMMARISED_FROM = 20_000
 """Records behind the last summary after which a new one is written, where that is more than it has itself: reading so
 many takes a quarter of a second."""
 
-_LEFT = ("plan", "outcome", "offsets", UNIT, SUMMARY)
-"""Kinds that are not in summaries: who asks for a run or for a snapshot reads them where they lie.
-
-But for plans with nothing to do, which are short: by them a run knows which ones it may let go first.
-"""
+_LEFT = frozenset(name for name, kind in KINDS.items() if not kind.in_summary)
+"""Kinds that are not in summaries. Plans with nothing to do are: they are short, and by them a run knows which ones it
+may let go first."""
 
 _BLOCKS_A_LINE = 10_000
 _KEYS_A_LINE = 200

@@ -21,7 +21,6 @@ from ferry.features.groups.rules.codec import (
     snapshots,
 )
 from ferry.features.switch.rules.approvals import approval_of_run, approval_record
-from ferry.ledger import codec
 from ferry.ledger.acl_codec import keyed_acl, own_acl_record, parse_acl, synced_record
 from ferry.ledger.adoption_codec import adoption_records, parse_adoption
 from ferry.ledger.checkpoint_codec import checkpoint_record, group_outcome
@@ -35,6 +34,7 @@ from ferry.ledger.codec import (
     pause_record,
     share_record,
 )
+from ferry.ledger.kinds import KINDS, OfLost
 from ferry.ledger.ledger import LedgerView, fold
 from ferry.ledger.map_block import Chain, unpack
 from ferry.ledger.mirror_state import mirror_record, mirror_state
@@ -286,8 +286,18 @@ def test_every_kind_of_record_has_a_line_and_an_example() -> None:
     assert set(re.findall(r'`\["(\w+)"', keys)) == {kind(record) for record in documented()}
 
 
-def test_the_code_names_every_kind_of_record_in_one_place() -> None:
-    assert set(re.findall(r'\["(\w+)"', codec.__doc__ or "")) == {kind(record) for record in documented()}
+def test_the_table_of_kinds_has_every_kind_with_the_parts_of_its_key() -> None:
+    assert set(KINDS) == {kind(record) for record in documented()}
+    for record in documented():
+        _, *parts = json.loads(record.key)
+        of = KINDS[kind(record)]
+        assert len(of.key) - of.optional <= len(parts) <= len(of.key)
+        assert all(isinstance(part, each) for part, each in zip(parts, of.key.values(), strict=False))
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_what_a_rebuild_would_lose_has_words(name: str) -> None:
+    assert bool(KINDS[name].plural) == (KINDS[name].of_lost is OfLost.EVIDENCE)
 
 
 def test_the_documented_receipt_has_all_fields() -> None:

@@ -12,9 +12,9 @@ from dataclasses import replace
 
 from ferry.config.flow.guards import OnGuard
 from ferry.ledger.codec import LEDGER_VERSION, Json, encode
+from ferry.ledger.kinds import KINDS
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.map_block import Chain, MapRow
-from ferry.ledger.pruning import PRUNED
 from ferry.ledger.receipt_codec import receipt_key
 from ferry.messages.refusals import refused
 from ferry.model import ChangeKind, Plan, Receipt, Record, Refusal, RefusalKind, TopicChange
@@ -123,8 +123,8 @@ def forgetting(
         if of.lane == lane and of.target.topic in gone
         for row in ones
     ]
-    for kind in ("last", "accounted", "adopted", PRUNED, "start", "gap"):
-        names = gone.values() if kind in ("start", "gap") else gone.keys()
+    for kind in (name for name, of in KINDS.items() if of.goes_with_copy):
+        names = gone.values() if "source" in KINDS[kind].key else gone.keys()
         records += [
             Record(key=record.key, value=None)
             for key, record in view.of_kind(kind)

@@ -10,6 +10,7 @@ from typing import Any
 from ferry.ledger.codec import encode
 from ferry.ledger.copied import copied, united
 from ferry.ledger.history import PastRun, PastState, past_runs
+from ferry.ledger.kinds import KINDS_OF_LANE
 from ferry.ledger.ledger import LedgerView, claims
 from ferry.ledger.map_block import Chain, MapRow
 from ferry.ledger.receipt_codec import receipt_key
@@ -19,36 +20,6 @@ from ferry.model import LaneKind, Range, Record, TopicPartition, lane_kind
 from ferry.run.pace import outlook, told
 from ferry.words import count_of
 
-_OF_LANE = (
-    "accounted",
-    "acl",
-    "acls",
-    "adopted",
-    "attempt",
-    "began",
-    "checkpoint",
-    "deleted",
-    "era",
-    "fenced",
-    "gap",
-    "group",
-    "last",
-    "map",
-    "mirror",
-    "offsets",
-    "outcome",
-    "plan",
-    "pruned",
-    "receipt",
-    "run",
-    "seen",
-    "snapshot",
-    "start",
-    "unit",
-    "verified",
-    "window",
-)
-"""Kinds of records whose keys have the lane behind the kind."""
 _LAST_TO_GO = ("claim", "fenced", "run")
 """What shows that a lane is there: goes with the last word on it, so that a drop that was cut short can go on."""
 
@@ -199,4 +170,4 @@ def forgetting_lane(
 
 def _is_of(parts: list[Any], lane: str) -> bool:
     at = 2 if parts[0] == "claim" else 1
-    return bool(parts[0] in (*_OF_LANE, "claim") and parts[at] == lane)
+    return bool(parts[0] in (*KINDS_OF_LANE, "claim") and parts[at] == lane)

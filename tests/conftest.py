@@ -1,5 +1,6 @@
 """What all tests share: seeds, order, processes, Hypothesis profiles; the brokers are in tests/clusters.py."""
 
+import functools
 import gc
 import os
 import random
@@ -19,18 +20,16 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
-from tests.durations import KEPT, Durations, file_of, read
+from tests.durations import KEPT, TESTS, Durations, file_of, read
 from tests.tiers import PATIENCE, PURE, SECONDS, is_extra
 
 pytest_plugins = ["tests.clusters", "tests.golden", "pytester"]
 
 SEED_VARIABLE = "FERRY_SEED"
-# Brokers that few files ask for; such files lie together, for these do not run beside others (tests/clusters.py).
-RARE = ("third_cluster", "three_brokers", "old_cluster")
+# What few files ask for, and what is dear to start: one process has all files with a test that takes it.
+RARE = ("third_cluster", "three_brokers", "old_cluster", "book")
 # Each folder stays in one process: what its session starts (an Airflow, two KDCs) is dear.
 WHOLE_FOLDERS = ("airflow", "security")
-LONG_SECONDS = 30
-"""Files that take longer begin first, so that the processes of `pytest -n` end together."""
 
 settings.register_profile("default", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("quick", parent=settings.get_profile("default"), max_examples=15, derandomize=True)
@@ -61,9 +60,16 @@ class ByFile(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
 
 
 def scope_of(nodeid: str) -> str:
-    """What stays in one process with a test: its file, or its folder."""
+    """What stays in one process with a test: its file, its folder, or all files with the same of RARE."""
     file = Path(file_of(nodeid))
-    return file.parent.name if file.parent.name in WHOLE_FOLDERS else str(file)
+    return file.parent.name if file.parent.name in WHOLE_FOLDERS else rare_in(file) or str(file)
+
+
+@functools.cache
+def rare_in(file: Path) -> str:
+    """The first of RARE that a test file below tests/ takes; empty where it takes none, or is a pure one."""
+    text = "" if file.parts[0] == PURE else (TESTS / file).read_text()
+    return next((name for name in RARE if f"{name}: " in text), "")
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -82,6 +88,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Give tests the limit of their tier, mark those that `make test` leaves out, and put files in order."""
     kept = read(KEPT)
     scopes: dict[str, Scope] = {}
+    takers: set[str] = set()
     for item in items:
         file = file_of(item.nodeid)
         if is_extra(file, item.name):
@@ -93,10 +100,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         item.add_marker(pytest.mark.timeout(seconds * PATIENCE, func_only=True), append=False)
         scope = scopes.setdefault(scope_of(item.nodeid), Scope(number=len(scopes), pure=tier_of(item) == PURE))
         scope.files.add(file)
-        scope.rare |= {*getattr(item, "fixturenames", ())}.intersection(RARE)
+        if item.get_closest_marker("extra") is None and rare_in(Path(file)) in getattr(item, "fixturenames", ()):
+            takers.add(file)
     for scope in scopes.values():
         scope.seconds = sum(kept.get(file, 0) for file in scope.files)
-    items.sort(key=lambda item: scopes[scope_of(item.nodeid)].place)
+    # What is rare ends with the last file that takes it (tests/clusters.py): these lie together.
+    items.sort(key=lambda item: (*scopes[scope_of(item.nodeid)].place, file_of(item.nodeid) not in takers))
 
 
 def tier_of(item: pytest.Item) -> str:
@@ -117,16 +126,12 @@ class Scope:
     pure: bool
     files: set[str] = field(default_factory=set)
     seconds: float = 0
-    rare: set[str] = field(default_factory=set)
 
     @property
-    def place(self) -> tuple[bool, int, list[int], float, int]:
-        """Pure ones first: a mistake shows before the first broker starts. Then long ones, longest first.
-
-        Rare brokers do not run beside others (tests/clusters.py): their files follow each other, after the long ones.
-        """
-        group = 1 if self.rare else 0 if self.seconds >= LONG_SECONDS else 2
-        return not self.pure, group, sorted(map(RARE.index, self.rare)), -self.seconds, self.number
+    def place(self) -> tuple[bool, float, int]:
+        """Pure ones first: a mistake shows before the first broker starts. Then the longest first, so that the
+        processes of `pytest -n` end together."""
+        return not self.pure, -self.seconds, self.number
 
 
 @pytest.hookimpl(wrapper=True)

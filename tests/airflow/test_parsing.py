@@ -85,8 +85,14 @@ def parsed(tmp_path: Path, **environment: str) -> Any:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def test_parsing_the_dag_file_reaches_out_to_nobody(tmp_path: Path) -> None:
-    said = parsed(tmp_path)
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """What the DAG file holds where nothing is said of clusters or DAGs."""
+    return parsed(tmp_path_factory.mktemp("whole"))
+
+
+def test_parsing_the_dag_file_reaches_out_to_nobody(whole: Any) -> None:
+    said = whole
     flows = ["ferry__east__west", "ferry__west__east"]
     assert said["dags"] == sorted(f"{verb}__{flow}" for verb in VERBS for flow in ("east__west", "west__east"))
     assert {name: said["tasks"][name] for name in flows} == {
@@ -101,14 +107,14 @@ def test_parsing_the_dag_file_reaches_out_to_nobody(tmp_path: Path) -> None:
     assert said["all"], "the watch does not see a connection being made"
 
 
-def test_only_what_begins_by_itself_waits_for_somebody_to_unpause_it(tmp_path: Path) -> None:
-    paused = parsed(tmp_path)["paused"]
+def test_only_what_begins_by_itself_waits_for_somebody_to_unpause_it(whole: Any) -> None:
+    paused = whole["paused"]
     scheduled = {"ferry__east__west", "ferry__west__east", "ferry_verify__east__west"}
     assert paused == {name: None if name in scheduled else False for name in paused}
 
 
-def test_a_task_builds_its_own_dag_alone(tmp_path: Path) -> None:
-    every = parsed(tmp_path)["tasks"]
+def test_a_task_builds_its_own_dag_alone(whole: Any, tmp_path: Path) -> None:
+    every = whole["tasks"]
     for name in ("ferry__west__east", "ferry_failback__east__west"):
         assert parsed(tmp_path, _AIRFLOW_PARSING_CONTEXT_DAG_ID=name)["tasks"] == {name: every[name]}
     other = "ferry__of__another_file"

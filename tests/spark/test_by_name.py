@@ -21,9 +21,10 @@ from tests.harness import (
     read_topic,
     send,
 )
-from tests.program import ferry
+from tests.program import ferry, warm_ferry
 from tests.pure.decide.dealt_model import partition_of_record
 from tests.pure.run.unit_flows import LATELY
+from tests.tiers import IN_PART
 
 SOURCES, TARGETS, RECORDS, DAY = 3, 2, 300, 86_400_000
 
@@ -76,7 +77,7 @@ def test_each_record_goes_to_the_topic_that_it_names_and_an_unknown_name_waits(
         "ferry.transform.transforms.targets does not list: add it there, and the next runs go on from that record; or "
         "leave such records out by Connect's Filter with a predicate"
     )
-    shown = ferry("ledger", "--run", "r-1", config=lab.write(tmp_path)).out
+    shown = warm_ferry("ledger", "--run", "r-1", config=lab.write(tmp_path)).out
     assert shown.count("refused: ") == shown.count(f"refused: {message}") == 1, "not for each target partition"
     assert_written(source_cluster, target_cluster, topic, names[:2], {1: stuck})
 
@@ -84,8 +85,8 @@ def test_each_record_goes_to_the_topic_that_it_names_and_an_unknown_name_waits(
     told = ferry("run", "--run", "r-2", "--spark", "--json", config=more.write(tmp_path))
     assert told.code == 0, told.err
     assert_written(source_cluster, target_cluster, topic, names, {})
-    assert ferry("lag", "--json", config=more.write(tmp_path)).json("lag")["total"]["records"] == 0
-    shown = ferry("plan", "--json", config=more.write(tmp_path)).json("plan")
+    assert warm_ferry("lag", "--json", config=more.write(tmp_path)).json("lag")["total"]["records"] == 0
+    shown = warm_ferry("plan", "--json", config=more.write(tmp_path)).json("plan")
     assert (shown["slices"], shown["changes"], shown["refusals"], "units" in shown) == ([], [], [], False)
 
     # What the group has not read lies behind where it goes on, in each of the topics.
@@ -95,6 +96,8 @@ def test_each_record_goes_to_the_topic_that_it_names_and_an_unknown_name_waits(
         for number, rows in read_topic(target_cluster.bootstrap, name).items():
             assert all(row[0] >= stands[number] for row in rows if row[2] in unread), (name, number)
 
+    if IN_PART:
+        return
     told = ferry("verify", "--spark", "--run", "r-2", "--json", config=more.write(tmp_path))
     assert told.code == 0, told.err
     body = told.json("verify")

@@ -17,6 +17,7 @@ from tests.harness import Lab, create_topic, new_alias, producer, read_topic, se
 from tests.pure.decide.dealt_model import partition_of_record
 from tests.pure.run.unit_flows import lab_of, messages
 from tests.spark.jobs import Job, plan, submit
+from tests.tiers import IN_PART
 
 SQL = (
     "SELECT * EXCEPT (value), CAST(sha2(value, 256) AS BINARY) AS value FROM records "
@@ -56,14 +57,15 @@ def test_200_partitions_to_12_and_then_to_16_whatever_is_killed(
     assert job.wait(240) == 0, job.text()
     assert_units_done(changed, second)
 
-    # Then the new one counts, also for a run that is killed and repeated.
+    # Then the new one counts, also for a run that is killed and repeated (where tables run in part, just for a run).
     give(source_cluster, topic, RECORDS // 2, start=RECORDS)
     third = plan(changed, "r-3")
     assert {unit.era for unit in third.units} == {third.generation}
     assert len(third.units) == LATER
-    job = submit(changed, "r-3", tmp_path)
-    written(changed, third, 2, job)
-    kill(job)
+    if not IN_PART:
+        job = submit(changed, "r-3", tmp_path)
+        written(changed, third, 2, job)
+        kill(job)
     again = submit(changed, "r-3", tmp_path)
     assert again.wait(240) == 0, again.text()
     assert f"{LATER} units in 2 tasks" in again.text()

@@ -17,6 +17,7 @@ from ferry.model import DifferenceKind, NotComparedKind, Plan, VerifyMode
 from tests.harness import Lab, Message, create_topic, new_alias, producer, send, watermark
 from tests.program import ferry
 from tests.pure.run.unit_flows import LATELY, SOURCES, TARGETS, Units, lab_of, messages, record_batches
+from tests.tiers import IN_PART
 
 MISSING, ALTERED, MOVED, EXTRA = 30, 45, 60, 76
 """Offsets of partition 0; by `offset % 3 != 1` the first three are kept, and the last is not."""
@@ -75,16 +76,17 @@ def test_a_dealt_copy_is_held_against_what_its_transform_makes_of_the_source_now
     assert (extra, at > EXTRA, len(body["differences"])) == (Kind.EXTRA, True, 5), body["differences"]
     assert body["records"] == units_kept(800)
 
-    told = ferry("verify", "--spark", "--run", honest[-1].run, "--json", config=lab.write(tmp_path))
-    assert told.code == 0, told.err
-    body = told.json("verify")
-    assert (body["equal"], body["not_compared"]) == (True, [])
-    assert 0 < body["records"] < 100
-
     # What its receipts say needs no Spark.
     by_receipt = verify_run(replace(lab, settings={**lab.settings, "ferry.verify": "receipt"}).flow, honest[-1].run)
     assert by_receipt is not None
-    assert (by_receipt.mode, by_receipt.equal, by_receipt.records) == (VerifyMode.RECEIPT, True, body["records"])
+    assert (by_receipt.mode, by_receipt.equal) == (VerifyMode.RECEIPT, True)
+    assert 0 < by_receipt.records < 100
+
+    if not IN_PART:
+        told = ferry("verify", "--spark", "--run", honest[-1].run, "--json", config=lab.write(tmp_path))
+        assert told.code == 0, told.err
+        body = told.json("verify")
+        assert (body["equal"], body["not_compared"], body["records"]) == (True, [], by_receipt.records)
 
     # Another rule in the file, and no Spark: both are said before any is started.
     other = replace(lab, settings={**lab.settings, "ferry.transform.small.where": "offset % 3 != 2"})

@@ -9,8 +9,8 @@ from confluent_kafka.admin import AdminClient
 
 from ferry.dev import RunningCluster
 from tests.harness import Message, create_topic, producer, send
-from tests.program import ferry
-from tests.tiers import ANSWER_S
+from tests.program import ferry, warm_ferry
+from tests.tiers import ANSWER_S, IN_PART
 
 SECRET = b"4111-1111"
 
@@ -54,16 +54,18 @@ def test_records_are_shown_before_and_after_and_nothing_is_written(
     assert records[0]["before"]["key_digest"] == records[0]["after"]["key_digest"]
     assert records[0]["before"]["value_digest"] != records[0]["after"]["value_digest"]
 
-    shown = ferry("plan", "--sample", "4", "--show-values", config=file)
-    assert '{"card": "", "n": 1.50}' in shown.out
-    assert SECRET.decode() in shown.out
-    assert "its value cannot be changed: it is no JSON from character 1 on" in " ".join(shown.out.split())
-
-    refused = ferry("run", config=file)
+    refused = warm_ferry("run", config=file)
     assert refused.code == 2
     assert "has transforms (masked), which take Spark: ferry run --spark copies" in refused.err
     admin = AdminClient({"bootstrap.servers": target_cluster.bootstrap})
     assert not [name for name in admin.list_topics(timeout=ANSWER_S).topics if topic in name]
+
+    if IN_PART:
+        return
+    shown = ferry("plan", "--sample", "4", "--show-values", config=file)
+    assert '{"card": "", "n": 1.50}' in shown.out
+    assert SECRET.decode() in shown.out
+    assert "its value cannot be changed: it is no JSON from character 1 on" in " ".join(shown.out.split())
 
 
 def test_sql_that_is_not_understood_ends_it_with_its_place(

@@ -17,6 +17,7 @@ from ferry.dev import RunningCluster
 from ferry.features.verify.acts.own_run import verify_run
 from ferry.features.verify.acts.verifier import Verifier
 from ferry.features.verify.acts.wanted import Wanted
+from ferry.features.verify.spark.verifying import compare_transformed
 from ferry.model import DifferenceKind, NotComparedKind, Plan, VerifyMode
 from ferry.run.micro_run import local_origin
 from tests.harness import Lab, create_topic, new_alias, producer, read_topic, send
@@ -93,11 +94,15 @@ def test_a_transformed_copy_is_held_against_what_its_transform_makes_of_the_sour
     assert (body["equal"], body["not_compared"]) == (True, [])
     assert 0 < body["records"] < 100
 
+    # Another rule in the file is said before any Spark is started.
     other = replace(lab, settings={**settings, "ferry.transform.some.where": "offset % 3 != 1"})
-    code, body = verified(other, tmp_path, "--topic", topic, "--run", honest.run)
-    assert (code, body["complete"], body["records"]) == (1, False, 0)
-    assert {(one["kind"], one["asked"]) for one in body["not_compared"]} == {("transform-changed", True)}
-    said = body["not_compared"][0]["message"]
+    with Verifier(other.flow, Wanted(topics=[topic], run=honest.run)) as verifier:
+        survey = verifier.survey()
+        compared = compare_transformed(None, other.flow, verifier.spec, survey, asked=True)  # type: ignore[arg-type]
+        result = verifier.sum_up(survey, compared)
+    assert (result.is_complete, result.records) == (False, 0)
+    assert {(one.why, one.asked) for one in result.not_compared} == {(NotComparedKind.TRANSFORM_CHANGED, True)}
+    said = result.not_compared[0].message
     assert "were copied by another transform than what ferry.transform.some is today" in said
 
 

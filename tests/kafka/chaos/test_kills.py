@@ -1,7 +1,7 @@
 """SIGKILL of drivers and brokers at random points; afterwards source and target are equal, record by record.
 
 The kills of `make test-all` at points that the seed of the header chooses: 9 times `ferry run` and 4 brokers here, of
-which `make test` has 3 and 2; in `tests/spark` two executors, a driver, its JVM, a Python worker and a client of Spark
+which `make test` has 2 and 1; in `tests/spark` two executors, a driver, its JVM, a Python worker and a client of Spark
 Connect; in `tests/airflow` the process of a task. 20 in all; kills at chosen steps are in `tests/kafka/run`.
 """
 
@@ -28,7 +28,7 @@ from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 from tests.program import start
 from tests.tiers import ANSWER_S, IN_PART
 
-DRIVERS, BROKERS = (3, 2) if IN_PART else (9, 4)
+DRIVERS, BROKERS = (2, 1) if IN_PART else (9, 4)
 """How many are killed."""
 
 DRIVER = """

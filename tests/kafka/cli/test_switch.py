@@ -15,6 +15,7 @@ from ferry.dev import RunningCluster
 from tests.harness import create_topic, new_alias, numbered, producer, send, wait_until
 from tests.program import PROGRAM, environment, finished, start
 from tests.program import warm_ferry as ferry
+from tests.tiers import share
 
 
 @pytest.fixture
@@ -216,7 +217,7 @@ def test_a_person_at_a_terminal_sees_the_steps_and_whoever_names_another_cluster
     here, there = aliases(pair)
     flow = f"{here}->{there}"
     assert ferry("run", flow, "--quiet", config=pair).code == 0
-    for answer in ("", "yes", here):
+    for answer in share(("", "yes", here), 1, 3):
         code, shown = answered_at_a_terminal(answer, "switchover", flow, "--id", "s-1", config=pair)
         assert code == 2, shown
         assert "declare" in shown, "the steps were shown before"

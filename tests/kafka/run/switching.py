@@ -25,11 +25,13 @@ from ferry.run.ledger.pausing import write_pause
 from ferry.run.local import copy_all
 from ferry.run.micro_run import MicroRuns, local_origin
 from tests.harness import Message, create_topic, new_alias, producer, send, wait_until
-from tests.tiers import ANSWER_S
+from tests.tiers import ANSWER_S, IN_PART
 
 PARTITIONS = 2
 OPTIONS = SwitchOptions(quiet_seconds=0.6, quiet_timeout_seconds=20, drain_timeout_seconds=60)
 IDENTITY = "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
+APART = 3 if IN_PART else 1
+"""Every so many changes of a switch its process dies."""
 
 
 class Killed(Exception):
@@ -231,9 +233,10 @@ class Mortal:
 
 
 def switch_killed_at_every_change(pair: Pair, verb: Verb, switch: str, options: SwitchOptions) -> SwitchState:
-    """Go through a switch in processes that die inside each step: behind each of its changes, and at last behind all.
+    """Go through a switch in processes that die inside each step: after each of its changes, and at last after all.
 
-    The first change of a step is the record that it is begun, the last one that it is done.
+    The first change of a step is the record that it is begun, the last one that it is done. Where tables run in part,
+    they die after the first change, and after every third one from there on.
     """
     with pair.switcher(verb) as switcher:
         state = switcher.open(switch, options, "bob")
@@ -241,7 +244,7 @@ def switch_killed_at_every_change(pair: Pair, verb: Verb, switch: str, options: 
     while (due := next_step(state)) is not None:
         died = deaths.setdefault(due, [])
         # A drain is ordinary micro-runs: that they survive a death anywhere is seen elsewhere.
-        mortal = Mortal(dies_at=2 + len(died) * (6 if due is Step.DRAIN else 1))
+        mortal = Mortal(dies_at=2 + len(died) * (6 if due is Step.DRAIN else APART))
         with pytest.MonkeyPatch.context() as patch:
             mortal.watch(patch)
             try:

@@ -53,7 +53,6 @@ RUNS = {
     ("fence", "target", "of-three"),
     ("plan", "source", "back"),
     ("groups", "source", "only"),
-    ("group-offsets", "target", "back"),
 }
 """What `make test` has of the table of runs."""
 

@@ -30,7 +30,7 @@ from tests.harness import (
     send,
 )
 from tests.kafka.run.hooks import Hooks, copy_held
-from tests.tiers import ANSWER_S
+from tests.tiers import ANSWER_S, PATIENCE
 
 
 def flow(source: RunningCluster, target: RunningCluster, *topics: str, **settings: str) -> Lab:
@@ -159,7 +159,7 @@ def test_a_partition_without_leader_is_waited_for_while_the_others_are_copied(
     create_topic(three_brokers, topic, 3, replicas=1)
     send(producer(three_brokers), topic, numbered(3_000, partitions=3))
     lab = flow(three_brokers, target_cluster, topic)
-    with lab.runs(patience_s=12) as runs:
+    with lab.runs(patience_s=5 * PATIENCE) as runs:
         plan = runs.plan("one", local_origin())
         three_brokers.brokers[1].kill(signal.SIGKILL)
         report = lab.copy(runs, plan)

@@ -32,7 +32,7 @@ RARE = ("third_cluster", "three_brokers", "old_cluster", "book")
 WHOLE_FOLDERS = ("airflow", "security")
 
 settings.register_profile("default", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("quick", parent=settings.get_profile("default"), max_examples=15, derandomize=True)
+settings.register_profile("quick", parent=settings.get_profile("default"), max_examples=10, derandomize=True)
 settings.register_profile("ci", parent=settings.get_profile("default"), max_examples=200)
 settings.register_profile("soak", parent=settings.get_profile("default"), max_examples=20_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))

@@ -37,6 +37,11 @@ EXTRA: dict[str, dict[str, str]] = tomllib.loads((Path(__file__).parent / "extra
 """What `make test` leaves out: per file, tests and what it has in their place; `*` is the whole file."""
 
 
+def examples(most: int) -> int:
+    """How many examples a random test has that wants many: a sixth where tables run in part."""
+    return most // 6 if IN_PART else most
+
+
 def share(cases: Iterable[T], number: int, of: int) -> Sequence[T]:
     """All cases of a table; where tables run in part every `of`-th, so that shares 0 to `of` - 1 are all of them."""
     return list(cases)[number % of :: of] if IN_PART else list(cases)

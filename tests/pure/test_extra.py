@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from pathlib import Path
 
@@ -20,6 +21,7 @@ PARAMETERS = re.compile(r"\[[^\]]*\]")
 IN_PLACE = [(file, test, text) for file, names in EXTRA.items() for test, text in names.items()]
 
 
+@functools.cache
 def functions(file: str) -> set[str]:
     return {node.name for node in ast.parse((TESTS / file).read_text()).body if isinstance(node, ast.FunctionDef)}
 

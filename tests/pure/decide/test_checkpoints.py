@@ -17,6 +17,7 @@ from ferry.features.groups.rules.which import GroupRules, chosen
 from ferry.ledger.codec import decode_value
 from ferry.model import CommittedOffset, Flow, Found, GroupKind, ListedGroup, Segment, TopicPartition, Why
 from tests.golden import Golden
+from tests.tiers import examples
 
 FLOW = Flow(source="primary", target="backup")
 SOURCE, TARGET = TopicPartition("orders", 0), TopicPartition("primary.orders", 0)
@@ -375,7 +376,7 @@ STEPS = st.tuples(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.lists(STEPS, max_size=12))
 def test_whatever_happens_ferry_follows_the_source_and_writes_over_nobody(steps: list[tuple[object, Sync]]) -> None:
     """Each chunk of the copy ends with a marker, so what is copied again, in one chunk, lies lower than before."""

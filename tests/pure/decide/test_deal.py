@@ -30,6 +30,7 @@ from ferry.plan.rules.skipping import Wish, skip_gap
 from tests.golden import Golden
 from tests.pure.decide.dealt_model import KEYS, number_of, selects, wants
 from tests.pure.decide.values import FACTS, FLOW, LANE, RECEIPT, RULES, part, place, target, topic
+from tests.tiers import examples
 
 SKIP = replace(RULES, guards=Guards(retention_passed=GuardPolicy(default=OnGuard.SKIP)))
 RULE = Transform(name="small", partitions=2, digest="all")
@@ -382,7 +383,7 @@ STEPS = st.lists(
 )  # fmt: skip
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(source=st.lists(KEYS, min_size=1, max_size=3), steps=STEPS, wish=DIGESTS)
 def test_each_record_is_dealt_once_by_one_rule_and_in_order(
     source: list[list[int]], steps: list[tuple[Any, ...]], wish: str

@@ -22,6 +22,7 @@ from tests.golden import Golden
 from tests.pure.decide.dealt_model import KEYS, number_of, selects, wants
 from tests.pure.decide.test_deal import parse_plan_of, receipt
 from tests.pure.decide.values import FACTS, RULES, part, place, target, topic
+from tests.tiers import examples
 
 NAMES = ("x", "y", "z")
 
@@ -121,7 +122,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(source=st.lists(KEYS, min_size=1, max_size=3), steps=STEPS)
 def test_each_record_is_written_once_to_the_topic_that_it_names(
     source: list[list[int]], steps: list[tuple[Any, ...]]

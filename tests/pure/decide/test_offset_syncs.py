@@ -10,6 +10,7 @@ from ferry.features.groups.rules.offset_syncs import offset_syncs, syncs_of
 from ferry.model import OffsetSync, Segment, TopicPartition
 from tests.pure.decide.test_offset_map import World, worlds
 from tests.pure.decide.values import RECEIPT
+from tests.tiers import examples
 
 PLACE = RECEIPT.source
 NEVER = -1
@@ -30,7 +31,7 @@ def in_order(segments: list[Segment]) -> dict[int, int]:
 
 
 @given(world=worlds())
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_syncs_are_of_copied_records_only(world: World) -> None:
     where = in_order([segment for receipt in world.receipts for segment in receipt.segments])
     for sync in written(world):

@@ -24,6 +24,7 @@ from ferry.ledger.units import (
 from ferry.model import Era, Flow, TopicPartition, Unit, UnitReceipt, Vector
 from tests.golden import Golden
 from tests.pure.decide.dealt_model import KEYS, number_of, selects, wants
+from tests.tiers import examples
 
 FLOW = Flow(source="a", target="b")
 
@@ -151,7 +152,7 @@ def assert_in_order(world: World) -> None:
             assert offsets == sorted(offsets)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(source=st.lists(KEYS, min_size=1, max_size=3), steps=STEPS, wish=st.sampled_from(["all", "odd", "even"]))
 def test_each_record_is_written_once_by_one_rule_and_in_order(
     source: list[list[int]], steps: list[tuple[Any, ...]], wish: str

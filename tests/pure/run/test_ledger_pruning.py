@@ -24,6 +24,7 @@ from ferry.model import TopicPartition
 from tests.pure.decide.values import LANE, RECEIPT, place
 from tests.pure.run.ledger_model import History, assert_same, now, small_windows
 from tests.pure.run.test_summaries import Step, steps
+from tests.tiers import examples
 
 shares = st.sampled_from([0.0, 0.3, 0.6, 1.0])
 losses = st.builds(
@@ -77,7 +78,7 @@ def lived(plan: Sequence[Step]) -> History:
 
 
 @pytest.mark.slow
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(histories)
 def test_summary_tail_and_tombstones_say_what_the_whole_ledger_says(plan: list[Step]) -> None:
     history = lived(plan)
@@ -85,7 +86,7 @@ def test_summary_tail_and_tombstones_say_what_the_whole_ledger_says(plan: list[S
 
 
 @pytest.mark.slow
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(histories, st.booleans())
 def test_every_offset_that_either_side_still_has_translates_as_before(plan: list[Step], backward: bool) -> None:
     history = lived(plan)

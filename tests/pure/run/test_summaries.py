@@ -26,6 +26,7 @@ from ferry.ledger.summary import is_due
 from ferry.model import LedgerRecord, Pause, TopicPartition
 from tests.pure.decide.values import LANE, place
 from tests.pure.run.ledger_model import History, ModelLog, assert_same, now, small_windows
+from tests.tiers import examples
 
 Step = Callable[[History], object]
 numbers = st.lists(st.integers(0, 2), min_size=1, max_size=3, unique=True)
@@ -102,7 +103,7 @@ def small() -> Iterator[None]:
         yield
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(histories)
 def test_summary_and_tail_say_what_the_whole_ledger_says(plan: list[Step]) -> None:
     history = History()
@@ -115,7 +116,7 @@ def test_summary_and_tail_say_what_the_whole_ledger_says(plan: list[Step]) -> No
     assert_same(log, opened, whole)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(histories, st.sets(st.integers(0, 120), max_size=6), st.booleans())
 def test_a_lookup_by_blocks_is_a_lookup_in_the_whole_map(plan: list[Step], offsets: set[int], backward: bool) -> None:
     history = History()

@@ -20,6 +20,7 @@ from ferry.ledger.ledger import LedgerView
 from ferry.ledger.summary import seals, summary_parts
 from ferry.model import Record
 from tests.pure.run.ledger_model import History, ModelLog, assert_same, kinds, now, small_windows
+from tests.tiers import examples
 
 DAY_MS = 86_400_000
 
@@ -159,7 +160,7 @@ def test_what_a_writer_leaves_who_dies_before_the_seal_is_nothing_and_goes() -> 
 
 
 @pytest.mark.slow
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.lists(st.integers(0, 1), min_size=20, max_size=30), st.integers(0, 4), st.booleans(), st.booleans())
 def test_of_two_writers_at_once_each_is_right_or_does_not_count(
     order: list[int], behind: int, again: bool, earlier: bool

@@ -189,7 +189,7 @@ def test_an_error_code(name: str, version: int, applied: bool) -> None:
     one = REQUESTS[name]
     known = cases(one)
     for code in share(
-        sorted(one.codes), turn(name) + known.index((version, applied)), max(2 * len(known), 3) * one.rare
+        sorted(one.codes), turn(name) + known.index((version, applied)), max(3 * len(known), 4) * one.rare
     ):
         one.judge(version, one.side, replace(one.fault, code=code, applied=applied))
 

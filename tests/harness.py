@@ -277,7 +277,7 @@ def send(client: Producer, topic: str, messages: Iterable[Message]) -> None:
             else:
                 break
         client.poll(0)
-    assert client.flush(180) == 0
+    assert client.flush(6 * ANSWER_S) == 0
     assert not failures, failures[:3]
 
 
@@ -311,7 +311,7 @@ def read_topics(
         places = [(topic, number) for topic in topics for number in rows[topic]]
         consumer.assign([TopicPartition(topic, number, _begin(consumer, topic, number)) for topic, number in places])
         waiting = set(places)
-        patience = time.monotonic() + 60
+        patience = time.monotonic() + 60 * PATIENCE
         while waiting:
             messages = consumer.consume(10_000, timeout=0.2)  # fewer are handed over only when the time is over
             assert messages or time.monotonic() < patience, f"{bootstrap}: no end of partitions {waiting}"

@@ -118,7 +118,7 @@ class Writers:
             for codec in rng.sample(CODECS, 2)
         ]
         for client in self._in_transactions:
-            client.init_transactions(30)
+            client.init_transactions(ANSWER_S)
 
     def write(self, rounds: int) -> None:
         """Batches and transactions, committed and aborted, side by side."""
@@ -131,9 +131,9 @@ class Writers:
             self._huge()
             for client in self._in_transactions:
                 if self._rng.random() < 0.5:
-                    client.commit_transaction(30)
+                    client.commit_transaction(ANSWER_S)
                 else:
-                    client.abort_transaction(30)
+                    client.abort_transaction(ANSWER_S)
 
     @contextmanager
     def open_transaction(self) -> Iterator[None]:
@@ -142,7 +142,7 @@ class Writers:
         client.begin_transaction()
         self._batches(client)
         yield
-        client.commit_transaction(30)
+        client.commit_transaction(ANSWER_S)
 
     def close(self) -> None:
         """No more is written."""
@@ -195,7 +195,7 @@ class Writers:
                 for number in range(5):
                     value = b"no time %d" % number
                     self._old_times.send(topic.name, value=value, partition=0, timestamp_ms=-1)
-        self._old_times.flush(30)
+        self._old_times.flush(ANSWER_S)
 
 
 def create(cluster: RunningCluster, wanted: Mapping[str, tuple[int, Mapping[str, str]]]) -> None:

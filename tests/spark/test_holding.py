@@ -17,6 +17,7 @@ from ferry.features.verify.spark.holding import HELD, NAMING, held_tasks
 from ferry.model import DifferenceKind, Segment, TopicPartition
 from tests.harness import Lab, Message, create_topic, new_alias, producer, send, wait_until, watermark
 from tests.pure.run.unit_flows import LATELY
+from tests.tiers import ANSWER_S
 
 PAIRS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 KINDS = (
@@ -37,10 +38,10 @@ def hole(cluster: RunningCluster, topic: str, key: bytes) -> None:
     """A record, and after it an offset without one: the marker of its transaction, which comes after the answer."""
     end = watermark(cluster, topic, 0) + 2
     client = Producer({"bootstrap.servers": cluster.bootstrap, "transactional.id": new_alias()})
-    client.init_transactions(30)
+    client.init_transactions(ANSWER_S)
     client.begin_transaction()
     client.produce(topic, key=key, value=key, partition=0, timestamp=LATELY)
-    client.commit_transaction(30)
+    client.commit_transaction(ANSWER_S)
     wait_until(lambda: watermark(cluster, topic, 0) == end)
 
 

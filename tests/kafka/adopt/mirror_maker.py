@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from ferry.dev.jars import jars, java
 from ferry.dev.ports import free_ports
-from tests.tiers import ANSWER_S
+from tests.tiers import ANSWER_S, PATIENCE
 
 VERSION = "4.3.0"
 SECONDS = 90
@@ -68,7 +68,7 @@ class JavaProcess:
     def until(self, done: Callable[[], bool]) -> None:
         """Wait for something that it does; fails with its log when it dies before."""
         assert self._process is not None
-        until = time.monotonic() + SECONDS
+        until = time.monotonic() + SECONDS * PATIENCE
         while not done():
             assert self._process.poll() is None, self._log.read_text()[-4000:]
             assert time.monotonic() < until, self._log.read_text()[-4000:]

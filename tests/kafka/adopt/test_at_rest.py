@@ -33,6 +33,7 @@ from tests.harness import (
 )
 from tests.program import warm_ferry as ferry
 from tests.pure.decide.values import place
+from tests.tiers import ANSWER_S
 
 OPTIONS = AdoptionOptions(who="ann@desk-7")
 
@@ -166,10 +167,10 @@ def only(found: Takeover) -> Row:
 def transaction(cluster: RunningCluster, topic: str, key: bytes, value: bytes) -> Iterator[None]:
     """A record in a transaction that is open inside of the block and aborted behind it."""
     client = producer(cluster, transactional_id=f"tx-{topic}")
-    client.init_transactions(30)
+    client.init_transactions(ANSWER_S)
     client.begin_transaction()
     send(client, topic, [Message(key=key, value=value)])
     try:
         yield
     finally:
-        client.abort_transaction(30)
+        client.abort_transaction(ANSWER_S)

@@ -12,6 +12,7 @@ from tests.harness import Lab, Message, create_topic, new_alias, producer, read_
 from tests.kafka.adopt.mirror_maker import SETTINGS, MirrorMaker
 from tests.kafka.adopt.test_takeover import Scene
 from tests.kafka.run.test_verify import RECENT_MS, Rows, altered, rewrite
+from tests.tiers import ANSWER_S
 
 RECORDS = 1_500
 AT = 50
@@ -54,11 +55,11 @@ def test_a_mirror_of_mirrormaker_2_is_compared_by_what_it_holds(
         writer = producer(
             source_cluster, compression_type="lz4", batch_num_messages=70, transactional_id=f"{topic}-{partition}"
         )
-        writer.init_transactions(30)
+        writer.init_transactions(ANSWER_S)
         for start in range(0, RECORDS, 500):
             writer.begin_transaction()
             send(writer, topic, messages(partition)[start : start + 500])
-            writer.commit_transaction(30)
+            writer.commit_transaction(ANSWER_S)
     scene.made = 3 * RECORDS
     committed = f"{lab.alias}.consumer.isolation.level = read_committed"
     with MirrorMaker(tmp_path, scene.config, committed, f"t{lab.alias}.producer.compression.type = zstd") as mirror:

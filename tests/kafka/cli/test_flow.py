@@ -474,7 +474,7 @@ def test_workers_end_with_a_killed_run_and_the_next_one_completes(slow: Slow, be
     workers = children(process)
     process.kill()
     finished(process)
-    _, alive = psutil.wait_procs(workers, timeout=10)
+    _, alive = psutil.wait_procs(workers, timeout=ANSWER_S)
     assert not alive
     go_on()
     runs = ferry("ledger", "--runs", "--json", config=config).json("ledger-runs")["runs"]

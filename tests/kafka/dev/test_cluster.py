@@ -44,13 +44,13 @@ def create(cluster: RunningCluster, topic: str, *, replicas: int = 1) -> None:
 def produce(cluster: RunningCluster, topic: str, values: list[bytes], **settings: str) -> None:
     producer = Producer({"bootstrap.servers": cluster.bootstrap, "acks": "all", **settings})
     if settings:
-        producer.init_transactions(30)
+        producer.init_transactions(ANSWER_S)
         producer.begin_transaction()
     for value in values:
         producer.produce(topic, value)
     if settings:
-        producer.commit_transaction(30)
-    assert producer.flush(30) == 0
+        producer.commit_transaction(ANSWER_S)
+    assert producer.flush(ANSWER_S) == 0
 
 
 def consume(cluster: RunningCluster, topic: str, count: int) -> list[bytes | None]:
@@ -109,7 +109,7 @@ def test_a_paused_broker_holds_its_answers_until_it_is_resumed(source_cluster: R
     broker.resume()
 
     assert broker.state == "running"
-    assert producer.flush(30) == 0
+    assert producer.flush(ANSWER_S) == 0
 
 
 def test_transactions_work_at_once(target_cluster: RunningCluster, topic: str) -> None:

@@ -12,6 +12,7 @@ from ferry.dev import RunningCluster
 from ferry.dev.jars import jars, java
 from tests.harness import create_topic, new_alias, numbered, producer, read_topic, send
 from tests.program import warm_ferry as ferry
+from tests.tiers import PATIENCE
 from tests.world.documents.commands import placed, told
 
 SECONDS = 90
@@ -32,7 +33,7 @@ def mirror(words: Sequence[str], target: RunningCluster, topic: str, wanted: int
     with log.open("wb") as out:
         process = subprocess.Popen(kafka("3.9.1", "kafka.tools.MirrorMaker", *words), stdout=out, stderr=out)
         try:
-            until = time.monotonic() + SECONDS
+            until = time.monotonic() + SECONDS * PATIENCE
             while len(values(target, topic)) < wanted:
                 assert process.poll() is None, log.read_text()
                 assert time.monotonic() < until, log.read_text()

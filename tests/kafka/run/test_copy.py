@@ -69,7 +69,7 @@ def test_aborted_and_open_transactions_stay_behind(clusters: Clusters, topic: st
     create_topic(clusters[0], topic)
     plain = producer(clusters[0])
     writer = producer(clusters[0], transactional_id=topic)
-    writer.init_transactions(30)
+    writer.init_transactions(ANSWER_S)
     for number, commit in enumerate([True, False, True, False, False, True]):
         writer.begin_transaction()
         send(writer, topic, numbered(50, start=number * 1000))
@@ -81,7 +81,7 @@ def test_aborted_and_open_transactions_stay_behind(clusters: Clusters, topic: st
     send(writer, topic, numbered(10, start=9000))
     send(plain, topic, numbered(10, start=9500))
     assert flow.micro_run().records == 0, "records behind an open transaction are not stable yet"
-    writer.commit_transaction(30)
+    writer.commit_transaction(ANSWER_S)
     assert flow.micro_run().records == 20
     assert flow.assert_equal() == 200
     assert sum(receipt.aborted_batches for receipt in flow.receipts()) > 0
@@ -128,10 +128,10 @@ def test_a_budget_is_shared_fairly_and_exact_also_inside_batches(clusters: Clust
     """Ranges of one record, ends and beginnings inside batches that are copied or were aborted, and the rest."""
     create_topic(clusters[0], topic, 3)
     writer = producer(clusters[0], transactional_id=topic, linger_ms=500)
-    writer.init_transactions(30)
+    writer.init_transactions(ANSWER_S)
     writer.begin_transaction()
     send(writer, topic, numbered(30, partitions=3))
-    writer.abort_transaction(30)
+    writer.abort_transaction(ANSWER_S)
     send(producer(clusters[0], linger_ms=500, compression_type="zstd"), topic, numbered(3_000, partitions=3))
     flow = lab(clusters, topic)
     at = 0

@@ -27,7 +27,7 @@ from ferry.model import LedgerRecord, Record, TopicPartition
 from ferry.model.delivery import DeliveryReceipt, Due, Settled, TargetShape, Written
 from tests.harness import create_topic, delete_topic, new_alias, on_cluster, producer, read_topic, watermark
 from tests.kafka.run.deliverer import PARTITIONS, RECORDS, TIME, Given, deliver, due, frame, slots_of, spec_of
-from tests.tiers import IN_PART
+from tests.tiers import ANSWER_S, IN_PART
 
 ROOT = Path(__file__).parents[3]
 Rows = Iterator[pa.RecordBatch]
@@ -399,15 +399,15 @@ def test_a_transaction_that_hangs_on_the_ledger_is_named(target_cluster: Running
     deliver(spec_of(target_cluster.bootstrap, application), topic, frame())
     ledger = delivery_ledger(application)
     hanging = producer(target_cluster, transactional_id=f"hangs-{topic}")
-    hanging.init_transactions(30)
+    hanging.init_transactions(ANSWER_S)
     hanging.begin_transaction()
     hanging.produce(ledger, b"{}", key=b"[]", partition=0)
-    assert hanging.flush(30) == 0
+    assert hanging.flush(ANSWER_S) == 0
     with pytest.raises(Retryable) as caught:
         deliver(spec_of(target_cluster.bootstrap, application, 2), topic, frame(5, "w"))
     for word in (f"transactional id hangs-{topic}", f"abort --topic {ledger} --partition 0 --start-offset"):
         assert word in str(caught.value)
-    hanging.abort_transaction(30)
+    hanging.abort_transaction(ANSWER_S)
     told = deliver(spec_of(target_cluster.bootstrap, application, 2), topic, frame(5, "w"))
     assert [part.records for part in told.parts] == [5] * PARTITIONS
 

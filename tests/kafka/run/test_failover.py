@@ -21,7 +21,7 @@ from ferry.model import GroupOutcome
 from ferry.run.micro_run import local_origin
 from tests.harness import Lab, Message, create_topic, new_alias, numbered, producer, read_topics, send, wait_until
 from tests.nasty import FOR_EVER, alter, busy_cleaner
-from tests.tiers import IN_PART
+from tests.tiers import ANSWER_S, IN_PART
 
 COMPACTED = {
     "cleanup.policy": "compact",
@@ -132,7 +132,7 @@ class Sources:
         create_topic(cluster, self.compacted, 1, COMPACTED)
         self._client = producer(cluster, linger_ms=20)
         self._writer: Producer = producer(cluster, transactional_id=prefix)
-        self._writer.init_transactions(30)
+        self._writer.init_transactions(ANSWER_S)
         self._numbers = iter(range(10**9))
         self._times = iter(range(SEGMENT_MS, 10**12, SEGMENT_MS))
 

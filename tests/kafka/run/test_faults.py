@@ -43,6 +43,7 @@ from tests.harness import (
 )
 from tests.kafka.run.hooks import Hooks, copy_held
 from tests.quotas import quota
+from tests.tiers import PATIENCE
 
 
 def new_lab(source: RunningCluster, target: RunningCluster, topic: str, **settings: str) -> Lab:
@@ -248,7 +249,7 @@ def test_two_of_three_brokers_die_mid_chunk_and_nothing_is_lost(
     source_cluster: RunningCluster, three_brokers: RunningCluster, topic: str
 ) -> None:
     lab = new_lab(source_cluster, three_brokers, topic)
-    with lab.runs(patience_s=6) as runs:
+    with lab.runs(patience_s=6 * PATIENCE) as runs:
         plan = runs.plan("poor", local_origin())
         victims = three_brokers.brokers[:2]
 
@@ -332,7 +333,7 @@ def test_a_full_disk_at_the_target_fails_the_run_and_loses_nothing(
     source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
 ) -> None:
     lab = new_lab(source_cluster, target_cluster, topic)
-    with lab.runs(patience_s=5) as runs:
+    with lab.runs(patience_s=5 * PATIENCE) as runs:
         plan = runs.plan("full", local_origin())
         broker = target_cluster.brokers[0]
         # Files may not grow past this: a write fails as it does when the disk is full.

@@ -42,7 +42,7 @@ def meddle(lab: Lab, topic: str, count: int = 1) -> None:
 def begin(cluster: RunningCluster, name: str, *topics: str) -> Producer:
     """A producer that is not Ferry's with one record in each topic, in a transaction that it has not ended."""
     client = producer(cluster, transactional_id=name)
-    client.init_transactions(30)
+    client.init_transactions(ANSWER_S)
     client.begin_transaction()
     for topic in topics:
         send(client, topic, [Message(value=b"foreign")])
@@ -127,7 +127,7 @@ def test_a_copy_that_holds_records_without_a_receipt_is_not_copied_into_unless_t
     meddle(lab, taken, 2)
     create_topic(source_cluster, void)
     aborting = begin(source_cluster, topic, void)
-    aborting.abort_transaction(30)
+    aborting.abort_transaction(ANSWER_S)
 
     report = lab.micro_run()
     assert (report.state, report.records) == (RunState.PARTIAL, 3)
@@ -224,8 +224,8 @@ def test_a_strangers_transaction_is_refused_while_it_is_open_and_judged_by_its_e
     with lab.runs() as runs:
         assert {refusal.topic for refusal in runs.preview().refusals} == {kept, gone, fresh}
 
-    committing.commit_transaction(30)
-    aborting.abort_transaction(30)
+    committing.commit_transaction(ANSWER_S)
+    aborting.abort_transaction(ANSWER_S)
     report = lab.micro_run()
     assert (report.state, report.records) == (RunState.PARTIAL, 10)
     ((refused, message),) = [(refusal.topic, refusal.message) for refusal in report.refusals]
@@ -276,7 +276,7 @@ def test_a_transaction_that_a_stranger_begins_while_a_run_is_at_work_is_found_an
         assert refusal.message.endswith("; then run again")
     assert 0 < sum(receipt.records for receipt in result.receipts) < 1_000
     for stranger in strangers:
-        stranger.abort_transaction(30)
+        stranger.abort_transaction(ANSWER_S)
     assert lab.micro_run().state is RunState.SUCCESS
     assert keys(lab, busy) == [b"%d" % number for number in range(1_010)]
     assert lab.assert_equal() == 1_025

@@ -48,7 +48,7 @@ def members(classes: str, cluster: RunningCluster, topic: str, share: str, strea
             yield
             process.stdin.write("leave\n")
             process.stdin.flush()
-            assert process.wait(60) == 0
+            assert process.wait(2 * ANSWER_S) == 0
         finally:
             process.kill()
 

@@ -267,7 +267,7 @@ def while_looking(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) ->
         looked = await look(self, view, rules)
         monkeypatch.undo()
         with ThreadPoolExecutor(1) as pool:  # an event loop of its own
-            pool.submit(act).result(60)
+            pool.submit(act).result(2 * ANSWER_S)
         return looked
 
     monkeypatch.setattr(GroupSync, "look", held_up)

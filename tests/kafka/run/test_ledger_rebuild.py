@@ -306,13 +306,13 @@ def test_a_run_that_is_at_work_when_the_ledger_is_lost_does_not_write_into_what_
         text = lab.text.replace(f"t{lab.alias}", name_now)
         flow = parse_settings(text, "lab.properties").flow(f"{lab.alias}->{name_now}")
     writer = Producer({"bootstrap.servers": target_cluster.bootstrap, "transactional.id": writing})
-    writer.init_transactions(30)
+    writer.init_transactions(ANSWER_S)
     writer.begin_transaction()
     lose(lab)
     rebuild_ledger(flow, path, json_lines, who="ann@desk", dry_run=False)
     writer.produce(ledger_topic(lab.alias), key=b'["receipt"]', value=b"{}")
     with pytest.raises(KafkaException) as fenced:
-        writer.commit_transaction(30)
+        writer.commit_transaction(ANSWER_S)
     assert fenced.value.args[0].code() == KafkaError._FENCED
     more(lab, 1)
     assert lab.micro_run().records == 50

@@ -21,7 +21,7 @@ from ferry.run.micro_run import MicroRuns, local_origin
 from tests.harness import create_topic, wait_until
 from tests.kafka.run.movers import Directory, Home, Movers
 from tests.kafka.run.switching import IDENTITY, OPTIONS, PARTITIONS, Clients, Pair, begin_group, rest
-from tests.tiers import IN_PART
+from tests.tiers import IN_PART, PATIENCE
 
 THERE_AND_BACK = [Verb.SWITCHOVER, Verb.FAILBACK] * (1 if IN_PART else 2)
 """What is planned, before a cluster is lost."""
@@ -36,7 +36,7 @@ def scheduled(pair: Pair) -> Iterator[list[str]]:
     over, said = threading.Event(), list[str]()
 
     def run(flow: str) -> None:
-        with MicroRuns(pair.settings.flow(flow), patience_s=5) as runs:
+        with MicroRuns(pair.settings.flow(flow), patience_s=5 * PATIENCE) as runs:
             plan = runs.open_new(f"run-{secrets.token_hex(4)}", local_origin())
             said.extend(refusal.message for refusal in plan.refusals)
             if runs.left(plan):

@@ -23,11 +23,11 @@ def test_a_hanging_transaction_is_noted_and_what_lies_before_it_is_copied(
     create_topic(source_cluster, topic, 2)
     send(producer(source_cluster), topic, numbered(20, partitions=2))
     hanging = producer(source_cluster, transactional_id=topic)
-    hanging.init_transactions(30)
+    hanging.init_transactions(ANSWER_S)
     hanging.begin_transaction()
     long_ago = int(time.time() * 1000) - 3_600_000
     hanging.produce(topic, b"waits", partition=1, timestamp=long_ago)
-    assert hanging.flush(30) == 0
+    assert hanging.flush(ANSWER_S) == 0
     send(producer(source_cluster), topic, numbered(20, partitions=2))
     lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,))
     report = lab.micro_run()
@@ -39,7 +39,7 @@ def test_a_hanging_transaction_is_noted_and_what_lies_before_it_is_copied(
     assert (empty.records, empty.seconds) == (0, 0.0)
     assert (held.position, held.source_end, held.records) == (10, 21, 11)
     assert held.seconds == pytest.approx(3_600, abs=300)
-    hanging.commit_transaction(30)
+    hanging.commit_transaction(ANSWER_S)
     report = lab.micro_run()
     assert (report.records, [note for note in report.plan.notes if "still open" in note]) == (11, [])
     assert lab.assert_equal() == 41
@@ -54,10 +54,10 @@ def test_a_transaction_that_hangs_on_the_ledger_is_named_by_plans_and_by_readine
     assert lab.micro_run().state is RunState.SUCCESS
     ledger = ledger_topic(lab.alias)
     hanging = producer(target_cluster, transactional_id=f"hangs-{topic}")
-    hanging.init_transactions(30)
+    hanging.init_transactions(ANSWER_S)
     hanging.begin_transaction()
     hanging.produce(ledger, b"{}", key=b"[]", partition=0)
-    assert hanging.flush(30) == 0
+    assert hanging.flush(ANSWER_S) == 0
     with lab.runs() as runs:
         assert not [note for note in runs.preview().notes if ledger in note], "it is young"
     monkeypatch.setattr(held, "HANGING_MS", 0)
@@ -71,6 +71,6 @@ def test_a_transaction_that_hangs_on_the_ledger_is_named_by_plans_and_by_readine
     assert [check.name for check in ready.failed] == ["ledger"]
     (writers,) = [check for check in ready.checks if check.name == "writers"]
     assert f"whoever reaches the cluster may write to {ledger}" in writers.message
-    hanging.abort_transaction(30)
+    hanging.abort_transaction(ANSWER_S)
     with lab.runs() as runs:
         assert not [note for note in runs.preview().notes if ledger in note]

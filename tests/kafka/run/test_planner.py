@@ -23,7 +23,7 @@ from ferry.plan.lag import measure_lag
 from ferry.run.micro_run import local_origin
 from tests.harness import Lab, new_alias, read_topic, wait_until
 from tests.kafka.run.conftest import small_lab
-from tests.tiers import ANSWER_S
+from tests.tiers import ANSWER_S, PATIENCE
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_a_partition_whose_offsets_cannot_be_had_is_refused_and_the_others_are_c
     lab: Lab, topic: str, monkeypatch: pytest.MonkeyPatch, side: str
 ) -> None:
     broken = TopicPartition(topic=topic if side == "source" else lab.target_topic(topic), partition=1)
-    with monkeypatch.context() as fault, lab.runs(patience_s=1) as runs:
+    with monkeypatch.context() as fault, lab.runs(patience_s=PATIENCE) as runs:
         broken_disk(fault, broken)
         plan = runs.plan("one", local_origin())
         (refusal,) = plan.refusals
@@ -58,7 +58,7 @@ def test_a_partition_whose_offsets_cannot_be_had_is_refused_and_the_others_are_c
         report = lab.copy(runs, plan)
         assert (report.state, report.records) == (RunState.PARTIAL, 3_000)
         if side == "source":
-            lags = measure_lag(lab.flow, patience_s=1)
+            lags = measure_lag(lab.flow, patience_s=PATIENCE)
             assert [lag.records for lag in lags] == [0, None, 0, 0], "unknown, not nothing"
     assert lab.micro_run().state is RunState.SUCCESS
     assert lab.assert_equal() == 4_000

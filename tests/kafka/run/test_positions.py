@@ -14,7 +14,7 @@ from ferry.run.micro_run import local_origin
 from tests.harness import Lab, numbered, producer, send
 from tests.kafka.run.conftest import small_lab
 from tests.kafka.run.hooks import Hooks, copy_held
-from tests.tiers import ANSWER_S
+from tests.tiers import ANSWER_S, PATIENCE
 
 
 class Died(Exception):
@@ -66,7 +66,9 @@ def test_positions_that_expired_are_rebuilt_from_the_ledger(
 ) -> None:
     group = position_group(resting.flow.flow, "live")
     admin = AdminClient({"bootstrap.servers": forgetful.bootstrap})
-    until = time.monotonic() + 120  # a minute of rest, which has begun with the fixture, and checks every second
+    until = (
+        time.monotonic() + 120 * PATIENCE
+    )  # a minute of rest, which has begun with the fixture, and checks every second
     while group in {found.group_id for found in admin.list_consumer_groups().result(ANSWER_S).valid}:
         assert time.monotonic() < until, "the group did not expire"
         time.sleep(0.2)

@@ -18,6 +18,7 @@ from ferry.run.micro_run import local_origin
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send, wait_until
 from tests.kafka.run.hooks import Hooks, copy_held
 from tests.kafka.run.test_faults import eventually, new_lab
+from tests.tiers import PATIENCE
 
 
 def test_a_topic_with_too_few_replicas_in_sync_is_refused_and_the_others_are_copied(
@@ -70,7 +71,7 @@ def test_a_replica_that_is_lost_mid_run_keeps_its_slot_and_no_other(
         return (partition.leader, len(partition.isrs)) if partition is not None else (-1, 0)
 
     wait_until(lambda: replicas()[1] == 3)
-    with lab.runs(patience_s=5) as runs:
+    with lab.runs(patience_s=5 * PATIENCE) as runs:
         plan = runs.plan("one", local_origin())
         attempt = runs.begin(plan, local_origin())
         (hindered,) = {piece.slot for piece in plan.slices if piece.source.topic == poor}

@@ -16,6 +16,7 @@ from tests.harness import Lab, create_topic, new_alias, producer, send, wait_unt
 from tests.kafka.run.hooks import Hooks, copy_held
 from tests.kafka.run.test_kept_slot import HeldRows, Kept
 from tests.pure.run.unit_flows import SOURCES, Units, messages
+from tests.tiers import PATIENCE
 
 
 def test_the_next_run_ends_what_a_dead_broker_has_interrupted_and_each_record_is_there_once(
@@ -42,7 +43,7 @@ def test_the_next_run_ends_what_a_dead_broker_has_interrupted_and_each_record_is
         hooks.after["commit"] = lambda: hooks.before.update({step: both_are_there.wait})
         rows = Rows(flow.rows(plan, plan.row_slots[0]))
         try:
-            with flow.lab.runs(patience_s=3) as runs:
+            with flow.lab.runs(patience_s=3 * PATIENCE) as runs:
                 copy_held(runs, plan, plan.row_slots[0], hooks, writer=partial(HeldRows, rows))
         except FerryError:
             assert (hooks.before, hooks.after) == ({}, {})

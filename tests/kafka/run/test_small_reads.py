@@ -26,12 +26,12 @@ COMMITTED, ABORTED, LATER = range(4), range(5, 8), range(9, 12)
 def filled(source_cluster: RunningCluster, topic: str) -> str:
     create_topic(source_cluster, topic)
     writer = producer(source_cluster, transactional_id=topic)
-    writer.init_transactions(30)
+    writer.init_transactions(ANSWER_S)
     for offsets, ends in ((COMMITTED, True), (ABORTED, False), (LATER, True)):
         writer.begin_transaction()
         for offset in offsets:
             writer.produce(topic, key=b"k", value=str(offset).encode(), partition=0)
-        writer.flush(30)
+        writer.flush(ANSWER_S)
         (writer.commit_transaction if ends else writer.abort_transaction)(30)
     return topic
 

@@ -43,7 +43,7 @@ from tests.kafka.run.switching import (
     rest,
     switch_killed_at_every_change,
 )
-from tests.tiers import ANSWER_S
+from tests.tiers import ANSWER_S, PATIENCE
 
 
 @pytest.mark.timeout(240)
@@ -386,7 +386,7 @@ def test_a_consumer_that_comes_back_or_has_not_decided_stops_a_switch(
     clients.produce(source_cluster, 10)
     pair.run(pair.flow)
     exactly_once = Producer({"bootstrap.servers": source_cluster.bootstrap, "transactional.id": clients.group})
-    exactly_once.init_transactions(30)
+    exactly_once.init_transactions(ANSWER_S)
     with pair.switcher(Verb.SWITCHOVER) as switcher:
         switcher.open("s-1", OPTIONS, "bob")
         done = iter(STEPS[Verb.SWITCHOVER])
@@ -402,10 +402,10 @@ def test_a_consumer_that_comes_back_or_has_not_decided_stops_a_switch(
                 switcher.step("s-1", Step.GROUPS)
             where = reader.consumer_group_metadata()
             exactly_once.begin_transaction()
-            exactly_once.send_offsets_to_transaction([TopicPartition(clients.topic, 0, 3)], where, 30)
+            exactly_once.send_offsets_to_transaction([TopicPartition(clients.topic, 0, 3)], where, ANSWER_S)
         with pytest.raises(Refused, match=f"group {clients.group} has an offset of {clients.topic}-0 .* not decided"):
             switcher.step("s-1", Step.GROUPS)
-        exactly_once.commit_transaction(30)
+        exactly_once.commit_transaction(ANSWER_S)
         state = switcher.step("s-1", next(done))
         (row,) = state.rows(Step.GROUPS)
         assert [f"{pair.aliases[0]}.{clients.topic}", 0, 3] in row["offsets"], "what the transaction committed"
@@ -487,13 +487,16 @@ def test_a_source_that_is_half_gone_is_failed_over_and_each_partition_says_what_
     def is_seen() -> bool:
         """The controller has noticed."""
         try:
-            ready = check_readiness(flow, Rpo(), back=True, patience_s=5)
+            ready = check_readiness(flow, Rpo(), back=True, patience_s=5 * PATIENCE)
         except Unreachable:
             return False
         return f"{clients.topic}-1" in next(one for one in ready.checks if one.name == "source").message
 
     wait_until(is_seen, 60)
-    with FlowConnections.of(flow, patience_s=5) as both, pytest.raises(Refused, match=f"{clients.topic}-1.*fail"):
+    with (
+        FlowConnections.of(flow, patience_s=5 * PATIENCE) as both,
+        pytest.raises(Refused, match=f"{clients.topic}-1.*fail"),
+    ):
         both.run(lambda: moved_since(flow, both.source, []))
     refuses(pair, Verb.SWITCHOVER, f"cannot take over: source: 1 source partitions .*{clients.topic}-1.*or fail over")
     with pair.switcher(Verb.FAILOVER) as switcher:

@@ -260,7 +260,7 @@ def test_what_was_copied_of_aborted_transactions_is_compared_also_when_the_flow_
 ) -> None:
     create_topic(source_cluster, topic)
     writer = producer(source_cluster, transactional_id=topic)
-    writer.init_transactions(30)
+    writer.init_transactions(ANSWER_S)
 
     def write(start: int, *, commits: bool) -> None:
         writer.begin_transaction()
@@ -381,7 +381,7 @@ def test_what_compaction_took_on_one_side_is_no_difference_and_what_it_could_not
     wait_until(lambda: name not in AdminClient({"bootstrap.servers": target_cluster.bootstrap}).list_topics().topics)
     create_topic(target_cluster, name, 1, kept)
     writer = producer(target_cluster, transactional_id=name)
-    writer.init_transactions(30)
+    writer.init_transactions(ANSWER_S)
     # An aborted record and its marker lie in the places of the first a and b, markers in those of the other two.
     for some, commits in ((rows[:1], False), (rows[2:4], True), (rows[5:6], True), (rows[7:], True)):
         writer.begin_transaction()
@@ -406,11 +406,11 @@ def rewrite(cluster: RunningCluster, topics: dict[str, Rows]) -> None:
     for done in made.values():
         done.result(ANSWER_S)
     writer = producer(cluster, transactional_id=f"rewrite-{secrets.token_hex(4)}")
-    writer.init_transactions(30)
+    writer.init_transactions(ANSWER_S)
     writer.begin_transaction()
     for name, rows in topics.items():
         send(writer, name, as_messages(rows))
-    writer.commit_transaction(30)
+    writer.commit_transaction(ANSWER_S)
 
 
 def as_messages(rows: Rows) -> Sequence[Message]:

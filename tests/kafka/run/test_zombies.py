@@ -27,6 +27,7 @@ from ferry.run.micro_run import local_origin
 from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, read_topic, send
 from tests.kafka.run.hooks import Hooks, copy_held
 from tests.program import finished, start
+from tests.tiers import ANSWER_S
 
 
 @pytest.fixture
@@ -91,15 +92,15 @@ def test_a_superseded_attempt_leaves_its_successors_transaction_alone(lab: Lab) 
 
         def pause() -> None:
             begun.set()
-            assert wake.wait(60)
+            assert wake.wait(2 * ANSWER_S)
 
         begun = threading.Event()
         threading.Thread(target=first, daemon=True).start()
-        assert begun.wait(60)
+        assert begun.wait(2 * ANSWER_S)
 
         def let_the_first_go_on() -> None:
             wake.set()
-            assert ended.wait(60)
+            assert ended.wait(2 * ANSWER_S)
 
         done = copy_held(runs, plan, slot, Hooks(before={"append_receipts": let_the_first_go_on}))
         assert done.retries == 0
@@ -280,7 +281,7 @@ def remove(lab: Lab, topic: str) -> None:
     """Delete a source topic, and wait until its broker serves it no more."""
     delete_topic(lab.source, topic)
     logs = lab.source.brokers[0].data
-    until = time.monotonic() + 30
+    until = time.monotonic() + ANSWER_S
     while any((logs / f"{topic}-{number}").exists() for number in range(4)):
         assert time.monotonic() < until, "the broker does not delete the topic"
         time.sleep(0.02)

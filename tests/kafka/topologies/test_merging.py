@@ -14,6 +14,7 @@ from ferry.ledger.report import RunState
 from ferry.model import Receipt, RefusalKind, Why
 from tests.harness import Message, commit_offsets, committed_offsets, create_topic, numbered, producer, read_topic, send
 from tests.kafka.topologies.atlas import IDENTITY, Atlas
+from tests.tiers import ANSWER_S
 
 MERGED = {"replication.policy.class": IDENTITY, "a->c.ferry.merge.topics": ".*", "b->c.ferry.merge.topics": ".*"}
 
@@ -105,12 +106,12 @@ def test_a_stranger_in_a_merged_topic_stops_its_partition(merged: Atlas, topic: 
         send(producer(merged.clusters[letter]), topic, numbered(20, partitions=2))
     merged.round()
     stranger = producer(merged.clusters["c"], transactional_id=topic)
-    stranger.init_transactions(30)
+    stranger.init_transactions(ANSWER_S)
     stranger.begin_transaction()
     send(stranger, topic, [Message(value=b"stranger", partition=1)])
     send(producer(merged.clusters["a"]), topic, numbered(20, partitions=2, start=200))
     assert merged.run("a->c").records == 20, "it might be the other flow's"
-    stranger.commit_transaction(30)  # it lies before what was copied meanwhile
+    stranger.commit_transaction(ANSWER_S)  # it lies before what was copied meanwhile
     for letter in "ab":
         send(producer(merged.clusters[letter]), topic, numbered(20, partitions=2, start=500))
         report = merged.run(f"{letter}->c")
@@ -124,10 +125,10 @@ def test_a_crashed_chunk_in_a_merged_topic_is_no_stranger(merged: Atlas, topic: 
         send(producer(merged.clusters[letter]), topic, numbered(20, partitions=2))
     merged.round()
     writer = producer(merged.clusters["c"], transactional_id=topic)
-    writer.init_transactions(30)
+    writer.init_transactions(ANSWER_S)
     writer.begin_transaction()
     send(writer, topic, numbered(7, partitions=2))
-    writer.abort_transaction(30)
+    writer.abort_transaction(ANSWER_S)
     assert merged.round() == {"a->c": 0, "b->c": 0}
     send(producer(merged.clusters["a"]), topic, numbered(20, partitions=2, start=500))
     assert merged.round() == {"a->c": 20, "b->c": 0}

@@ -8,6 +8,7 @@ from ferry.dev import RunningCluster
 from ferry.plan.lag import measure_lag
 from ferry_airflow.demo.compare import Digests, compare, differences, digest
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
+from tests.tiers import ANSWER_S
 
 COPIES = {"orders": "a.orders"}
 TIME = (1, 1_700_000_000_000)
@@ -89,10 +90,10 @@ def test_both_sides_are_read_to_their_ends(
     create_topic(source_cluster, topic, 2)
     send(producer(source_cluster), topic, numbered(200, partitions=2))
     aborted = producer(source_cluster, transactional_id=topic)
-    aborted.init_transactions(30)
+    aborted.init_transactions(ANSWER_S)
     aborted.begin_transaction()
     send(aborted, topic, numbered(10, partitions=2, start=900))
-    aborted.abort_transaction(30)
+    aborted.abort_transaction(ANSWER_S)
     lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,))
     copy = lab.target_topic(topic)
 

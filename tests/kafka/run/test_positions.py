@@ -66,9 +66,8 @@ def test_positions_that_expired_are_rebuilt_from_the_ledger(
 ) -> None:
     group = position_group(resting.flow.flow, "live")
     admin = AdminClient({"bootstrap.servers": forgetful.bootstrap})
-    until = (
-        time.monotonic() + 120 * PATIENCE
-    )  # a minute of rest, which has begun with the fixture, and checks every second
+    # A minute of rest, which has begun with the fixture, and checks every second.
+    until = time.monotonic() + 120 * PATIENCE
     while group in {found.group_id for found in admin.list_consumer_groups().result(ANSWER_S).valid}:
         assert time.monotonic() < until, "the group did not expire"
         time.sleep(0.2)

@@ -27,6 +27,8 @@ KAFKA_ARCHIVES := .kafka/$(KAFKA)/ferry.jsa .kafka/$(OLD_KAFKA)/ferry.jsa
 AIRFLOW := .airflow/.ready
 
 export AIRFLOW_HOME := $(CURDIR)/.airflow
+# Images of containers set it. Without cached bytecode each process compiles Ferry, and pytest rewrites all tests, again.
+export PYTHONDONTWRITEBYTECODE :=
 
 say = @printf '\033[1m==> %s\033[0m\n' "$(1)"
 missing = { echo "$(1)" >&2; exit 2; }

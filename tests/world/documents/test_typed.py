@@ -380,8 +380,12 @@ def test_lines_that_need_no_cluster_end_as_they_should(tmp_path: Path, monkeypat
 def test_each_command_has_a_line_that_make_test_types() -> None:
     here = typed_here() | {line for line, _ in STORY}
     assert not BY_TEST_ALL - here, "no document has it any more"
-    commands = {resolved(shlex.split(line.removeprefix("+ "))[1:])[0] for line in here}
-    assert commands == {resolved(shlex.split(line.removeprefix("+ "))[1:])[0] for line in here - BY_TEST_ALL}
+    assert {command_of(line) for line in here} == {command_of(line) for line in here - BY_TEST_ALL}
+
+
+def command_of(line: str) -> str:
+    """The words of the command that a line begins with."""
+    return resolved(tuple(shlex.split(line.removeprefix("+ "))[1:]))[0]
 
 
 def _not_so(one: Typed, code: int, config: Path | None = None) -> list[str]:

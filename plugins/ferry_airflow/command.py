@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from ferry.cli.desk import Desk
+from ferry.cli.command import Context, command
 from ferry.cli.examples import show_examples
-from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption, Wishes
+from ferry.cli.options import JsonOption, Wishes
 from ferry.cli.output import print_json
 from ferry.errors import Refused
 from ferry_airflow import setup
@@ -31,23 +31,19 @@ def airflow(ctx: typer.Context, as_json: JsonOption = False) -> None:
 
 
 @app.command("setup")
+@command(flow=None, connects=False)
 def setup_command(
-    ctx: typer.Context,
+    context: Context,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Look at the connections; make no pool.")] = False,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
 ) -> int:
     """Create the pools of the file's flows and check the connections that they name. Safe to run again.
 
     It is the Airflow of AIRFLOW_HOME. Exit code 2 when a connection is missing; the pools are there nevertheless.
     """
-    desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
-    result = setup.setup(desk.config, dry_run=dry_run)
+    result = setup.setup(context.config, dry_run=dry_run)
     if result.missing:
         raise Refused("; ".join(result.missing))
-    if desk.as_json:
+    if context.as_json:
         print_json({"pools": list(result.pools), "connections": list(result.connections), "dry_run": dry_run})
     else:
         print(f"{'would be there: ' if dry_run else ''}{result.sentence}")

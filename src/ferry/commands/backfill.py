@@ -7,27 +7,17 @@ from typing import Annotated
 
 import typer
 
-from ferry.cli.desk import (
-    DEFAULT_PATIENCE,
-    Desk,
-    FlowArgument,
-    MaxBytesOption,
-    MaxRecordsOption,
-    MaxSecondsOption,
-    PatienceOption,
-    TopicsOption,
-    only_topics,
-)
-from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
+from ferry.cli.command import Context, command, only_topics
+from ferry.cli.options import MaxBytesOption, MaxRecordsOption, MaxSecondsOption, TopicsOption
 from ferry.cli.stopping import stop_signals
 from ferry.config.flow.windows import parse_window
 from ferry.errors import BadInput
 from ferry.model import LaneKind, check_lane
 
 
+@command()
 def backfill_command(
-    ctx: typer.Context,
-    flow: FlowArgument = None,
+    context: Context,
     lane: Annotated[
         str | None,
         typer.Option(
@@ -65,11 +55,6 @@ def backfill_command(
         bool, typer.Option("--take-over", help="Take the lane from a deployment that has another configuration.")
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what the window is; write nothing.")] = False,
-    patience: PatienceOption = DEFAULT_PATIENCE,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
 ) -> int:
     """Copy a window of history once, by default to scratch topics of a lane of its own. Safe to repeat.
 
@@ -80,7 +65,6 @@ def backfill_command(
     from ferry.plan.options import RunOptions  # noqa: PLC0415 - as above
     from ferry.run.micro_run import MicroRuns  # noqa: PLC0415 - as above
 
-    desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     window = parse_window(start, end, start_offset or (), end_offset or (), times or (), allow_deleted=allow_deleted)
     if into_live == (lane is not None):
         raise BadInput("backfill copies to a lane of its own or into live: give --lane backfill-NAME, or --into-live")
@@ -88,7 +72,7 @@ def backfill_command(
         check_lane(lane, LaneKind.BACKFILL, LaneKind.APPEND)
     if topic and window.topics is not None:
         raise BadInput("--topic narrows windows of two times; this window names its topics: leave --topic away")
-    chosen = desk.flow(flow)
+    chosen = context.flow()
     only = only_topics(chosen, topic if window.topics is None else sorted(window.topics))
     options = RunOptions(
         only=only,
@@ -100,8 +84,8 @@ def backfill_command(
     )
     with stop_signals() as stop, ExitStack() as opened:
         with stop.breaking():
-            runs = opened.enter_context(MicroRuns(chosen, lane=lane, patience_s=patience))
-            work = WindowWork(runs, options, stop, quiet=desk.quiet)
+            runs = opened.enter_context(MicroRuns(chosen, lane=lane, patience_s=context.patience_s))
+            work = WindowWork(runs, options, stop, quiet=context.quiet)
         if not dry_run:
             work.copy()
-        return answered(work, desk, dry_run=dry_run)
+        return answered(work, context, dry_run=dry_run)

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import typer
-
-from ferry.cli.desk import Desk
-from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
+from ferry.cli.command import Context, command
 from ferry.cli.output import print_json, print_table
 from ferry.codec.form import F, Form
 from ferry.codec.kinds import FLOW, many
 from ferry.config.flow.flow import FlowConfig
 
 
+@command(flow=None, connects=False)
 def flows_command(
-    ctx: typer.Context,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
+    context: Context,
 ) -> int:
     """List the enabled flows of the file; no cluster is asked."""
-    desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
-    flows = [flow_json(flow) for flow in desk.settings().flows]
-    if desk.as_json:
+    flows = [flow_json(flow) for flow in context.settings().flows]
+    if context.as_json:
         print_json({"flows": flows})
         return 0
     print_table(

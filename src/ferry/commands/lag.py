@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from ferry.cli.desk import DEFAULT_PATIENCE, Desk, FlowArgument, PatienceOption, TopicsOption, only_topics
-from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
+from ferry.cli.command import Context, command, only_topics
+from ferry.cli.options import TopicsOption
 from ferry.cli.output import print_json, print_table
 from ferry.plan.rules.lag import PartitionLag, is_behind, total_of
 from ferry.words import count_of, size
@@ -38,9 +38,9 @@ def _seconds(age: float | None) -> str | None:
     return None if age is None else f"{age:.1f}"
 
 
+@command()
 def lag_command(
-    ctx: typer.Context,
-    flow: FlowArgument = None,
+    context: Context,
     topic: TopicsOption = None,
     max_seconds: Annotated[
         float | None, typer.Option("--max-seconds", min=0, metavar="N", help="Exit 1 when a partition is older behind.")
@@ -48,19 +48,14 @@ def lag_command(
     max_records: Annotated[
         int | None, typer.Option("--max-records", min=0, metavar="N", help="Exit 1 when a partition is more behind.")
     ] = None,
-    patience: PatienceOption = DEFAULT_PATIENCE,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
 ) -> int:
     """Show per source partition and in total how many records, bytes and seconds are not yet copied."""
     from ferry.commands.shapes import lag_json  # noqa: PLC0415 - brings the Kafka clients
     from ferry.plan.lag import measure_lag  # noqa: PLC0415 - as above
 
-    desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
-    lags = measure_lag(chosen, only=only_topics(chosen, topic), patience_s=patience)
-    if desk.as_json:
+    chosen = context.flow()
+    lags = measure_lag(chosen, only=only_topics(chosen, topic), patience_s=context.patience_s)
+    if context.as_json:
         print_json(lag_json(lags))
     else:
         print_table(COLUMNS, rows(lags), right=COLUMNS[1:])

@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from ferry.cli.desk import DEFAULT_PATIENCE, Desk, FlowArgument, PatienceOption
+from ferry.cli.command import Context, command
 from ferry.cli.offered import offered_topics
-from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
 from ferry.cli.output import print_json
 from ferry.cli.person import person
 from ferry.clock import wall_ms
@@ -28,21 +27,16 @@ TopicOption = Annotated[
 ]
 
 
+@command()
 def pause_command(
-    ctx: typer.Context,
+    context: Context,
     why: Annotated[str, typer.Option("--why", metavar="TEXT", help="The reason, for whoever finds it paused.")],
-    flow: FlowArgument = None,
     topic: TopicOption = None,
     until: Annotated[
         str | None,
         typer.Option("--until", metavar="TIME", help="ISO 8601 with a zone, as 2026-01-31T06:00:00Z; then it ends."),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be paused; write nothing.")] = False,
-    patience: PatienceOption = DEFAULT_PATIENCE,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
 ) -> int:
     """Plan nothing of a flow or topic any more, until its time is over or somebody resumes it.
 
@@ -52,7 +46,7 @@ def pause_command(
     from ferry.run.ledger.access import LedgerAccess  # noqa: PLC0415 - as above
     from ferry.run.ledger.pausing import write_pause  # noqa: PLC0415 - as above
 
-    desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    chosen = context.flow()
     now_ms = wall_ms()
     if not why.strip():
         raise BadInput("--why is empty: say why, for whoever finds the flow paused")
@@ -60,9 +54,9 @@ def pause_command(
     if topic is not None:
         refuse_foreign_topic(chosen, topic)
     if not dry_run:
-        with LedgerAccess(chosen, patience_s=patience) as ledger:
+        with LedgerAccess(chosen, patience_s=context.patience_s) as ledger:
             write_pause(ledger, pause)
-    if desk.as_json:
+    if context.as_json:
         print_json({"flow": str(chosen.flow), **pause_json(pause), "dry_run": dry_run})
     else:
         what = f"topic {topic} of {chosen.flow}" if topic else str(chosen.flow)
@@ -71,31 +65,26 @@ def pause_command(
     return 0
 
 
+@command()
 def resume_command(
-    ctx: typer.Context,
-    flow: FlowArgument = None,
+    context: Context,
     topic: TopicOption = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say which pause would be taken back; write nothing.")
     ] = False,
-    patience: PatienceOption = DEFAULT_PATIENCE,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
 ) -> int:
     """Take a pause back: the next plan copies the flow or topic from where it was left."""
     from ferry.run.ledger.access import LedgerAccess  # noqa: PLC0415 - brings the Kafka clients
     from ferry.run.ledger.pausing import lift_pause, standing_pause  # noqa: PLC0415 - as above
 
-    desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
-    with LedgerAccess(chosen, patience_s=patience) as ledger:
+    chosen = context.flow()
+    with LedgerAccess(chosen, patience_s=context.patience_s) as ledger:
         if dry_run:
             lifted = standing_pause(ledger, topic or "", wall_ms())
         else:
             lifted = lift_pause(ledger, topic or "", person(), wall_ms())
     what = f"topic {topic} of {chosen.flow}" if topic else str(chosen.flow)
-    if desk.as_json:
+    if context.as_json:
         print_json({"flow": str(chosen.flow), "topic": topic, "was_paused": lifted is not None, "dry_run": dry_run})
     elif lifted is None:
         print(f"{what} {'is' if dry_run else 'was'} not paused")

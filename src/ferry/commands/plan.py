@@ -6,17 +6,8 @@ from typing import Annotated
 
 import typer
 
-from ferry.cli.desk import (
-    DEFAULT_PATIENCE,
-    Desk,
-    FlowArgument,
-    MaxBytesOption,
-    MaxRecordsOption,
-    PatienceOption,
-    TopicsOption,
-    only_topics,
-)
-from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
+from ferry.cli.command import Context, command, only_topics
+from ferry.cli.options import MaxBytesOption, MaxRecordsOption, TopicsOption
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput
 from ferry.features.records.cli.in_spark import need_spark
@@ -41,20 +32,15 @@ ShowValuesOption = Annotated[
 ]
 
 
+@command()
 def plan_command(
-    ctx: typer.Context,
-    flow: FlowArgument = None,
+    context: Context,
     topic: TopicsOption = None,
     max_bytes: MaxBytesOption = None,
     max_records: MaxRecordsOption = None,
     why: WhyOption = None,
     sample: SampleOption = None,
     show_values: ShowValuesOption = False,
-    patience: PatienceOption = DEFAULT_PATIENCE,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
 ) -> int:
     """Show what a run would copy, change and refuse now. Nothing is written.
 
@@ -67,22 +53,21 @@ def plan_command(
     from ferry.plan.options import RunOptions  # noqa: PLC0415 - as above
     from ferry.run.micro_run import MicroRuns  # noqa: PLC0415 - as above
 
-    desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     if why is not None and not why:
         raise BadInput("--why '': names nothing; give the name of a topic or a consumer group")
-    settings = desk.settings()
-    chosen = desk.flow_of(settings, flow)
+    settings = context.settings()
+    chosen = context.flow_of(settings)
     if why is not None:
-        show_why(chosen, settings, why, as_json=desk.as_json)
+        show_why(chosen, settings, why, as_json=context.as_json)
         return 0
     if show_values and sample is None:
         raise BadInput("--show-values goes with --sample: add --sample N, or leave it out")
     if sample is not None:
-        return _show_sample(chosen, sample, topic, values=show_values, as_json=desk.as_json)
+        return _show_sample(chosen, sample, topic, values=show_values, as_json=context.as_json)
     options = RunOptions(only=only_topics(chosen, topic), max_bytes=max_bytes, max_records=max_records)
-    with working("Planning", quiet=desk.quiet), MicroRuns(chosen, patience_s=patience) as runs:
+    with working("Planning", quiet=context.quiet), MicroRuns(chosen, patience_s=context.patience_s) as runs:
         plan = runs.preview(options)
-    show_plan(plan, as_json=desk.as_json)
+    show_plan(plan, as_json=context.as_json)
     return 1 if plan.refusals else 0
 
 

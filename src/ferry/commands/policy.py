@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ferry.cli.desk import Desk
-from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
+from ferry.cli.command import Context, command
 from ferry.cli.output import print_json, print_table
 from ferry.config.text.secrets import is_secret
 from ferry.errors import BadInput
@@ -16,8 +15,9 @@ from ferry.policy.conformance import SAMPLE_TOPICS, findings, namings
 from ferry.words import count_of
 
 
+@command(flow=None, connects=False)
 def check_command(
-    ctx: typer.Context,
+    context: Context,
     policy: Annotated[str, typer.Argument(metavar="CLASS", help="The import path of a Python class, or a Java name.")],
     topic: Annotated[
         list[str] | None, typer.Option("--topic", metavar="TOPIC", help="A source topic to try; may be repeated.")
@@ -27,19 +27,14 @@ def check_command(
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="A replication.policy.* property; may be repeated."),
     ] = None,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
 ) -> int:
     """Show a policy's names and everything that it does not keep. Exit code 1 when something is wrong."""
-    desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     properties = {"source.cluster.alias": alias, "target.cluster.alias": "b", **_properties(setting or [])}
     made = make_policy(policy, properties, [value for name, value in properties.items() if is_secret(name)])
     topics = tuple(topic or SAMPLE_TOPICS)
     problems = findings(made, source_alias=alias, topics=topics)
     rows = [] if problems else namings(made, alias, topics)
-    if desk.as_json:
+    if context.as_json:
         print_json(
             {
                 "policy": policy,

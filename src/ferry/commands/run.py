@@ -8,18 +8,8 @@ from typing import Annotated
 
 import typer
 
-from ferry.cli.desk import (
-    DEFAULT_PATIENCE,
-    Desk,
-    FlowArgument,
-    MaxBytesOption,
-    MaxRecordsOption,
-    MaxSecondsOption,
-    PatienceOption,
-    TopicsOption,
-    only_topics,
-)
-from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
+from ferry.cli.command import Context, command, only_topics
+from ferry.cli.options import MaxBytesOption, MaxRecordsOption, MaxSecondsOption, TopicsOption
 from ferry.cli.output import print_json
 from ferry.cli.person import new_run
 from ferry.cli.stopping import stop_signals
@@ -28,9 +18,9 @@ from ferry.features.records.cli.in_spark import need_spark, planned_in_spark
 from ferry.model import Plan
 
 
+@command()
 def run_command(
-    ctx: typer.Context,
-    flow: FlowArgument = None,
+    context: Context,
     run: Annotated[
         str | None, typer.Option("--run", metavar="ID", help="The new run's id; made up when not given.")
     ] = None,
@@ -48,11 +38,6 @@ def run_command(
     spark: Annotated[
         bool, typer.Option("--spark", help="Copy in a Spark of this machine, which transformed topics need.")
     ] = False,
-    patience: PatienceOption = DEFAULT_PATIENCE,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
 ) -> int:
     """Plan, copy and report one micro-run on this machine, several tasks in processes of their own, or in Spark.
 
@@ -69,12 +54,11 @@ def run_command(
     from ferry.run.local import refuse_transforms  # noqa: PLC0415 - as above
     from ferry.run.micro_run import MicroRuns, local_origin  # noqa: PLC0415 - as above
 
-    desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     if resume is not None and (run or topic or max_bytes or max_records or max_seconds or take_over or dry_run):
         raise BadInput(f"--resume {resume} follows the plan that the run has: leave the other options away")
     if run is not None and not run.strip():
         raise BadInput("--run is empty: give the run an id, or leave the option away")
-    chosen = desk.flow(flow)
+    chosen = context.flow()
     if spark and not dry_run:
         need_spark("--spark copies in Spark")
     only = only_topics(chosen, topic)
@@ -83,7 +67,7 @@ def run_command(
     )
     with stop_signals() as stop, ExitStack() as opened:
         with stop.breaking():
-            runs = opened.enter_context(MicroRuns(chosen, patience_s=patience))
+            runs = opened.enter_context(MicroRuns(chosen, patience_s=context.patience_s))
 
         def planned() -> Plan:
             stop.check()
@@ -92,26 +76,26 @@ def run_command(
             return runs.open_new(run or new_run("cli"), local_origin(), options)
 
         if dry_run:
-            with working("Planning", quiet=desk.quiet), stop.breaking():
+            with working("Planning", quiet=context.quiet), stop.breaking():
                 plan = runs.preview(options)
-            show_plan(plan, as_json=desk.as_json)
+            show_plan(plan, as_json=context.as_json)
             return 1 if plan.refusals else 0
         if spark:
             preview = None if resume is not None else partial(runs.preview, options)
-            plan, failure = planned_in_spark(runs, planned, preview=preview, only=only, quiet=desk.quiet, stop=stop)
+            plan, failure = planned_in_spark(runs, planned, preview=preview, only=only, quiet=context.quiet, stop=stop)
             report, untranslated = checkpointed(runs, plan.run, stop)
             failure = failure or untranslated
         else:
             if resume is None:
                 refuse_transforms(chosen, only)
-            with working("Planning", quiet=desk.quiet):
+            with working("Planning", quiet=context.quiet):
                 plan = planned()
             if runs.left(plan):
-                report, failure = copied(runs, plan, quiet=desk.quiet)
+                report, failure = copied(runs, plan, quiet=context.quiet)
             else:
                 report, failure = checkpointed(runs, plan.run, stop)
-        tell_run(chosen, report, patience_s=min(patience, PATIENCE_S))
-        print_json(run_json(report)) if desk.as_json else show_report(report)
+        tell_run(chosen, report, patience_s=min(context.patience_s, PATIENCE_S))
+        print_json(run_json(report)) if context.as_json else show_report(report)
         if stop():
             return 1
     if report.state is RunState.FAILED and isinstance(failure, Unreachable):

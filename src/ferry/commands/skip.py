@@ -6,9 +6,8 @@ from typing import Annotated
 
 import typer
 
-from ferry.cli.desk import DEFAULT_PATIENCE, Desk, PatienceOption, RequiredFlow
+from ferry.cli.command import Context, command
 from ferry.cli.offered import offered_topics
-from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
 from ferry.cli.output import print_json
 from ferry.cli.person import new_run, person
 from ferry.config.flow.flow import refuse_foreign_topic
@@ -16,9 +15,9 @@ from ferry.errors import BadInput
 from ferry.model import TopicPartition
 
 
+@command(flow="required")
 def skip_command(
-    ctx: typer.Context,
-    flow: RequiredFlow,
+    context: Context,
     topic: Annotated[str, typer.Argument(metavar="TOPIC", help="The source topic.", autocompletion=offered_topics)],
     partition: Annotated[int, typer.Argument(metavar="PARTITION", min=0, help="Its partition.")],
     to: Annotated[int, typer.Option("--to", metavar="OFFSET", min=0, help="The source offset to go on at.")],
@@ -27,11 +26,6 @@ def skip_command(
     interrupt: Annotated[
         bool, typer.Option("--interrupt", help="Also while a run is at work on the lane, or was killed: it ends.")
     ] = False,
-    patience: PatienceOption = DEFAULT_PATIENCE,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
 ) -> int:
     """Go on behind a place that cannot be copied, such as a corrupt batch. What lies before OFFSET is not copied.
 
@@ -42,21 +36,21 @@ def skip_command(
     from ferry.plan.rules.skipping import Wish, skip_sentence  # noqa: PLC0415 - as above
     from ferry.run.micro_run import MicroRuns, local_origin  # noqa: PLC0415 - as above
 
-    desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    chosen = context.flow()
     if not reason.strip():
         raise BadInput("--reason is empty: say why, for whoever finds the gap")
     refuse_foreign_topic(chosen, topic)
     source = TopicPartition(topic=topic, partition=partition)
     wish = Wish(source=source, to=to, who=person(), reason=reason.strip())
     run = None if dry_run else new_run("skip")
-    with MicroRuns(chosen, patience_s=patience) as runs:
+    with MicroRuns(chosen, patience_s=context.patience_s) as runs:
         if run is None:
             gap = runs.preview_skip(wish)
         else:
             (gap,) = runs.skip(wish, run, local_origin(), interrupt=interrupt).gaps
     if run is not None:
         tell_skip(chosen, gap)
-    if desk.as_json:
+    if context.as_json:
         print_json(skip_json(chosen.flow, run, gap))
     else:
         print(f"{'would skip: ' if run is None else ''}{skip_sentence(gap)}")

@@ -6,7 +6,7 @@ import logging
 import time
 from dataclasses import dataclass, field
 
-from ferry.cli.desk import Desk
+from ferry.cli.command import Context
 from ferry.cli.output import print_json, print_table
 from ferry.cli.person import new_run
 from ferry.cli.stopping import Stop
@@ -24,9 +24,9 @@ from ferry.words import count_of, size
 log = logging.getLogger(__name__)
 
 
-def answered(work: WindowWork, desk: Desk, *, dry_run: bool) -> int:
+def answered(work: WindowWork, context: Context, *, dry_run: bool) -> int:
     """Show what became of a window; the exit code."""
-    if desk.as_json:
+    if context.as_json:
         print_json(_json(work, dry_run=dry_run))
     else:
         _show(work, dry_run=dry_run)

@@ -7,12 +7,12 @@ import sys
 import pytest
 import typer
 
-from ferry.cli.desk import Desk
+from ferry.cli.command import Context
 from ferry.cli.person import person
 from ferry.errors import BadInput, Refused
 from ferry.features.drill.cli.app import _approved
 
-DESK = Desk(config=None, clusters=(), as_json=False, quiet=True, verbose=False)
+DESK = Context(config=None, clusters=(), as_json=False, quiet=True, verbose=False)
 
 
 def steps() -> tuple[str, ...]:

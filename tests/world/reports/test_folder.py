@@ -18,7 +18,7 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 from jsonschema import Draft202012Validator
 
-from ferry.cli.desk import Desk
+from ferry.cli.command import Context
 from ferry.config.flow.report import KEY, PASSWORD, ReportConfig
 from ferry.config.text.secrets import ClientProperties
 from ferry.errors import BadInput, Refused
@@ -345,9 +345,9 @@ class FullDisk(LocalStore):
 
 
 def test_a_disk_that_fills_up_meanwhile_loses_no_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    desk = Desk(config=None, clusters=(), as_json=True, quiet=True, verbose=False)
+    context = Context(config=None, clusters=(), as_json=True, quiet=True, verbose=False)
     fine = replace(EVIDENCE, outcome=EvidenceOutcome.SUCCESS)
-    assert ended(desk, fine, ReportFolder(FullDisk(tmp_path), None), None) == 1
+    assert ended(context, fine, ReportFolder(FullDisk(tmp_path), None), None) == 1
     said = capsys.readouterr()
     assert (json.loads(said.out)["id"], json.loads(said.out)["report"]) == (fine.id, None)
     assert f"{tmp_path} (No space left on device; make room there" in said.err

@@ -10,8 +10,7 @@ from typing import Annotated
 
 import typer
 
-from ferry.cli.desk import Desk, refuse_option_as_file
-from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
+from ferry.cli.command import Context, command, refuse_option_as_file
 from ferry.cli.output import print_json, print_table
 from ferry.commands.config.shapes import check_json
 from ferry.config.account import LineAccount, LineFate, account
@@ -43,24 +42,20 @@ FixOption = Annotated[
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Of --fix: say what it would correct, write no file.")]
 
 
+@command(flow=None, connects=False)
 def check_command(
-    ctx: typer.Context,
+    context: Context,
     file: FileArgument = None,
     strict: StrictOption = False,
     fix: FixOption = None,
     dry_run: DryRunOption = False,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
 ) -> int:
     """Show what the file means: every value of every flow with its line, what is not needed, what is wrong.
 
     Exit code 2 when something is wrong; with --strict also when something is doubtful.
     """
     refuse_option_as_file("--fix", fix)
-    desk = Desk.of(ctx, config=file or config, as_json=as_json, quiet=quiet, verbose=verbose)
-    path = desk.config_file()
+    path = file or context.config_file()
     text = read_text(path)
     gone: tuple[Problem, ...] = ()
     written: Path | None = None
@@ -72,14 +67,14 @@ def check_command(
         if not any(problem.severity is Severity.ERROR for problem in all_problems(fixed.left)):
             _write(fix, fixed.text, like=path, dry_run=dry_run)
             written, examined, text = fix, fixed.examined, fixed.text
-    examined = desk.limited(examined)
+    examined = context.limited(examined)
     problems = all_problems(examined)
     lines = account(parse_all(text)[0], examined, problems)
     failed = any(strict or problem.severity is Severity.ERROR for problem in problems)
-    if desk.as_json:
+    if context.as_json:
         print_json(check_json(examined, lines, problems, gone, None if dry_run else written))
     else:
-        _show(examined, lines, problems, quiet=desk.quiet)
+        _show(examined, lines, problems, quiet=context.quiet)
         _show_corrections(gone, fix, written=written is not None, dry_run=dry_run)
     return BAD_INPUT if failed else 0
 

@@ -6,9 +6,8 @@ from typing import Annotated
 
 import typer
 
-from ferry.cli.desk import Desk
+from ferry.cli.command import Context, command
 from ferry.cli.offered import offered_keys
-from ferry.cli.options import JsonOption, QuietOption, VerboseOption
 from ferry.cli.output import print_json, print_table
 from ferry.config.explain import Explanation, every_key, explain
 
@@ -22,17 +21,14 @@ KeyArgument = Annotated[
 ]
 
 
+@command(flow=None, connects=False, config=False)
 def explain_command(
-    ctx: typer.Context,
+    context: Context,
     key: KeyArgument = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
 ) -> int:
     """Say what a key does here, where it may stand, and its default; without KEY, of every key in one line."""
-    desk = Desk.of(ctx, config=None, as_json=as_json, quiet=quiet, verbose=verbose)
     found = explain(key) if key is not None else tuple(every_key())
-    if desk.as_json:
+    if context.as_json:
         print_json({"keys": [explanation_json(one) for one in found]})
     elif key is None:
         print_table(["key", "here", "meaning, or why not"], ([one.name, one.fate, one.text] for one in found))

@@ -10,8 +10,7 @@ from typing import Annotated
 
 import typer
 
-from ferry.cli.desk import Desk
-from ferry.cli.options import JsonOption, QuietOption, VerboseOption
+from ferry.cli.command import Context, command
 from ferry.cli.output import print_json, print_warning
 from ferry.commands.config.check import all_problems
 from ferry.config.first_file import FirstCluster, first_file
@@ -23,8 +22,9 @@ OWNER_ONLY = 0o600
 """A file that will hold passwords sooner or later."""
 
 
+@command(flow=None, connects=False, config=False)
 def new_command(
-    ctx: typer.Context,
+    context: Context,
     out: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write; it must not exist.")],
     source: Annotated[str, typer.Option("--source", metavar="ALIAS", help="Name of the source cluster.")] = "primary",
     target: Annotated[str, typer.Option("--target", metavar="ALIAS", help="Name of the target cluster.")] = "backup",
@@ -44,12 +44,8 @@ def new_command(
         str | None, typer.Option("--target-ca", metavar="PEM", help="Authorities of the target; brings TLS.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check and show the file, write nothing.")] = False,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
 ) -> int:
     """Write a first file and check it. What no option says is asked for, where there is somebody to ask."""
-    desk = Desk.of(ctx, config=None, as_json=as_json, quiet=quiet, verbose=verbose)
     there = FirstCluster(
         alias=source,
         servers=_asked(source_servers, "--source-servers", f"Brokers of {source} (host:port, ...)"),
@@ -78,7 +74,7 @@ def new_command(
                 f"connections to the {side} are not encrypted: --{side}-tls makes them so, --{side}-plain says they"
                 " need not be"
             )
-    if desk.as_json:
+    if context.as_json:
         body = {"file": str(out), "flow": flow, "warnings": warnings, "dry_run": dry_run}
         print_json({**body, "properties": text} if dry_run else body)
         return 0

@@ -6,17 +6,17 @@ from typing import Annotated
 
 import typer
 
-from ferry.cli.desk import DEFAULT_PATIENCE, Desk, FlowArgument, LaneOption, PatienceOption, in_lane_of
+from ferry.cli.command import Context, command
 from ferry.cli.offered import offered_topics
-from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
+from ferry.cli.options import LaneOption
 from ferry.errors import BadInput
 
 DEFAULT_RUNS = 20
 
 
+@command()
 def ledger_command(
-    ctx: typer.Context,
-    flow: FlowArgument = None,
+    context: Context,
     run: Annotated[
         str | None, typer.Option("--run", metavar="RUN", help="Only receipts of this run, and what became of it.")
     ] = None,
@@ -40,11 +40,6 @@ def ledger_command(
         typer.Option("--last", min=1, metavar="N", help=f"Only the newest N (runs: {DEFAULT_RUNS} unless given)."),
     ] = None,
     lane: LaneOption = None,
-    patience: PatienceOption = DEFAULT_PATIENCE,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
 ) -> int:
     """Look up receipts, runs and pauses in the ledger; only the target cluster is asked.
 
@@ -54,17 +49,16 @@ def ledger_command(
     from ferry.commands.ledger.looked_up import Asked  # noqa: PLC0415 - the help needs none of it
     from ferry.run.ledger.access import LedgerAccess  # noqa: PLC0415 - as above
 
-    desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     if offset is not None and topic is None:
         raise BadInput(f"--offset {offset} needs the topic that it counts in: add --topic")
     if (runs or pauses) and ((runs and pauses) or [run, topic, partition, offset] != [None] * 4):
         raise BadInput("--runs and --pauses list everything: give one of them, without --run, --topic or --offset")
-    chosen = in_lane_of(desk.flow(flow), lane)
-    with LedgerAccess(chosen, patience_s=patience) as access:
+    chosen = context.flow(lane)
+    with LedgerAccess(chosen, patience_s=context.patience_s) as access:
         asked = Asked(
             access=access,
             lane=chosen.lane,
-            as_json=desk.as_json,
+            as_json=context.as_json,
             run=run,
             topic=topic,
             partition=partition,

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import typer
-
-from ferry.cli.desk import DEFAULT_PATIENCE, Desk, FlowArgument, PatienceOption
-from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
+from ferry.cli.command import Context, command
 from ferry.cli.output import print_json
 from ferry.config.flow.flow import FlowConfig
 from ferry.features.acls.cli.shapes import acl_diff_json
@@ -13,14 +10,9 @@ from ferry.plan.rules.acls import AclDiff, unmapped_sentence, wide_sentence
 from ferry.words import count_of
 
 
+@command()
 def diff_command(
-    ctx: typer.Context,
-    flow: FlowArgument = None,
-    patience: PatienceOption = DEFAULT_PATIENCE,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
+    context: Context,
 ) -> int:
     """Show how the target's ACLs differ from what the source's ask for. Nothing is written.
 
@@ -29,11 +21,10 @@ def diff_command(
     from ferry.features.acls.acts.diff import acl_diff  # noqa: PLC0415 - brings the Kafka clients
     from ferry.run.micro_run import MicroRuns  # noqa: PLC0415 - as above
 
-    desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
-    chosen = desk.flow(flow)
-    with MicroRuns(chosen, patience_s=patience) as runs:
+    chosen = context.flow()
+    with MicroRuns(chosen, patience_s=context.patience_s) as runs:
         diff, due_ms = acl_diff(runs)
-    if desk.as_json:
+    if context.as_json:
         print_json(acl_diff_json(chosen, diff, due_ms))
     else:
         show_diff(chosen, diff, due_ms)

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ferry.cli.desk import Desk, FlowArgument, only_topics
+from ferry.cli.command import Context, command, only_topics
 from ferry.cli.offered import offered_topics
-from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
 from ferry.cli.output import print_json
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.keys.layers import ROLE_AT, Side
@@ -26,9 +25,9 @@ ANYBODY = "User:ferry"
 _PRINCIPAL = re.compile(r"[A-Za-z]+:.+")
 
 
+@command(connects=False)
 def required_command(
-    ctx: typer.Context,
-    flow: FlowArgument = None,
+    context: Context,
     source_principal: Annotated[
         str | None,
         typer.Option(
@@ -49,22 +48,17 @@ def required_command(
             autocompletion=offered_topics,
         ),
     ] = None,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
 ) -> int:
     """Print the ACLs that a flow needs, as kafka-acls commands for both clusters. No cluster is asked."""
     from ferry.plan.permissions import required_acls  # noqa: PLC0415 - brings the Kafka clients
 
-    desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
-    chosen = desk.flow(flow)
+    chosen = context.flow()
     only_topics(chosen, topic)
     found = required_acls(chosen, topic or ())
     source = _OnSide.of(chosen, "source", source_principal)
     target = _OnSide.of(chosen, "target", target_principal)
     sides = {"source": source, "target": target}
-    if desk.as_json:
+    if context.as_json:
         body = {"flow": str(chosen.flow), "principals": {side: one.json() for side, one in sides.items()}}
         print_json(body | {"acls": [_json(acl, sides[acl.side]) for acl in found]})
         return 0

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ferry.cli.bar import counted
-from ferry.cli.desk import DEFAULT_PATIENCE, Desk, FlowArgument, PatienceOption
-from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
+from ferry.cli.command import Context, command
 from ferry.cli.output import print_json
 from ferry.cli.person import person
 from ferry.errors import BadInput
@@ -23,31 +22,26 @@ JSON_LINES = ".jsonl"
 PARQUET = ".parquet"
 
 
+@command()
 def export_command(
-    ctx: typer.Context,
+    context: Context,
     to: Annotated[
         Path, typer.Option("--to", metavar="FILE", help="A new file: .jsonl for JSON lines, .parquet for Parquet.")
     ],
-    flow: FlowArgument = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Read and count all, write nothing.")] = False,
-    patience: PatienceOption = DEFAULT_PATIENCE,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
 ) -> int:
     """Write every committed record of the flow's ledger to a file; also while runs are at work."""
     from ferry.features.archive.acts.export import JsonLines, export_ledger  # noqa: PLC0415 - brings the Kafka clients
 
     make: Callable[[Path], LinesWriter] = _parquet().ParquetLines if _is_parquet(to) else JsonLines
-    desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
-    with counted(None, f"Reading the ledger of {chosen.flow}", quiet=desk.quiet) as told:
+    chosen = context.flow()
+    with counted(None, f"Reading the ledger of {chosen.flow}", quiet=context.quiet) as told:
 
         def read(done: int, total: int) -> None:
             told(done, f"{done} of {total} offsets of the ledger", total)
 
-        records, upto = export_ledger(chosen, to, make, patience_s=patience, dry_run=dry_run, told=read)
-    if desk.as_json:
+        records, upto = export_ledger(chosen, to, make, patience_s=context.patience_s, dry_run=dry_run, told=read)
+    if context.as_json:
         body = {"flow": str(chosen.flow), "file": str(to), "records": records, "upto": upto, "dry_run": dry_run}
         print_json(body)
     else:
@@ -55,16 +49,11 @@ def export_command(
     return 0
 
 
+@command()
 def rebuild_command(
-    ctx: typer.Context,
+    context: Context,
     source: Annotated[Path, typer.Option("--from", metavar="FILE", help="What `ferry ledger export` has written.")],
-    flow: FlowArgument = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check all, write nothing.")] = False,
-    patience: PatienceOption = DEFAULT_PATIENCE,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
 ) -> int:
     """Write a ledger that was lost again from an export: all as it was then, each record at its offset.
 
@@ -75,14 +64,16 @@ def rebuild_command(
     from ferry.features.archive.acts.rebuild import rebuild_ledger  # noqa: PLC0415 - as above
 
     lines: Callable[[Path], Iterator[bytes]] = _parquet().parquet_lines if _is_parquet(source) else json_lines
-    desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
-    with counted(None, f"Reading {source}", quiet=desk.quiet) as shown:
+    chosen = context.flow()
+    with counted(None, f"Reading {source}", quiet=context.quiet) as shown:
 
         def written(at: int, upto: int) -> None:
             shown(at, f"{at} of {upto} offsets of the ledger written", upto)
 
-        done = rebuild_ledger(chosen, source, lines, who=person(), dry_run=dry_run, patience_s=patience, told=written)
-    if desk.as_json:
+        done = rebuild_ledger(
+            chosen, source, lines, who=person(), dry_run=dry_run, patience_s=context.patience_s, told=written
+        )
+    if context.as_json:
         ahead = [
             {
                 "target_topic": one.target.topic,

@@ -12,17 +12,8 @@ from typing import Annotated
 import typer
 
 from ferry.cli.bar import steps
-from ferry.cli.desk import (
-    DEFAULT_PATIENCE,
-    YEAR_SECONDS,
-    Desk,
-    FlowArgument,
-    MaxBytesOption,
-    PatienceOption,
-    TopicsOption,
-    only_topics,
-)
-from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
+from ferry.cli.command import Context, command, only_topics
+from ferry.cli.options import YEAR_SECONDS, MaxBytesOption, TopicsOption
 from ferry.cli.output import print_json
 from ferry.cli.person import new_run, person
 from ferry.cli.stopping import stop_signals
@@ -58,30 +49,25 @@ WINDOW = timedelta(hours=1)
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Say what the drill would do; write nothing.")]
 
 
+@command()
 def tabletop_command(
-    ctx: typer.Context,
-    flow: FlowArgument = None,
+    context: Context,
     dry_run: DryRunOption = False,
     report: ReportOption = None,
-    patience: PatienceOption = DEFAULT_PATIENCE,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
 ) -> int:
     """What a failover would do and lose now, with numbers; nothing is written but the report."""
     from ferry.features.drill.acts.tabletop import tabletop  # noqa: PLC0415 - brings the Kafka clients
 
-    desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    chosen = context.flow()
     folder = None if dry_run else prepared(chosen.report, report)
-    with _diary(quiet=desk.quiet) as diary:
-        evidence, failure = tabletop(chosen, new_run("tabletop"), person(), diary, patience_s=patience)
-    return ended(desk, evidence, folder, failure)
+    with _diary(quiet=context.quiet) as diary:
+        evidence, failure = tabletop(chosen, new_run("tabletop"), person(), diary, patience_s=context.patience_s)
+    return ended(context, evidence, folder, failure)
 
 
+@command()
 def shadow_command(
-    ctx: typer.Context,
-    flow: FlowArgument = None,
+    context: Context,
     topic: TopicsOption = None,
     start: Annotated[
         str | None,
@@ -94,11 +80,6 @@ def shadow_command(
     clean: Annotated[bool, typer.Option("--clean", help="Remove first what a killed drill has left.")] = False,
     dry_run: DryRunOption = False,
     report: ReportOption = None,
-    patience: PatienceOption = DEFAULT_PATIENCE,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
 ) -> int:
     """Copy to scratch topics, move the groups to scratch groups, compare all, and remove it; production is untouched.
 
@@ -106,7 +87,7 @@ def shadow_command(
     """
     from ferry.features.drill.acts.shadow import ShadowDrill, ShadowOptions  # noqa: PLC0415 - brings the Kafka clients
 
-    desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    chosen = context.flow()
     options = ShadowOptions(
         lane=new_run("drill"),
         who=person(),
@@ -117,19 +98,19 @@ def shadow_command(
         approved_by=named_on_command_line(approved_by) if approved_by.strip() else "",
         approved_ms=wall_ms() if approved_by.strip() else 0,
     )
-    drill = ShadowDrill(chosen, options, patience_s=patience)
+    drill = ShadowDrill(chosen, options, patience_s=context.patience_s)
     if dry_run:
-        return _previewed(desk, drill.preview()[0])
+        return _previewed(context, drill.preview()[0])
     folder = prepared(chosen.report, report)
     with stop_signals() as stop:
-        with _diary(quiet=desk.quiet, stop=stop) as diary:
+        with _diary(quiet=context.quiet, stop=stop) as diary:
             evidence, failure = drill.run(diary)
-        return ended(desk, evidence, folder, failure)
+        return ended(context, evidence, folder, failure)
 
 
+@command()
 def partial_command(
-    ctx: typer.Context,
-    flow: FlowArgument = None,
+    context: Context,
     topic: TopicsOption = None,
     group: Annotated[
         list[str] | None,
@@ -140,11 +121,6 @@ def partial_command(
     approved_by: ApproveOption = None,
     dry_run: DryRunOption = False,
     report: ReportOption = None,
-    patience: PatienceOption = DEFAULT_PATIENCE,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
 ) -> int:
     """A topic, or a group and what it reads, on the live copies: copied to the end, offsets written, read, compared.
 
@@ -152,7 +128,7 @@ def partial_command(
     """
     from ferry.features.drill.acts.partial import PartialDrill, PartialOptions  # noqa: PLC0415 - brings the Kafka clients
 
-    desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    chosen = context.flow()
     topics = only_topics(chosen, topic)
     if topics is None and not group:
         raise BadInput("a partial drill is about some topics or groups of the source: name one by --topic or --group")
@@ -164,21 +140,23 @@ def partial_command(
         topics=topics or frozenset(),
         groups=frozenset(group) if group else None,
     )
-    drill = PartialDrill(chosen, options, patience_s=patience)
+    drill = PartialDrill(chosen, options, patience_s=context.patience_s)
     if dry_run:
-        return _previewed(desk, drill.preview())
+        return _previewed(context, drill.preview())
     folder = prepared(chosen.report, report)
-    approver = _approved(desk, approved_by, drill.preview, chosen.flow.target)
-    drill = PartialDrill(chosen, replace(options, approved_by=approver, approved_ms=wall_ms()), patience_s=patience)
+    approver = _approved(context, approved_by, drill.preview, chosen.flow.target)
+    drill = PartialDrill(
+        chosen, replace(options, approved_by=approver, approved_ms=wall_ms()), patience_s=context.patience_s
+    )
     with stop_signals() as stop:
-        with _diary(quiet=desk.quiet, stop=stop) as diary:
+        with _diary(quiet=context.quiet, stop=stop) as diary:
             evidence, failure = drill.run(diary)
-        return ended(desk, evidence, folder, failure)
+        return ended(context, evidence, folder, failure)
 
 
+@command()
 def full_command(
-    ctx: typer.Context,
-    flow: FlowArgument = None,
+    context: Context,
     drill: Annotated[
         str | None,
         typer.Option("--id", metavar="ID", help="The drill's id: made up when not given; a known one is gone on with."),
@@ -200,11 +178,6 @@ def full_command(
     ] = 0.0,
     dry_run: DryRunOption = False,
     report: ReportOption = None,
-    patience: PatienceOption = DEFAULT_PATIENCE,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
 ) -> int:
     """Move clients to the target and back, in earnest: a switchover, and a failback; nothing is lost.
 
@@ -212,7 +185,7 @@ def full_command(
     """
     from ferry.features.drill.acts.full import FullDrill, FullOptions  # noqa: PLC0415 - brings the Kafka clients
 
-    desk, both, chosen = Desk.with_both_ways(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    both, chosen = context.both_ways()
     options = FullOptions(
         drill=drill or new_run("full"),
         who=person(),
@@ -228,14 +201,14 @@ def full_command(
         ),
     )
     copy = copy_of(chosen)
-    full = FullDrill(both, chosen, options, copy=copy, patience_s=patience)
+    full = FullDrill(both, chosen, options, copy=copy, patience_s=context.patience_s)
     if dry_run:
-        return _previewed(desk, full.preview())
+        return _previewed(context, full.preview())
     folder = prepared(chosen.report, report)
-    approver = _approved(desk, approved_by, full.preview, chosen.flow.target)
-    full = FullDrill(both, chosen, replace(options, approved_by=approver), copy=copy, patience_s=patience)
+    approver = _approved(context, approved_by, full.preview, chosen.flow.target)
+    full = FullDrill(both, chosen, replace(options, approved_by=approver), copy=copy, patience_s=context.patience_s)
 
-    with steps(quiet=desk.quiet) as shown:
+    with steps(quiet=context.quiet) as shown:
 
         def told(step: Step, done: StepDone | None) -> None:
             shown.begin(str(step)) if done is None else shown.end(done.evidence.sentence)
@@ -243,18 +216,18 @@ def full_command(
         evidence, failure = full.run(told, lambda: time.sleep(stay))
     if failure is not None and any(not step.name.endswith("-open") for step in evidence.steps):
         failure.exit_code = STOPPED
-    return ended(desk, evidence, folder, failure)
+    return ended(context, evidence, folder, failure)
 
 
-def _approved(desk: Desk, given: str | None, would: Callable[[], tuple[str, ...]], target: str) -> str:
+def _approved(context: Context, given: str | None, would: Callable[[], tuple[str, ...]], target: str) -> str:
     """Who approves of a drill in production."""
 
     def show() -> str:
-        _previewed(desk, would())
+        _previewed(context, would())
         return target
 
     needs = "this drill touches production and needs"
-    return approval(desk, given, show, what="drill", needs=needs, cluster="the target")
+    return approval(context, given, show, what="drill", needs=needs, cluster="the target")
 
 
 def _start(text: str | None) -> Start:
@@ -280,8 +253,8 @@ def _diary(*, quiet: bool, stop: Callable[[], bool] = lambda: False) -> Iterator
         yield Diary(told=told, stop=stop)
 
 
-def _previewed(desk: Desk, would: tuple[str, ...]) -> int:
-    if desk.as_json:
+def _previewed(context: Context, would: tuple[str, ...]) -> int:
+    if context.as_json:
         print_json({"would": list(would)})
         return 0
     for number, sentence in enumerate(would, 1):

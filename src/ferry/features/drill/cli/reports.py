@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ferry.cli.desk import DEFAULT_PATIENCE, Desk, PatienceOption, RequiredFlow
-from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
+from ferry.cli.command import Context, command
 from ferry.cli.output import print_json, print_table, print_warning
 from ferry.errors import BadInput
 from ferry.features.evidence.acts.store import store_of
@@ -31,13 +30,10 @@ FolderArgument = Annotated[
 ]
 
 
+@command(flow=None, connects=False)
 def list_command(
-    ctx: typer.Context,
+    context: Context,
     folder: FolderArgument = None,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
 ) -> int:
     """The reports of a folder, newest first.
 
@@ -45,8 +41,7 @@ def list_command(
     """
     from ferry.features.evidence.acts.folder import read_folder  # noqa: PLC0415 - brings cryptography
 
-    desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
-    store = store_of(_named(folder, desk))
+    store = store_of(_named(folder, context))
     if not store.exists():
         if folder is not None:
             raise BadInput(f"{folder} is not a folder of reports: correct the name")
@@ -57,7 +52,7 @@ def list_command(
     damaged = [one.name for one in kept if one.report is None]
     for name in damaged:
         print_warning(f"{name} cannot be read as a report and is not listed: `ferry reports verify` says what is wrong")
-    if desk.as_json:
+    if context.as_json:
         print_json(index_json(kept))
         return BROKEN if damaged else 0
     rows = [(one, one.report.evidence) for one in reversed(kept) if one.report is not None]
@@ -75,29 +70,25 @@ def list_command(
     return BROKEN if damaged else 0
 
 
+@command(flow="required")
 def switch_command(
-    ctx: typer.Context,
-    flow: RequiredFlow,
+    context: Context,
     switch: IdArgument,
     report: ReportOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what the report would say; write nothing.")] = False,
-    patience: PatienceOption = DEFAULT_PATIENCE,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
 ) -> int:
     """Write the report of a switchover, failover or failback, from what the ledger has of it."""
     from ferry.features.switch.acts.report import report_of_switch  # noqa: PLC0415 - brings the Kafka clients
 
-    desk, both, chosen = Desk.with_both_ways(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    both, chosen = context.both_ways()
     folder = None if dry_run else prepared(chosen.report, report)
-    found = report_of_switch(both, chosen, switch, patience_s=patience)
-    return ended(desk, found, folder, None)
+    found = report_of_switch(both, chosen, switch, patience_s=context.patience_s)
+    return ended(context, found, folder, None)
 
 
+@command(flow=None, connects=False)
 def verify_command(
-    ctx: typer.Context,
+    context: Context,
     folder: FolderArgument = None,
     key: Annotated[
         list[Path] | None,
@@ -108,10 +99,6 @@ def verify_command(
         str | None,
         typer.Option("--last", metavar="SHA256", help="What the newest report must be: shows that none was cut off."),
     ] = None,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
 ) -> int:
     """Check that no report was changed, removed or put in: each one's signature, and its link to the one before it.
 
@@ -120,15 +107,14 @@ def verify_command(
     from ferry.features.evidence.acts.folder import check_folder  # noqa: PLC0415 - brings cryptography
     from ferry.features.evidence.acts.signing import public_keys  # noqa: PLC0415 - as above
 
-    desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     if chain_only == bool(key):
         raise BadInput("name the public keys that may have signed by --key FILE, or say --chain-only")
-    store = store_of(_named(folder, desk))
+    store = store_of(_named(folder, context))
     checked = check_folder(store, None if chain_only else public_keys(key or ()), last)
     if not checked:
         raise BadInput(f"{store.where} holds no report: correct the folder")
     broken = next((one for one in checked if one.problem), None)
-    if desk.as_json:
+    if context.as_json:
         print_json(_verified_json(store.where, checked))
     else:
         for one in checked:
@@ -162,17 +148,17 @@ def _verified_json(where: str, checked: list[Checked]) -> dict[str, Any]:
     }
 
 
-def _named(folder: str | None, desk: Desk) -> str:
+def _named(folder: str | None, context: Context) -> str:
     """The folder that is meant; BadInput for an empty name, which is no wish for that of the file."""
     if folder == "":
         raise BadInput("DIR is empty: name a folder, or leave it out for that of the file")
-    return folder or _folder(desk)
+    return folder or _folder(context)
 
 
-def _folder(desk: Desk) -> str:
+def _folder(context: Context) -> str:
     """The one folder that the flows of the file name."""
-    folders = {flow.report.folder for flow in desk.settings().flows}
+    folders = {flow.report.folder for flow in context.settings().flows}
     if len(folders) != 1:
         named = ", ".join(sorted(folders)) or "none"
-        raise BadInput(f"the flows of {desk.config_file()} name not one folder of reports ({named}): name it")
+        raise BadInput(f"the flows of {context.config_file()} name not one folder of reports ({named}): name it")
     return folders.pop()

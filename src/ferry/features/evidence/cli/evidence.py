@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ferry.cli.desk import Desk
+from ferry.cli.command import Context
 from ferry.cli.output import print_error, print_json
 from ferry.config.flow.report import ReportConfig
 from ferry.errors import FerryError, OutcomeUnknown
@@ -27,7 +27,7 @@ def prepared(config: ReportConfig, folder: str | None) -> ReportFolder:
     return reports
 
 
-def ended(desk: Desk, evidence: EvidenceReport, folder: ReportFolder | None, failure: FerryError | None) -> int:
+def ended(context: Context, evidence: EvidenceReport, folder: ReportFolder | None, failure: FerryError | None) -> int:
     """Write the report, and say how it went."""
     written, unwritten = None, False
     try:
@@ -38,7 +38,7 @@ def ended(desk: Desk, evidence: EvidenceReport, folder: ReportFolder | None, fai
         why = why_unwritten(error) if isinstance(error, OSError) else f"{error}"
         sentence = f"the report could not be written to {where} ({why}): keep this answer, what it tells of is over"
         print_error("OutcomeUnknown", sentence, as_json=False)
-    if desk.as_json:
+    if context.as_json:
         print_json({**evidence_json(evidence), "report": written_json(written)})
     else:
         _show(evidence, written)

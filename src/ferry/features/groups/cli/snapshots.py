@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ferry.cli.desk import DEFAULT_PATIENCE, Desk, FlowArgument, PatienceOption
-from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
+from ferry.cli.command import Context, command
 from ferry.cli.output import print_json, print_table
 from ferry.cli.person import new_run, person
 from ferry.errors import BadInput
@@ -24,9 +23,9 @@ SnapshotOption = Annotated[
 ]
 
 
+@command()
 def snapshot_command(
-    ctx: typer.Context,
-    flow: FlowArgument = None,
+    context: Context,
     name: Annotated[
         str | None, typer.Option("--name", metavar="NAME", help="Under which it is kept; made up when not given.")
     ] = None,
@@ -34,11 +33,6 @@ def snapshot_command(
     drop: Annotated[str | None, typer.Option("--drop", metavar="NAME", help="Forget this one; take none.")] = None,
     group: GroupsOption = None,
     dry_run: DryRunOption = False,
-    patience: PatienceOption = DEFAULT_PATIENCE,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
 ) -> int:
     """Keep the offsets that the flow's groups have on the target now in the ledger, until they are dropped.
 
@@ -46,19 +40,19 @@ def snapshot_command(
     """
     from ferry.features.groups.acts.snapshots import GroupSnapshots  # noqa: PLC0415 - brings the Kafka clients
 
-    desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    chosen = context.flow()
     if (listing or drop is not None) and (name is not None or group or (listing and drop is not None)):
         raise BadInput("--list and --drop take no snapshot: leave --name and --group away, and ask for one of the two")
     if name is not None and not name.strip():
         raise BadInput("--name is empty: give the snapshot a name, or leave the option away")
-    with GroupSnapshots(chosen, patience_s=patience) as kept:
+    with GroupSnapshots(chosen, patience_s=context.patience_s) as kept:
         if listing:
             found = kept.all()
         elif drop is not None:
             found = [kept.drop(drop, dry_run=dry_run)]
         else:
             found = [kept.take(name or new_run("snapshot"), person(), only_groups(group), dry_run=dry_run)]
-    if desk.as_json:
+    if context.as_json:
         body = {"flow": str(chosen.flow), "dry_run": dry_run, "snapshots": [_json(one) for one in found]}
         print_json(body)
     elif listing:
@@ -70,24 +64,19 @@ def snapshot_command(
     return 0
 
 
+@command()
 def diff_command(
-    ctx: typer.Context,
-    flow: FlowArgument = None,
+    context: Context,
     snapshot: SnapshotOption = None,
     group: GroupsOption = None,
-    patience: PatienceOption = DEFAULT_PATIENCE,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
 ) -> int:
     """Show which groups stand elsewhere on the target than in a snapshot. Exit code 1 when one does."""
     from ferry.features.groups.acts.snapshots import GroupSnapshots  # noqa: PLC0415 - brings the Kafka clients
 
-    desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
-    with GroupSnapshots(chosen, patience_s=patience) as kept:
+    chosen = context.flow()
+    with GroupSnapshots(chosen, patience_s=context.patience_s) as kept:
         found, differ = kept.diff(snapshot, only_groups(group))
-    if desk.as_json:
+    if context.as_json:
         rows = [
             {
                 "group": one.group,
@@ -108,20 +97,15 @@ def diff_command(
     return 1 if differ else 0
 
 
+@command()
 def rollback_command(
-    ctx: typer.Context,
-    flow: FlowArgument = None,
+    context: Context,
     snapshot: SnapshotOption = None,
     group: GroupsOption = None,
     dry_run: DryRunOption = False,
     force: Annotated[
         bool, typer.Option("--force", help="Also where somebody else moved an offset since Ferry wrote it.")
     ] = False,
-    patience: PatienceOption = DEFAULT_PATIENCE,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
 ) -> int:
     """Write a snapshot's offsets back to groups without members on the target. What lies there now is kept as well.
 
@@ -130,13 +114,13 @@ def rollback_command(
     """
     from ferry.features.groups.acts.snapshots import GroupSnapshots  # noqa: PLC0415 - brings the Kafka clients
 
-    desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    chosen = context.flow()
     run = new_run("rollback")
-    with GroupSnapshots(chosen, patience_s=patience) as kept:
+    with GroupSnapshots(chosen, patience_s=context.patience_s) as kept:
         found, decided, done = kept.rollback(snapshot, run, only_groups(group), force=force, dry_run=dry_run)
     left = decided.left if done is None else done.left
     writes = [(name, place, at.offset) for name, places in decided.writes.items() for place, at in places.items()]
-    if desk.as_json:
+    if context.as_json:
         rows = [
             {"group": name, "topic": place.topic, "partition": place.partition, "offset": offset}
             for name, place, offset in writes

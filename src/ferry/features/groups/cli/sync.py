@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ferry.cli.bar import working
-from ferry.cli.desk import DEFAULT_PATIENCE, Desk, FlowArgument, PatienceOption
-from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
+from ferry.cli.command import Context, command
 from ferry.cli.output import print_json, print_table
 from ferry.cli.person import new_run
 from ferry.features.groups.rules.sentences import group_sentences
@@ -25,20 +24,15 @@ GroupsOption = Annotated[
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show what would be written; write nothing.")]
 
 
+@command()
 def sync_command(
-    ctx: typer.Context,
-    flow: FlowArgument = None,
+    context: Context,
     group: GroupsOption = None,
     dry_run: DryRunOption = False,
     force: Annotated[
         bool,
         typer.Option("--force", help="Also write over offsets that somebody else moved on the target, and go back."),
     ] = False,
-    patience: PatienceOption = DEFAULT_PATIENCE,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
 ) -> int:
     """Translate the groups' offsets by what is copied, and write them to groups without members on the target.
 
@@ -48,12 +42,12 @@ def sync_command(
     from ferry.features.groups.cli.shapes import sync_json  # noqa: PLC0415 - as above
     from ferry.run.micro_run import MicroRuns  # noqa: PLC0415 - as above
 
-    desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    chosen = context.flow()
     run = new_run("groups")
     sentence = f"Translating the groups of {chosen.flow}"
-    with working(sentence, quiet=desk.quiet), MicroRuns(chosen, patience_s=patience) as runs:
+    with working(sentence, quiet=context.quiet), MicroRuns(chosen, patience_s=context.patience_s) as runs:
         looked, done = sync_groups(runs, run, only=only_groups(group), force=force, dry_run=dry_run)
-    if desk.as_json:
+    if context.as_json:
         print_json(sync_json(chosen.flow, None if dry_run else run, looked, done))
     elif done is None:
         _show_wish(looked)

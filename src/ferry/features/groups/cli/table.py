@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ferry.cli.desk import DEFAULT_PATIENCE, Desk, FlowArgument, PatienceOption
-from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
+from ferry.cli.command import Context, command
 from ferry.cli.output import print_json_list, print_table
 from ferry.model import TopicPartition
 
@@ -24,9 +23,9 @@ MOST_SENTENCES = 20
 INCOMPLETE = 1
 
 
+@command()
 def show_command(
-    ctx: typer.Context,
-    flow: FlowArgument = None,
+    context: Context,
     group: Annotated[
         list[str] | None, typer.Option("--group", metavar="GROUP", help="Only this group; may be repeated.")
     ] = None,
@@ -35,11 +34,6 @@ def show_command(
         typer.Option("--topic", metavar="TOPIC,...", help="Only these topics, by their names on either side."),
     ] = None,
     broker_info: Annotated[bool, typer.Option("--broker-info", help="List the brokers of both clusters, too.")] = False,
-    patience: PatienceOption = DEFAULT_PATIENCE,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
 ) -> int:
     """Show where consumer groups stand on both sides, and where the source's offsets lie on the target.
 
@@ -47,10 +41,10 @@ def show_command(
     """
     from ferry.features.groups.acts.table import find_groups  # noqa: PLC0415 - brings the Kafka clients
 
-    desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    chosen = context.flow()
     topics = [name.strip() for names in topic or () for name in names.split(",") if name.strip()]
-    found = find_groups(chosen, groups=group or (), topics=topics, patience_s=patience)
-    if desk.as_json:
+    found = find_groups(chosen, groups=group or (), topics=topics, patience_s=context.patience_s)
+    if context.as_json:
         body: dict[str, Any] = {
             "flow": str(chosen.flow),
             "not_shown": [asdict(one) for one in found.not_shown],

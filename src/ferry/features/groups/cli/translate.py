@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ferry.cli.desk import DEFAULT_PATIENCE, Desk, FlowArgument, LaneOption, PatienceOption, in_lane_of
+from ferry.cli.command import Context, command
 from ferry.cli.offered import offered_topics
-from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
+from ferry.cli.options import LaneOption
 from ferry.cli.output import print_json, print_table
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 NOT_KNOWN = 1
 
 
+@command()
 def translate_command(
-    ctx: typer.Context,
-    flow: FlowArgument = None,
+    context: Context,
     topic: Annotated[
         str | None,
         typer.Argument(
@@ -43,11 +43,6 @@ def translate_command(
     ] = None,
     reverse: Annotated[bool, typer.Option("--reverse", help="From the target to the source.")] = False,
     lane: LaneOption = None,
-    patience: PatienceOption = DEFAULT_PATIENCE,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
 ) -> int:
     """Say where a reader of one side goes on at the other, by the ledger at the target.
 
@@ -56,13 +51,12 @@ def translate_command(
     """
     from ferry.features.groups.acts.translate import translate, translate_group  # noqa: PLC0415 - brings the Kafka clients
 
-    desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     if group is not None:
         if topic is not None:
             raise BadInput(f"translate was given both --group {group} and TOPIC {topic}: leave one of the two out")
-        chosen = in_lane_of(desk.flow(flow), lane)
-        whole = translate_group(chosen, group, backward=reverse, patience_s=patience)
-        print_json(_group_json(chosen, whole, reverse)) if desk.as_json else _print_group(whole, reverse)
+        chosen = context.flow(lane)
+        whole = translate_group(chosen, group, backward=reverse, patience_s=context.patience_s)
+        print_json(_group_json(chosen, whole, reverse)) if context.as_json else _print_group(whole, reverse)
         vague = any(_is_vague(found) for _, found in whole.found)
         return NOT_KNOWN if whole.uncopied or whole.troubled or vague else 0
     if topic is None or partition is None or offset is None:
@@ -70,8 +64,8 @@ def translate_command(
             "translate is not told what to translate: give FLOW TOPIC PARTITION OFFSET, or FLOW --group GROUP"
         )
     place = TopicPartition(topic=topic, partition=partition)
-    found = translate(in_lane_of(desk.flow(flow), lane), place, offset, backward=reverse, patience_s=patience)
-    print_json(_json(found, offset, reverse)) if desk.as_json else print(_sentence(found, offset, reverse))
+    found = translate(context.flow(lane), place, offset, backward=reverse, patience_s=context.patience_s)
+    print_json(_json(found, offset, reverse)) if context.as_json else print(_sentence(found, offset, reverse))
     return NOT_KNOWN if _is_vague(found) else 0
 
 

@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ferry.cli.desk import DEFAULT_PATIENCE, Desk, FlowArgument, PatienceOption
-from ferry.cli.offered import offered_flows
-from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
+from ferry.cli.command import Context, command
 from ferry.cli.output import print_json, print_table
 from ferry.cli.person import new_run, person
 from ferry.config.flow.flow import FlowConfig
@@ -22,21 +20,16 @@ if TYPE_CHECKING:
     from ferry.features.lanes.rules.listing import Lane
 
 
+@command()
 def list_command(
-    ctx: typer.Context,
-    flow: FlowArgument = None,
-    patience: PatienceOption = DEFAULT_PATIENCE,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
+    context: Context,
 ) -> int:
     """List the lanes that the flow's ledger knows; only the target is asked."""
     from ferry.features.lanes.acts.listing import list_lanes  # noqa: PLC0415 - brings the Kafka clients
 
-    desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
-    lanes = list_lanes(chosen, patience_s=patience)
-    if desk.as_json:
+    chosen = context.flow()
+    lanes = list_lanes(chosen, patience_s=context.patience_s)
+    if context.as_json:
         print_json({"flow": str(chosen.flow), "lanes": [lane_json(chosen, lane) for lane in lanes]})
         return 0
     print_table(
@@ -64,35 +57,22 @@ def list_command(
     return 0
 
 
+@command(flow="option")
 def drop_command(
-    ctx: typer.Context,
+    context: Context,
     lane: Annotated[str, typer.Argument(metavar="LANE", help="A backfill-NAME, drill-NAME or append-NAME lane.")],
-    flow: Annotated[
-        str | None,
-        typer.Option(
-            "--flow",
-            metavar="FLOW",
-            help="'source->target'; may be left out when the file has one flow.",
-            autocompletion=offered_flows,
-        ),
-    ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do it: topics are deleted.")] = False,
     interrupt: Annotated[
         bool, typer.Option("--interrupt", help="Also while a run is at work on the lane, or was killed: it ends.")
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would go; write nothing.")] = False,
-    patience: PatienceOption = DEFAULT_PATIENCE,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
 ) -> int:
     """Delete a lane's scratch topics, its group and its part of the ledger. Safe to repeat; never the live lane."""
     from ferry.features.lanes.acts.dropping import RUN_PREFIX, LaneDrop  # noqa: PLC0415 - brings the Kafka clients
     from ferry.run.micro_run import local_origin  # noqa: PLC0415 - as above
 
-    desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
-    with LaneDrop(chosen, lane, patience_s=patience) as work:
+    chosen = context.flow()
+    with LaneDrop(chosen, lane, patience_s=context.patience_s) as work:
         found = work.preview()
         if not dry_run and not yes and found.earlier is None:
             raise BadInput(
@@ -101,7 +81,7 @@ def drop_command(
             )
         if not dry_run:
             found = work.drop(new_run(RUN_PREFIX.removesuffix("-")), local_origin(), person(), interrupt=interrupt)
-    if desk.as_json:
+    if context.as_json:
         print_json(_drop_json(chosen, found, dry_run=dry_run))
     else:
         _show(found, dry_run=dry_run)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ferry.cli.bar import working
-from ferry.cli.desk import DEFAULT_PATIENCE, Desk, FlowArgument, PatienceOption, TopicsOption, only_topics
-from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
+from ferry.cli.command import Context, command, only_topics
+from ferry.cli.options import TopicsOption
 from ferry.cli.output import print_json, print_table, print_warning
 from ferry.cli.person import new_run, person
 from ferry.config.flow.flow import FlowConfig
@@ -57,9 +57,9 @@ StatusTopicOption = Annotated[
 ]
 
 
+@command()
 def adopt_mm2_command(
-    ctx: typer.Context,
-    flow: FlowArgument = None,
+    context: Context,
     topics: TopicsOption = None,
     offsets_topic: OffsetsTopicOption = None,
     connector: ConnectorOption = None,
@@ -67,11 +67,6 @@ def adopt_mm2_command(
     status_topic: StatusTopicOption = None,
     align: AlignOption = False,
     dry_run: DryRunOption = False,
-    patience: PatienceOption = DEFAULT_PATIENCE,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
 ) -> int:
     """Take over from a stopped MirrorMaker 2, dedicated or on Kafka Connect: the next run goes on where it ended.
 
@@ -80,7 +75,7 @@ def adopt_mm2_command(
     """
     from ferry.features.migrate.acts.at_rest import Mm2Place  # noqa: PLC0415 - brings the Kafka clients
 
-    desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    chosen = context.flow()
     place = Mm2Place.of(
         chosen.flow.source,
         offsets_topic=offsets_topic,
@@ -88,20 +83,15 @@ def adopt_mm2_command(
         group=group,
         status_topic=status_topic,
     )
-    return _adopt(desk, chosen, place, topics, align=align, dry_run=dry_run, patience_s=patience)
+    return _adopt(context, chosen, place, topics, align=align, dry_run=dry_run)
 
 
+@command()
 def adopt_mm1_command(
-    ctx: typer.Context,
+    context: Context,
     group: Annotated[str, typer.Option("--group", metavar="GROUP", help="group.id of MirrorMaker 1's consumer file.")],
-    flow: FlowArgument = None,
     topics: TopicsOption = None,
     dry_run: DryRunOption = False,
-    patience: PatienceOption = DEFAULT_PATIENCE,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
 ) -> int:
     """Take over from a stopped MirrorMaker 1 by the positions of its consumer group on the source.
 
@@ -109,19 +99,18 @@ def adopt_mm1_command(
     """
     from ferry.features.migrate.acts.adopting import Mm1Place  # noqa: PLC0415 - brings the Kafka clients
 
-    desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
-    return _adopt(desk, chosen, Mm1Place(group=group), topics, align=False, dry_run=dry_run, patience_s=patience)
+    chosen = context.flow()
+    return _adopt(context, chosen, Mm1Place(group=group), topics, align=False, dry_run=dry_run)
 
 
 def _adopt(
-    desk: Desk,
+    context: Context,
     flow: FlowConfig,
     place: PredecessorPlace,
     topics: list[str] | None,
     *,
     align: bool,
     dry_run: bool,
-    patience_s: float,
 ) -> int:
     from ferry.features.migrate.acts.adopting import AdoptionOptions, adopt, preview_adoption  # noqa: PLC0415 - brings the Kafka clients
     from ferry.run.micro_run import MicroRuns, local_origin  # noqa: PLC0415 - as above
@@ -129,16 +118,16 @@ def _adopt(
     options = AdoptionOptions(who=person(), only=only_topics(flow, topics), align=align)
     run = None if dry_run else new_run("adopt")
     sentence = f"Holding what the predecessor of {flow.flow} left against both logs"
-    with working(sentence, quiet=desk.quiet), MicroRuns(flow, patience_s=patience_s) as runs:
+    with working(sentence, quiet=context.quiet), MicroRuns(flow, patience_s=context.patience_s) as runs:
         if run is None:
             found = preview_adoption(runs, place, options)
         else:
             found = adopt(runs, place, options, run, local_origin())
             run = run if found.of(Verdict.ADOPT) else None
-    if desk.as_json:
+    if context.as_json:
         print_json(adoption_json(flow.flow, run, found))
     else:
-        _print(found, dry_run=dry_run, quiet=desk.quiet)
+        _print(found, dry_run=dry_run, quiet=context.quiet)
     return NOT_ALL if found.of(Verdict.REFUSED) else 0
 
 

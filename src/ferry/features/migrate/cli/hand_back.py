@@ -8,16 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ferry.cli.desk import (
-    DEFAULT_PATIENCE,
-    Desk,
-    FlowArgument,
-    PatienceOption,
-    TopicsOption,
-    only_topics,
-    refuse_option_as_file,
-)
-from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
+from ferry.cli.command import Context, command, only_topics, refuse_option_as_file
+from ferry.cli.options import TopicsOption
 from ferry.cli.output import print_json, print_table, print_warning, write_output
 from ferry.cli.person import new_run, person
 from ferry.errors import BadInput
@@ -33,9 +25,9 @@ NOT_ALL = 1
 """The exit code when a partition could not be handed back."""
 
 
+@command()
 def hand_back_mm2_command(
-    ctx: typer.Context,
-    flow: FlowArgument = None,
+    context: Context,
     topics: TopicsOption = None,
     offsets_topic: OffsetsTopicOption = None,
     connector: ConnectorOption = None,
@@ -54,11 +46,6 @@ def hand_back_mm2_command(
         typer.Option("--create", help="Create the offsets topic where there is none: MirrorMaker 2 never ran there."),
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be handed back; write nothing.")] = False,
-    patience: PatienceOption = DEFAULT_PATIENCE,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
 ) -> int:
     """Write the flow's places into MirrorMaker 2's offsets topic, so that it goes on without loss or double.
 
@@ -69,7 +56,7 @@ def hand_back_mm2_command(
     from ferry.features.migrate.acts.hand_back import HandBackOptions, hand_back, preview_hand_back  # noqa: PLC0415 - as above
     from ferry.run.micro_run import MicroRuns, local_origin  # noqa: PLC0415 - as above
 
-    desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    chosen = context.flow()
     refuse_option_as_file("--output", output)
     if output is not None and output.exists() and not dry_run:
         raise BadInput(f"--output {output} exists: name another file")
@@ -84,7 +71,7 @@ def hand_back_mm2_command(
     )
     options = HandBackOptions(who=person(), only=only_topics(chosen, topics), to_file=output is not None, create=create)
     run = None if dry_run else new_run("hand-back")
-    with MicroRuns(chosen, patience_s=patience) as runs:
+    with MicroRuns(chosen, patience_s=context.patience_s) as runs:
         found = (
             preview_hand_back(runs, place, options)
             if run is None
@@ -92,11 +79,11 @@ def hand_back_mm2_command(
         )
     if output is not None and run is not None:
         _write(output, found)
-    if desk.as_json:
+    if context.as_json:
         print_json(hand_back_json(chosen.flow, run, place.offsets_topic, place.connector, found))
     else:
         where = place.offsets_topic if output is None else str(output)
-        _print(found, where, dry_run=dry_run, quiet=desk.quiet)
+        _print(found, where, dry_run=dry_run, quiet=context.quiet)
     return NOT_ALL if any(row.verdict is Handed.REFUSED for row in found.rows) else 0
 
 

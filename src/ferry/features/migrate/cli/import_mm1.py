@@ -9,8 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ferry.cli.desk import refuse_option_as_file
-from ferry.cli.options import JsonOption, QuietOption, VerboseOption
+from ferry.cli.command import Context, command, refuse_option_as_file
 from ferry.cli.output import print_json, write_output
 from ferry.config.keys import values
 from ferry.config.login.jaas import jaas_file
@@ -31,8 +30,9 @@ TO_DECIDE = 1
 """The exit code when the new file cannot say all that the old set-up said."""
 
 
+@command(flow=None, connects=False, config=False)
 def import_mm1_command(
-    ctx: typer.Context,
+    context: Context,
     output: Annotated[
         Path | None, typer.Option("--output", metavar="FILE", help="Write the new file here, not to standard output.")
     ] = None,
@@ -71,9 +71,6 @@ def import_mm1_command(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would become of everything, write no file.")
     ] = False,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
 ) -> int:
     """Write the MirrorMaker 2 file that does what a MirrorMaker 1 does, and say what became of each of its options.
 
@@ -83,14 +80,12 @@ def import_mm1_command(
 
     Exit code 1: the file is written, but something is left for you to decide.
     """
-    as_json, quiet = as_json or ctx.obj.as_json, quiet or ctx.obj.quiet
-    del verbose  # nothing is logged here
-    arguments = read_arguments(ctx.args)
+    arguments = read_arguments(context.rest)
     consumers = tuple(_side_file(given.value) for given in arguments.all("consumer.config"))
     producer = _side_file(arguments.all("producer.config")[0].value)
     refuse_option_as_file("--output", output)
     _look_at_output(output, force, consumers, producer, copy_secrets=copy_secrets)
-    ask = not as_json and sys.stdin.isatty()
+    ask = not context.as_json and sys.stdin.isatty()
     conversion = convert(
         Request(
             arguments=arguments,
@@ -110,9 +105,9 @@ def import_mm1_command(
     if output is not None and not dry_run:
         # It may hold passwords, or say where they are.
         write_output(output, conversion.text, mode=0o600)
-    if as_json:
+    if context.as_json:
         print_json({**_json(conversion, output), "dry_run": dry_run})
-    elif not quiet:
+    elif not context.quiet:
         _print(conversion, output, dry_run=dry_run)
     elif output is None:
         print(conversion.text, end="")

@@ -8,8 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ferry.cli.desk import Desk
-from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
+from ferry.cli.command import Context, command
 from ferry.cli.output import print_json
 from ferry.errors import BadInput
 
@@ -17,8 +16,9 @@ PORT = 9464
 """As OpenTelemetry's exporter for Prometheus has it."""
 
 
+@command(flow=None, connects=False)
 def serve_command(
-    ctx: typer.Context,
+    context: Context,
     folder: Annotated[
         Path | None,
         typer.Argument(
@@ -32,10 +32,6 @@ def serve_command(
     port: Annotated[
         int, typer.Option("--port", metavar="PORT", min=0, max=65535, help="0 is any that is free.")
     ] = PORT,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
 ) -> int:
     """Answer Prometheus with what all files of a folder tell, until it is interrupted.
 
@@ -43,11 +39,10 @@ def serve_command(
     """
     from ferry.features.observe.acts.endpoint import serve  # noqa: PLC0415 - brings a server
 
-    desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
-    found = _folder(desk) if folder is None else folder
+    found = _folder(context) if folder is None else folder
     server, thread = serve(found, address, port)
     url = f"http://{f'[{address}]' if ':' in address else address}:{server.server_port}/metrics"
-    if desk.as_json:
+    if context.as_json:
         print_json({"url": url, "folder": str(found)})
     else:
         print(f"metrics of {found} at {url}")
@@ -59,8 +54,10 @@ def serve_command(
     return 0
 
 
-def _folder(desk: Desk) -> Path:
-    folders = {flow.alerts.metrics_folder for flow in desk.settings().flows if flow.alerts.metrics_folder is not None}
+def _folder(context: Context) -> Path:
+    folders = {
+        flow.alerts.metrics_folder for flow in context.settings().flows if flow.alerts.metrics_folder is not None
+    }
     if len(folders) != 1:
         why = "no flow" if not folders else "flows name several folders, and not one"
         raise BadInput(f"{why} of the file has a ferry.metrics.folder that is meant: name the folder")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import typer
 
-from ferry.cli.desk import Desk
+from ferry.cli.command import Context
 from ferry.cli.person import person
 from ferry.errors import BadInput, Refused
 
@@ -17,7 +17,9 @@ def named_on_command_line(name: str) -> str:
     return f"{name.strip()} (named on the command line by {person()})"
 
 
-def approval(desk: Desk, given: str | None, show: Callable[[], str], *, what: str, needs: str, cluster: str) -> str:
+def approval(
+    context: Context, given: str | None, show: Callable[[], str], *, what: str, needs: str, cluster: str
+) -> str:
     """Who approves. A person at the terminal sees what `show` prints first, and writes the cluster that it answers.
 
     `what` is approved of, `needs` begins the sentence without anybody's approval, `cluster` says which one is meant.
@@ -25,7 +27,7 @@ def approval(desk: Desk, given: str | None, show: Callable[[], str], *, what: st
     """
     if given is not None and given.strip():
         return named_on_command_line(given)
-    if desk.as_json or not sys.stdin.isatty():
+    if context.as_json or not sys.stdin.isatty():
         raise BadInput(f"{needs} somebody's approval: say whose with --approve-by NAME, or call it at a terminal")
     name = show()
     if typer.prompt(f"To approve, write the name of {cluster} ({name})", default="") != name:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ferry.cli.desk import YEAR_SECONDS
+from ferry.cli.options import YEAR_SECONDS
 from ferry.model.switch import SwitchOptions
 
 DEFAULT = SwitchOptions()

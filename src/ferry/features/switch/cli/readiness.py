@@ -5,10 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import typer
-
-from ferry.cli.desk import DEFAULT_PATIENCE, Desk, FlowArgument, PatienceOption
-from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
+from ferry.cli.command import Context, command
 from ferry.cli.output import print_json, print_table
 from ferry.features.switch.cli.options import MaxRecordsOption, MaxSecondsOption
 from ferry.features.switch.cli.switches import clients_json, clients_line
@@ -20,16 +17,11 @@ if TYPE_CHECKING:
 NOT_READY = 1
 
 
+@command()
 def readiness_command(
-    ctx: typer.Context,
-    flow: FlowArgument = None,
+    context: Context,
     max_records: MaxRecordsOption = None,
     max_seconds: MaxSecondsOption = None,
-    patience: PatienceOption = DEFAULT_PATIENCE,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
 ) -> int:
     """Say whether the target could take over now, one check a line; writes nothing.
 
@@ -41,18 +33,18 @@ def readiness_command(
     from ferry.features.switch.rules.readiness import Rpo  # noqa: PLC0415 - as above
     from ferry.features.switch.rules.steps import clients_by  # noqa: PLC0415 - as above
 
-    desk, both, chosen = Desk.with_both_ways(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    both, chosen = context.both_ways()
     sides = sides_of(both, chosen, Verb.SWITCHOVER)
     rpo = Rpo(
         records=chosen.rpo.records if max_records is None else max_records,
         seconds=chosen.rpo.seconds if max_seconds is None else max_seconds,
     )
-    found = check_readiness(chosen, rpo, back=sides.back is not None, patience_s=patience)
-    states, unread = all_switches(both, chosen, patience_s=patience)
+    found = check_readiness(chosen, rpo, back=sides.back is not None, patience_s=context.patience_s)
+    states, unread = all_switches(both, chosen, patience_s=context.patience_s)
     after = None if unread else clients_by(states)
     if after is not None and after.switch.back == chosen.flow:
-        found = replace(found, checks=(*found.checks, *look_since(chosen, after, patience_s=patience)))
-    if desk.as_json:
+        found = replace(found, checks=(*found.checks, *look_since(chosen, after, patience_s=context.patience_s)))
+    if context.as_json:
         clients = None if unread else clients_json(states)
         print_json({"flow": str(chosen.flow), **readiness_json(found), "clients": clients})
     else:

@@ -7,8 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ferry.cli.desk import DEFAULT_PATIENCE, Desk, FlowArgument, PatienceOption, RequiredFlow
-from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
+from ferry.cli.command import Context, command
 from ferry.cli.output import print_json, print_table, print_warning
 from ferry.cli.person import person
 from ferry.features.evidence.cli.report_place import written_json
@@ -19,21 +18,16 @@ from ferry.model.switch import POINT_OF_NO_RETURN, SwitchState, next_step
 from ferry.words import to_the_second
 
 
+@command()
 def switch_list_command(
-    ctx: typer.Context,
-    flow: FlowArgument = None,
-    patience: PatienceOption = DEFAULT_PATIENCE,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
+    context: Context,
 ) -> int:
     """List the switches along a flow and back, as far as both ledgers can be read, oldest first."""
     from ferry.features.switch.acts.history import all_switches  # noqa: PLC0415 - brings the Kafka clients
 
-    desk, both, chosen = Desk.with_both_ways(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
-    found, unread = all_switches(both, chosen, patience_s=patience)
-    if desk.as_json:
+    both, chosen = context.both_ways()
+    found, unread = all_switches(both, chosen, patience_s=context.patience_s)
+    if context.as_json:
         switches = [_line(state) for state in found]
         clients = None if unread else clients_json(found)
         print_json({"flow": str(chosen.flow), "switches": switches, "clients": clients, "unread": list(unread)})
@@ -60,22 +54,17 @@ def switch_list_command(
     return 0
 
 
+@command(flow="required")
 def switch_show_command(
-    ctx: typer.Context,
-    flow: RequiredFlow,
+    context: Context,
     switch_id: IdArgument,
-    patience: PatienceOption = DEFAULT_PATIENCE,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
 ) -> int:
     """Show a switch step by step: who did it, when, and what was found."""
     from ferry.features.switch.acts.history import one_switch  # noqa: PLC0415 - brings the Kafka clients
 
-    desk, both, chosen = Desk.with_both_ways(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
-    state = one_switch(both, chosen, switch_id, patience_s=patience)
-    if desk.as_json:
+    both, chosen = context.both_ways()
+    state = one_switch(both, chosen, switch_id, patience_s=context.patience_s)
+    if context.as_json:
         print_json(switch_state_json(state))
         return 0
     made = state.switch
@@ -92,29 +81,24 @@ def switch_show_command(
     return 0
 
 
+@command(flow="required")
 def switch_abandon_command(
-    ctx: typer.Context,
-    flow: RequiredFlow,
+    context: Context,
     switch_id: IdArgument,
     why: Annotated[str, typer.Option("--why", metavar="TEXT", help="The reason, for whoever reads the ledger later.")],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say whether it may be given up; write nothing.")] = False,
-    patience: PatienceOption = DEFAULT_PATIENCE,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
 ) -> int:
     """Give a switch up that has not promoted the new cluster yet; the pause that it set is lifted."""
     from ferry.features.switch.acts.history import abandon_switch, check_abandoning  # noqa: PLC0415 - brings the Kafka clients
     from ferry.features.switch.acts.report import kept_report  # noqa: PLC0415 - as above
 
-    desk, both, chosen = Desk.with_both_ways(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    both, chosen = context.both_ways()
     if dry_run:
-        state = check_abandoning(both, chosen, switch_id, patience_s=patience)
+        state = check_abandoning(both, chosen, switch_id, patience_s=context.patience_s)
     else:
-        state = abandon_switch(both, chosen, switch_id, why, person(), patience_s=patience)
-    written, unwritten = (None, None) if dry_run else kept_report(both, chosen, state, patience_s=patience)
-    if desk.as_json:
+        state = abandon_switch(both, chosen, switch_id, why, person(), patience_s=context.patience_s)
+    written, unwritten = (None, None) if dry_run else kept_report(both, chosen, state, patience_s=context.patience_s)
+    if context.as_json:
         print_json({**switch_state_json(state), "report": written_json(written)})
     else:
         print(f"{state.switch.verb} {switch_id} {'would be' if dry_run else 'is'} abandoned")

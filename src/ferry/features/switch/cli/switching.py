@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ferry.cli.bar import working
-from ferry.cli.desk import DEFAULT_PATIENCE, Desk, FlowArgument, PatienceOption
-from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
+from ferry.cli.command import Context, command
 from ferry.cli.output import print_json, print_warning
 from ferry.cli.person import new_run, person
 from ferry.clock import wall_ms
@@ -58,9 +57,9 @@ if TYPE_CHECKING:
     from ferry.features.switch.acts.switcher import Preview, Switcher
 
 
+@command()
 def switchover_command(
-    ctx: typer.Context,
-    flow: FlowArgument = None,
+    context: Context,
     switch: IdOption = None,
     approve_by: ApproveOption = None,
     dry_run: DryRunOption = False,
@@ -80,17 +79,12 @@ def switchover_command(
     redirect_command: CommandOption = None,
     redirect_url: UrlOption = None,
     report: ReportOption = None,
-    patience: PatienceOption = DEFAULT_PATIENCE,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
 ) -> int:
     """Move clients to the target as planned: producers stop, all is copied, groups move, nothing is lost.
 
     Ends at the step that cannot be done, and goes on there when called again with its --id.
     """
-    named = Desk.with_both_ways(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    named = context.both_ways()
     options = SwitchOptions(
         quiet_seconds=quiet_seconds,
         quiet_timeout_seconds=quiet_timeout,
@@ -108,14 +102,12 @@ def switchover_command(
         SwitchHook(command=redirect_command, url=redirect_url),
         SwitchHook(command=stop_command, url=stop_url),
     )
-    return _switched(
-        ctx, named, Verb.SWITCHOVER, switch, options, approve_by, hooks, report, dry_run=dry_run, patience=patience
-    )
+    return _switched(context, named, Verb.SWITCHOVER, switch, options, approve_by, hooks, report, dry_run=dry_run)
 
 
+@command()
 def failover_command(
-    ctx: typer.Context,
-    flow: FlowArgument = None,
+    context: Context,
     switch: IdOption = None,
     approve_by: ApproveOption = None,
     dry_run: DryRunOption = False,
@@ -130,17 +122,12 @@ def failover_command(
     redirect_command: CommandOption = None,
     redirect_url: UrlOption = None,
     report: ReportOption = None,
-    patience: PatienceOption = DEFAULT_PATIENCE,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
 ) -> int:
     """Move clients to the target although the source is gone: what was not copied is lost, and counted by partition.
 
     Ends at the step that cannot be done, and goes on there when called again with its --id.
     """
-    named = Desk.with_both_ways(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    named = context.both_ways()
     options = SwitchOptions(
         lost_at_ms=_lost_ms(lost_at),
         leave_groups=tuple(leave_group or ()),
@@ -152,14 +139,12 @@ def failover_command(
         interrupt=interrupt,
     )
     hooks = (SwitchHook(command=redirect_command, url=redirect_url), None)
-    return _switched(
-        ctx, named, Verb.FAILOVER, switch, options, approve_by, hooks, report, dry_run=dry_run, patience=patience
-    )
+    return _switched(context, named, Verb.FAILOVER, switch, options, approve_by, hooks, report, dry_run=dry_run)
 
 
+@command()
 def failback_command(
-    ctx: typer.Context,
-    flow: FlowArgument = None,
+    context: Context,
     switch: IdOption = None,
     approve_by: ApproveOption = None,
     dry_run: DryRunOption = False,
@@ -184,18 +169,13 @@ def failback_command(
     redirect_command: CommandOption = None,
     redirect_url: UrlOption = None,
     report: ReportOption = None,
-    patience: PatienceOption = DEFAULT_PATIENCE,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
 ) -> int:
     """Move clients back to the source of FLOW, the flow that was switched: only what came since is copied.
 
     FLOW is the switch to undo: failback 'primary->backup' moves clients from backup to primary. Records that were left
     there by a failover are written to a file. Ends at the step that cannot be done; its --id continues it.
     """
-    named = Desk.with_both_ways(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    named = context.both_ways()
     options = SwitchOptions(
         quiet_seconds=quiet_seconds,
         quiet_timeout_seconds=quiet_timeout,
@@ -215,9 +195,7 @@ def failback_command(
         SwitchHook(command=redirect_command, url=redirect_url),
         SwitchHook(command=stop_command, url=stop_url),
     )
-    return _switched(
-        ctx, named, Verb.FAILBACK, switch, options, approve_by, hooks, report, dry_run=dry_run, patience=patience
-    )
+    return _switched(context, named, Verb.FAILBACK, switch, options, approve_by, hooks, report, dry_run=dry_run)
 
 
 def _lost_ms(text: str | None) -> int | None:
@@ -244,17 +222,16 @@ _FIELDS = {
 """The fields of a switch's options that have other names than the parameters of the commands."""
 
 
-def _given(ctx: typer.Context) -> dict[str, str]:
+def _given(context: Context) -> dict[str, str]:
     """The options of the switch that stand on the command line, by their fields."""
-    written = [name for name in ctx.params if str(ctx.get_parameter_source(name)).endswith("COMMANDLINE")]
-    fields = {name: _FIELDS.get(name, name) for name in written}
+    fields = {name: _FIELDS.get(name, name) for name in context.given}
     kept = set(SwitchOptions.__dataclass_fields__)
     return {field: "--" + name.replace("_", "-") for name, field in fields.items() if field in kept}
 
 
 def _switched(
-    ctx: typer.Context,
-    named: tuple[Desk, Settings, FlowConfig],
+    context: Context,
+    named: tuple[Settings, FlowConfig],
     verb: Verb,
     given: str | None,
     options: SwitchOptions,
@@ -263,61 +240,62 @@ def _switched(
     report: str | None,
     *,
     dry_run: bool,
-    patience: float,
 ) -> int:
     from ferry.features.switch.acts.report import kept_report  # noqa: PLC0415 - brings the Kafka clients
     from ferry.features.switch.acts.switcher import Switcher  # noqa: PLC0415 - as above
 
-    desk, both, chosen = named
+    both, chosen = named
     switch = given or new_run(verb)
     copy = copy_of(chosen)
     hook, stop = hooks
-    with Switcher(both, chosen, verb, who=person(), hook=hook, stop=stop, copy=copy, patience_s=patience) as switcher:
+    with Switcher(
+        both, chosen, verb, who=person(), hook=hook, stop=stop, copy=copy, patience_s=context.patience_s
+    ) as switcher:
         known = switcher.known(switch)
         if known is not None:
-            refuse_other_options(known, options, _given(ctx))
+            refuse_other_options(known, options, _given(context))
             refuse_other_approval(known, approve_by)
         if dry_run:
-            return _shown(desk, switcher.preview(switch, options))
+            return _shown(context, switcher.preview(switch, options))
         if known is None:
 
             def show() -> str:
                 preview = switcher.preview(switch, options)
-                _shown(desk, preview)
+                _shown(context, preview)
                 return preview.switch.via.target
 
             cluster = "the cluster that is switched to"
-            approver = approval(desk, approve_by, show, what="switch", needs="a switch needs", cluster=cluster)
+            approver = approval(context, approve_by, show, what="switch", needs="a switch needs", cluster=cluster)
             switcher.open(switch, options, approver)
         try:
-            state = _gone_on(desk, switcher, switch)
+            state = _gone_on(context, switcher, switch)
         except FerryError as error:
             error.exit_code = STOPPED
             raise
-    written, unwritten = kept_report(both, chosen, state, folder=report, patience_s=patience)
-    _ended(desk, state, written)
+    written, unwritten = kept_report(both, chosen, state, folder=report, patience_s=context.patience_s)
+    _ended(context, state, written)
     if unwritten is not None:
         print_warning(unwritten)
     return 0
 
 
-def _gone_on(desk: Desk, switcher: Switcher, switch: str) -> SwitchState:
-    first = sys.stderr if desk.as_json else sys.stdout
-    with working("Beginning", quiet=desk.quiet) as shown:
+def _gone_on(context: Context, switcher: Switcher, switch: str) -> SwitchState:
+    first = sys.stderr if context.as_json else sys.stdout
+    with working("Beginning", quiet=context.quiet) as shown:
 
         def told(step: Step, done: StepDone | None) -> None:
             if done is None:
                 shown(f"{step}: under way")
                 return
             # Above the bar at a terminal; a pipe gets the line itself, for the bar keeps what is printed meanwhile.
-            place = (sys.stderr if desk.as_json else sys.stdout) if first.isatty() else first
+            place = (sys.stderr if context.as_json else sys.stdout) if first.isatty() else first
             print(f"{step}: {done.evidence.sentence}", file=place, flush=True)
 
-        return switcher.run(switch, told if not desk.quiet else lambda _step, _done: None)
+        return switcher.run(switch, told if not context.quiet else lambda _step, _done: None)
 
 
-def _ended(desk: Desk, state: SwitchState, written: Written | None) -> None:
-    if desk.as_json:
+def _ended(context: Context, state: SwitchState, written: Written | None) -> None:
+    if context.as_json:
         print_json({**switch_state_json(state), "report": written_json(written)})
         return
     print(_finished(state))
@@ -333,8 +311,8 @@ def _finished(state: SwitchState) -> str:
     return f"{switch.verb} {switch.id} is finished: {switch.via.target} is in use, {approved}{stays}"
 
 
-def _shown(desk: Desk, preview: Preview) -> int:
-    if desk.as_json:
+def _shown(context: Context, preview: Preview) -> int:
+    if context.as_json:
         print_json(
             {
                 "switch": switch_json(preview.switch),

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ferry.cli.bar import counted
-from ferry.cli.desk import DEFAULT_PATIENCE, Desk, FlowArgument, LaneOption, PatienceOption, TopicsOption, in_lane_of
-from ferry.cli.options import ConfigOption, JsonOption, QuietOption, VerboseOption
+from ferry.cli.command import Context, command
+from ferry.cli.options import LaneOption, TopicsOption
 from ferry.cli.output import print_json
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput
@@ -32,9 +32,9 @@ DIFFERENT = 1
 _SEED_BITS = 32
 
 
+@command()
 def verify_command(
-    ctx: typer.Context,
-    flow: FlowArgument = None,
+    context: Context,
     topic: TopicsOption = None,
     partition: Annotated[
         int | None, typer.Option("--partition", min=0, metavar="N", help="Only this partition of the one topic.")
@@ -67,11 +67,6 @@ def verify_command(
         bool, typer.Option("--show-values", help="Show keys, values and headers of records that differ.")
     ] = False,
     lane: LaneOption = None,
-    patience: PatienceOption = DEFAULT_PATIENCE,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
 ) -> int:
     """Compare both clusters through the ledger: keys, values, headers, timestamps, order and count of what was copied.
 
@@ -81,8 +76,7 @@ def verify_command(
     from ferry.features.observe.acts.told import tell_verification  # noqa: PLC0415 - brings the Kafka clients
     from ferry.features.verify.acts.verifier import Verifier  # noqa: PLC0415 - as above
 
-    desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
-    chosen = in_lane_of(chosen, lane)
+    chosen = context.flow(lane)
     if spark:
         need_spark("--spark transforms topics again in Spark")
     if seed is not None and sample is None:
@@ -101,13 +95,13 @@ def verify_command(
         sample=sample,
         seed=secrets.randbits(_SEED_BITS) if seed is None else seed,
     )
-    with Verifier(chosen, wanted, values=show_values, patience_s=patience) as verifier:
+    with Verifier(chosen, wanted, values=show_values, patience_s=context.patience_s) as verifier:
         found = verifier.survey()
-        with shown_progress(found.records, quiet=desk.quiet) as progress:
+        with shown_progress(found.records, quiet=context.quiet) as progress:
             compared = verifier.compare(found, progress, _in_spark(chosen, verifier) if spark else None)
         result = verifier.sum_up(found, compared)
     tell_verification(chosen, result, narrow=wanted.is_narrow)
-    print_json(verified_json(result)) if desk.as_json else print_verified(result)
+    print_json(verified_json(result)) if context.as_json else print_verified(result)
     return 0 if result.is_equal else DIFFERENT
 
 

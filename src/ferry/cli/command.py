@@ -1,0 +1,249 @@
+"""The options that all commands share, and the Context in which a command gets them.
+
+A command's own file says only its own options: `@command()` adds the shared ones.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import wraps
+from inspect import Parameter, Signature, signature
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec
+
+import typer
+
+from ferry.cli.options import (
+    DEFAULT_PATIENCE,
+    ConfigOption,
+    FlowArgument,
+    FlowOption,
+    JsonOption,
+    NothingNamed,
+    PatienceOption,
+    QuietOption,
+    RequiredFlow,
+    VerboseOption,
+    Wishes,
+)
+from ferry.cli.output import print_json, print_warning
+from ferry.errors import BadInput
+
+if TYPE_CHECKING:
+    from ferry.config.flow.flow import FlowConfig
+    from ferry.config.reading.examine import Examined
+    from ferry.config.settings import Settings
+
+Own = ParamSpec("Own")
+"""A command's own options."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """The shared options of a command, those before and those after its name as one, and how it answers."""
+
+    config: Path | None
+    clusters: tuple[str, ...]
+    as_json: bool
+    quiet: bool
+    verbose: bool
+    named: str | None = None
+    """The flow as it was written; None: the only one of the file."""
+    patience_s: float = DEFAULT_PATIENCE
+    given: tuple[str, ...] = ()
+    """The parameters that the command line names."""
+    rest: tuple[str, ...] = ()
+    """The words that no parameter takes."""
+
+    def answer(self, document: Callable[[], object], show: Callable[[], object]) -> None:
+        """Print the command's answer: with --json the document, else what `show` prints."""
+        if self.as_json:
+            print_json(document())
+        else:
+            show()
+
+    def config_file(self) -> Path:
+        """The configuration file that is meant; BadInput when none is named."""
+        if self.config is None:
+            raise NothingNamed("no configuration file is named: give --config FILE, or set FERRY_CONFIG")
+        return self.config
+
+    def settings(self) -> Settings:
+        """The configuration file; BadInput names what is wrong in it."""
+        settings = _loaded(self.config_file()).near(self.clusters)
+        if not self.quiet:
+            for problem in settings.problems:
+                print_warning(str(problem))
+        return settings
+
+    def flow(self, lane: str | None = None) -> FlowConfig:
+        """The flow that is meant, the one named or the only one of the file; in the lane that --lane names.
+
+        BadInput for a lane that is neither live nor a backfill nor a drill.
+        """
+        return _in_lane(self.flow_of(self.settings()), lane)
+
+    def flow_of(self, settings: Settings) -> FlowConfig:
+        """The same of settings that are read already."""
+        text = self.named
+        if text is None:
+            return settings.only_flow()
+        if text.endswith("-") and "->" not in text:
+            raise BadInput(
+                f"flow {text!r} is cut off, the shell took its > for a redirection: put '{text}>target' in quotes"
+            )
+        return settings.flow(text)
+
+    def both_ways(self) -> tuple[Settings, FlowConfig]:
+        """The file with the flows into all clusters, and the flow: a switch goes both ways, wherever it is called."""
+        settings = self.settings()
+        chosen = self.flow_of(settings)
+        return _loaded(settings.path) if settings.local else settings, chosen
+
+    def limited(self, examined: Examined) -> Examined:
+        """Only the flows into local clusters; BadInput for a cluster that the file does not have."""
+        from ferry.config.nearby import check_local, into  # noqa: PLC0415 - help and completion read no settings
+        from ferry.config.text.problem import Problem, Severity  # noqa: PLC0415 - as above
+
+        if not self.clusters or not examined.clusters:
+            return examined
+        check_local(self.clusters, examined.clusters, examined.entries.file)
+        flows, disabled = into(self.clusters, examined.flows), into(self.clusters, examined.disabled)
+        problems = examined.problems
+        if examined.flows and not flows:
+            local = ", ".join(self.clusters)
+            message = f"no enabled flow goes into {local} (--clusters, FERRY_CLUSTERS); correct one of the two"
+            nothing = Problem(
+                file=examined.entries.file, line=None, key="enabled", severity=Severity.WARNING, message=message
+            )
+            problems = (*problems, nothing)
+        return replace(examined, flows=flows, disabled=disabled, problems=problems)
+
+
+def command(
+    *,
+    flow: Literal["optional", "required", "option"] | None = "optional",
+    connects: bool = True,
+    config: bool = True,
+) -> Callable[[Callable[Concatenate[Context, Own], int]], Callable[..., int]]:
+    """Add the shared options to a command, whose first parameter is the Context.
+
+    `flow`: how the flow is named, by an argument that may be left out, by one that may not, or by --flow; None: it is
+    not named.
+    `connects`: the command takes --patience. `config`: it takes --config.
+    """
+    first, last = _shared(flow, connects=connects, config=config)
+
+    def decorated(function: Callable[Concatenate[Context, Own], int]) -> Callable[..., int]:
+        run: Callable[..., int] = function
+        own = list(signature(function, eval_str=True).parameters.values())[1:]
+
+        @wraps(function)
+        def called(ctx: typer.Context, **values: Any) -> int:
+            return run(_context(ctx, values), **{one.name: values[one.name] for one in own})
+
+        # Typer reads both.
+        called.__annotations__ = {}
+        vars(called)["__signature__"] = Signature([*first, *_by_name(own), *last])
+        return called
+
+    return decorated
+
+
+def _shared(flow: str | None, *, connects: bool, config: bool) -> tuple[list[Parameter], list[Parameter]]:
+    """The parameters before a command's own ones and after them, as its help shows them."""
+    flows: dict[str, tuple[object, object]] = {
+        "optional": (FlowArgument, None),
+        "required": (RequiredFlow, Parameter.empty),
+        "option": (FlowOption, None),
+    }
+    first = [_parameter("ctx", typer.Context)]
+    if flow is not None:
+        first.append(_parameter("flow", *flows[flow]))
+    last = [
+        *([_parameter("patience", PatienceOption, DEFAULT_PATIENCE)] if connects else []),
+        *([_parameter("config", ConfigOption, None)] if config else []),
+        _parameter("as_json", JsonOption, False),
+        _parameter("quiet", QuietOption, False),
+        _parameter("verbose", VerboseOption, False),
+    ]
+    return first, last
+
+
+def _parameter(name: str, annotation: object, default: object = Parameter.empty) -> Parameter:
+    return Parameter(name, Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
+
+
+def _by_name(own: list[Parameter]) -> list[Parameter]:
+    """Parameters that may follow one with a default."""
+    return [one.replace(kind=Parameter.KEYWORD_ONLY) for one in own]
+
+
+def _context(ctx: typer.Context, values: dict[str, Any]) -> Context:
+    """Merge the options before the command's name and after it, and set the log up accordingly."""
+    before: Wishes = ctx.obj
+    context = Context(
+        config=values.get("config") or before.config,
+        clusters=_aliases(before.clusters),
+        as_json=values["as_json"] or before.as_json,
+        quiet=values["quiet"] or before.quiet,
+        verbose=values["verbose"] or before.verbose,
+        named=values.get("flow"),
+        patience_s=values.get("patience", DEFAULT_PATIENCE),
+        given=tuple(name for name in ctx.params if str(ctx.get_parameter_source(name)).endswith("COMMANDLINE")),
+        rest=tuple(ctx.args),
+    )
+    _set_up_log(quiet=context.quiet, verbose=context.verbose)
+    return context
+
+
+def _aliases(text: str | None) -> tuple[str, ...]:
+    from ferry.config.nearby import local_clusters  # noqa: PLC0415 - help and completion read no settings
+
+    return local_clusters(text) if text else ()
+
+
+def _loaded(path: Path) -> Settings:
+    from ferry.config.login.connection import from_environment  # noqa: PLC0415 - help and completion read no settings
+    from ferry.config.settings import load  # noqa: PLC0415 - as above
+
+    return load(path, from_environment)
+
+
+def _in_lane(flow: FlowConfig, lane: str | None) -> FlowConfig:
+    from ferry.config.flow.lane import in_lane  # noqa: PLC0415 - help and completion read no settings
+    from ferry.model import lane_kind  # noqa: PLC0415 - as above
+
+    if lane is None or lane == flow.lane:
+        return flow
+    if lane_kind(lane) is None:
+        raise BadInput(
+            f"flow {flow.flow} has no lane {lane!r}: name {flow.lane}, or a backfill-, drill- or append- lane that "
+            "ferry lanes list shows"
+        )
+    return in_lane(flow, lane)
+
+
+def only_topics(flow: FlowConfig, topics: list[str] | None) -> frozenset[str] | None:
+    """The topics that --topic names; BadInput for one that the flow does not copy."""
+    from ferry.config.flow.flow import refuse_foreign_topic  # noqa: PLC0415 - help and completion read no settings
+
+    for topic in topics or ():
+        refuse_foreign_topic(flow, topic)
+    return frozenset(topics) if topics else None
+
+
+def refuse_option_as_file(option: str, path: Path | None) -> None:
+    """BadInput where an option that names a file to write took the next option for its name."""
+    if path is not None and str(path).startswith("-"):
+        raise BadInput(f"{option} took {str(path)!r} for the file to write: put the file's name behind {option}")
+
+
+def _set_up_log(*, quiet: bool, verbose: bool) -> None:
+    level = logging.DEBUG if verbose else logging.WARNING if quiet else logging.INFO
+    logging.basicConfig(format="%(message)s" if not verbose else "%(levelname)s %(name)s: %(message)s")
+    logging.getLogger("ferry").setLevel(level)
+    # kafka-python logs every refused connection as an error; Ferry's own sentence says it once.
+    logging.getLogger("kafka").setLevel(logging.INFO if verbose else logging.CRITICAL)

@@ -11,7 +11,6 @@ import typer
 from ferry.cli.command import Context, command
 from ferry.cli.examples import show_examples
 from ferry.cli.options import JsonOption, Wishes
-from ferry.cli.output import print_json
 from ferry.errors import Refused
 from ferry_airflow import setup
 
@@ -43,8 +42,8 @@ def setup_command(
     result = setup.setup(context.config, dry_run=dry_run)
     if result.missing:
         raise Refused("; ".join(result.missing))
-    if context.as_json:
-        print_json({"pools": list(result.pools), "connections": list(result.connections), "dry_run": dry_run})
-    else:
-        print(f"{'would be there: ' if dry_run else ''}{result.sentence}")
+    context.answer(
+        lambda: {"pools": list(result.pools), "connections": list(result.connections), "dry_run": dry_run},
+        lambda: print(f"{'would be there: ' if dry_run else ''}{result.sentence}"),
+    )
     return 0

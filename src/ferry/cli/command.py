@@ -28,7 +28,7 @@ from ferry.cli.options import (
     VerboseOption,
     Wishes,
 )
-from ferry.cli.output import print_json, print_warning
+from ferry.cli.output import print_answer, print_warning
 from ferry.errors import BadInput
 
 if TYPE_CHECKING:
@@ -59,10 +59,7 @@ class Context:
 
     def answer(self, document: Callable[[], object], show: Callable[[], object]) -> None:
         """Print the command's answer: with --json the document, else what `show` prints."""
-        if self.as_json:
-            print_json(document())
-        else:
-            show()
+        print_answer(document, show, as_json=self.as_json)
 
     def config_file(self) -> Path:
         """The configuration file that is meant; BadInput when none is named."""

@@ -7,7 +7,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, TextIO
@@ -99,6 +99,14 @@ def _outlet(stream: TextIO | None, descriptor: int, *, needed: bool) -> TextIO:
 def print_json(body: object) -> None:
     """The whole answer of a command; indented when a person looks at it."""
     print(json.dumps(body, indent=2 if sys.stdout.isatty() else None))
+
+
+def print_answer(document: Callable[[], object], show: Callable[[], object], *, as_json: bool) -> None:
+    """The answer of a command: as JSON the document, else what `show` prints."""
+    if as_json:
+        print_json(document())
+    else:
+        show()
 
 
 def print_json_list(body: Mapping[str, object], key: str, items: Iterable[object]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ferry.cli.command import Context, command
-from ferry.cli.output import print_json, print_table
+from ferry.cli.output import print_table
 from ferry.codec.form import F, Form
 from ferry.codec.kinds import FLOW, many
 from ferry.config.flow.flow import FlowConfig
@@ -15,17 +15,12 @@ def flows_command(
 ) -> int:
     """List the enabled flows of the file; no cluster is asked."""
     flows = [flow_json(flow) for flow in context.settings().flows]
-    if context.as_json:
-        print_json({"flows": flows})
-        return 0
-    print_table(
-        ["flow", "topics", "policy", "lane", "tasks", "schedule"],
-        (
-            [row["flow"], ", ".join(row["topics"]), row["policy"], row["lane"], row["tasks_max"], row["schedule"]]
-            for row in flows
-        ),
-        right=["tasks"],
+    rows = (
+        [row["flow"], ", ".join(row["topics"]), row["policy"], row["lane"], row["tasks_max"], row["schedule"]]
+        for row in flows
     )
+    columns = ["flow", "topics", "policy", "lane", "tasks", "schedule"]
+    context.answer(lambda: {"flows": flows}, lambda: print_table(columns, rows, right=["tasks"]))
     return 0
 
 

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ferry.cli.command import Context, command, only_topics
 from ferry.cli.options import TopicsOption
-from ferry.cli.output import print_json, print_table
-from ferry.plan.rules.lag import PartitionLag, is_behind, total_of
+from ferry.cli.output import print_table
 from ferry.words import count_of, size
+
+if TYPE_CHECKING:
+    from ferry.plan.rules.lag import PartitionLag
 
 COLUMNS = ["topic", "partition", "position", "source end", "records", "bytes (about)", "seconds"]
 
 
 def rows(lags: list[PartitionLag]) -> Iterator[list[object]]:
     """The table of `ferry lag`, and its last line: all partitions together."""
+    from ferry.plan.rules.lag import total_of  # noqa: PLC0415 - the help needs none of it
+
     for lag in lags:
         yield [
             lag.source.topic,
@@ -52,11 +56,9 @@ def lag_command(
     """Show per source partition and in total how many records, bytes and seconds are not yet copied."""
     from ferry.commands.shapes import lag_json  # noqa: PLC0415 - brings the Kafka clients
     from ferry.plan.lag import measure_lag  # noqa: PLC0415 - as above
+    from ferry.plan.rules.lag import is_behind  # noqa: PLC0415 - as above
 
     chosen = context.flow()
     lags = measure_lag(chosen, only=only_topics(chosen, topic), patience_s=context.patience_s)
-    if context.as_json:
-        print_json(lag_json(lags))
-    else:
-        print_table(COLUMNS, rows(lags), right=COLUMNS[1:])
+    context.answer(lambda: lag_json(lags), lambda: print_table(COLUMNS, rows(lags), right=COLUMNS[1:]))
     return 1 if any(is_behind(lag, max_records=max_records, max_seconds=max_seconds) for lag in lags) else 0

@@ -9,12 +9,9 @@ import typer
 
 from ferry.cli.command import Context, command
 from ferry.cli.offered import offered_topics
-from ferry.cli.output import print_json
 from ferry.cli.person import person
 from ferry.clock import wall_ms
-from ferry.config.flow.flow import refuse_foreign_topic
 from ferry.errors import BadInput
-from ferry.model import Pause
 
 TopicOption = Annotated[
     str | None,
@@ -43,6 +40,8 @@ def pause_command(
     A run under way is not touched. The pause is a record of the ledger, with who, why and until when.
     """
     from ferry.commands.shapes import pause_json  # noqa: PLC0415 - brings the Kafka clients
+    from ferry.config.flow.flow import refuse_foreign_topic  # noqa: PLC0415 - as above
+    from ferry.model import Pause  # noqa: PLC0415 - as above
     from ferry.run.ledger.access import LedgerAccess  # noqa: PLC0415 - as above
     from ferry.run.ledger.pausing import write_pause  # noqa: PLC0415 - as above
 
@@ -56,12 +55,12 @@ def pause_command(
     if not dry_run:
         with LedgerAccess(chosen, patience_s=context.patience_s) as ledger:
             write_pause(ledger, pause)
-    if context.as_json:
-        print_json({"flow": str(chosen.flow), **pause_json(pause), "dry_run": dry_run})
-    else:
-        what = f"topic {topic} of {chosen.flow}" if topic else str(chosen.flow)
-        done, end = "would be" if dry_run else "is", f"until {until}" if until else "until resumed"
-        print(f"{what} {done} paused {end}, by {pause.who}: {pause.why}")
+    what = f"topic {topic} of {chosen.flow}" if topic else str(chosen.flow)
+    done, end = "would be" if dry_run else "is", f"until {until}" if until else "until resumed"
+    context.answer(
+        lambda: {"flow": str(chosen.flow), **pause_json(pause), "dry_run": dry_run},
+        lambda: print(f"{what} {done} paused {end}, by {pause.who}: {pause.why}"),
+    )
     return 0
 
 
@@ -84,12 +83,14 @@ def resume_command(
         else:
             lifted = lift_pause(ledger, topic or "", person(), wall_ms())
     what = f"topic {topic} of {chosen.flow}" if topic else str(chosen.flow)
-    if context.as_json:
-        print_json({"flow": str(chosen.flow), "topic": topic, "was_paused": lifted is not None, "dry_run": dry_run})
-    elif lifted is None:
-        print(f"{what} {'is' if dry_run else 'was'} not paused")
+    if lifted is None:
+        sentence = f"{what} {'is' if dry_run else 'was'} not paused"
     else:
-        print(f"{what} {'would be' if dry_run else 'is'} resumed; it was paused by {lifted.who}: {lifted.why}")
+        sentence = f"{what} {'would be' if dry_run else 'is'} resumed; it was paused by {lifted.who}: {lifted.why}"
+    context.answer(
+        lambda: {"flow": str(chosen.flow), "topic": topic, "was_paused": lifted is not None, "dry_run": dry_run},
+        lambda: print(sentence),
+    )
     return 0
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ferry.cli.command import Context, command, only_topics
 from ferry.cli.options import MaxBytesOption, MaxRecordsOption, TopicsOption
-from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput
 from ferry.features.records.cli.in_spark import need_spark
+
+if TYPE_CHECKING:
+    from ferry.config.flow.flow import FlowConfig
 
 WhyOption = Annotated[
     str | None,
@@ -48,6 +50,7 @@ def plan_command(
     checked in a local Spark and shown on records of the source, instead of a plan; exit code 2 when one breaks.
     """
     from ferry.cli.bar import working  # noqa: PLC0415 - the help needs none of it
+    from ferry.commands.shapes import plan_json  # noqa: PLC0415 - as above
     from ferry.commands.shown import show_plan  # noqa: PLC0415 - as above
     from ferry.commands.why import show_why  # noqa: PLC0415 - as above
     from ferry.plan.options import RunOptions  # noqa: PLC0415 - as above
@@ -67,7 +70,7 @@ def plan_command(
     options = RunOptions(only=only_topics(chosen, topic), max_bytes=max_bytes, max_records=max_records)
     with working("Planning", quiet=context.quiet), MicroRuns(chosen, patience_s=context.patience_s) as runs:
         plan = runs.preview(options)
-    show_plan(plan, as_json=context.as_json)
+    context.answer(lambda: plan_json(plan), lambda: show_plan(plan))
     return 1 if plan.refusals else 0
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ferry.cli.command import Context, command
-from ferry.cli.output import print_json, print_table
+from ferry.cli.output import print_table
 from ferry.config.text.secrets import is_secret
 from ferry.errors import BadInput
 from ferry.policy import make_policy
@@ -34,26 +34,27 @@ def check_command(
     topics = tuple(topic or SAMPLE_TOPICS)
     problems = findings(made, source_alias=alias, topics=topics)
     rows = [] if problems else namings(made, alias, topics)
-    if context.as_json:
-        print_json(
-            {
-                "policy": policy,
-                "topics": [
-                    {"topic": row.topic, "target": row.target, "source": row.source, "upstream": row.upstream}
-                    for row in rows
-                ],
-                "problems": problems,
-            }
-        )
-    else:
+
+    def show() -> None:
         if rows:
             print_table(
                 ["topic", "on the target", "came from", "was named"],
                 ([row.topic, row.target, row.source, row.upstream] for row in rows),
             )
-        for problem in problems:
-            print(problem)
-        print(f"{policy}: {count_of(len(topics), 'topic')} tried, {count_of(len(problems), 'problem')}")
+        tried = f"{policy}: {count_of(len(topics), 'topic')} tried, {count_of(len(problems), 'problem')}"
+        print(*problems, tried, sep="\n")
+
+    context.answer(
+        lambda: {
+            "policy": policy,
+            "topics": [
+                {"topic": row.topic, "target": row.target, "source": row.source, "upstream": row.upstream}
+                for row in rows
+            ],
+            "problems": problems,
+        },
+        show,
+    )
     return 1 if problems else 0
 
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from functools import partial
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ferry.cli.command import Context, command, only_topics
 from ferry.cli.options import MaxBytesOption, MaxRecordsOption, MaxSecondsOption, TopicsOption
-from ferry.cli.output import print_json
 from ferry.cli.person import new_run
 from ferry.cli.stopping import stop_signals
 from ferry.errors import BadInput, Unreachable
 from ferry.features.records.cli.in_spark import need_spark, planned_in_spark
-from ferry.model import Plan
+
+if TYPE_CHECKING:
+    from ferry.model import Plan
 
 
 @command()
@@ -46,7 +47,7 @@ def run_command(
     """
     from ferry.cli.bar import working  # noqa: PLC0415 - the help needs none of it
     from ferry.commands.copying import checkpointed, copied  # noqa: PLC0415 - as above
-    from ferry.commands.shapes import run_json  # noqa: PLC0415 - as above
+    from ferry.commands.shapes import plan_json, run_json  # noqa: PLC0415 - as above
     from ferry.commands.shown import show_plan, show_report  # noqa: PLC0415 - as above
     from ferry.features.observe.acts.told import PATIENCE_S, tell_run  # noqa: PLC0415 - as above
     from ferry.ledger.report import RunState  # noqa: PLC0415 - as above
@@ -78,7 +79,7 @@ def run_command(
         if dry_run:
             with working("Planning", quiet=context.quiet), stop.breaking():
                 plan = runs.preview(options)
-            show_plan(plan, as_json=context.as_json)
+            context.answer(lambda: plan_json(plan), lambda: show_plan(plan))
             return 1 if plan.refusals else 0
         if spark:
             preview = None if resume is not None else partial(runs.preview, options)
@@ -95,7 +96,7 @@ def run_command(
             else:
                 report, failure = checkpointed(runs, plan.run, stop)
         tell_run(chosen, report, patience_s=min(context.patience_s, PATIENCE_S))
-        print_json(run_json(report)) if context.as_json else show_report(report)
+        context.answer(lambda: run_json(report), lambda: show_report(report))
         if stop():
             return 1
     if report.state is RunState.FAILED and isinstance(failure, Unreachable):

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ferry.cli.output import print_error, print_json, print_table
+from ferry.cli.output import print_answer, print_error, print_table
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput
 from ferry.model import Content, Witness
@@ -35,12 +35,11 @@ def show_sample(flow: FlowConfig, found: Sequence[Sample], *, values: bool, as_j
     see = _Seer(values=values)
     if len(found) == 1 and found[0].error is not None:
         raise found[0].error
-    if as_json:
-        print_json({"flow": str(flow.flow), "samples": [_sample_json(one, see) for one in found]})
-    else:
-        for one in found:
-            if one.error is None:
-                _print(one, see)
+    print_answer(
+        lambda: {"flow": str(flow.flow), "samples": [_sample_json(one, see) for one in found]},
+        lambda: _print_all(found, see),
+        as_json=as_json,
+    )
     sys.stdout.flush()
     troubles = list(dict.fromkeys(why for one in found if (why := _trouble(one, values=values)) is not None))
     for why in troubles:
@@ -141,6 +140,12 @@ def _side_json(pair: Pair, side: Side, see: _Seer) -> dict[str, Any]:
     if shown.key_text or shown.value_text or shown.headers_text:
         body |= {"key": shown.key_text, "value": shown.value_text, "headers_text": shown.headers_text}
     return body
+
+
+def _print_all(found: Sequence[Sample], see: _Seer) -> None:
+    for one in found:
+        if one.error is None:
+            _print(one, see)
 
 
 def _print(one: Sample, see: _Seer) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ferry.cli.output import print_json, print_table
-from ferry.commands.shapes import plan_json
+from ferry.cli.output import print_table
 from ferry.features.groups.rules.sentences import group_sentences
 from ferry.ledger.report import (
     Report,
@@ -18,11 +17,8 @@ from ferry.plan.rules.change_sentences import differences, proposals, summary
 from ferry.words import count_of, size
 
 
-def show_plan(plan: Plan, *, as_json: bool) -> None:
+def show_plan(plan: Plan) -> None:
     """Print a plan that was not written."""
-    if as_json:
-        print_json(plan_json(plan))
-        return
     if plan.slices:
         print_table(
             ["topic", "partition", "start", "end", "offsets", "bytes (about)", "target", "task"],

@@ -8,11 +8,8 @@ import typer
 
 from ferry.cli.command import Context, command
 from ferry.cli.offered import offered_topics
-from ferry.cli.output import print_json
 from ferry.cli.person import new_run, person
-from ferry.config.flow.flow import refuse_foreign_topic
 from ferry.errors import BadInput
-from ferry.model import TopicPartition
 
 
 @command(flow="required")
@@ -32,7 +29,9 @@ def skip_command(
     It is a run of its own that copies nothing, so it is as safe as one; the ledger keeps who skipped what, and why.
     """
     from ferry.commands.shapes import skip_json  # noqa: PLC0415 - brings the Kafka clients
+    from ferry.config.flow.flow import refuse_foreign_topic  # noqa: PLC0415 - as above
     from ferry.features.observe.acts.told import tell_skip  # noqa: PLC0415 - as above
+    from ferry.model import TopicPartition  # noqa: PLC0415 - as above
     from ferry.plan.rules.skipping import Wish, skip_sentence  # noqa: PLC0415 - as above
     from ferry.run.micro_run import MicroRuns, local_origin  # noqa: PLC0415 - as above
 
@@ -50,8 +49,8 @@ def skip_command(
             (gap,) = runs.skip(wish, run, local_origin(), interrupt=interrupt).gaps
     if run is not None:
         tell_skip(chosen, gap)
-    if context.as_json:
-        print_json(skip_json(chosen.flow, run, gap))
-    else:
-        print(f"{'would skip: ' if run is None else ''}{skip_sentence(gap)}")
+    context.answer(
+        lambda: skip_json(chosen.flow, run, gap),
+        lambda: print(f"{'would skip: ' if run is None else ''}{skip_sentence(gap)}"),
+    )
     return 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ferry.cli.output import print_json
+from ferry.cli.output import print_answer
 from ferry.commands.shapes import why_json
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.settings import Settings
@@ -13,12 +13,16 @@ def show_why(flow: FlowConfig, settings: Settings, name: str, *, as_json: bool) 
     """Print what the flow makes of a topic and of a consumer group of that name."""
     origins = settings.origins[flow.flow]
     verdicts = {"topic": why_topic(flow, origins, name), "group": why_group(flow, origins, name)}
-    if as_json:
-        print_json({"flow": str(flow.flow), "name": name, **{kind: why_json(why) for kind, why in verdicts.items()}})
-        return
-    for kind, why in verdicts.items():
-        took = "takes" if why.taken else "leaves out"
-        print(f"{flow.flow} {took} {kind} {name}: it {why.reason}{_where(settings, why)}")
+    print_answer(
+        lambda: {"flow": str(flow.flow), "name": name, **{kind: why_json(why) for kind, why in verdicts.items()}},
+        lambda: print(*(_sentence(flow, settings, name, kind, why) for kind, why in verdicts.items()), sep="\n"),
+        as_json=as_json,
+    )
+
+
+def _sentence(flow: FlowConfig, settings: Settings, name: str, kind: str, why: Why) -> str:
+    took = "takes" if why.taken else "leaves out"
+    return f"{flow.flow} {took} {kind} {name}: it {why.reason}{_where(settings, why)}"
 
 
 def _where(settings: Settings, why: Why) -> str:

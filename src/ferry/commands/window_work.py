@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass, field
 
 from ferry.cli.command import Context
-from ferry.cli.output import print_json, print_table
+from ferry.cli.output import print_table
 from ferry.cli.person import new_run
 from ferry.cli.stopping import Stop
 from ferry.commands.copying import copied
@@ -26,10 +26,7 @@ log = logging.getLogger(__name__)
 
 def answered(work: WindowWork, context: Context, *, dry_run: bool) -> int:
     """Show what became of a window; the exit code."""
-    if context.as_json:
-        print_json(_json(work, dry_run=dry_run))
-    else:
-        _show(work, dry_run=dry_run)
+    context.answer(lambda: _json(work, dry_run=dry_run), lambda: _show(work, dry_run=dry_run))
     if isinstance(work.failure, Unreachable) and not work.records:
         return work.failure.exit_code
     return 0 if (dry_run or work.is_done) and not work.stop() else 1

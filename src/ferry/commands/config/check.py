@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from ferry.cli.command import Context, command, refuse_option_as_file
-from ferry.cli.output import print_json, print_table
+from ferry.cli.output import print_table
 from ferry.commands.config.shapes import check_json
 from ferry.config.account import LineAccount, LineFate, account
 from ferry.config.client_check import check_clients
@@ -71,11 +71,12 @@ def check_command(
     problems = all_problems(examined)
     lines = account(parse_all(text)[0], examined, problems)
     failed = any(strict or problem.severity is Severity.ERROR for problem in problems)
-    if context.as_json:
-        print_json(check_json(examined, lines, problems, gone, None if dry_run else written))
-    else:
+
+    def show() -> None:
         _show(examined, lines, problems, quiet=context.quiet)
         _show_corrections(gone, fix, written=written is not None, dry_run=dry_run)
+
+    context.answer(lambda: check_json(examined, lines, problems, gone, None if dry_run else written), show)
     return BAD_INPUT if failed else 0
 
 

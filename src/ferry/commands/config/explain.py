@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
 from ferry.cli.command import Context, command
 from ferry.cli.offered import offered_keys
-from ferry.cli.output import print_json, print_table
+from ferry.cli.output import print_table
 from ferry.config.explain import Explanation, every_key, explain
 
 KeyArgument = Annotated[
@@ -28,13 +29,9 @@ def explain_command(
 ) -> int:
     """Say what a key does here, where it may stand, and its default; without KEY, of every key in one line."""
     found = explain(key) if key is not None else tuple(every_key())
-    if context.as_json:
-        print_json({"keys": [explanation_json(one) for one in found]})
-    elif key is None:
-        print_table(["key", "here", "meaning, or why not"], ([one.name, one.fate, one.text] for one in found))
-    else:
-        for one in found:
-            _show(one)
+    context.answer(
+        lambda: {"keys": [explanation_json(one) for one in found]}, lambda: _show(found, in_full=key is not None)
+    )
     return 0
 
 
@@ -52,7 +49,15 @@ def explanation_json(one: Explanation) -> dict[str, object]:
     }
 
 
-def _show(one: Explanation) -> None:
+def _show(found: Sequence[Explanation], *, in_full: bool) -> None:
+    if not in_full:
+        print_table(["key", "here", "meaning, or why not"], ([one.name, one.fate, one.text] for one in found))
+        return
+    for one in found:
+        _show_one(one)
+
+
+def _show_one(one: Explanation) -> None:
     if one.note is not None:
         print(one.note)
     print(f"{one.name}: {one.fate}: {one.text}")

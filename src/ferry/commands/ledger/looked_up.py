@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from ferry.cli.output import print_json, print_table
+from ferry.cli.output import print_answer, print_table
 from ferry.clock import wall_ms
 from ferry.commands.shapes import holders_json, past_runs_json, pause_json, receipts_json
 from ferry.commands.shown import show_report
@@ -42,12 +42,16 @@ class Asked:
 
     def runs(self, newest: int) -> int:
         past = past_runs(self.access.view_with_newest(self.lane, newest), self.lane, newest)
-        print_json(past_runs_json(past)) if self.as_json else _print_runs(past)
+        print_answer(lambda: past_runs_json(past), lambda: _print_runs(past), as_json=self.as_json)
         return 0
 
     def pauses(self) -> int:
         found = list(pauses(self.access.view(), wall_ms()).values())
-        print_json({"pauses": [pause_json(pause) for pause in found]}) if self.as_json else _print_pauses(found)
+        print_answer(
+            lambda: {"pauses": [pause_json(pause) for pause in found]},
+            lambda: _print_pauses(found),
+            as_json=self.as_json,
+        )
         return 0
 
     def holders(self, offset: int) -> int:
@@ -64,12 +68,15 @@ class Asked:
         ]
         gone = [] if held else pruned_at(view, self.lane, topic, self.partition, offset)
         dealt = [] if held else self._dealt(view, topic, offset)
-        if self.as_json:
-            print_json(holders_json(held, skipped, adopted, gone, dealt))
-        elif dealt:
-            _print_dealt(dealt, skipped, f"{topic}-{self.partition}", offset)
-        else:
-            _print_holders(held, skipped, adopted, gone, offset)
+        print_answer(
+            lambda: holders_json(held, skipped, adopted, gone, dealt),
+            lambda: (
+                _print_dealt(dealt, skipped, f"{topic}-{self.partition}", offset)
+                if dealt
+                else _print_holders(held, skipped, adopted, gone, offset)
+            ),
+            as_json=self.as_json,
+        )
         if dealt:
             return 0 if all(one.state is Dealt.PASSED for one in dealt) else NOT_FOUND
         return 0 if adopted or any(holder.void is None for holder in held) else NOT_FOUND
@@ -105,17 +112,18 @@ class Asked:
         is_narrow = self.topic is not None or self.partition is not None
         whole = None if is_narrow else found
         rows = rows[-self.last :] if self.last else rows
-        if self.as_json:
-            print_json(receipts_json(rows, units, whole))
-            return 0
-        if rows or (whole is None and not units):
-            _print_receipts(rows)
-        if units:
-            _print_units(units)
-        if whole is not None:
-            _print_run(whole)
-        if isinstance(whole, PastRun) and whole.state is PastState.UNPLANNED:
-            _print_unplanned(whole, is_newest=newest_run(view, self.lane) == whole.opened)
+
+        def show() -> None:
+            if rows or (whole is None and not units):
+                _print_receipts(rows)
+            if units:
+                _print_units(units)
+            if whole is not None:
+                _print_run(whole)
+            if isinstance(whole, PastRun) and whole.state is PastState.UNPLANNED:
+                _print_unplanned(whole, is_newest=newest_run(view, self.lane) == whole.opened)
+
+        print_answer(lambda: receipts_json(rows, units, whole), show, as_json=self.as_json)
         return 0
 
     def _narrowed(self, rows: Iterable[Receipt]) -> list[Receipt]:

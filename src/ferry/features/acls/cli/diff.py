@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ferry.cli.command import Context, command
-from ferry.cli.output import print_json
 from ferry.config.flow.flow import FlowConfig
 from ferry.features.acls.cli.shapes import acl_diff_json
 from ferry.plan.rules.acls import AclDiff, unmapped_sentence, wide_sentence
@@ -24,10 +23,7 @@ def diff_command(
     chosen = context.flow()
     with MicroRuns(chosen, patience_s=context.patience_s) as runs:
         diff, due_ms = acl_diff(runs)
-    if context.as_json:
-        print_json(acl_diff_json(chosen, diff, due_ms))
-    else:
-        show_diff(chosen, diff, due_ms)
+    context.answer(lambda: acl_diff_json(chosen, diff, due_ms), lambda: show_diff(chosen, diff, due_ms))
     return 1 if diff.changes or diff.unmapped else 0
 
 

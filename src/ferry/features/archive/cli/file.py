@@ -11,12 +11,12 @@ import typer
 
 from ferry.cli.bar import counted
 from ferry.cli.command import Context, command
-from ferry.cli.output import print_json
 from ferry.cli.person import person
 from ferry.errors import BadInput
 
 if TYPE_CHECKING:
     from ferry.features.archive.acts.export import LinesWriter
+    from ferry.features.archive.acts.rebuild import Rebuilt
 
 JSON_LINES = ".jsonl"
 PARQUET = ".parquet"
@@ -41,11 +41,10 @@ def export_command(
             told(done, f"{done} of {total} offsets of the ledger", total)
 
         records, upto = export_ledger(chosen, to, make, patience_s=context.patience_s, dry_run=dry_run, told=read)
-    if context.as_json:
-        body = {"flow": str(chosen.flow), "file": str(to), "records": records, "upto": upto, "dry_run": dry_run}
-        print_json(body)
-    else:
-        print(f"{records} records before ledger offset {upto} {'would be' if dry_run else 'are'} in {to}")
+    context.answer(
+        lambda: {"flow": str(chosen.flow), "file": str(to), "records": records, "upto": upto, "dry_run": dry_run},
+        lambda: print(f"{records} records before ledger offset {upto} {'would be' if dry_run else 'are'} in {to}"),
+    )
     return 0
 
 
@@ -73,8 +72,21 @@ def rebuild_command(
         done = rebuild_ledger(
             chosen, source, lines, who=person(), dry_run=dry_run, patience_s=context.patience_s, told=written
         )
-    if context.as_json:
-        ahead = [
+    context.answer(
+        lambda: {"flow": str(chosen.flow), "file": str(source), **_rebuilt_json(done, dry_run=dry_run)},
+        lambda: _show_rebuilt(done, source, would="would be " if dry_run else ""),
+    )
+    return 1 if done.ahead else 0
+
+
+def _rebuilt_json(done: Rebuilt, *, dry_run: bool) -> dict[str, object]:
+    return {
+        "records": done.records,
+        "upto": done.upto,
+        "dry_run": dry_run,
+        "replaced": done.replaced,
+        "carried": done.carried,
+        "ahead": [
             {
                 "target_topic": one.target.topic,
                 "target_partition": one.target.partition,
@@ -82,24 +94,22 @@ def rebuild_command(
                 "copied": one.copied,
             }
             for one in done.ahead
-        ]
-        told = {"file": str(source), "records": done.records, "upto": done.upto, "dry_run": dry_run}
-        since = {"replaced": done.replaced, "carried": done.carried}
-        print_json({"flow": str(chosen.flow), **told, **since, "ahead": ahead})
-    else:
-        would = "would be " if dry_run else ""
-        print(f"{done.records} records before ledger offset {done.upto} {would or 'are '}written from {source}")
-        if done.replaced:
-            print(
-                f"the ledger that was begun since {would or 'was '}deleted: runs had left {done.replaced} records that "
-                f"they write again, {done.carried} of pauses, ACLs and lanes {would or 'are '}kept"
-            )
-        for one in done.ahead:
-            print(
-                f"{one.target} was copied up to source offset {one.copied}, the export has it up to {one.exported}: "
-                "it will be refused; look for a newer export"
-            )
-    return 1 if done.ahead else 0
+        ],
+    }
+
+
+def _show_rebuilt(done: Rebuilt, source: Path, *, would: str) -> None:
+    print(f"{done.records} records before ledger offset {done.upto} {would or 'are '}written from {source}")
+    if done.replaced:
+        print(
+            f"the ledger that was begun since {would or 'was '}deleted: runs had left {done.replaced} records that "
+            f"they write again, {done.carried} of pauses, ACLs and lanes {would or 'are '}kept"
+        )
+    for one in done.ahead:
+        print(
+            f"{one.target} was copied up to source offset {one.copied}, the export has it up to {one.exported}: "
+            "it will be refused; look for a newer export"
+        )
 
 
 def _is_parquet(path: Path) -> bool:

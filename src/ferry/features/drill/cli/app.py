@@ -14,7 +14,6 @@ import typer
 from ferry.cli.bar import steps
 from ferry.cli.command import Context, command, only_topics
 from ferry.cli.options import YEAR_SECONDS, MaxBytesOption, TopicsOption
-from ferry.cli.output import print_json
 from ferry.cli.person import new_run, person
 from ferry.cli.stopping import stop_signals
 from ferry.clock import wall_ms
@@ -254,9 +253,6 @@ def _diary(*, quiet: bool, stop: Callable[[], bool] = lambda: False) -> Iterator
 
 
 def _previewed(context: Context, would: tuple[str, ...]) -> int:
-    if context.as_json:
-        print_json({"would": list(would)})
-        return 0
-    for number, sentence in enumerate(would, 1):
-        print(f"{number}. {sentence}")
+    lines = (f"{number}. {sentence}" for number, sentence in enumerate(would, 1))
+    context.answer(lambda: {"would": list(would)}, lambda: print(*lines, sep="\n"))
     return 0

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ferry.cli.command import Context, command
-from ferry.cli.output import print_json, print_table, print_warning
+from ferry.cli.output import print_table, print_warning
 from ferry.errors import BadInput
 from ferry.features.evidence.acts.store import store_of
 from ferry.features.evidence.cli.evidence import ended, prepared
 from ferry.features.evidence.cli.report_place import ReportOption
-from ferry.features.evidence.rules.chain import index_json
+from ferry.features.evidence.rules.chain import Kept, index_json
 from ferry.features.switch.cli.options import IdArgument
 from ferry.words import count_of, to_the_second
 
@@ -52,9 +53,11 @@ def list_command(
     damaged = [one.name for one in kept if one.report is None]
     for name in damaged:
         print_warning(f"{name} cannot be read as a report and is not listed: `ferry reports verify` says what is wrong")
-    if context.as_json:
-        print_json(index_json(kept))
-        return BROKEN if damaged else 0
+    context.answer(lambda: index_json(kept), lambda: _show_list(kept))
+    return BROKEN if damaged else 0
+
+
+def _show_list(kept: Sequence[Kept]) -> None:
     rows = [(one, one.report.evidence) for one in reversed(kept) if one.report is not None]
     print_table(
         ["#", "began", "kind", "flow", "outcome", "RPO records", "RTO s", "summary"],
@@ -67,7 +70,6 @@ def list_command(
         ),
         right=["#", "RPO records", "RTO s"],
     )
-    return BROKEN if damaged else 0
 
 
 @command(flow="required")
@@ -113,24 +115,32 @@ def verify_command(
     checked = check_folder(store, None if chain_only else public_keys(key or ()), last)
     if not checked:
         raise BadInput(f"{store.where} holds no report: correct the folder")
-    broken = next((one for one in checked if one.problem), None)
-    if context.as_json:
-        print_json(_verified_json(store.where, checked))
+    context.answer(
+        lambda: _verified_json(store.where, checked),
+        lambda: _show_verified(store.where, checked, chain_only=chain_only),
+    )
+    return BROKEN if _first_broken(checked) else 0
+
+
+def _first_broken(checked: Sequence[Checked]) -> Checked | None:
+    return next((one for one in checked if one.problem), None)
+
+
+def _show_verified(where: str, checked: Sequence[Checked], *, chain_only: bool) -> None:
+    for one in checked:
+        if one.problem:
+            print(f"broken: {one.problem}")
+    what = f"{where}: {count_of(len(checked), 'report')}"
+    signed = "signatures were not looked at" if chain_only else "every signature holds"
+    broken = _first_broken(checked)
+    if broken is None:
+        print(f"{what}, none changed or missing; {signed}; the newest has SHA-256 {checked[-1].kept.sha256}")
     else:
-        for one in checked:
-            if one.problem:
-                print(f"broken: {one.problem}")
-        what = f"{store.where}: {count_of(len(checked), 'report')}"
-        signed = "signatures were not looked at" if chain_only else "every signature holds"
-        if broken is None:
-            print(f"{what}, none changed or missing; {signed}; the newest has SHA-256 {checked[-1].kept.sha256}")
-        else:
-            print(f"{what}; the first broken one is {broken.kept.name}")
-    return BROKEN if broken else 0
+        print(f"{what}; the first broken one is {broken.kept.name}")
 
 
-def _verified_json(where: str, checked: list[Checked]) -> dict[str, Any]:
-    broken = next((one for one in checked if one.problem), None)
+def _verified_json(where: str, checked: Sequence[Checked]) -> dict[str, Any]:
+    broken = _first_broken(checked)
     return {
         "intact": broken is None,
         "folder": where,

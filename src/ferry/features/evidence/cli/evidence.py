@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ferry.cli.command import Context
-from ferry.cli.output import print_error, print_json
+from ferry.cli.output import print_error
 from ferry.config.flow.report import ReportConfig
 from ferry.errors import FerryError, OutcomeUnknown
 from ferry.features.evidence.acts.store import why_unwritten
@@ -38,10 +38,9 @@ def ended(context: Context, evidence: EvidenceReport, folder: ReportFolder | Non
         why = why_unwritten(error) if isinstance(error, OSError) else f"{error}"
         sentence = f"the report could not be written to {where} ({why}): keep this answer, what it tells of is over"
         print_error("OutcomeUnknown", sentence, as_json=False)
-    if context.as_json:
-        print_json({**evidence_json(evidence), "report": written_json(written)})
-    else:
-        _show(evidence, written)
+    context.answer(
+        lambda: {**evidence_json(evidence), "report": written_json(written)}, lambda: _show(evidence, written)
+    )
     if evidence.outcome is EvidenceOutcome.SUCCESS and not unwritten:
         return 0
     return 1 if failure is None else failure.exit_code

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
 from ferry.cli.command import Context, command
-from ferry.cli.output import print_json, print_table
+from ferry.cli.output import print_table
 from ferry.cli.person import new_run, person
 from ferry.errors import BadInput
 from ferry.features.groups.cli.sync import DryRunOption, GroupsOption, made_by, only_groups
@@ -52,16 +53,21 @@ def snapshot_command(
             found = [kept.drop(drop, dry_run=dry_run)]
         else:
             found = [kept.take(name or new_run("snapshot"), person(), only_groups(group), dry_run=dry_run)]
-    if context.as_json:
-        body = {"flow": str(chosen.flow), "dry_run": dry_run, "snapshots": [_json(one) for one in found]}
-        print_json(body)
-    elif listing:
-        rows = [(one.name, to_the_second(one.at_ms), one.who or made_by(one.name), one.groups) for one in found]
-        print_table(("snapshot", "taken", "by", "groups"), rows, right=("groups",))
-    else:
-        done = f"{'would be ' if dry_run else ''}{'kept' if drop is None else 'dropped'}"
-        print(f"snapshot {found[0].name} with {count_of(found[0].groups, 'group')} {done}")
+    done = f"{'would be ' if dry_run else ''}{'kept' if drop is None else 'dropped'}"
+    context.answer(
+        lambda: {"flow": str(chosen.flow), "dry_run": dry_run, "snapshots": [_json(one) for one in found]},
+        lambda: _show_list(found) if listing else _show_one(found[0], done),
+    )
     return 0
+
+
+def _show_list(found: Sequence[Snapshot]) -> None:
+    rows = [(one.name, to_the_second(one.at_ms), one.who or made_by(one.name), one.groups) for one in found]
+    print_table(("snapshot", "taken", "by", "groups"), rows, right=("groups",))
+
+
+def _show_one(one: Snapshot, done: str) -> None:
+    print(f"snapshot {one.name} with {count_of(one.groups, 'group')} {done}")
 
 
 @command()
@@ -76,24 +82,20 @@ def diff_command(
     chosen = context.flow()
     with GroupSnapshots(chosen, patience_s=context.patience_s) as kept:
         found, differ = kept.diff(snapshot, only_groups(group))
-    if context.as_json:
-        rows = [
-            {
-                "group": one.group,
-                "topic": one.place.topic,
-                "partition": one.place.partition,
-                "then": one.then,
-                "now": one.now,
-            }
-            for one in differ
-        ]
-        print_json({"flow": str(chosen.flow), "snapshot": _json(found), "differences": rows})
-    else:
-        cells = [(one.group, one.place.topic, one.place.partition, one.then, one.now) for one in differ]
-        if cells:
-            print_table(("group", "topic", "partition", "then", "now"), cells, right=("partition", "then", "now"))
-        verb = "differs" if len(cells) == 1 else "differ"
-        print(f"{count_of(len(cells), 'offset')} {verb} from snapshot {found.name} of {to_the_second(found.at_ms)}")
+    columns = ("group", "topic", "partition", "then", "now")
+    rows = [(one.group, one.place.topic, one.place.partition, one.then, one.now) for one in differ]
+
+    def show() -> None:
+        if rows:
+            print_table(columns, rows, right=("partition", "then", "now"))
+        verb = "differs" if len(rows) == 1 else "differ"
+        print(f"{count_of(len(rows), 'offset')} {verb} from snapshot {found.name} of {to_the_second(found.at_ms)}")
+
+    differences = [dict(zip(columns, row, strict=True)) for row in rows]
+    context.answer(
+        lambda: {"flow": str(chosen.flow), "snapshot": _json(found), "differences": differences},
+        show,
+    )
     return 1 if differ else 0
 
 
@@ -120,24 +122,34 @@ def rollback_command(
         found, decided, done = kept.rollback(snapshot, run, only_groups(group), force=force, dry_run=dry_run)
     left = decided.left if done is None else done.left
     writes = [(name, place, at.offset) for name, places in decided.writes.items() for place, at in places.items()]
-    if context.as_json:
-        rows = [
-            {"group": name, "topic": place.topic, "partition": place.partition, "offset": offset}
-            for name, place, offset in writes
-        ]
-        body = {"flow": str(chosen.flow), "run": None if dry_run else run, "snapshot": _json(found), "writes": rows}
-        print_json({**body, "unchanged": decided.unchanged, "left": [left_json(one) for one in left]})
-    elif done is None:
-        if writes:
-            print_table(("group", "partition", "back to"), writes, right=("back to",))
-        for one in left:
-            print(f"would be left: {one.message}")
-        print(f"{count_of(len(writes), 'offset')} would be written back to snapshot {found.name}")
-    else:
+
+    def show() -> None:
+        if done is None:
+            if writes:
+                print_table(("group", "partition", "back to"), writes, right=("back to",))
+            for one in left:
+                print(f"would be left: {one.message}")
+            print(f"{count_of(len(writes), 'offset')} would be written back to snapshot {found.name}")
+            return
         for line in group_sentences(done):
             print(line)
         if done.offsets:
             print(f"undo it with ferry groups rollback --snapshot {run}; runs leave these groups where they are now")
+
+    context.answer(
+        lambda: {
+            "flow": str(chosen.flow),
+            "run": None if dry_run else run,
+            "snapshot": _json(found),
+            "writes": [
+                {"group": name, "topic": place.topic, "partition": place.partition, "offset": offset}
+                for name, place, offset in writes
+            ],
+            "unchanged": decided.unchanged,
+            "left": [left_json(one) for one in left],
+        },
+        show,
+    )
     return 1 if any(one.why in WANTED for one in left) else 0
 
 

@@ -9,10 +9,10 @@ import typer
 
 from ferry.cli.bar import working
 from ferry.cli.command import Context, command
-from ferry.cli.output import print_json, print_table
+from ferry.cli.output import print_table
 from ferry.cli.person import new_run
 from ferry.features.groups.rules.sentences import group_sentences
-from ferry.model import WANTED
+from ferry.model import WANTED, GroupOutcome
 from ferry.words import count_of
 
 if TYPE_CHECKING:
@@ -47,14 +47,16 @@ def sync_command(
     sentence = f"Translating the groups of {chosen.flow}"
     with working(sentence, quiet=context.quiet), MicroRuns(chosen, patience_s=context.patience_s) as runs:
         looked, done = sync_groups(runs, run, only=only_groups(group), force=force, dry_run=dry_run)
-    if context.as_json:
-        print_json(sync_json(chosen.flow, None if dry_run else run, looked, done))
-    elif done is None:
-        _show_wish(looked)
-    else:
-        for line in group_sentences(done):
-            print(line)
+    context.answer(
+        lambda: sync_json(chosen.flow, None if dry_run else run, looked, done),
+        lambda: _show_wish(looked) if done is None else _show_done(done),
+    )
     return 1 if any(one.why in WANTED for one in (looked.left if done is None else done.left)) else 0
+
+
+def _show_done(done: GroupOutcome) -> None:
+    for line in group_sentences(done):
+        print(line)
 
 
 def _show_wish(looked: Looked) -> None:

@@ -9,7 +9,7 @@ import typer
 from ferry.cli.command import Context, command
 from ferry.cli.offered import offered_topics
 from ferry.cli.options import LaneOption
-from ferry.cli.output import print_json, print_table
+from ferry.cli.output import print_table
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput
 from ferry.features.groups.rules.offset_map import Before
@@ -56,7 +56,7 @@ def translate_command(
             raise BadInput(f"translate was given both --group {group} and TOPIC {topic}: leave one of the two out")
         chosen = context.flow(lane)
         whole = translate_group(chosen, group, backward=reverse, patience_s=context.patience_s)
-        print_json(_group_json(chosen, whole, reverse)) if context.as_json else _print_group(whole, reverse)
+        context.answer(lambda: _group_json(chosen, whole, reverse), lambda: _print_group(whole, reverse))
         vague = any(_is_vague(found) for _, found in whole.found)
         return NOT_KNOWN if whole.uncopied or whole.troubled or vague else 0
     if topic is None or partition is None or offset is None:
@@ -65,7 +65,7 @@ def translate_command(
         )
     place = TopicPartition(topic=topic, partition=partition)
     found = translate(context.flow(lane), place, offset, backward=reverse, patience_s=context.patience_s)
-    print_json(_json(found, offset, reverse)) if context.as_json else print(_sentence(found, offset, reverse))
+    context.answer(lambda: _json(found, offset, reverse), lambda: print(_sentence(found, offset, reverse)))
     return NOT_KNOWN if _is_vague(found) else 0
 
 

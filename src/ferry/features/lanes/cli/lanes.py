@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ferry.cli.command import Context, command
-from ferry.cli.output import print_json, print_table
+from ferry.cli.output import print_table
 from ferry.cli.person import new_run, person
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput
@@ -29,9 +30,14 @@ def list_command(
 
     chosen = context.flow()
     lanes = list_lanes(chosen, patience_s=context.patience_s)
-    if context.as_json:
-        print_json({"flow": str(chosen.flow), "lanes": [lane_json(chosen, lane) for lane in lanes]})
-        return 0
+    context.answer(
+        lambda: {"flow": str(chosen.flow), "lanes": [lane_json(chosen, lane) for lane in lanes]},
+        lambda: _show_lanes(chosen, lanes),
+    )
+    return 0
+
+
+def _show_lanes(flow: FlowConfig, lanes: Sequence[Lane]) -> None:
     print_table(
         ["lane", "topics", "partitions", "offsets", "records", "windows", "left", "last run", "state", "group"],
         (
@@ -45,7 +51,7 @@ def list_command(
                 lane.left,
                 lane.last_run.opened.record.run if lane.last_run is not None else None,
                 lane.last_run.state.value if lane.last_run is not None else None,
-                _group(chosen, lane.name),
+                _group(flow, lane.name),
             ]
             for lane in lanes
         ),
@@ -54,7 +60,6 @@ def list_command(
     for lane in lanes:
         if lane.uncounted:
             print(f"not counted of lane {lane.name}: {lane.uncounted}")
-    return 0
 
 
 @command(flow="option")
@@ -81,10 +86,7 @@ def drop_command(
             )
         if not dry_run:
             found = work.drop(new_run(RUN_PREFIX.removesuffix("-")), local_origin(), person(), interrupt=interrupt)
-    if context.as_json:
-        print_json(_drop_json(chosen, found, dry_run=dry_run))
-    else:
-        _show(found, dry_run=dry_run)
+    context.answer(lambda: _drop_json(chosen, found, dry_run=dry_run), lambda: _show(found, dry_run=dry_run))
     return 0
 
 

@@ -9,7 +9,7 @@ import typer
 from ferry.cli.bar import working
 from ferry.cli.command import Context, command, only_topics
 from ferry.cli.options import TopicsOption
-from ferry.cli.output import print_json, print_table, print_warning
+from ferry.cli.output import print_table, print_warning
 from ferry.cli.person import new_run, person
 from ferry.config.flow.flow import FlowConfig
 from ferry.features.migrate.cli.shapes import adoption_json
@@ -124,10 +124,9 @@ def _adopt(
         else:
             found = adopt(runs, place, options, run, local_origin())
             run = run if found.of(Verdict.ADOPT) else None
-    if context.as_json:
-        print_json(adoption_json(flow.flow, run, found))
-    else:
-        _print(found, dry_run=dry_run, quiet=context.quiet)
+    context.answer(
+        lambda: adoption_json(flow.flow, run, found), lambda: _print(found, dry_run=dry_run, quiet=context.quiet)
+    )
     return NOT_ALL if found.of(Verdict.REFUSED) else 0
 
 

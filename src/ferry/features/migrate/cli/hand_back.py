@@ -10,7 +10,7 @@ import typer
 
 from ferry.cli.command import Context, command, only_topics, refuse_option_as_file
 from ferry.cli.options import TopicsOption
-from ferry.cli.output import print_json, print_table, print_warning, write_output
+from ferry.cli.output import print_table, print_warning, write_output
 from ferry.cli.person import new_run, person
 from ferry.errors import BadInput
 from ferry.features.migrate.cli.adopt import ConnectorOption, OffsetsTopicOption, StatusTopicOption, WorkersOption
@@ -79,11 +79,11 @@ def hand_back_mm2_command(
         )
     if output is not None and run is not None:
         _write(output, found)
-    if context.as_json:
-        print_json(hand_back_json(chosen.flow, run, place.offsets_topic, place.connector, found))
-    else:
-        where = place.offsets_topic if output is None else str(output)
-        _print(found, where, dry_run=dry_run, quiet=context.quiet)
+    where = place.offsets_topic if output is None else str(output)
+    context.answer(
+        lambda: hand_back_json(chosen.flow, run, place.offsets_topic, place.connector, found),
+        lambda: _print(found, where, dry_run=dry_run, quiet=context.quiet),
+    )
     return NOT_ALL if any(row.verdict is Handed.REFUSED for row in found.rows) else 0
 
 

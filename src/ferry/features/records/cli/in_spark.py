@@ -10,11 +10,11 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from ferry.cli.stopping import Stop, Stopped, ended_by_signals
-from ferry.config.flow.flow import FlowConfig
 from ferry.errors import FerryError, Refused, Retryable
-from ferry.model import Plan
 
 if TYPE_CHECKING:
+    from ferry.config.flow.flow import FlowConfig
+    from ferry.model import Plan
     from ferry.run.micro_run import MicroRuns
 
 

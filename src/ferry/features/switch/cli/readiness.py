@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ferry.cli.command import Context, command
-from ferry.cli.output import print_json, print_table
+from ferry.cli.output import print_table
 from ferry.features.switch.cli.options import MaxRecordsOption, MaxSecondsOption
 from ferry.features.switch.cli.switches import clients_json, clients_line
 from ferry.model.switch import Verb
@@ -44,12 +44,11 @@ def readiness_command(
     after = None if unread else clients_by(states)
     if after is not None and after.switch.back == chosen.flow:
         found = replace(found, checks=(*found.checks, *look_since(chosen, after, patience_s=context.patience_s)))
-    if context.as_json:
-        clients = None if unread else clients_json(states)
-        print_json({"flow": str(chosen.flow), **readiness_json(found), "clients": clients})
-    else:
-        show_readiness(found)
-        print(clients_line(states, unread))
+    clients = None if unread else clients_json(states)
+    context.answer(
+        lambda: {"flow": str(chosen.flow), **readiness_json(found), "clients": clients},
+        lambda: show_readiness(found, clients_line(states, unread)),
+    )
     return 0 if found.ready else NOT_READY
 
 
@@ -64,10 +63,11 @@ def readiness_json(found: Readiness) -> dict[str, Any]:
     }
 
 
-def show_readiness(found: Readiness) -> None:
-    """One line for each check."""
+def show_readiness(found: Readiness, *more: str) -> None:
+    """One line for each check, one of them all, and `more` lines."""
     print_table(
         ("check", "", "what was found"),
         ((check.name, "ok" if check.ok else "NOT OK", check.message) for check in found.checks),
     )
-    print("ready" if found.ready else f"not ready: {len(found.failed)} of {len(found.checks)} checks failed")
+    verdict = "ready" if found.ready else f"not ready: {len(found.failed)} of {len(found.checks)} checks failed"
+    print(verdict, *more, sep="\n")

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from ferry.cli.command import Context, command
-from ferry.cli.output import print_json, print_table, print_warning
+from ferry.cli.output import print_table, print_warning
 from ferry.cli.person import person
 from ferry.features.evidence.cli.report_place import written_json
 from ferry.features.switch.cli.options import IdArgument
@@ -27,11 +27,16 @@ def switch_list_command(
 
     both, chosen = context.both_ways()
     found, unread = all_switches(both, chosen, patience_s=context.patience_s)
-    if context.as_json:
-        switches = [_line(state) for state in found]
-        clients = None if unread else clients_json(found)
-        print_json({"flow": str(chosen.flow), "switches": switches, "clients": clients, "unread": list(unread)})
-        return 0
+    switches = [_line(state) for state in found]
+    clients = None if unread else clients_json(found)
+    context.answer(
+        lambda: {"flow": str(chosen.flow), "switches": switches, "clients": clients, "unread": list(unread)},
+        lambda: _show_list(found, unread),
+    )
+    return 0
+
+
+def _show_list(found: Sequence[SwitchState], unread: Collection[str]) -> None:
     print_table(
         ("id", "verb", "to", "opened", "state", "next step", "approved by"),
         (
@@ -51,7 +56,6 @@ def switch_list_command(
     for why in unread:
         print(f"not read: {why}")
     print(clients_line(found, unread))
-    return 0
 
 
 @command(flow="required")
@@ -64,9 +68,11 @@ def switch_show_command(
 
     both, chosen = context.both_ways()
     state = one_switch(both, chosen, switch_id, patience_s=context.patience_s)
-    if context.as_json:
-        print_json(switch_state_json(state))
-        return 0
+    context.answer(lambda: switch_state_json(state), lambda: _show(state))
+    return 0
+
+
+def _show(state: SwitchState) -> None:
     made = state.switch
     print(f"{made.verb} {made.id} of {made.named} to {made.via.target}, by {made.who}, approved by {made.approved_by}")
     print_table(
@@ -78,7 +84,6 @@ def switch_show_command(
         right=("seconds",),
     )
     print(_line(state)["state"] if state.end is not None else f"next step: {_line(state)['next_step']}")
-    return 0
 
 
 @command(flow="required")
@@ -98,12 +103,12 @@ def switch_abandon_command(
     else:
         state = abandon_switch(both, chosen, switch_id, why, person(), patience_s=context.patience_s)
     written, unwritten = (None, None) if dry_run else kept_report(both, chosen, state, patience_s=context.patience_s)
-    if context.as_json:
-        print_json({**switch_state_json(state), "report": written_json(written)})
-    else:
-        print(f"{state.switch.verb} {switch_id} {'would be' if dry_run else 'is'} abandoned")
-        if written is not None:
-            print(written.sentence)
+    sentence = f"{state.switch.verb} {switch_id} {'would be' if dry_run else 'is'} abandoned"
+    report = () if written is None else (written.sentence,)
+    context.answer(
+        lambda: {**switch_state_json(state), "report": written_json(written)},
+        lambda: print(sentence, *report, sep="\n"),
+    )
     if unwritten is not None:
         print_warning(unwritten)
     return 0

@@ -10,7 +10,7 @@ import typer
 
 from ferry.cli.bar import working
 from ferry.cli.command import Context, command
-from ferry.cli.output import print_json, print_warning
+from ferry.cli.output import print_warning
 from ferry.cli.person import new_run, person
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig, SwitchHook
@@ -295,12 +295,11 @@ def _gone_on(context: Context, switcher: Switcher, switch: str) -> SwitchState:
 
 
 def _ended(context: Context, state: SwitchState, written: Written | None) -> None:
-    if context.as_json:
-        print_json({**switch_state_json(state), "report": written_json(written)})
-        return
-    print(_finished(state))
-    if written is not None:
-        print(written.sentence)
+    report = () if written is None else (written.sentence,)
+    context.answer(
+        lambda: {**switch_state_json(state), "report": written_json(written)},
+        lambda: print(_finished(state), *report, sep="\n"),
+    )
 
 
 def _finished(state: SwitchState) -> str:
@@ -312,16 +311,19 @@ def _finished(state: SwitchState) -> str:
 
 
 def _shown(context: Context, preview: Preview) -> int:
-    if context.as_json:
-        print_json(
-            {
-                "switch": switch_json(preview.switch),
-                "steps": [{"step": step.value, "sentence": sentence} for step, sentence in preview.steps],
-                "readiness": readiness_json(preview.readiness),
-            }
-        )
-    else:
-        for number, (step, sentence) in enumerate(preview.steps, 1):
-            print(f"{number:2}. {step}: {sentence}")
-        show_readiness(preview.readiness)
+    context.answer(lambda: _preview_json(preview), lambda: _show_preview(preview))
     return 0 if preview.readiness.ready else NOT_READY
+
+
+def _preview_json(preview: Preview) -> dict[str, object]:
+    return {
+        "switch": switch_json(preview.switch),
+        "steps": [{"step": step.value, "sentence": sentence} for step, sentence in preview.steps],
+        "readiness": readiness_json(preview.readiness),
+    }
+
+
+def _show_preview(preview: Preview) -> None:
+    for number, (step, sentence) in enumerate(preview.steps, 1):
+        print(f"{number:2}. {step}: {sentence}")
+    show_readiness(preview.readiness)

@@ -13,7 +13,6 @@ import typer
 from ferry.cli.bar import counted
 from ferry.cli.command import Context, command
 from ferry.cli.options import LaneOption, TopicsOption
-from ferry.cli.output import print_json
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput
 from ferry.features.records.cli.in_spark import need_spark
@@ -101,7 +100,7 @@ def verify_command(
             compared = verifier.compare(found, progress, _in_spark(chosen, verifier) if spark else None)
         result = verifier.sum_up(found, compared)
     tell_verification(chosen, result, narrow=wanted.is_narrow)
-    print_json(verified_json(result)) if context.as_json else print_verified(result)
+    context.answer(lambda: verified_json(result), lambda: print_verified(result))
     return 0 if result.is_equal else DIFFERENT
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ferry.dev import ClusterSpec, Listener, RunningCluster, guard, up_all
-from ferry.dev.ports import LOOPBACK, free_ports
+from ferry.ports import LOOPBACK, free_ports
 
 FAR = "FAR"
 ROUND_TRIP_MS = 50

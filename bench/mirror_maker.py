@@ -11,7 +11,7 @@ from usage import TreeMeter, Usage
 from watch import Arrival, watch
 
 from ferry.dev.jars import jars, java
-from ferry.dev.ports import free_ports
+from ferry.ports import free_ports
 
 VERSION = "4.3.0"
 

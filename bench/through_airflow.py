@@ -17,7 +17,7 @@ from pathlib import Path
 import psutil
 from usage import Usage
 
-from ferry.dev.ports import LOOPBACK, free_ports
+from ferry.ports import LOOPBACK, free_ports
 from ferry.spark.submit import submit_conf
 from ferry_airflow.local import guarded, start
 from ferry_airflow.rest import AirflowRest

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from ferry.dev import RunningCluster
 from ferry.dev.broker import Broker
-from ferry.dev.ports import LOOPBACK, free_ports
+from ferry.ports import LOOPBACK, free_ports
 
 MODES = ("pass", "cut", "hang", "delay", "trickle", "lost-answers", "lost-requests", "refuse")
 PIECE = 1 << 18

@@ -11,9 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ferry.dev.ports import LOOPBACK, free_ports
-from ferry.dev.spark_archive import FOLDER as ARCHIVE_FOLDER
-from ferry.spark.submit import ARCHIVE_VARIABLE
+from ferry.ports import LOOPBACK, free_ports
+from ferry.spark.submit import ARCHIVE_FOLDER, ARCHIVE_VARIABLE
 
 USER = "admin"
 STATE_FILE = "ferry.json"

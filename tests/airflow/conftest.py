@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from ferry.dev import RunningCluster
-from ferry.dev.ports import free_ports
 from ferry.features.observe.acts.textfile import parse
 from ferry.features.observe.rules.samples import Values
+from ferry.ports import free_ports
 from ferry_airflow.home import LocalHome
 from ferry_airflow.local import guarded, start
 from tests.airflow import planted

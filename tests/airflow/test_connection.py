@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ferry.dev.ports import free_ports
+from ferry.ports import free_ports
 from tests.airflow import planted
 from tests.airflow.conftest import Flows
 from tests.harness import create_topic, numbered, producer, send

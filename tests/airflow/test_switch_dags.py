@@ -10,7 +10,6 @@ import pytest
 
 from ferry.config.flow.report import ReportConfig
 from ferry.config.settings import parse_settings
-from ferry.dev.ports import free_ports
 from ferry.errors import BadInput
 from ferry.features.switch.acts.sides import sides_of
 from ferry.features.switch.cli import switching
@@ -27,6 +26,7 @@ from ferry.model.switch import (
     SwitchState,
     Verb,
 )
+from ferry.ports import free_ports
 from ferry_airflow.switch_dags import switch_dag
 from ferry_airflow.switch_operators import OfSwitch, SwitchDrainOperator
 from ferry_airflow.switching import asked_for, complaint, options_of, refuse_other_export, report_kept, switch_id

@@ -18,11 +18,10 @@ from typing import Any
 import psutil
 
 from ferry.dev import RunningCluster
-from ferry.dev.ports import free_ports
-from ferry.dev.spark_archive import FOLDER, java_options
 from ferry.model import Plan
+from ferry.ports import free_ports
 from ferry.run.micro_run import local_origin
-from ferry.spark.submit import submit_conf
+from ferry.spark.submit import ARCHIVE_FOLDER, java_options, submit_conf
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send, wait_until
 from tests.tiers import PATIENCE
 
@@ -30,7 +29,7 @@ ROOT = Path(__file__).parents[2]
 JOB = ROOT / "jobs" / "copy_job.py"
 BIN = Path(sys.executable).parent
 LOCAL = {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
-QUICK = java_options(ROOT / FOLDER)
+QUICK = java_options(ROOT / ARCHIVE_FOLDER)
 """For what Spark starts beside the driver; Ferry leaves that to its cluster."""
 SMALL = {"SPARK_DAEMON_MEMORY": "512m", "SPARK_DAEMON_JAVA_OPTS": QUICK}
 

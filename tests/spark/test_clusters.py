@@ -16,8 +16,8 @@ import pytest
 from ferry.config.login.connection import AirflowConnection, connection_properties
 from ferry.config.settings import load
 from ferry.dev import RunningCluster
-from ferry.dev.ports import free_ports
 from ferry.ledger.report import RunState
+from ferry.ports import free_ports
 from ferry.spark.handover import emptied, offered
 from ferry.spark.package import zip_package
 from tests.airflow import planted

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ferry.dev import process, ready
-from ferry.dev.jars import archive_options, jars, java
-from ferry.dev.ports import LOOPBACK
+from ferry.dev.jars import jars, java
 from ferry.dev.process import ProcessRecord
 from ferry.dev.properties import Node, logging_configuration
 from ferry.dev.spec import ClusterSpec
 from ferry.errors import Refused, Unreachable
+from ferry.jvm import archive_options
+from ferry.ports import LOOPBACK
 
 START_SECONDS = 90.0
 SIGNAL_SECONDS = 10.0

@@ -14,10 +14,10 @@ from typing import Any
 from ferry.dev import process, ready
 from ferry.dev.broker import START_SECONDS, Broker
 from ferry.dev.files import locked, read_json, write_json
-from ferry.dev.ports import free_ports
 from ferry.dev.properties import CONTROLLER, Node, logging_configuration, render, server_properties
 from ferry.dev.spec import ClusterSpec, Listener
 from ferry.errors import BadInput, Refused, Unreachable
+from ferry.ports import free_ports
 
 STATE_FILE = "cluster.json"
 GRACE_SECONDS = 15.0

@@ -8,9 +8,6 @@ from ferry.errors import BadInput
 
 HOME_VARIABLE = "FERRY_KAFKA_HOME"
 HOME_FOLDER = ".kafka"
-ARCHIVE = "ferry.jsa"
-QUIET = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
-"""A stale archive costs seconds, and its warning would land in the log of every broker and the output of every job."""
 
 
 def _candidates() -> list[Path]:
@@ -37,12 +34,6 @@ def jars(version: str) -> Path:
         f"No jars of Kafka {version} below {HOME_VARIABLE} or {HOME_FOLDER}/: run `make setup` in the checkout, "
         f"or point {HOME_VARIABLE} at a folder that has {version}/*.jar."
     )
-
-
-def archive_options(folder: Path) -> tuple[str, ...]:
-    """JVM options that name the class-data archive in a `folder`; none when `make` made none there."""
-    archive = folder / ARCHIVE
-    return (f"-XX:SharedArchiveFile={archive}", *QUIET) if archive.exists() else ()
 
 
 def java() -> str:

@@ -10,9 +10,10 @@ import tempfile
 from pathlib import Path
 
 from ferry.dev.cluster import down, up
-from ferry.dev.jars import ARCHIVE, QUIET, jars
-from ferry.dev.spec import FAST_START, ClusterSpec
+from ferry.dev.jars import jars
+from ferry.dev.spec import ClusterSpec
 from ferry.errors import FerryError, Refused
+from ferry.jvm import ARCHIVE, FAST_START, QUIET
 
 WRITING_SECONDS = 120.0
 """A JVM writes the archive when it ends, which takes seconds."""

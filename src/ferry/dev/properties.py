@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ferry.dev.ports import LOOPBACK
 from ferry.dev.spec import ClusterSpec
+from ferry.ports import LOOPBACK
 
 INTERNAL_PARTITIONS = 4
 """Partitions of `__consumer_offsets` and `__transaction_state`; Kafka's 50 take seconds to create and to load."""

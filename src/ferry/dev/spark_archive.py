@@ -1,9 +1,4 @@
-"""Java options that halve Spark's start-up: the C1 compiler, one garbage collector thread, and a class-data archive.
-
-The training job itself took 19.9 s by default and 9.5 s with these options on two busy cores; most of the difference is
-loading and verifying classes. The archive (JEP 350, AppCDS) is tied to the JVM and to the class path it was made with;
-a JVM to which it does not fit starts as if there were none.
-"""
+"""Makes the class-data archive of Spark's classes, which `ferry.spark.submit` names to its drivers."""
 
 import os
 import shutil
@@ -11,21 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from ferry.dev.jars import ARCHIVE, QUIET, archive_options
-from ferry.dev.spec import FAST_START
 from ferry.errors import BadInput, Refused
+from ferry.jvm import ARCHIVE, FAST_START, QUIET
 
-FOLDER = ".spark"
 LOG_TAIL = 2_000
-
-
-def java_options(folder: Path) -> str:
-    """The value of `spark.driver.extraJavaOptions` for short jobs; names the archive when `folder` has one.
-
-    spark-submit takes it as `--driver-java-options` or `--conf spark.driver.extraJavaOptions=...`; a session that is
-    already running cannot.
-    """
-    return " ".join([*FAST_START, *archive_options(folder.resolve())])
 
 
 def build(folder: Path, job: Path) -> Path:

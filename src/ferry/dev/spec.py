@@ -5,11 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ferry.errors import BadInput
+from ferry.jvm import FAST_START
 
 BROKER_COUNTS = (1, 3)
 LEGAL_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
-FAST_START = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
-"""JVM options for a short start-up at the price of peak speed; a bench gives its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import uvicorn
 from playwright.sync_api import Page, expect
 
-from ferry.dev.ports import LOOPBACK, free_ports
+from ferry.ports import LOOPBACK, free_ports
 from tests.airflow.page.conftest import Desk
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from ferry.dev.jars import jars, java
-from ferry.dev.ports import free_ports
+from ferry.ports import free_ports
 from tests.tiers import ANSWER_S, PATIENCE
 
 VERSION = "4.3.0"

@@ -11,9 +11,9 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from ferry.dev import RunningCluster
-from ferry.dev.ports import LOOPBACK, free_ports
 from ferry.features.groups.cli.table import COLUMNS, lines
 from ferry.features.groups.rules.table import GroupRow, GroupTable, Standing
+from ferry.ports import LOOPBACK, free_ports
 from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, send
 from tests.program import warm_ferry as ferry
 from tests.pure.decide.values import place

@@ -16,9 +16,10 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from ferry.dev import ClusterSpec, RunningCluster, attach, down, status, up
 from ferry.dev.cluster import _create
-from ferry.dev.jars import ARCHIVE, jars
+from ferry.dev.jars import jars
 from ferry.dev.process import ProcessRecord, wait_for, wait_gone
 from ferry.errors import BadInput, Refused, Unreachable
+from ferry.jvm import ARCHIVE
 from tests.tiers import ANSWER_S
 
 

@@ -13,13 +13,13 @@ from confluent_kafka import Consumer, KafkaError, TopicPartition
 
 from ferry.config.settings import Settings, parse_settings
 from ferry.dev import RunningCluster
-from ferry.dev.ports import free_ports
 from ferry.errors import Refused
 from ferry.features.groups.acts.of_run import checkpoint
 from ferry.features.switch.acts.switcher import Switcher
 from ferry.kafka.connect.cluster import Cluster
 from ferry.model import Pause
 from ferry.model.switch import Step, SwitchOptions, SwitchState, Verb, next_step
+from ferry.ports import free_ports
 from ferry.run.ledger.access import LedgerAccess
 from ferry.run.ledger.pausing import write_pause
 from ferry.run.local import copy_all

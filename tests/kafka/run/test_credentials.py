@@ -22,8 +22,8 @@ from confluent_kafka.admin import (
 )
 
 from ferry.dev import ClusterSpec, Listener, RunningCluster, up
-from ferry.dev.spec import FAST_START
 from ferry.errors import BadInput, Refused
+from ferry.jvm import FAST_START
 from ferry.ledger.report import RunState
 from ferry.run.micro_run import local_origin
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ferry.dev import RunningCluster
-from ferry.dev.ports import free_ports
 from ferry.features.groups.rules.offset_map import Exact
 from ferry.ledger.history import PastRun
 from ferry.model import OffsetWindow, TopicPartition
 from ferry.plan.options import RunOptions
+from ferry.ports import free_ports
 from ferry.reader.watch import FlowWatch
 from ferry.run.micro_run import MicroRuns, local_origin
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ferry.dev.ports import LOOPBACK, free_ports
 from ferry.dev.process import wait_for
+from ferry.ports import LOOPBACK, free_ports
 from tests.commands import installed
 
 COMMANDS = {"krb5kdc": "krb5-kdc", "kdb5_util": "krb5-kdc", "kadmin.local": "krb5-admin-server", "kinit": "krb5-user"}

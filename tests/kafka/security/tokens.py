@@ -17,7 +17,7 @@ from urllib.parse import parse_qs
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
-from ferry.dev.ports import LOOPBACK
+from ferry.ports import LOOPBACK
 
 LIFE_SECONDS = 3600
 

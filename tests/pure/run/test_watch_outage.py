@@ -12,9 +12,9 @@ import pytest
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.settings import parse_settings
-from ferry.dev.ports import free_ports
 from ferry.errors import FerryError, FilterInVain, Refused, Retryable, Unreachable
 from ferry.lane.connections import TargetFirst
+from ferry.ports import free_ports
 from ferry.reader import watch as looking
 from ferry.reader.watch import FlowWatch, Sight
 

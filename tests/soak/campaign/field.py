@@ -12,8 +12,8 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from ferry.dev import ClusterSpec, RunningCluster, up_all
 from ferry.dev.cluster import _create
-from ferry.dev.ports import LOOPBACK, free_ports
 from ferry.dev.spec import PLAINTEXT, Listener
+from ferry.ports import LOOPBACK, free_ports
 from tests.harness import create_topic
 from tests.proxy import Proxies
 from tests.soak.campaign.writer import COMPACTED, PARTITIONS

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ferry.dev.ports import LOOPBACK, free_ports
+from ferry.ports import LOOPBACK, free_ports
 from tests.proxy import Proxies
 
 

@@ -9,10 +9,10 @@ import pytest
 
 from ferry.dev import ClusterSpec, Listener, attach
 from ferry.dev.jars import jars, java
-from ferry.dev.ports import FIRST, LAST, free_ports
 from ferry.dev.properties import Node, render, server_properties
 from ferry.dev.ready import java_hash, names_of_all_partitions
 from ferry.errors import BadInput
+from ferry.ports import FIRST, LAST, free_ports
 
 SASL = Listener(name="SASL", protocol="SASL_PLAINTEXT")
 PLAIN = Listener(name="PLAIN", protocol="PLAINTEXT")

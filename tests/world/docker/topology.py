@@ -24,8 +24,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ferry.dev import ClusterSpec, RunningCluster, guard, up_all
-from ferry.dev.ports import free_ports
 from ferry.dev.spec import PLAINTEXT, Listener
+from ferry.ports import free_ports
 from ferry_airflow.home import LocalHome
 from tests.spark.jobs import as_
 from tests.spark.jobs import service as process

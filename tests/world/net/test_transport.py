@@ -12,10 +12,10 @@ from kafka.errors import KafkaConnectionError
 from kafka.net.inet import KafkaNetSocket, create_connection
 from kafka.net.transport import KafkaSSLTransport
 
-from ferry.dev.ports import free_ports
 from ferry.kafka.connect import transport
 from ferry.kafka.connect.cluster import event_loop
 from ferry.kafka.connect.transport import ConnectionManager
+from ferry.ports import free_ports
 
 
 def test_the_socket_of_a_refused_connection_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:

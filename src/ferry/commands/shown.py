@@ -5,7 +5,9 @@ from __future__ import annotations
 from ferry.cli.output import print_table
 from ferry.features.groups.rules.sentences import group_sentences
 from ferry.ledger.report import (
+    UNKNOWN,
     Report,
+    as_known,
     missing_sentence,
     pieces_sentence,
     throttled_sentence,
@@ -92,8 +94,8 @@ def show_report(report: Report, state: str | None = None) -> None:
         if sentence is not None:
             print(sentence)
     taken = f", superseded by run {report.superseded}" if report.superseded else ""
+    copied = f"{count_of(report.records, 'record')}, {size(report.bytes)} in {report.seconds:.1f} s"
     print(
         f"run {report.plan.run} of {report.plan.flow}: {state or report.state}{taken}; "
-        f"{pieces_sentence(report.plan)}, {count_of(report.records, 'record')}, {size(report.bytes)} in "
-        f"{report.seconds:.1f} s"
+        f"{pieces_sentence(report.plan)}, {as_known(copied, report) or UNKNOWN}"
     )

@@ -84,16 +84,18 @@ CLICKS = replace(RECEIPT, generation=0, source=place("clicks"), target=place("a.
 
 
 @pytest.mark.parametrize(
-    ("kept", "text", "table", "listed"),
+    ("kept", "head", "text", "table", "listed"),
     [
         (
             (),
+            "1 slice, how much the run copied is not known any more",
             ": how much the run copied is not known any more",
             "how much the run copied is not known any more",
             ["not known", "not known", "not known"],
         ),
         (
             (CLICKS,),
+            "2 slices, at least 40 records, 4.0 kB in 1.0 s",
             "the run copied at least 40 records",
             "at least 40 records, 0.0 MB in 1.0 s",
             ["at least 40", "at least 4.0 kB", "at least 1.0"],
@@ -101,13 +103,15 @@ CLICKS = replace(RECEIPT, generation=0, source=place("clicks"), target=place("a.
     ],
 )
 def test_figures_of_a_run_whose_copy_was_deleted_are_not_said_to_be_all(
-    kept: tuple[Receipt, ...], text: str, table: str, listed: list[str], capsys: pytest.CaptureFixture[str]
+    kept: tuple[Receipt, ...], head: str, text: str, table: str, listed: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     past = copied_and_deleted(*kept)
     assert past.report is not None
     assert [piece.source for piece in past.report.uncounted] == [RECEIPT.source]
     looked_up._print_run(past)
-    assert capsys.readouterr().out.splitlines()[-1].endswith(text)
+    *_, run, uncounted = capsys.readouterr().out.splitlines()
+    assert run.endswith(f"; {head}")
+    assert uncounted.endswith(text)
     looked_up._print_runs([past])
     assert re.split("  +", capsys.readouterr().out.splitlines()[-1])[4:7] == listed
     assert receipts_json([], [], past)["run"]["report"]["uncounted"] == 1

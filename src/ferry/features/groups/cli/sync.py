@@ -76,9 +76,13 @@ def _show_wish(looked: Looked) -> None:
     if rows:
         head = ("group", "source", "offset", "target", "has", "would have", "translated")
         print_table(head, rows, right=("offset", "has", "would have"))
-    again = sum(one.checkpoint.again or 0 for writes in looked.decided.writes.values() for one in writes)
-    if again:
-        print(f"{count_of(again, 'record')} at most would be read again, of topics that get other partitions")
+    again = [one.checkpoint.again for writes in looked.decided.writes.values() for one in writes]
+    counted, unknown = sum(one or 0 for one in again), count_of(again.count(None), "offset")
+    if counted:
+        more = f", and not known for {unknown}" if None in again else ""
+        print(f"{count_of(counted, 'record')} at most would be read again, of topics that get other partitions{more}")
+    elif None in again:
+        print(f"how many records would be read again is not known for {unknown}")
     for one in looked.left:
         print(f"would be left: {one.message}")
     print(

@@ -226,6 +226,21 @@ def _print_records(terminal: Console, columns: Sequence[str], cells: list[list[s
         terminal.print()
 
 
+def write_new(path: Path, text: str, *, mode: int, name: str = "") -> None:
+    """Create a file; BadInput when it is there already, or cannot be written. `name`: what the user named it by."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+            stream.write(text)
+    except OSError as error:
+        raise not_new(name or str(path), error.strerror) from None
+
+
+def not_new(name: str, why: str | None) -> BadInput:
+    """The error of a file that cannot be created."""
+    return BadInput(f"{name}: cannot be written: {why}; name a new file")
+
+
 def write_output(path: Path, text: str, *, mode: int = 0o666) -> None:
     """The file that --output names: all of the text or nothing; BadInput when it cannot be written."""
     try:

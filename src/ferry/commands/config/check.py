@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from ferry.cli.command import Context, command, refuse_option_as_file
-from ferry.cli.output import print_table
+from ferry.cli.output import not_new, print_table, write_new
 from ferry.commands.config.shapes import check_json
 from ferry.config.account import LineAccount, LineFate, account
 from ferry.config.client_check import check_clients
@@ -25,7 +25,6 @@ from ferry.config.reading.slips import shown
 from ferry.config.settings import read_text
 from ferry.config.text.problem import Problem, Severity, in_file_order
 from ferry.config.text.properties import parse_all
-from ferry.errors import BadInput
 from ferry.words import count_of
 
 BAD_INPUT = 2
@@ -91,16 +90,10 @@ def all_problems(examined: Examined) -> tuple[Problem, ...]:
 
 def _write(out: Path, text: str, *, like: Path, dry_run: bool) -> None:
     """Write a new file with the rights of the old one: it holds the same secrets. A dry run looks whether it is new."""
-    try:
-        if dry_run:
-            if os.path.lexists(out):
-                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
-            return
-        descriptor = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, like.stat().st_mode & 0o777)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-            stream.write(text)
-    except OSError as error:
-        raise BadInput(f"--fix {out}: cannot be written: {error.strerror}; name a new file") from None
+    if not dry_run:
+        write_new(out, text, mode=like.stat().st_mode & 0o777, name=f"--fix {out}")
+    elif os.path.lexists(out):
+        raise not_new(f"--fix {out}", os.strerror(errno.EEXIST))
 
 
 def _show(examined: Examined, lines: tuple[LineAccount, ...], problems: tuple[Problem, ...], *, quiet: bool) -> None:

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from ferry.cli.command import Context, command
-from ferry.cli.output import print_json, print_warning
+from ferry.cli.output import not_new, print_json, print_warning, write_new
 from ferry.commands.config.check import all_problems
 from ferry.config.first_file import FirstCluster, first_file
 from ferry.config.reading.examine import examine
@@ -65,7 +65,7 @@ def new_command(
         if problem.severity is Severity.ERROR:
             option = _option(problem.key, there, here)
             raise BadInput(f"{option}: {problem.message}; nothing is written")
-    _look_at(out) if dry_run else _write(out, text)
+    _look_at(out) if dry_run else write_new(out, text, mode=OWNER_ONLY)
     flow = str(examined.flows[0].flow)
     warnings = [str(problem) for problem in problems]
     for side, tls, ca in (("source", source_tls, source_ca), ("target", target_tls, target_ca)):
@@ -116,18 +116,8 @@ def _agreed(value: bool | None, *, ca: str | None, question: str) -> bool:
 
 
 def _look_at(out: Path) -> None:
-    """BadInput where `_write` would say so, as far as can be seen without writing."""
+    """BadInput where `write_new` would say so, as far as can be seen without writing."""
     if out.exists() or out.is_symlink():
-        raise BadInput(f"{out}: cannot be written: {os.strerror(errno.EEXIST)}; name a new file")
+        raise not_new(str(out), os.strerror(errno.EEXIST))
     if not os.access(out.parent, os.W_OK | os.X_OK):
-        why = os.strerror(errno.EACCES if out.parent.is_dir() else errno.ENOENT)
-        raise BadInput(f"{out}: cannot be written: {why}; name a new file")
-
-
-def _write(out: Path, text: str) -> None:
-    try:
-        descriptor = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-            stream.write(text)
-    except OSError as error:
-        raise BadInput(f"{out}: cannot be written: {error.strerror}; name a new file") from None
+        raise not_new(str(out), os.strerror(errno.EACCES if out.parent.is_dir() else errno.ENOENT))

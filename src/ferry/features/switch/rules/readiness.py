@@ -246,16 +246,11 @@ def _topics(looked: Looked, policy: ReplicationPolicy, alias: str) -> Check:
 
 def _alike(facts: Facts, policy: ReplicationPolicy, alias: str) -> str:
     """That a run would change no topic: what it does not compare, or leaves as it is, is not as at the source."""
-    hidden, differing = [], set[str]()
-    for name, source in facts.sources.items():
-        target = facts.targets.get(policy.format_remote_topic(alias, name))
-        if target is None:
-            continue
-        if source.settings is None or target.settings is None:
-            hidden.append(name if source.settings is None else target.name)
-            continue
-        for setting in (*source.settings.own, *source.settings.inherited):
-            here, there = source.settings.in_force(setting), target.settings.in_force(setting)
+    pairs, hidden = _readable(facts, policy, alias)
+    differing = set[str]()
+    for source, _, target in pairs:
+        for setting in (*source.own, *source.inherited):
+            here, there = source.in_force(setting), target.in_force(setting)
             if there is not None and here != there:
                 differing.add(setting)
     found = []
@@ -269,6 +264,22 @@ def _alike(facts: Facts, policy: ReplicationPolicy, alias: str) -> str:
     if not found:
         return "topics and their settings are as at the source"
     return f"topics are as at the source, and so are their settings, but for {'; and for '.join(found)}"
+
+
+def _readable(
+    facts: Facts, policy: ReplicationPolicy, alias: str
+) -> tuple[list[tuple[TopicSettings, str, TopicSettings]], list[str]]:
+    """The settings of each source topic, its copy's name, and the copy's; and the topics whose may not be read."""
+    pairs, hidden = [], []
+    for name, source in facts.sources.items():
+        target = facts.targets.get(policy.format_remote_topic(alias, name))
+        if target is None:
+            continue
+        if source.settings is None or target.settings is None:
+            hidden.append(name if source.settings is None else target.name)
+        else:
+            pairs.append((source.settings, target.name, target.settings))
+    return pairs, hidden
 
 
 def _writable(looked: Looked, policy: ReplicationPolicy, alias: str) -> Check:
@@ -299,19 +310,13 @@ def _writable(looked: Looked, policy: ReplicationPolicy, alias: str) -> Check:
 
 
 def _retention(facts: Facts, policy: ReplicationPolicy, alias: str) -> Check:
-    short, hidden = [], []
-    for name, source in facts.sources.items():
-        target = facts.targets.get(policy.format_remote_topic(alias, name))
-        if target is None:
-            continue
-        if target.settings is None or source.settings is None:
-            hidden.append(name if source.settings is None else target.name)
-            continue
-        short += [
-            f"{target.name} ({setting})"
-            for setting in ("retention.ms", "retention.bytes")
-            if _shorter(target.settings, source.settings, setting)
-        ]
+    pairs, hidden = _readable(facts, policy, alias)
+    short = [
+        f"{name} ({setting})"
+        for source, name, target in pairs
+        for setting in ("retention.ms", "retention.bytes")
+        if _shorter(target, source, setting)
+    ]
     if short:
         return Check(
             name="retention",

@@ -21,7 +21,7 @@ from airflow.sdk.exceptions import AirflowSkipException
 from ferry.config.flow.flow import FlowConfig
 from ferry_airflow.base import FerryOperator, Named, airflow_errors, final_failure, flow_named, origin_of, run_of
 from ferry_airflow.copying import copy_on_spark
-from ferry_airflow.form import TO_COPY, budget_params, topics_param
+from ferry_airflow.form import TO_COPY, budget_params, flag, topics_param
 from ferry_airflow.naming import backfill_dag_id
 from ferry_airflow.spark_job import FerrySparkOperator
 from ferry_airflow.timetable import WindowTimetable
@@ -162,17 +162,10 @@ def _params() -> dict[str, Any]:
         ),
         "from_offsets": _lines("From offsets", f"{offsets} In place of times.", _OFFSET),
         "to_offsets": _lines("To offsets", f"{offsets} The window ends before it; each partition needs both.", _OFFSET),
-        "allow_deleted": Param(
-            default=False,
-            type="boolean",
-            title="Take what is left",
-            description="Also where the source may have deleted records of the window.",
-        ),
-        "into_live": Param(
-            default=False,
-            type="boolean",
-            title="Into the live topics",
-            description="In place of the lane, as a run of the live lane; refused where that has copied something.",
+        "allow_deleted": flag("Take what is left", "Also where the source may have deleted records of the window."),
+        "into_live": flag(
+            "Into the live topics",
+            "In place of the lane, as a run of the live lane; refused where that has copied something.",
         ),
         **budget_params(),
     }

@@ -205,13 +205,7 @@ def returned(evidence: EvidenceReport, report: Written) -> dict[str, Any]:
         "summary": evidence.summary,
         "deviations": list(evidence.deviations),
         "refusals": list(evidence.refusals),
-        "report": {
-            "number": report.number,
-            "page": report.page,
-            "json": report.json,
-            "sha256": report.sha256,
-            "signed": report.is_signed,
-        },
+        "report": report.document,
     }
 
 

@@ -156,13 +156,7 @@ def returned(state: SwitchState, report: Written) -> dict[str, Any]:
         "id": made.id,
         "verb": made.verb.value,
         "outcome": None if end is None else end.outcome.value,
-        "report": {
-            "number": report.number,
-            "page": report.page,
-            "json": report.json,
-            "sha256": report.sha256,
-            "signed": report.is_signed,
-        },
+        "report": report.document,
     }
 
 

@@ -14,7 +14,7 @@ from airflow.sdk import DAG, Param
 
 from ferry.config.flow.flow import FlowConfig
 from ferry_airflow.base import RETRY_DELAY, START
-from ferry_airflow.form import topics_param
+from ferry_airflow.form import flag, topics_param
 from ferry_airflow.naming import COMPACTED, FULL, SAMPLE, verify_dag_id
 from ferry_airflow.verify_operators import FerryVerifyOperator
 
@@ -78,11 +78,8 @@ def _params() -> dict[str, Any]:
             description="full: every record; sample: one of so many segments of each partition; compacted: every topic "
             "by the latest record of each key, as topics with cleanup.policy compact are in any mode.",
         ),
-        "without_ledger": Param(
-            default=False,
-            type="boolean",
-            title="Without the ledger",
-            description="Align both logs by what they hold: for what another replicator has copied.",
+        "without_ledger": flag(
+            "Without the ledger", "Align both logs by what they hold: for what another replicator has copied."
         ),
         "sample": Param(
             _SAMPLE,

@@ -6,7 +6,7 @@ import json
 import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 from ferry.config.flow.report import FOLDER, ReportConfig
 from ferry.errors import BadInput, Corrupt, OutcomeUnknown, Refused
@@ -52,6 +52,17 @@ class Written:
         """Where it is, for people."""
         signed = "signed" if self.is_signed else "not signed"
         return f"report: {self.page} ({signed}, SHA-256 of its JSON {self.sha256})"
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """Where it is, for programs."""
+        return {
+            "number": self.number,
+            "page": self.page,
+            "json": self.json,
+            "sha256": self.sha256,
+            "signed": self.is_signed,
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,12 +17,4 @@ ReportOption = Annotated[
 
 def written_json(written: Written | None) -> dict[str, Any] | None:
     """Where a report lies, as the documented JSON object; None where there is none."""
-    if written is None:
-        return None
-    return {
-        "number": written.number,
-        "page": written.page,
-        "json": written.json,
-        "sha256": written.sha256,
-        "signed": written.is_signed,
-    }
+    return None if written is None else written.document

@@ -22,7 +22,7 @@ from ferry.model import (
     RunRecord,
     Sifted,
 )
-from ferry.model.refusal import Fact
+from ferry.model.sentence import Fact
 
 
 def run_record(run: RunRecord) -> Record:

@@ -8,13 +8,13 @@ from string import Formatter
 from typing import Any
 
 from ferry.model import RefusalKind
-from ferry.model.refusal import Fact
+from ferry.model.sentence import Fact
 from ferry.words import to_the_second, whole_size
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A sentence with places for facts, `{name}`. `kind` None: the code is used for several, the maker says which."""
+    """A sentence with places for facts, `{name}`. `kind` None: the code is of no refusal, or of several kinds."""
 
     kind: RefusalKind | None
     what: str

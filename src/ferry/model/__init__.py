@@ -19,6 +19,7 @@ from ferry.model.record import Fate, LedgerRecord, Record
 from ferry.model.refusal import Refusal, RefusalKind
 from ferry.model.run import Attempt, OpenedRun, Origin, Pause, RunRecord
 from ferry.model.segment import Segment, joined
+from ferry.model.sentence import Fact, Sentence, code_of, facts_of
 from ferry.model.sifted import NOTHING_SIFTED, Sifted
 from ferry.model.throttled import NOT_THROTTLED, Throttled
 from ferry.model.topic_id import parse_topic_id, topic_id_of, topic_id_text
@@ -51,6 +52,7 @@ __all__ = [
     "Difference",
     "DifferenceKind",
     "Era",
+    "Fact",
     "Fate",
     "Flow",
     "Found",
@@ -85,6 +87,7 @@ __all__ = [
     "RunRecord",
     "RunVerified",
     "Segment",
+    "Sentence",
     "Sifted",
     "Slice",
     "Throttled",
@@ -104,6 +107,8 @@ __all__ = [
     "Witness",
     "all_ages",
     "check_lane",
+    "code_of",
+    "facts_of",
     "joined",
     "lane_kind",
     "parse_topic_id",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from ferry.model.sentence import Fact
+
 
 class RefusalKind(StrEnum):
     """Why something was not copied; stable words for reports and alerts."""
@@ -47,10 +49,6 @@ class RefusalKind(StrEnum):
     """A record that the transform cannot be applied to."""
     STUCK = "stuck"
     """A place that somebody passed by hand (`ferry skip`)."""
-
-
-Fact = int | str
-"""A fact of a sentence: a count, an offset, a name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ferry.errors import Retryable
 from ferry.messages.refusals import refused
 from ferry.model import Piece, Refusal, RefusalKind
-from ferry.model.refusal import Fact
+from ferry.model.sentence import Fact
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

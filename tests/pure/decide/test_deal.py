@@ -15,7 +15,7 @@ from ferry.errors import Refused
 from ferry.ledger.plan_codec import parse_plan, plan_records
 from ferry.ledger.source_reads import Read, reads_of_units
 from ferry.ledger.units import least_dealt, reached_at, resumed
-from ferry.messages.refusals import ANEW
+from ferry.messages.phrases import ANEW
 from ferry.model import Era, Pause, Plan, Refusal, RefusalKind, TopicPartition, Unit, UnitReceipt, Vector
 from ferry.model.observed import BrokerSpace, OpenTransaction
 from ferry.model.topic_settings import TopicSettings

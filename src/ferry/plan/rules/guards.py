@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ferry.messages.refusals import open_facts, refused, sentence
+from ferry.messages.catalogue import sentence
+from ferry.messages.refusals import open_facts, refused
 from ferry.model import Position, Receipt, Refusal, TopicPartition, UnitReceipt
 from ferry.model.observed import OpenTransaction
 from ferry.plan.rules.facts import Facts, SourceTopic, TargetTopic

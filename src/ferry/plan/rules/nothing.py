@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from ferry.config.flow.guards import Guards, OnGuard
 from ferry.config.text.filters import LEGAL_NAME, TopicSelection
-from ferry.messages.refusals import refused, sentence, what_of
+from ferry.messages.catalogue import sentence
+from ferry.messages.refusals import refused, what_of
 from ferry.model import Flow, Refusal, scratch_lane
 from ferry.plan.rules.facts import Facts, Unfound
 from ferry.policy import is_ferry_internal, is_heartbeats_topic

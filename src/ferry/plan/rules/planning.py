@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from ferry.config.flow.guards import OnGuard
 from ferry.errors import BadInput, Refused
-from ferry.messages.refusals import sentence
+from ferry.messages.catalogue import sentence
 from ferry.model import Piece, Plan, Receipt, Refusal, RefusalKind, TopicChange, UnitReceipt
 from ferry.plan.rules.absence import gone_note, gone_refusal, hidden_refusals
 from ferry.plan.rules.budget import bytes_within, slice_of, within_budget

@@ -19,7 +19,8 @@ from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.lineage import UNKNOWN_EPOCH, Mark
 from ferry.kafka.produce.kept import Cut, cut_since, reached_epochs
 from ferry.ledger.units import of_partition
-from ferry.messages.refusals import refused, sentence
+from ferry.messages.catalogue import sentence
+from ferry.messages.refusals import refused
 from ferry.model import Piece, RefusalKind, Slice, TopicPartition
 from ferry.protocol.drops import Drop, Dropped, Hindered, drop
 

@@ -21,6 +21,7 @@ from ferry.ledger.pruning import PRUNED_FORM, Pruned
 from ferry.ledger.receipt_codec import ORIGIN, RECEIPT, THROTTLED_SAYS, receipt_json
 from ferry.ledger.report import GuardCount, Report, RunState, guard_counts, unfinished_sentence
 from ferry.ledger.run_codec import REFUSAL, refusal_json
+from ferry.ledger.sentence_codec import noted_in
 from ferry.ledger.slice_codec import CHANGE, SLICE
 from ferry.ledger.unit_codec import UNIT_RECEIPT, unit_receipt_json
 from ferry.ledger.verified_codec import RUN_VERIFIED
@@ -91,6 +92,7 @@ PLAN = Form(
     F("acls", kind=many(ACL_CHANGE.kind), says="to the target's ACLs, before the copy"),
     F("refusals", kind=many(REFUSAL.kind)),
     F("notes", kind=many()),
+    noted_in("notes"),
     F("gaps", kind=many(GAP.kind), says=_GAPS_SAY),
     F("guards", lambda plan: guards_json(plan.refusals, plan), _GUARDS, says=_GUARDS_SAY),
     F("paused", kind=many(), says="source topics held back"),
@@ -237,6 +239,7 @@ RUN = Form(
     F("groups", kind=optional(GROUPS.kind), says="null: nobody looked at the consumer groups"),
     F("verified", kind=optional(RUN_VERIFIED.kind), says="null: the run did not verify itself"),
     F("notes", kind=many(), says="of the plan, and of what was copied"),
+    noted_in("notes"),
     F("receipts", kind=many(SHORT_RECEIPT.kind)),
     F(
         "units",

@@ -25,8 +25,9 @@ from ferry.ledger.runs import (
 )
 from ferry.ledger.unit_codec import last_units, unit_receipts
 from ferry.ledger.verified_codec import run_verified
+from ferry.messages.catalogue import sentence
 from ferry.model import Gap, Lifted, OpenedRun, Plan, Receipt, Segment, TopicPartition, UnitReceipt
-from ferry.words import count_of, to_the_second
+from ferry.words import count_of
 
 
 class PastState(StrEnum):
@@ -189,10 +190,7 @@ class _Deleted(NamedTuple):
     at_ms: int
 
     def sentence(self, topic: str) -> str:
-        return (
-            f"topic {topic} was deleted after its source by run {self.run} at {to_the_second(self.at_ms)}, and the "
-            "ledger has forgotten its receipts: what this run copied of it is not counted"
-        )
+        return sentence("topic.forgotten", topic=topic, run=self.run, at_ms=self.at_ms)
 
 
 def _deleted_since(view: LedgerView, opened: OpenedRun) -> dict[TopicPartition, _Deleted]:

@@ -13,7 +13,8 @@ from ferry.config.flow.flow import Periodic
 from ferry.ledger.codec import LEDGER_VERSION, Json, encode
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.reading import read_as
-from ferry.model import Record
+from ferry.ledger.sentence_codec import NOTED, with_codes
+from ferry.model import Record, Sentence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,12 +45,14 @@ def mirror_state(view: LedgerView, lane: str) -> MirrorState:
 def _parse_state(body: Json) -> MirrorState:
     # A later Ferry may add what this one does not know.
     known = {name: body[name] for name in MirrorState.__slots__ if name in body}
-    return MirrorState(**known | {"notes": tuple(body["notes"])})
+    return MirrorState(**known | {"notes": with_codes(body["notes"], body.get("noted", ()))})
 
 
 def mirror_record(lane: str, state: MirrorState) -> Record:
     """Keeps what was written."""
-    return Record(key=_key(lane), value=encode({"v": LEDGER_VERSION, "kind": "mirror", **asdict(state)}))
+    noted = [NOTED.dump(one) for one in state.notes if isinstance(one, Sentence)]
+    body = {"v": LEDGER_VERSION, "kind": "mirror", **asdict(state), **({"noted": noted} if noted else {})}
+    return Record(key=_key(lane), value=encode(body))
 
 
 def mirror_notes(view: LedgerView, lane: str, run: str) -> tuple[str, ...]:

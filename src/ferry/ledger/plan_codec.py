@@ -16,6 +16,7 @@ from ferry.ledger.acl_codec import ACL_CHANGE
 from ferry.ledger.codec import GAP, LEDGER_VERSION, SEAL, Json, decode_value, encode
 from ferry.ledger.reading import checked, reading
 from ferry.ledger.run_codec import REFUSAL
+from ferry.ledger.sentence_codec import read_sentence, sentence_fields
 from ferry.ledger.slice_codec import CHANGE, SLICE
 from ferry.ledger.unit_codec import ERA_FORM, parse_unit_lines, unit_lines
 from ferry.model import PLAN_VERSION, Plan, Record, RefusalKind
@@ -68,7 +69,7 @@ def plan_records(plan: Plan, part_bytes: int = PART_BYTES) -> list[Record]:
     head = PLAN.dump(plan)
     lines = [encode(piece) for piece in head.pop("slices")]
     for name, word in _LINES.items():
-        lines += [encode({word: item}) for item in head.pop(name)]
+        lines += [encode({word: item, **sentence_fields(item)}) for item in head.pop(name)]
     head["notes"] = []  # where plans of earlier Ferrys have them
     parts: list[list[bytes]] = [[]]
     filled = 0
@@ -118,5 +119,5 @@ def _parsed(parts: Mapping[int, bytes], body: Json, where: str) -> Plan:
         )
     rows = [json.loads(line) for value in values for line in value.split(b"\n") if line]
     found = {name: [row[word] for row in rows if word in row] for name, word in _LINES.items()}
-    found["notes"] = [*head["notes"], *found["notes"]]
+    found["notes"] = [*head["notes"], *(read_sentence(row["note"], row) for row in rows if "note" in row)]
     return checked(PLAN.load({**head, **found, "slices": [row for row in rows if "topic" in row]}))

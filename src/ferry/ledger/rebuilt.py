@@ -16,8 +16,8 @@ from ferry.ledger.kinds import KINDS, OfLost
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.reading import read_as
 from ferry.ledger.run_codec import writers_of
-from ferry.model import Fate, Flow, LedgerRecord, OpenedRun, Record
-from ferry.words import to_the_second
+from ferry.messages.catalogue import sentence
+from ferry.model import Fate, Flow, LedgerRecord, OpenedRun, Record, Sentence
 
 FILLER = Record(key=encode(["filler"]), value=None)
 """What lies where the lost ledger had a marker, or nothing any more: a tombstone of a key that means nothing."""
@@ -40,11 +40,14 @@ class Rebuild:
     """Where the record lies; in its place, not in it."""
 
     @property
-    def sentence(self) -> str:
+    def sentence(self) -> Sentence:
         """What whoever reads on has to know."""
-        return (
-            f"the ledger was rebuilt by {self.who} at {to_the_second(self.at_ms)} from {self.file}, an export of "
-            f"{to_the_second(self.exported_at_ms)}, and does not have what was copied or written of groups between"
+        return sentence(
+            "run.ledger-rebuilt",
+            who=self.who,
+            at_ms=self.at_ms,
+            file=self.file,
+            exported_at_ms=self.exported_at_ms,
         )
 
 
@@ -67,7 +70,7 @@ def _parse_rebuild(body: Json) -> Rebuild:
     return Rebuild(**{name: body[name] for name in Rebuild.__slots__ if name in body})
 
 
-def rebuild_notes(view: LedgerView, opened: OpenedRun) -> list[str]:
+def rebuild_notes(view: LedgerView, opened: OpenedRun) -> list[Sentence]:
     """That the ledger was rebuilt, for the first run of a lane since."""
     rebuilt = newest_rebuild(view)
     earlier = (run.generation for run in view.runs if run.record.lane == opened.record.lane)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from ferry.config.flow.guards import GUARD_KEYS
 from ferry.ledger.runs import Outcome
 from ferry.ledger.units import done_ranges, is_done
+from ferry.messages.catalogue import sentence
 from ferry.model import (
     NOT_THROTTLED,
     Gap,
@@ -24,6 +25,7 @@ from ferry.model import (
     Refusal,
     RefusalKind,
     RunVerified,
+    Sentence,
     Sifted,
     Slice,
     Throttled,
@@ -189,7 +191,7 @@ def guard_counts(
     return {guard: GuardCount(**counts) for guard, counts in sorted(told.items())}
 
 
-def missing_notes(plan: Plan, receipts: Iterable[Receipt]) -> list[str]:
+def missing_notes(plan: Plan, receipts: Iterable[Receipt]) -> list[Sentence]:
     """One for each partition that lacks offsets though its topic shows no compaction.
 
     No refusal: compaction that was switched off has left such holes for ever, and no answer of a broker tells its from
@@ -202,14 +204,12 @@ def missing_notes(plan: Plan, receipts: Iterable[Receipt]) -> list[str]:
             missing, start, end = found.get(receipt.source, (0, receipt.start, receipt.end))
             found[receipt.source] = missing + receipt.missing, min(start, receipt.start), max(end, receipt.end)
     return [
-        f"{place} has no record at {missing} of its offsets from {start} to {end - 1}, though its topic's "
-        "cleanup.policy does not show compact: if it was never compacted, compare the source's replicas with "
-        "kafka-dump-log.sh"
+        sentence("copy.holes", place=str(place), missing=missing, start=start, last=end - 1)
         for place, (missing, start, end) in sorted(found.items())
     ]
 
 
-def transform_notes(receipts: Iterable[Receipt]) -> list[str]:
+def transform_notes(receipts: Iterable[Receipt]) -> list[Sentence]:
     """What each transform made of the offsets that receipts have: the ledger's own figures, which no retry doubles.
 
     Which offsets without a record in the copy a transform left out, and which were markers or compacted, no receipt
@@ -223,16 +223,22 @@ def transform_notes(receipts: Iterable[Receipt]) -> list[str]:
             counts[1] += receipt.records
             counts[2] += receipt.dead_letters
     return [
-        f"ferry.transform.{name}: {count_of(offsets, 'offset')} read, {count_of(written, 'record')} written, "
-        f"{count_of(letters, 'dead letter')}; nothing was to be written of the other {offsets - written - letters}"
+        sentence(
+            "transform.counts",
+            transform=name,
+            offsets=offsets,
+            records=written,
+            letters=letters,
+            others=offsets - written - letters,
+        )
         for name, (offsets, written, letters) in sorted(found.items())
     ]
 
 
-def sifted_notes(sifted: Mapping[str, Sifted]) -> list[str]:
+def sifted_notes(sifted: Mapping[str, Sifted]) -> list[Sentence]:
     """What transforms left out in an attempt, as they were counted while records were read."""
     return [
-        f"topic {topic}: {count_of(one.read, 'record')} read, {one.left_out} of them left out by its transform"
+        sentence("transform.sifted", topic=topic, records=one.read, left_out=one.left_out)
         for topic, one in sorted(sifted.items())
     ]
 
@@ -245,28 +251,30 @@ def read_of(units: Iterable[UnitReceipt]) -> dict[tuple[str, str], int]:
     return {topics: sum(high - low for low, high in done_ranges(own).values()) for topics, own in by_topics.items()}
 
 
-def dealt_notes(units: Collection[UnitReceipt]) -> list[str]:
+def dealt_notes(units: Collection[UnitReceipt]) -> list[Sentence]:
     """What was dealt of each topic, in a run."""
     read = read_of(units)
     found = []
     for topic, target in sorted(read):
         own = [unit for unit in units if (unit.source_topic, unit.target.topic) == (topic, target)]
         records, letters = sum(unit.records for unit in own), sum(unit.dead_letters for unit in own)
-        partitions = count_of(len({unit.target for unit in own}), "partition")
         found.append(
-            f"topic {topic}: {count_of(read[topic, target], 'offset')} read, {count_of(records, 'record')} dealt to "
-            f"{partitions} of {target}, {count_of(letters, 'dead letter')}"
+            sentence(
+                "transform.dealt",
+                topic=topic,
+                offsets=read[topic, target],
+                records=records,
+                partitions=len({unit.target for unit in own}),
+                target=target,
+                letters=letters,
+            )
         )
     return found
 
 
-def superseded_notes(plan: Plan, newer: str) -> list[str]:
+def superseded_notes(plan: Plan, newer: str) -> list[Sentence]:
     """That the run `newer` (empty: none) began before this one was finished, and what follows from that."""
-    told = (
-        f"run {plan.run} is superseded by run {newer} of lane {plan.lane}, which began before it was finished: that "
-        "run, or the next one, copies the rest and moves the groups"
-    )
-    return [told] if newer else []
+    return [sentence("run.superseded", run=plan.run, newer=newer, lane=plan.lane)] if newer else []
 
 
 def unfinished_sentence(report: Report, piece: Piece) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from ferry.codec.form import F, Form
 from ferry.codec.kinds import FLOW, Kind, enum, fields
 from ferry.ledger.codec import LEDGER_VERSION, Json, encode, head
-from ferry.ledger.reading import read_as, slots, whole
+from ferry.ledger.reading import read_as, slots
+from ferry.ledger.sentence_codec import CODE_SAYS, FACTS, FACTS_SAY
 from ferry.model import (
     NOTHING_SIFTED,
     Attempt,
@@ -22,7 +22,6 @@ from ferry.model import (
     RunRecord,
     Sifted,
 )
-from ferry.model.sentence import Fact
 
 
 def run_record(run: RunRecord) -> Record:
@@ -106,21 +105,14 @@ def parse_attempt(run: str, offset: int, body: Json) -> Attempt:
     return _ATTEMPT.load(body, run=run, number=offset if ends is None else ends, ended=ends is not None)
 
 
-def _facts(body: Any) -> tuple[tuple[str, Fact], ...]:
-    return tuple(sorted((name, value if isinstance(value, str) else whole(value)) for name, value in body.items()))
-
-
-FACTS = Kind(dict, _facts, lambda: {"type": "object", "additionalProperties": {"type": ["integer", "string"]}})
-"""The facts of a sentence, by name."""
-
 REFUSAL = Form(
     Refusal,
     F("topic", says="name at the source"),
     F("partition", least=None, says="null: the whole topic"),
     F("kind", kind=enum(RefusalKind, more=True), says="a stable word; more may come"),
     F("message", says="one sentence with the remedy"),
-    F("code", default="", omit=lambda one: not one.code, says="a stable word for the sentence; more may come"),
-    F("facts", kind=FACTS, default=(), omit=lambda one: not one.facts, says="what the sentence was made of, by name"),
+    F("code", default="", omit=lambda one: not one.code, says=CODE_SAYS),
+    F("facts", kind=FACTS, default=(), omit=lambda one: not one.facts, says=FACTS_SAY),
 )
 
 parse_refusal = REFUSAL.load

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from ferry.messages.entry import Entry
 from ferry.messages.flow import FLOW
+from ferry.messages.notes import NOTES
 from ferry.messages.records import RECORDS
 from ferry.messages.source import SOURCE
 from ferry.messages.target import TARGET
@@ -21,7 +22,13 @@ ENTRIES: Mapping[str, Entry] = {
     **FLOW,
     **TARGET,
     **RECORDS,
+    **NOTES,
 }
+
+
+def what_is(said: Sentence) -> str:
+    """What is the matter, without the remedy."""
+    return ENTRIES[said.code].what_is(dict(said.facts))
 
 
 def sentence(code: str, **facts: Fact) -> Sentence:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ferry.model import RefusalKind
 from ferry.model.sentence import Fact
-from ferry.words import to_the_second, whole_size
+from ferry.words import count_of, to_the_second, whole_size
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +37,18 @@ class Entry:
 
 
 class _Words(Formatter):
-    """Python's format, and two specs more: `size` for bytes, `time` for epoch milliseconds."""
+    """Python's format, and more specs: `size` for bytes, `time` for epoch milliseconds, `count NOUN` for how many."""
 
     def format_field(self, value: Any, format_spec: str) -> str:
-        if format_spec == "size":
-            return whole_size(value)
-        return to_the_second(value) if format_spec == "time" else str(format(value, format_spec))
+        spec, _, noun = format_spec.partition(" ")
+        match spec:
+            case "size":
+                return whole_size(value)
+            case "time":
+                return to_the_second(value)
+            case "count":
+                return count_of(value, noun)
+        return str(format(value, format_spec))
 
 
 _WORDS = _Words()

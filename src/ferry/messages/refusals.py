@@ -11,7 +11,7 @@ from typing import Any
 from ferry.messages.catalogue import ENTRIES, sentence
 from ferry.model import Refusal, RefusalKind, TopicPartition
 from ferry.model.observed import OpenTransaction
-from ferry.model.sentence import Fact
+from ferry.model.sentence import Fact, Sentence
 from ferry.words import to_the_second
 
 
@@ -35,6 +35,12 @@ def refused(
         code=code,
         facts=tuple(sorted(facts.items())),
     )
+
+
+def passed(code: str, refusal: Refusal, **facts: Fact) -> Sentence:
+    """The note in place of a refusal that a guard lets pass."""
+    key = f"ferry.guard.{refusal.kind.replace('-', '.')}"
+    return sentence(code, what=what_of(refusal), of=refusal.code, key=key, **facts)
 
 
 def _placed(topic: str, partition: int | None, facts: Mapping[str, Fact]) -> dict[str, Fact]:

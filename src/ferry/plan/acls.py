@@ -21,8 +21,9 @@ from ferry.kafka.connect.cluster import Cluster
 from ferry.ledger.acl_codec import forgotten_acl_record, own_acl_record, synced_record
 from ferry.ledger.ledger import LedgerView, claims
 from ferry.ledger.own_acls import due_in_ms, own_acls
+from ferry.messages.catalogue import sentence
 from ferry.messages.refusals import refused
-from ferry.model import AclBinding, Plan, RefusalKind
+from ferry.model import AclBinding, Plan, RefusalKind, Sentence
 from ferry.plan.rules.acls import AclDiff, AclFacts, AclRules, decide_acls, remarks, unmapped_sentence
 from ferry.protocol.driver import Driver
 
@@ -142,12 +143,12 @@ class AclSyncer:
         if isinstance(error, NoAuthorizer) and error.alias == self.source.alias and not full:
             # As MirrorMaker 2, which goes on: without ACLs at the source nothing is left out. Who reads a plan is told,
             # and the runs of a flow whose file asks for ACLs; the others' would say for ever what nobody has asked for.
-            why = f"no ACLs are taken over: {error}, or say sync.topic.acls.enabled = false"
+            why = sentence("acls.none", why=str(error))
             if (plan.only_shown or self.flow.acls.asked) and await self._has_authorizer(self.target):
                 return replace(plan, notes=(*plan.notes, why))
             log.info("%s", why)
             return plan
-        return self._said(plan, [f"ACLs are not synced: {error}"], RefusalKind.NOT_AUTHORIZED)
+        return self._said(plan, [sentence("acls.not-synced", why=str(error))], RefusalKind.NOT_AUTHORIZED)
 
     async def _has_authorizer(self, cluster: Cluster) -> bool:
         """Whether a cluster has ACLs at all, as far as it says; where neither side has, none can be missed."""
@@ -163,7 +164,7 @@ class AclSyncer:
         """The plan with what went wrong: a note, or, where the file asks for a full copy, a refusal of the flow."""
         if self.flow.acls.policy is AclPolicy.READ:
             return replace(plan, notes=(*plan.notes, *sentences))
-        refusals = (refused("said", "", kind=kind, why=sentence) for sentence in sentences)
+        refusals = (refused("said", "", kind=kind, why=one) for one in sentences)
         return replace(plan, refusals=(*refusals, *plan.refusals))
 
     @property
@@ -184,7 +185,7 @@ class AclSyncer:
         return self.flow.digest()
 
 
-def _failures(errors: list[Refused]) -> list[str]:
-    sentences = [str(error) for error in errors[:SHOWN_FAILURES]]
+def _failures(errors: list[Refused]) -> list[Sentence]:
+    sentences = [sentence("said", why=str(error)) for error in errors[:SHOWN_FAILURES]]
     more = len(errors) - SHOWN_FAILURES
-    return [*sentences, f"{more} more ACLs could not be changed for like reasons"] if more > 0 else sentences
+    return [*sentences, sentence("acls.more-failed", more=more)] if more > 0 else sentences

@@ -18,8 +18,9 @@ from ferry.kafka.admin.topics import (
     grow_topics,
 )
 from ferry.kafka.connect.cluster import Cluster, TopicInfo
+from ferry.messages.catalogue import sentence
 from ferry.messages.refusals import refused
-from ferry.model import ChangeKind, Refusal, RefusalKind, TopicChange
+from ferry.model import ChangeKind, Refusal, RefusalKind, Sentence, TopicChange
 
 FIRST_PAUSE_S = 0.02
 LONGEST_PAUSE_S = 1.0
@@ -83,7 +84,7 @@ async def change_topics(target: Cluster, changes: Collection[TopicChange]) -> Ch
     )
 
 
-async def _rest(target: Cluster, changes: Collection[TopicChange]) -> tuple[dict[str, Refusal], dict[str, str]]:
+async def _rest(target: Cluster, changes: Collection[TopicChange]) -> tuple[dict[str, Refusal], dict[str, Sentence]]:
     """Configure and delete; by source topic what was refused, and by topic what this login is not given to do."""
     configuring = {change.topic: change for change in _of(changes, ChangeKind.CONFIGURE)}
     deleting = {change.topic: change for change in _of(changes, ChangeKind.DELETE)}
@@ -94,7 +95,7 @@ async def _rest(target: Cluster, changes: Collection[TopicChange]) -> tuple[dict
     for name, error in errors.items():
         change = configuring.get(name) or deleting[name]
         if isinstance(error, NotPermitted) and name in configuring:
-            notes[name] = f"{error}, or set sync.topic.configs.enabled = false"
+            notes[name] = sentence("topic.settings-refused", why=str(error))
         else:
             unset[change.source_topic] = _refusal(change, error)
     return unset, notes

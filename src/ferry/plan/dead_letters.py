@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.kafka.connect.cluster import Cluster
+from ferry.messages.catalogue import sentence
 from ferry.model import Plan
 from ferry.plan.change_topics import change_topics
 from ferry.plan.rules.dead_letters import clashing, letters_topic, skipping, without_letters
@@ -21,7 +22,7 @@ async def letters_shown(flow: FlowConfig, target: Cluster, plan: Plan) -> Plan:
     refused = clashing(flow, plan, topics)
     name = flow.dead_letters.topic
     if not refused and name not in await target.refresh([name]):
-        return replace(plan, notes=(*plan.notes, f"topic {name} would be created for dead letters"))
+        return replace(plan, notes=(*plan.notes, sentence("letters.topic-wanted", topic=name)))
     return plan.without(refused) if refused else plan
 
 
@@ -36,6 +37,6 @@ async def with_letters(flow: FlowConfig, rules: Rules, facts: Facts, target: Clu
         change = letters_topic(flow, facts, rules.replication_factor, topics)
         failed = (await change_topics(target, [change])).failed.get(name)
         if failed is None:
-            return replace(plan, notes=(*plan.notes, f"topic {name} was created for dead letters"))
+            return replace(plan, notes=(*plan.notes, sentence("letters.topic-created", topic=name)))
         refused = without_letters(topics, name, failed.kind, failed.message)
     return plan.without(refused) if refused else plan

@@ -33,6 +33,7 @@ from ferry.ledger.runs import has_run, slots_to_fence, superseded_by
 from ferry.ledger.summary import is_due
 from ferry.ledger.unit_codec import era_record
 from ferry.ledger.window_codec import window_record
+from ferry.messages.catalogue import sentence, what_is
 from ferry.model import (
     ChangeKind,
     Origin,
@@ -40,6 +41,7 @@ from ferry.model import (
     Record,
     RefusalKind,
     RunRecord,
+    Sentence,
     TopicPartition,
 )
 from ferry.model.observed import OpenTransaction
@@ -126,7 +128,7 @@ class Planner:
         record = self.record(plan.run, Origin())
         why = standing_back(view, record, wall_ms()) or (None if options.take_over else conflict(view, record))
         why = why or await self._unfit_ledger()
-        refused = [] if why is None else [f"a run would be refused: {why}"]
+        refused = [] if why is None else [sentence("run.would-be-refused", why=why)]
         return facts, replace(plan, notes=(*refused, *shown.notes, *plan.notes))
 
     async def _unfit_ledger(self) -> str | None:
@@ -270,20 +272,20 @@ class Planner:
             plan = replace(plan, lifted=(*plan.lifted, RefusalKind.CLOCK_SKEW))
         return await self._with_acls(driver, plan) if _concerns_acls(options, facts) else plan
 
-    def _clock_skew(self) -> str | None:
+    def _clock_skew(self) -> Sentence | None:
         """By how much the clock of this machine is off, where the flow continues in spite of it; Refused where not."""
         clock = skew_sentence(self.ledger.skew_ms or 0, self.target.alias)
         if clock is not None and self.flow.guards.clock_skew.default is OnGuard.FAIL:
             raise Refused(clock)
         return clock
 
-    def _opening_notes(self, driver: Driver, clock: str | None) -> list[str]:
+    def _opening_notes(self, driver: Driver, clock: Sentence | None) -> list[Sentence]:
         """What is to be known of how the run was opened."""
         taken = driver.opened.record.took_over
-        notes = [f"lane {self.lane} was taken over from deployment {taken}"] if taken else []
+        notes = [sentence("run.took-over", lane=self.lane, deployment=taken)] if taken else []
         notes += rebuild_notes(driver.view, driver.opened)
         if clock is not None:
-            notes.append(f"{clock.partition(': ')[0]}: ferry.guard.clock.skew says to go on")
+            notes.append(sentence("passed.clock", what=what_is(clock)))
         return notes
 
     async def _with_acls(self, driver: Driver, plan: Plan) -> Plan:

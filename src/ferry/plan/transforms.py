@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.rule_text import parse_rule, spark_of
 from ferry.errors import BadInput, Refused
+from ferry.messages.catalogue import sentence
 from ferry.model import Era
 from ferry.plan.transform_digest import pyspark_version, transform_digest
 from ferry.words import several
@@ -52,7 +53,7 @@ def transforms_to_show(flow: FlowConfig) -> ShownTransforms:
         digests, lost = transform_digests(flow)
         return ShownTransforms(digests=digests, lost=lost)
     names = several(sorted(one.name for one in flow.transforms))
-    note = f"whether a run can carry out transforms ({names}) is not known here: no PySpark is installed"
+    note = sentence("transform.not-known", names=names)
     return ShownTransforms(digests={}, lost={}, notes=(note,))
 
 

@@ -1,22 +1,33 @@
-"""The catalogue of refusals: what each code is used for, with which facts, and that it comes back from the ledger."""
+"""The catalogue: what each code is used for, with which facts, and that it comes back from the ledger."""
 
 from __future__ import annotations
 
 import ast
+import copy
+import json
+import pickle
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from string import Formatter
 
 import pytest
 
 import ferry
+from ferry.commands.shapes import plan_json
+from ferry.ledger.ledger import fold
+from ferry.ledger.mirror_state import MirrorState, mirror_record, mirror_state
+from ferry.ledger.plan_codec import parse_plan, plan_records
 from ferry.ledger.run_codec import REFUSAL
 from ferry.messages.catalogue import ENTRIES, sentence
-from ferry.messages.refusals import refused, what_of
-from ferry.model import Refusal, RefusalKind
+from ferry.messages.entry import Entry
+from ferry.messages.refusals import passed, refused, what_of
+from ferry.model import Fact, Refusal, RefusalKind, Sentence, code_of, facts_of
 from tests.golden import Golden
+from tests.pure.decide.values import PLAN, lying
 
 SOURCE = Path(ferry.__file__).parent
-MAKERS = {"refused": 0, "sentence": 0, "drop": 0, "trouble": 0}
+MAKERS = {"refused": 0, "passed": 0, "sentence": 0, "drop": 0, "trouble": 0}
 """Functions that take a code, and its place among their arguments."""
 OWN = {"topic", "partition", "source"}
 """Facts that each refusal has."""
@@ -54,16 +65,28 @@ def test_each_call_gives_the_facts_that_its_sentence_has_places_for() -> None:
         if None in given:  # a dictionary: what it lacks is an error where it is called
             continue
         for code in codes:
-            assert given - more == ENTRIES[code].facts - OWN, (file, call.lineno, code)
+            by_maker = {"what", "key"} if getattr(call.func, "id", "") == "passed" else set[str]()
+            assert given - more == ENTRIES[code].facts - OWN - by_maker, (file, call.lineno, code)
             checked += 1
     assert checked > 60
+
+
+def sample_facts(entry: Entry) -> dict[str, Fact]:
+    """A fact for each place of a sentence: a number where its format wants one."""
+    numbers: dict[str, Fact] = {"usable": 5_200_000_000, "total": 100_000_000_000, "wanted": 70_000}
+    by_spec: dict[str, Fact] = {"time": 1_790_000_000_000, "count": 3}
+    places = (place for half in (entry.what, entry.remedy) for place in Formatter().parse(half))
+    return {
+        name: numbers.get(name, by_spec.get((spec or "").partition(" ")[0], f"<{name}>"))
+        for _, name, spec, _ in places
+        if name and name not in OWN
+    }
 
 
 @pytest.mark.parametrize("code", sorted(ENTRIES))
 def test_each_sentence_says_what_is_the_matter_and_comes_back_from_json(code: str, golden: Golden) -> None:
     entry = ENTRIES[code]
-    numbers = {"read_ms": 1_790_000_000_000, "usable": 5_200_000_000, "total": 100_000_000_000, "wanted": 70_000}
-    facts = {name: numbers.get(name, f"<{name}>") for name in entry.facts - OWN}
+    facts = sample_facts(entry)
     kind = None if entry.kind else RefusalKind.NO_LEADER
     refusal = refused(code, "orders", 3, kind=kind, **facts)
     assert refusal.message == sentence(code, topic="orders", partition=3, source="orders-3", **facts)
@@ -88,3 +111,33 @@ def test_a_code_that_is_used_for_several_kinds_asks_for_one() -> None:
         refused("said", "orders", why="no")
     with pytest.raises(KeyError):
         refused("source.hidden", "orders")
+
+
+def test_a_sentence_is_a_text_that_keeps_its_code_and_facts() -> None:
+    said = sentence("topic.deleted", topic="orders", copy="a.orders")
+    for copied in (said, copy.deepcopy(said), pickle.loads(pickle.dumps(said))):
+        assert isinstance(copied, Sentence)
+        assert (copied, copied.code) == (str(said), "topic.deleted")
+        assert dict(copied.facts) == {"topic": "orders", "copy": "a.orders"}
+    assert json.dumps([said]) == json.dumps([str(said)])
+
+
+def test_a_note_in_place_of_a_refusal_says_what_would_have_been_refused() -> None:
+    gone = refused("source.gone", "orders", partitions=3, cluster="a")
+    note = passed("passed.left-out", gone)
+    assert dict(note.facts) == {"what": what_of(gone), "of": "source.gone", "key": "ferry.guard.topic.gone"}
+
+
+def test_notes_come_back_from_the_ledger_with_their_codes() -> None:
+    notes = (sentence("run.lane-dropped"), sentence("position.missing", place="a.t-0", end=7), "of an earlier Ferry")
+    records = plan_records(replace(PLAN, notes=notes))
+    parts = {number: record.value or b"" for number, record in enumerate(records[:-1])}
+    back = parse_plan(parts, records[-1].value or b"", "plan")
+    state = MirrorState(run="r", notes=notes)
+    kept = mirror_state(fold(lying(mirror_record("live", state)), 9), "live").notes
+    for found in (back.notes, kept):
+        assert found == notes
+        assert [code_of(note) for note in found] == ["run.lane-dropped", "position.missing", ""]
+        assert dict(facts_of(found[1])) == {"place": "a.t-0", "end": 7}
+    noted = plan_json(back)["noted"]
+    assert [one["code"] for one in noted] == ["run.lane-dropped", "position.missing"], "the others have none"

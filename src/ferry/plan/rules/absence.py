@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 
 from ferry.config.text.filters import LEGAL_NAME, PatternList
-from ferry.messages.refusals import refused, what_of
-from ferry.model import Flow, Receipt, Refusal, UnitReceipt
+from ferry.messages.refusals import passed, refused
+from ferry.model import Flow, Receipt, Refusal, Sentence, UnitReceipt
 from ferry.plan.rules.facts import Facts, SourceTopic
 
 
@@ -31,9 +31,9 @@ def gone_refusal(facts: Facts, flow: Flow, topic: str) -> Refusal:
     return refused("source.gone", topic, partitions=copied, cluster=flow.source)
 
 
-def gone_note(refusal: Refusal) -> str:
+def gone_note(refusal: Refusal) -> Sentence:
     """The note in place of the refusal of a topic that is gone, where the flow's guard says skip."""
-    return f"{what_of(refusal)}: left out, as ferry.guard.topic.gone says"
+    return passed("passed.left-out", refusal)
 
 
 def hidden_refusals(facts: Facts, flow: Flow, only: Collection[str] | None) -> list[Refusal]:

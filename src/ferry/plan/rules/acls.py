@@ -14,7 +14,8 @@ from operator import itemgetter
 
 from ferry.config.flow.acls import AclPolicy, AclSync
 from ferry.ledger.own_acls import OwnAcl
-from ferry.model import EVERYBODY, WILDCARD, AclBinding, AclChange, Flow
+from ferry.messages.catalogue import sentence
+from ferry.model import EVERYBODY, WILDCARD, AclBinding, AclChange, Flow, Sentence
 from ferry.policy import DefaultReplicationPolicy, IdentityReplicationPolicy, ReplicationPolicy, copies_of, innermost
 from ferry.policy.names import illegal_name
 
@@ -353,55 +354,44 @@ def _begun(binding: AclBinding) -> str:
     return "" if binding.resource_name == WILDCARD and not binding.prefixed else binding.resource_name
 
 
-def unmapped_sentence(diff: AclDiff) -> str | None:
+def unmapped_sentence(diff: AclDiff) -> Sentence | None:
     """That no rule is about some principals, with the remedy; None when there are none such."""
     if not diff.unmapped:
         return None
-    first = diff.unmapped[0]
-    return (
-        f"ACLs of {counted(diff.unmapped)} are not taken over: no rule of ferry.sync.acls.principal.mapping is about "
-        f"them; add one, such as {first} => {first}"
-    )
+    return sentence("acls.unmapped", principals=counted(diff.unmapped), first=diff.unmapped[0])
 
 
-def wide_sentence(flow: Flow, diff: AclDiff) -> str | None:
+def wide_sentence(flow: Flow, diff: AclDiff) -> Sentence | None:
     """That ACLs to be created hold for topics of others, too; None when they do not."""
     if not diff.wide:
         return None
-    return (
-        f"ACLs with a prefix or for all topics hold on cluster {flow.target} for {len(diff.others)} topic(s) that flow "
-        f"{flow} did not bring, too ({counted(diff.others)}): {counted(diff.wide)}; where that is too much, take "
-        "DefaultReplicationPolicy, or leave their principals out (ferry.sync.acls.principal.mapping)"
+    return sentence(
+        "acls.wide",
+        cluster=flow.target,
+        count=len(diff.others),
+        flow=str(flow),
+        topics=counted(diff.others),
+        acls=counted(diff.wide),
     )
 
 
-def remarks(rules: AclRules, diff: AclDiff) -> list[str]:
+def remarks(rules: AclRules, diff: AclDiff) -> list[Sentence]:
     """What a run says of its ACLs besides the changes."""
     target = rules.flow.target
-    found = [f"not taken over: {out.binding} ({out.why})" for out in diff.left_out if out.said]
+    found = [sentence("acls.left-out", acl=str(out.binding), why=out.why) for out in diff.left_out if out.said]
     wide = wide_sentence(rules.flow, diff)
     if wide is not None:
         found.append(wide)
     again = [change.binding for change in diff.created if change.again]
     if again:
-        found.append(f"ACLs that Ferry had made on cluster {target} were gone, and are made again: {counted(again)}")
+        found.append(sentence("acls.made-again", cluster=target, acls=counted(again)))
     if diff.kept:
-        found.append(
-            f"ACLs on cluster {target} that Ferry made and the settings ask for no more stay, for only what the source "
-            f"lost is deleted: {counted(diff.kept)}; delete by hand what is too much (ferry acls diff has all)"
-        )
+        found.append(sentence("acls.kept", cluster=target, acls=counted(diff.kept)))
     if diff.foreign:
-        found.append(
-            f"ACLs on cluster {target} are Ferry's by the ledger alone, and nothing else shows that they are of copies "
-            f"of this flow, so they stay: {counted(diff.foreign)}; delete by hand what is too much, and look at who "
-            "may write to the ledger (kafka-acls.sh --list)"
-        )
+        found.append(sentence("acls.foreign", cluster=target, acls=counted(diff.foreign)))
     if diff.bereft:
-        found.append(
-            f"cluster {rules.flow.source} shows none of the ACLs any more that Ferry took over, so their copies on "
-            f"cluster {target} stay: {counted(diff.bereft)}; bring them back at the source, or, when they were taken "
-            "away on purpose, delete the copies with kafka-acls.sh --remove (ferry acls diff has all)"
-        )
+        acls = counted(diff.bereft)
+        found.append(sentence("acls.bereft", source=rules.flow.source, cluster=target, acls=acls))
     return found
 
 

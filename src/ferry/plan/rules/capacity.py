@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from ferry.messages.catalogue import sentence
 from ferry.messages.refusals import refused
-from ferry.model import Refusal, TopicChange, TopicPartition
+from ferry.model import Refusal, Sentence, TopicChange, TopicPartition
 from ferry.model.observed import BrokerSpace
 from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.rules import Rules
-from ferry.words import whole_size
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +86,7 @@ def _refusal(rules: Rules, piece: Load, broker: int, space: BrokerSpace, wanted:
 
 def space_notes(
     rules: Rules, facts: Facts, ahead: Iterable[Load], changes: Iterable[TopicChange], refused: bool
-) -> list[str]:
+) -> list[Sentence]:
     """What to know of the target's disks, before it is too late.
 
     `ahead` is all that lies before the lane, not only this run's part of it. `refused`: the plan says so already.
@@ -100,8 +100,7 @@ def space_notes(
     notes = []
     if silent > 0:
         notes.append(
-            f"{silent} of {facts.target_brokers} broker(s) of cluster {rules.flow.target} do not say what their disks "
-            "hold, so nobody looks whether the copies fit: it takes Kafka 3.3 and DESCRIBE on the cluster"
+            sentence("space.not-known", silent=silent, brokers=facts.target_brokers, cluster=rules.flow.target)
         )
     demand = _demand(facts, _new_replicas(facts, changes), loads)
     short = [
@@ -111,12 +110,18 @@ def space_notes(
     ]
     if short and not refused:
         broker, space = short[0], facts.space[short[0]]
-        usable, total, wanted = map(whole_size, (space.usable, space.total, demand.of(broker)))
         more = f" (and {len(short) - 1} more)" if len(short) > 1 else ""
         notes.append(
-            f"broker {broker}{more} of cluster {rules.flow.target} has {usable} of {total} "
-            f"left, and all that lies ahead takes {wanted} there: a later run will be refused when "
-            f"less than {rules.free_percent} % is free; make room before, or shorten retention"
+            sentence(
+                "space.short",
+                broker=broker,
+                more=more,
+                cluster=rules.flow.target,
+                usable=space.usable,
+                total=space.total,
+                wanted=demand.of(broker),
+                percent=rules.free_percent,
+            )
         )
     return notes
 

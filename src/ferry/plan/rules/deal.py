@@ -9,8 +9,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from ferry.ledger.units import Replanned, family
-from ferry.messages.refusals import what_of
-from ferry.model import Era, Gap, Lifted, Refusal, TopicPartition
+from ferry.messages.catalogue import sentence
+from ferry.messages.refusals import passed, what_of
+from ferry.model import Era, Gap, Lifted, Refusal, Sentence, TopicPartition
 from ferry.plan.rules.deal_look import DealLook
 from ferry.plan.rules.deal_refusals import deal_refusal, lost_rule, not_begun, too_many
 from ferry.plan.rules.dealt_lots import Deal, Lot
@@ -123,21 +124,15 @@ def _ahead(topic: SourceTopic, lots: Iterable[Lot]) -> dict[int, tuple[int, int]
     }
 
 
-def _note(rule: Transform, found: Replanned, known: Era | None, names: Sequence[str]) -> str | None:
+def _note(rule: Transform, found: Replanned, known: Era | None, names: Sequence[str]) -> Sentence | None:
     """That the rule changes, or is going to."""
     era = found.era
     if known is None or (not found.finishing and era == known):
         return None
     partitions = f"{era.partitions * len(names)} partitions of {several(list(names))}"
     if found.finishing:
-        return (
-            f"topic {era.source_topic}: transform {rule.name} has changed, and counts once all {partitions} stand at "
-            "one place; this run finishes by the rule of before what some of them have"
-        )
-    return (
-        f"topic {era.source_topic}: transform {rule.name} counts as it is now from here on, for {partitions}; what was "
-        "copied before stays where it is"
-    )
+        return sentence("transform.finishing", topic=era.source_topic, transform=rule.name, partitions=partitions)
+    return sentence("transform.begun", topic=era.source_topic, transform=rule.name, partitions=partitions)
 
 
 def _gap(facts: Facts, topic: SourceTopic, trouble: Trouble, run: str, generation: int) -> Gap:
@@ -159,5 +154,5 @@ def _gap(facts: Facts, topic: SourceTopic, trouble: Trouble, run: str, generatio
     )
 
 
-def _lifted_note(trouble: Trouble) -> str:
-    return f"{what_of(trouble.refusal)}: skipped, as ferry.guard.{trouble.refusal.kind.replace('-', '.')} says"
+def _lifted_note(trouble: Trouble) -> Sentence:
+    return passed("passed.skipped", trouble.refusal)

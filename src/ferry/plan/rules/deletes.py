@@ -16,8 +16,9 @@ from ferry.ledger.kinds import KINDS
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.map_block import Chain, MapRow
 from ferry.ledger.receipt_codec import receipt_key
+from ferry.messages.catalogue import sentence
 from ferry.messages.refusals import refused
-from ferry.model import ChangeKind, Plan, Receipt, Record, Refusal, RefusalKind, TopicChange
+from ferry.model import ChangeKind, Plan, Receipt, Record, Refusal, RefusalKind, Sentence, TopicChange
 from ferry.plan.rules.facts import Facts, TargetTopic
 from ferry.plan.rules.rules import Rules
 
@@ -77,11 +78,10 @@ def _foreign(rules: Rules, facts: Facts, topic: str, target: TargetTopic, lasts:
     return None
 
 
-def deleted_notes(changes: Iterable[TopicChange]) -> list[str]:
+def deleted_notes(changes: Iterable[TopicChange]) -> list[Sentence]:
     """What the plan says of deletions that were made."""
     return [
-        f"source topic {change.source_topic} was deleted: so was its copy {change.topic}, as "
-        "ferry.sync.topic.deletes.enabled says"
+        sentence("topic.deleted", topic=change.source_topic, copy=change.topic)
         for change in changes
         if change.kind is ChangeKind.DELETE
     ]

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ferry.model import Slice
+from ferry.messages.catalogue import sentence
+from ferry.model import Sentence, Slice
 from ferry.plan.rules.candidates import Candidate
 from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.rules import Rules
 from ferry.words import several
 
 
-def slow_notes(rules: Rules, facts: Facts, found: Iterable[Candidate], slices: Iterable[Slice]) -> list[str]:
+def slow_notes(rules: Rules, facts: Facts, found: Iterable[Candidate], slices: Iterable[Slice]) -> list[Sentence]:
     """A note on topics whose first copy does not end in this run, or may last in it for `delete.retention.ms`.
 
     How many runs it takes, and when they come, no plan knows; `ferry.plan.rules.tombstones` would refuse them.
@@ -27,9 +28,5 @@ def slow_notes(rules: Rules, facts: Facts, found: Iterable[Candidate], slices: I
     if not short:
         return []
     shortest = min(short, key=short.__getitem__)
-    note = (
-        f"the first copy of compacted topics ({several(sorted(short))}) may not end in this run: a partition whose "
-        f"end is not reached within delete.retention.ms ({short[shortest]} ms of {shortest}) is refused then, for keys "
-        "that were deleted meanwhile may live on; raise that setting at the source first, or the budget of a run"
-    )
-    return [note]
+    topics = several(sorted(short))
+    return [sentence("held.first-copy", topics=topics, shortest=shortest, shortest_ms=short[shortest])]

@@ -7,7 +7,7 @@ from typing import Any
 
 from ferry.messages.catalogue import sentence
 from ferry.messages.refusals import open_facts, refused
-from ferry.model import Position, Receipt, Refusal, TopicPartition, UnitReceipt
+from ferry.model import Position, Receipt, Refusal, Sentence, TopicPartition, UnitReceipt
 from ferry.model.observed import OpenTransaction
 from ferry.plan.rules.facts import Facts, SourceTopic, TargetTopic
 
@@ -181,16 +181,13 @@ def target_cluster_sentence(facts: Facts, last: Receipt | UnitReceipt) -> str | 
     return sentence("target.cluster-changed", alias=last.flow.target, now=now, then=then)
 
 
-def position_note(last: Receipt, position: Position | None) -> str | None:
+def position_note(last: Receipt, position: Position | None) -> Sentence | None:
     """What to say when the position group disagrees with the ledger; the ledger decides in any case."""
     wanted = (max(last.target_next, 0), last.end)
     if position is None:
-        return (
-            f"position of {last.target} was missing (deleted or expired); the ledger's receipt up to {last.end} decides"
-        )
+        return sentence("position.missing", place=str(last.target), end=last.end)
     if (position.target_next, position.source_next) != wanted:
-        return (
-            f"position of {last.target} was {position.target_next} where the ledger says {wanted[0]} (somebody moved "
-            f"it); the ledger's receipt up to {last.end} decides"
+        return sentence(
+            "position.moved", place=str(last.target), found=position.target_next, known=wanted[0], end=last.end
         )
     return None

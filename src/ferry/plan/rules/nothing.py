@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ferry.config.flow.guards import Guards, OnGuard
 from ferry.config.text.filters import LEGAL_NAME, TopicSelection
 from ferry.messages.catalogue import sentence
-from ferry.messages.refusals import refused, what_of
+from ferry.messages.refusals import passed, refused
 from ferry.model import Flow, Refusal, scratch_lane
 from ferry.plan.rules.facts import Facts, Unfound
 from ferry.policy import is_ferry_internal, is_heartbeats_topic
@@ -44,11 +44,11 @@ def in_vain(flow: Flow, guards: Guards, facts: Facts) -> InVain:
     if found.patterns or not names:
         refusals.append(_whole(flow, found))
     if found.idle:
-        idle = f"flow {flow} finds no topic to copy, which may be right: {found.idle}"
+        idle = sentence("topics.idle", flow=str(flow), why=found.idle)
         return InVain(notes=(*notes, idle))
     if guards.topics_none.default is OnGuard.SKIP:
-        passed = tuple(f"{what_of(one)}: passed over, as ferry.guard.topics.none says" for one in refusals)
-        return InVain(notes=passed, lifted=len(passed))
+        lifted = tuple(passed("passed.over", one) for one in refusals)
+        return InVain(notes=lifted, lifted=len(lifted))
     return InVain(refusals=tuple(refusals))
 
 

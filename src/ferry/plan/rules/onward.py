@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from ferry.config.flow.guards import OnGuard
-from ferry.messages.refusals import what_of
+from ferry.messages.refusals import passed, what_of
 from ferry.model import Gap, Lifted, Receipt, Refusal, TopicPartition
 from ferry.plan.rules.facts import Facts, SourceTopic, TargetTopic
 from ferry.plan.rules.guards import (
@@ -100,7 +100,7 @@ def _first(
     policy = rules.guards.of(refusal.kind, topic.name)
     if policy is OnGuard.FAIL:
         return refusal
-    note = f"{what_of(refusal)}: copied behind it, as ferry.guard.foreign.writer says"
+    note = passed("passed.copied-behind", refusal)
     trouble = Trouble(refusal=refusal, restart=start, lost=(start, start))
     gap = _gap(facts, source, trouble, policy, found, None, run, generation)
     return replace(found, notes=(note,), gaps=(gap,))
@@ -112,16 +112,18 @@ def _went_back(now: Onward) -> bool:
 
 def _lifted(now: Onward, trouble: Trouble, policy: OnGuard, gap: Gap) -> Onward:
     restart = policy is OnGuard.RESTART
-    what = what_of(trouble.refusal)
-    key = f"ferry.guard.{gap.why.replace('-', '.')}"
     start = trouble.restart if restart else max(now.start, trouble.lost[1])
-    how = f"goes on at source offset {start}, behind what the target holds" if restart else "skipped"
+    note = (
+        passed("passed.restarted", trouble.refusal, start=start)
+        if restart
+        else passed("passed.skipped", trouble.refusal)
+    )
     return Onward(
         start=start,
         target_next=now.target_next if trouble.target_next is None else trouble.target_next,
         since=gap.generation if restart else now.since,
         gaps=(*now.gaps, gap),
-        notes=(*now.notes, f"{what}: {how}, as {key} says"),
+        notes=(*now.notes, note),
     )
 
 

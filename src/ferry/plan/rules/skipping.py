@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from ferry.errors import BadInput, Refused
 from ferry.ledger.history import PastState, past_runs
 from ferry.ledger.ledger import LedgerView
-from ferry.model import Gap, OpenedRun, Plan, RefusalKind, RunRecord, TopicPartition
+from ferry.messages.catalogue import sentence
+from ferry.model import Gap, OpenedRun, Plan, RefusalKind, RunRecord, Sentence, TopicPartition
 from ferry.plan.rules.deal import deal_of
 from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.guards import cluster_sentence, leaderless_refusal, source_trouble
@@ -131,6 +132,8 @@ def skip_plan(record: RunRecord, gap: Gap) -> Plan:
     return replace(idle_plan(opened), gaps=(gap,), notes=(skip_sentence(gap),))
 
 
-def skip_sentence(gap: Gap) -> str:
+def skip_sentence(gap: Gap) -> Sentence:
     """What was passed, by whom and why."""
-    return f"{gap.source} goes on at offset {gap.end}: [{gap.start}, {gap.end}) is skipped by {gap.who}: {gap.reason}"
+    return sentence(
+        "passed.by-hand", source=str(gap.source), start=gap.start, end=gap.end, who=gap.who, reason=gap.reason
+    )

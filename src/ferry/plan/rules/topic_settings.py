@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from ferry.model import ChangeKind, TopicChange
+from ferry.messages.catalogue import sentence
+from ferry.model import ChangeKind, Sentence, TopicChange
 from ferry.model.topic_settings import SettingOrigin, TopicSettings
 from ferry.plan.rules.rules import Rules
 from ferry.words import several
@@ -142,7 +143,7 @@ def _is_narrower(target: str, source: str) -> bool:
     return there >= 0 and (here < 0 or there < here)
 
 
-def limit_notes(rules: Rules, found: Mapping[str, Iterable[Narrower]]) -> list[str]:
+def limit_notes(rules: Rules, found: Mapping[str, Iterable[Narrower]]) -> list[Sentence]:
     """A sentence for each limit that is narrower on some copies; `found` has them by target topic."""
     topics: dict[tuple[str, str, str], list[str]] = {}
     for topic, limits in found.items():
@@ -161,5 +162,8 @@ def limit_notes(rules: Rules, found: Mapping[str, Iterable[Narrower]]) -> list[s
             )
         else:
             cost, remedy = "the copies lose their own times", f"set {name} = {source} on the copies"
-        notes.append(f"{name} is {target} on {several(names)} and {source} at the source, so {cost}: {remedy}")
+        told = several(names)
+        notes.append(
+            sentence("topic.narrower", setting=name, here=target, topics=told, there=source, cost=cost, remedy=remedy)
+        )
     return notes

@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from ferry.config.flow.guards import OnGuard
+from ferry.messages.catalogue import sentence
 from ferry.messages.refusals import refused
-from ferry.model import ChangeKind, Receipt, Refusal, TopicChange, UnitReceipt, lane_kind
+from ferry.model import ChangeKind, Receipt, Refusal, Sentence, TopicChange, UnitReceipt, lane_kind
 from ferry.plan.rules.facts import Facts, SourceTopic, TargetTopic
 from ferry.plan.rules.origins import renaming
 from ferry.plan.rules.rules import Rules
@@ -143,19 +144,23 @@ class TopicChanges:
             defaults = self.facts.target_defaults
             self._narrower[name] = narrower_limits(self.rules, topic.settings, None, change, defaults)
 
-    def notes(self) -> list[str]:
+    def notes(self) -> list[Sentence]:
         """What the operator should know of the changes, in one sentence for all topics alike."""
         flow = self.rules.flow
         notes = creation_notes(self.rules, self.facts, self.due)
         if self._hidden and self.rules.sync_configs:
             notes.append(
-                f"the settings of {several(self._hidden)} are not compared with the source's: grant DESCRIBE_CONFIGS "
-                f"on the topics at {flow.source} and at {flow.target}, or set sync.topic.configs.enabled = false"
+                sentence(
+                    "topic.settings-not-compared",
+                    topics=several(self._hidden),
+                    source=flow.source,
+                    target=flow.target,
+                )
             )
         return [*notes, *limit_notes(self.rules, self._narrower)]
 
 
-def creation_notes(rules: Rules, facts: Facts, changes: Iterable[TopicChange]) -> list[str]:
+def creation_notes(rules: Rules, facts: Facts, changes: Iterable[TopicChange]) -> list[Sentence]:
     """In what the new topics among the changes are not as the source or the configuration would have them."""
     fewer: dict[tuple[int, int], list[str]] = {}
     unset = []
@@ -169,15 +174,13 @@ def creation_notes(rules: Rules, facts: Facts, changes: Iterable[TopicChange]) -
         if topic.settings is None:
             unset.append(change.topic)
     notes = [
-        f"{several(names)}: {factor} replica(s) instead of {wanted}, for cluster {rules.flow.target} has no more "
-        "brokers: add some, or lower replication.factor"
+        sentence(
+            "topic.fewer-replicas", topics=several(names), replicas=factor, wanted=wanted, cluster=rules.flow.target
+        )
         for (wanted, factor), names in sorted(fewer.items())
     ]
     if unset:
-        notes.append(
-            f"{several(unset)}: settings of the target, for cluster {rules.flow.source} does not show its own: grant "
-            "DESCRIBE_CONFIGS on the source topics"
-        )
+        notes.append(sentence("topic.settings-of-target", topics=several(unset), cluster=rules.flow.source))
     return notes
 
 

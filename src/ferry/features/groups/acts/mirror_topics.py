@@ -23,6 +23,7 @@ from ferry.ledger.ledger import LedgerView
 from ferry.ledger.mirror_state import MirrorState, is_due, mirror_record, mirror_state
 from ferry.ledger.receipts import last_receipts, receipts
 from ferry.ledger.runs import superseded_by
+from ferry.messages.catalogue import sentence
 from ferry.model import Checkpoint, GroupCheckpoint, Heartbeat, Plan, Receipt, Record
 from ferry.plan.rules.internal_topics import (
     InternalTopicName,
@@ -62,9 +63,9 @@ class MirrorTopics:
         if self.lane != self.flow.lane or superseded_by(view, self.lane, plan.generation) is not None:
             return
         before = state = mirror_state(view, self.lane)
-        notes = [f"no checkpoint: {why}" for why in missed[:MOST_MISSED]]
+        notes = [sentence("mirror.no-checkpoint", why=why) for why in missed[:MOST_MISSED]]
         if len(missed) > MOST_MISSED:
-            notes.append(f"no checkpoint: {len(missed) - MOST_MISSED} more offsets or groups could not be translated")
+            notes.append(sentence("mirror.more-missed", more=len(missed) - MOST_MISSED))
 
         async def attempt(write: Callable[[MirrorState], Awaitable[MirrorState]]) -> None:
             nonlocal state
@@ -72,7 +73,7 @@ class MirrorTopics:
                 state = await write(state)
             except (Refused, BadInput) as error:  # of one topic, or of a text that its format does not hold
                 log.warning("%s", error)
-                notes.append(str(error))
+                notes.append(sentence("said", why=str(error)))
 
         await attempt(partial(self._offset_syncs, view, plan))
         await attempt(partial(self._checkpoints, checkpoints))

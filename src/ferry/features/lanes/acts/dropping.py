@@ -24,6 +24,7 @@ from ferry.lane.opening import lane_port, lane_record
 from ferry.lane.pruning import unswept_tombstones
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.window_codec import Dropped, dropped_lanes
+from ferry.messages.catalogue import sentence
 from ferry.model import Origin, Plan, lane_kind, scratch_lane
 from ferry.plan.rules.skipping import idle_plan, refuse_while_at_work
 from ferry.policy import DefaultReplicationPolicy, innermost
@@ -144,7 +145,7 @@ class LaneDrop:
 
     async def _decide(self, driver: Driver) -> Plan:
         self._connection.known.learn(driver.view, driver.read_ms)
-        return replace(idle_plan(driver.opened), notes=("the lane is dropped",))
+        return replace(idle_plan(driver.opened), notes=(sentence("run.lane-dropped"),))
 
     async def _delete(self, topics: Collection[str]) -> None:
         target = self._connection.target

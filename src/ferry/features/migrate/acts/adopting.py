@@ -33,6 +33,7 @@ from ferry.ledger.adoption_codec import adoption_records
 from ferry.ledger.codec import resume_record
 from ferry.ledger.deployments import admitted
 from ferry.ledger.ledger import LedgerView
+from ferry.messages.catalogue import sentence
 from ferry.model import Fate, Origin, Plan, Predecessor, Range, TopicPartition
 from ferry.plan.gather import Positions
 from ferry.plan.options import DEFAULT_LEDGER_REPLICATION, RunOptions, rules_of
@@ -252,7 +253,7 @@ def _refuse_moved(before: Takeover, now: Takeover) -> None:
 def adoption_sentence(found: Takeover) -> str:
     """`3 partitions adopted from MirrorMaker 2 by ...`."""
     count = len(found.of(Verdict.ADOPT))
-    return f"{count} partition{'' if count == 1 else 's'} adopted from {found.left.what} by {found.left.where}"
+    return sentence("run.adopted", partitions=count, predecessor=found.left.what, where=found.left.where)
 
 
 async def _decide(

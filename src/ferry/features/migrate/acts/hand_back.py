@@ -26,6 +26,7 @@ from ferry.kafka.produce.internal_topic import InternalTopic
 from ferry.ledger.codec import pause_record
 from ferry.ledger.deployments import admitted
 from ferry.ledger.ledger import LedgerView
+from ferry.messages.catalogue import sentence
 from ferry.model import Origin, Pause, Plan, Record, TopicPartition
 from ferry.plan.gather import Positions
 from ferry.plan.options import RunOptions, rules_of
@@ -103,7 +104,9 @@ async def _hand_back(
         if found.records and options.only is None:
             pause = Pause(topic="", who=options.who, why=f"{HANDED_BACK} by {run}", since_ms=record.started_ms)
             driver.keep([pause_record(pause)])
-        note = f"{len(found.records)} position(s) {HANDED_BACK}: {place.offsets_topic} ({place.connector})"
+        note = sentence(
+            "run.handed-back", positions=len(found.records), topic=place.offsets_topic, connector=place.connector
+        )
         return replace(idle_plan(driver.opened), notes=(note,))
 
     await open_run(planner.fencing_lane(), record, decide, view)

@@ -11,6 +11,7 @@ from ferry.features.switch.acts.engine import StillMine
 from ferry.lane.connections import TargetConnection
 from ferry.lane.opening import lane_port, lane_record
 from ferry.ledger.deployments import admitted
+from ferry.messages.catalogue import sentence
 from ferry.model import Plan
 from ferry.model.switch import SwitchState, Verb
 from ferry.plan.rules.skipping import idle_plan
@@ -60,8 +61,7 @@ async def _fence(flow: FlowConfig, state: SwitchState, what: str, connections: T
 
     async def decide(driver: Driver) -> Plan:
         await keep(driver)
-        return replace(
-            idle_plan(driver.opened), notes=(f"opened by step {what} of {state.switch.verb} {state.switch.id}",)
-        )
+        note = sentence("run.of-switch", step=what, verb=state.switch.verb.value, switch=state.switch.id)
+        return replace(idle_plan(driver.opened), notes=(note,))
 
     return await open_run(lane_port(flow, flow.lane, connections.ledger), record, decide, view)

@@ -30,7 +30,7 @@ from ferry.commands.shapes import (
 from ferry.config.flow.acls import AclPolicy
 from ferry.features.acls.cli.shapes import LEFT_OUT
 from ferry.features.evidence.rules import codec as evidence
-from ferry.features.groups.cli.shapes import WRITE
+from ferry.features.groups.cli.shapes import SNAPSHOT, WRITE
 from ferry.features.migrate.cli.shapes import HANDED, TAKEN
 from ferry.ledger.acl_codec import ACL, ACL_CHANGE
 from ferry.ledger.checkpoint_codec import LEFT
@@ -161,6 +161,47 @@ DOCUMENTS: Mapping[str, tuple[str, Json]] = {
         document(**of(evidence.EVIDENCE)["properties"], report=(WRITTEN, "null: --dry-run writes none")),
     ),
     "flows": ("ferry flows", document(flows=many(of(FLOW_CONFIG)))),
+    "groups-diff": (
+        "ferry groups diff",
+        document(
+            flow=TEXT,
+            snapshot=of(SNAPSHOT),
+            differences=many(
+                document(
+                    group=TEXT,
+                    topic=TEXT,
+                    partition=COUNT,
+                    then=(of_type(int | None), "null: none"),
+                    now=(of_type(int | None), "null: none"),
+                )
+            ),
+        ),
+    ),
+    "groups-rollback": (
+        "ferry groups rollback",
+        document(
+            flow=TEXT,
+            run=(MAYBE_TEXT, "the snapshot of what was there before; null: a dry run"),
+            snapshot=of(SNAPSHOT),
+            writes=(
+                many(document(group=TEXT, topic=TEXT, partition=COUNT, offset=COUNT)),
+                "what was to be written back; what of it was not is in left",
+            ),
+            unchanged=COUNT,
+            left=many(of(LEFT)),
+        ),
+    ),
+    "groups-snapshot": (
+        "ferry groups snapshot",
+        document(
+            flow=TEXT,
+            dry_run=YES,
+            snapshots=(
+                many(of(SNAPSHOT)),
+                "the one that was taken or dropped; with --list all, oldest first",
+            ),
+        ),
+    ),
     "groups-sync": (
         "ferry groups sync",
         document(

@@ -16,6 +16,7 @@ from ferry.ledger.codec import LEDGER_VERSION, Json, encode
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.reading import read_as
 from ferry.ledger.receipt_codec import AGES
+from ferry.ledger.sentence_codec import OF_MESSAGE, read_sentence
 from ferry.model import WANTED, GroupOutcome, Left, Record, TopicPartition, Why
 
 SHOWN = 200
@@ -66,7 +67,8 @@ def newest_outcome(view: LedgerView, lane: str) -> GroupOutcome | None:
 
 def _parse_left(body: Json) -> Left:
     place = None if body["topic"] is None else TopicPartition(body["topic"], body["partition"])
-    return LEFT.load(body, place=place)
+    left = LEFT.load(body, place=place)
+    return replace(left, message=read_sentence(left.message, body))
 
 
 LEFT = Form(
@@ -81,6 +83,7 @@ LEFT = Form(
     F("partition", lambda left: left.place.partition if left.place else None, typed(int | None)),
     F("why", kind=enum(Why)),
     F("message"),
+    *OF_MESSAGE,
 )
 
 left_json = LEFT.dump

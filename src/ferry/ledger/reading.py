@@ -19,7 +19,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 
 from ferry.errors import BadInput
 from ferry.ledger.codec import REMEDY, Json, decode_value
-from ferry.model import LedgerRecord
+from ferry.model import LedgerRecord, Sentence
 from ferry.model.run import MOST_SLOTS
 
 T = TypeVar("T")
@@ -178,7 +178,7 @@ def _check_of_fields(kind: type) -> Check:
     types_of, numbers_of = _getter(simple), _getter(tuple(name for name in simple if hints[name] is int))
 
     def check(value: Any) -> bool:
-        if not isinstance(value, kind) or tuple(map(type, types_of(value))) != wanted:
+        if not isinstance(value, kind) or not _are(tuple(map(type, types_of(value))), wanted):
             return False
         found = numbers_of(value)
         if found and not (min(found) >= _LEAST and max(found) <= _MOST):
@@ -186,6 +186,10 @@ def _check_of_fields(kind: type) -> Check:
         return all(of_one(get(value)) for get, of_one in others)
 
     return check
+
+
+def _are(found: tuple[type, ...], wanted: tuple[type, ...]) -> bool:
+    return found == wanted or tuple(str if one is Sentence else one for one in found) == wanted
 
 
 def _is_enum(hint: Any) -> bool:

@@ -388,7 +388,7 @@ def report_of(
 
 def without_groups(report: Report, why: str) -> Report:
     """The report of a run whose groups could not be looked at."""
-    left = Left(group="", place=None, why=Why.FAILED, message=f"no group was translated: {why}")
+    left = Left(group="", place=None, why=Why.FAILED, message=sentence("groups.none-translated", why=why))
     return replace(report, groups=GroupOutcome(groups=0, offsets=0, unchanged=0, left=(left,), inexact={}))
 
 

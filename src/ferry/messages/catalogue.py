@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from ferry.messages.entry import Entry
 from ferry.messages.flow import FLOW
+from ferry.messages.groups import GROUPS
 from ferry.messages.notes import NOTES
 from ferry.messages.records import RECORDS
 from ferry.messages.source import SOURCE
@@ -23,12 +24,18 @@ ENTRIES: Mapping[str, Entry] = {
     **TARGET,
     **RECORDS,
     **NOTES,
+    **GROUPS,
 }
 
 
 def what_is(said: Sentence) -> str:
     """What is the matter, without the remedy."""
     return ENTRIES[said.code].what_is(dict(said.facts))
+
+
+def said(words: object) -> Sentence:
+    """Words of something else as a sentence; one of the catalogue as it is."""
+    return words if isinstance(words, Sentence) else sentence("said", why=str(words))
 
 
 def sentence(code: str, **facts: Fact) -> Sentence:

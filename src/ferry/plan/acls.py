@@ -21,7 +21,7 @@ from ferry.kafka.connect.cluster import Cluster
 from ferry.ledger.acl_codec import forgotten_acl_record, own_acl_record, synced_record
 from ferry.ledger.ledger import LedgerView, claims
 from ferry.ledger.own_acls import due_in_ms, own_acls
-from ferry.messages.catalogue import sentence
+from ferry.messages.catalogue import said, sentence
 from ferry.messages.refusals import refused
 from ferry.model import AclBinding, Plan, RefusalKind, Sentence
 from ferry.plan.rules.acls import AclDiff, AclFacts, AclRules, decide_acls, remarks, unmapped_sentence
@@ -186,6 +186,6 @@ class AclSyncer:
 
 
 def _failures(errors: list[Refused]) -> list[Sentence]:
-    sentences = [sentence("said", why=str(error)) for error in errors[:SHOWN_FAILURES]]
+    sentences = [said(error) for error in errors[:SHOWN_FAILURES]]
     more = len(errors) - SHOWN_FAILURES
     return [*sentences, sentence("acls.more-failed", more=more)] if more > 0 else sentences

@@ -139,9 +139,7 @@ def test_why_tasks_failed_is_read_from_what_they_kept_and_shown(
     planted(tables, DRILL, 7, dict(states), {})
     for task, why in (("plan", "the ledger does not know nosuchtopic"), ("checkpoint", "of a try before")):
         tables.execute(
-            insert(XComModel).values(
-                dag_run_id=7, task_id=task, key=REASON, dag_id=DRILL, run_id=RUN, value=why
-            )
+            insert(XComModel).values(dag_run_id=7, task_id=task, key=REASON, dag_id=DRILL, run_id=RUN, value=why)
         )
     tables.commit()
     said = (("plan", "the ledger does not know nosuchtopic"), ("report", dag_runs.SILENT))

@@ -15,6 +15,7 @@ import pytest
 
 import ferry
 from ferry.commands.shapes import plan_json
+from ferry.ledger.checkpoint_codec import LEFT, checkpoint_record, group_outcome, left_json
 from ferry.ledger.ledger import fold
 from ferry.ledger.mirror_state import MirrorState, mirror_record, mirror_state
 from ferry.ledger.plan_codec import parse_plan, plan_records
@@ -22,7 +23,7 @@ from ferry.ledger.run_codec import REFUSAL
 from ferry.messages.catalogue import ENTRIES, sentence
 from ferry.messages.entry import Entry
 from ferry.messages.refusals import passed, refused, what_of
-from ferry.model import Fact, Refusal, RefusalKind, Sentence, code_of, facts_of
+from ferry.model import Fact, GroupOutcome, Left, Refusal, RefusalKind, Sentence, TopicPartition, Why, code_of, facts_of
 from tests.golden import Golden
 from tests.pure.decide.values import PLAN, lying
 
@@ -141,3 +142,16 @@ def test_notes_come_back_from_the_ledger_with_their_codes() -> None:
         assert dict(facts_of(found[1])) == {"place": "a.t-0", "end": 7}
     noted = plan_json(back)["noted"]
     assert [one["code"] for one in noted] == ["run.lane-dropped", "position.missing"], "the others have none"
+
+
+def test_a_group_that_is_left_comes_back_with_its_code() -> None:
+    message = sentence("group.not-copied", group="app", place="t-0", source="a")
+    left = Left(group="app", place=TopicPartition("t", 0), why=Why.NOT_COPIED, message=message)
+    outcome = GroupOutcome(groups=0, offsets=0, unchanged=0, left=(left,), inexact={})
+    back = group_outcome(fold(lying(checkpoint_record("live", "r", outcome)), 9), "live", "r")
+    assert back is not None
+    (found,) = back.left
+    assert (found, code_of(found.message), facts_of(found.message)) == (left, message.code, message.facts)
+    earlier = json.loads(json.dumps({**left_json(left), "code": None, "facts": None}))
+    del earlier["code"], earlier["facts"]
+    assert code_of(LEFT.load(earlier, place=None).message) == ""

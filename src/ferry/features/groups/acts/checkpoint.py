@@ -42,6 +42,7 @@ from ferry.kafka.groups.offsets import CommittedOffsets, FetchedOffsets, commit_
 from ferry.lane.connections import FlowConnections
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.rebuilt import newest_rebuild
+from ferry.messages.catalogue import said, sentence
 from ferry.model import (
     Checkpoint,
     CommittedOffset,
@@ -132,12 +133,12 @@ class GroupSync:
     def _why_not(self, group: str, here: ListedGroups, read: FetchedOffsets) -> str | None:
         """Why a group that was asked for by name is not looked at; None when it is."""
         if is_own(group):
-            return f"group {group} holds positions of Ferry, which are of no use on another cluster: correct --group"
+            return sentence("group.own", group=group)
         if not self.flow.groups.takes(group):
-            return f"group {group} is left out by groups or groups.exclude: correct --group, or the file"
+            return sentence("group.left-out", group=group)
         if group in here.groups or read.found.get(group) or group in read.failed:
             return None
-        return f"group {group} is not on {self.flow.flow.source}: correct --group, or start it there first"
+        return sentence("group.not-there", group=group, source=self.flow.flow.source)
 
     def _unlisted(self, rules: GroupRules, here: ListedGroups, held: Mapping[str, HeldGroup]) -> list[str]:
         """Groups to ask for by name: a broker does not list what this login may not see, nor what is gone."""
@@ -380,11 +381,16 @@ def _remembered(
 
 
 def _failed(group: str, error: FerryError | str) -> Left:
-    return Left(group=group, place=None, why=Why.FAILED, message=str(error))
+    return Left(
+        group=group,
+        place=None,
+        why=Why.FAILED,
+        message=said(error),
+    )
 
 
 def _silent(alias: str, listed: ListedGroups) -> list[Left]:
     return [
-        _failed("", f"groups of broker {node} of {alias} are not known, for it does not answer ({why})")
+        _failed("", sentence("groups.silent-broker", broker=node, cluster=alias, why=why))
         for node, why in listed.silent.items()
     ]

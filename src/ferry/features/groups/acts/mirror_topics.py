@@ -23,7 +23,7 @@ from ferry.ledger.ledger import LedgerView
 from ferry.ledger.mirror_state import MirrorState, is_due, mirror_record, mirror_state
 from ferry.ledger.receipts import last_receipts, receipts
 from ferry.ledger.runs import superseded_by
-from ferry.messages.catalogue import sentence
+from ferry.messages.catalogue import said, sentence
 from ferry.model import Checkpoint, GroupCheckpoint, Heartbeat, Plan, Receipt, Record
 from ferry.plan.rules.internal_topics import (
     InternalTopicName,
@@ -73,7 +73,7 @@ class MirrorTopics:
                 state = await write(state)
             except (Refused, BadInput) as error:  # of one topic, or of a text that its format does not hold
                 log.warning("%s", error)
-                notes.append(sentence("said", why=str(error)))
+                notes.append(said(error))
 
         await attempt(partial(self._offset_syncs, view, plan))
         await attempt(partial(self._checkpoints, checkpoints))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from ferry.kafka.groups.offsets import CommittedOffsets, GroupActive
+from ferry.messages.catalogue import said, sentence
 from ferry.model import Ages, GroupOutcome, Left, TopicPartition, Why
 
 
@@ -22,12 +23,12 @@ def outcome_of(
             group=group,
             place=None,
             why=Why.ACTIVE if isinstance(error, GroupActive) else Why.FAILED,
-            message=str(error),
+            message=said(error),
         )
         for group, error in done.failed.items()
     ]
     refused = [
-        Left(group=group, place=place, why=Why.FAILED, message=f"group {group}: {why}")
+        Left(group=group, place=place, why=Why.FAILED, message=sentence("group.troubled", group=group, why=why))
         for group, places in done.refused.items()
         for place, why in sorted(places.items())
     ]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ferry.codec.form import F, Form, Json
-from ferry.codec.kinds import enum, many, typed
+from ferry.codec.kinds import enum, filled, many, typed
 from ferry.features.groups.rules.checkpoints import Write
+from ferry.features.groups.rules.codec import Snapshot
 from ferry.ledger.checkpoint_codec import OUTCOME, left_json
 from ferry.model import Flow, Found, GroupOutcome
 
@@ -21,6 +22,14 @@ GROUPS = Form(GroupOutcome, *(one for one in OUTCOME.table if one.name != "at_ms
 def _is_plain(write: Write) -> bool:
     return not write.checkpoint.read
 
+
+SNAPSHOT = Form(
+    Snapshot,
+    F("name"),
+    F("at_ms"),
+    F("who", kind=filled(""), says="user@host; null: a run"),
+    F("groups"),
+)
 
 WRITE = Form(
     Write,

@@ -11,6 +11,7 @@ from ferry.cli.command import Context, command
 from ferry.cli.output import print_table
 from ferry.cli.person import new_run, person
 from ferry.errors import BadInput
+from ferry.features.groups.cli.shapes import SNAPSHOT
 from ferry.features.groups.cli.sync import DryRunOption, GroupsOption, made_by, only_groups
 from ferry.features.groups.rules.codec import Snapshot
 from ferry.features.groups.rules.sentences import group_sentences
@@ -55,7 +56,7 @@ def snapshot_command(
             found = [kept.take(name or new_run("snapshot"), person(), only_groups(group), dry_run=dry_run)]
     done = f"{'would be ' if dry_run else ''}{'kept' if drop is None else 'dropped'}"
     context.answer(
-        lambda: {"flow": str(chosen.flow), "dry_run": dry_run, "snapshots": [_json(one) for one in found]},
+        lambda: {"flow": str(chosen.flow), "dry_run": dry_run, "snapshots": [SNAPSHOT.dump(one) for one in found]},
         lambda: _show_list(found) if listing else _show_one(found[0], done),
     )
     return 0
@@ -93,7 +94,7 @@ def diff_command(
 
     differences = [dict(zip(columns, row, strict=True)) for row in rows]
     context.answer(
-        lambda: {"flow": str(chosen.flow), "snapshot": _json(found), "differences": differences},
+        lambda: {"flow": str(chosen.flow), "snapshot": SNAPSHOT.dump(found), "differences": differences},
         show,
     )
     return 1 if differ else 0
@@ -140,7 +141,7 @@ def rollback_command(
         lambda: {
             "flow": str(chosen.flow),
             "run": None if dry_run else run,
-            "snapshot": _json(found),
+            "snapshot": SNAPSHOT.dump(found),
             "writes": [
                 {"group": name, "topic": place.topic, "partition": place.partition, "offset": offset}
                 for name, place, offset in writes
@@ -151,7 +152,3 @@ def rollback_command(
         show,
     )
     return 1 if any(one.why in WANTED for one in left) else 0
-
-
-def _json(one: Snapshot) -> dict[str, object]:
-    return {"name": one.name, "at_ms": one.at_ms, "who": one.who or None, "groups": one.groups}

@@ -14,7 +14,8 @@ from ferry.features.groups.rules.dealt_map import most_read, reads_on
 from ferry.features.groups.rules.held import Held, HeldGroup, Wrote
 from ferry.features.groups.rules.translated import TranslatedGroups
 from ferry.features.groups.rules.which import NOT_TRANSLATABLE, GroupRules, merged_sentence
-from ferry.model import Checkpoint, CommittedOffset, Left, ListedGroup, TopicPartition, Vector, Why
+from ferry.messages.catalogue import said, sentence
+from ferry.model import Checkpoint, CommittedOffset, Fact, Left, ListedGroup, TopicPartition, Vector, Why
 
 RENEW_MS = 24 * 60 * 60 * 1000
 """After this time an offset that did not change is written again: brokers forget offsets of a group without members
@@ -134,7 +135,7 @@ def holds_for(held: HeldGroup | None, topic: str, found: Iterable[Checkpoint], w
 
 
 def _denied(group: str, topic: str, alias: str, operation: str) -> str:
-    return f"what group {group} has committed of {topic} on {alias} may not be seen: grant {operation} on that topic"
+    return sentence("group.denied", group=group, topic=topic, cluster=alias, operation=operation)
 
 
 _NOTHING: Mapping[TopicPartition, Held] = {}
@@ -162,8 +163,7 @@ class _Work:
                 group,
                 None,
                 Why.ACTIVE,
-                f"group {group} is {there.state} on {alias}, so its offsets are its members': stop them there if it is "
-                f"to follow {self.rules.flow.source} again",
+                sentence("group.active", group=group, state=there.state, target=alias, source=self.rules.flow.source),
             )
             return
         if there is not None and there.kind in NOT_TRANSLATABLE:
@@ -172,8 +172,7 @@ class _Work:
                 group,
                 None,
                 Why.FAILED,
-                f"group {group} is a {there.kind.value} group on {alias} and another kind on {source}: name it in "
-                "groups.exclude, or delete one of the two",
+                sentence("group.of-another-kind", group=group, type=there.kind.value, target=alias, source=source),
             )
             return
         offsets = self.target.offsets.get(group, _NOWHERE)
@@ -219,8 +218,7 @@ class _Work:
                 group,
                 place,
                 Why.NOT_COPIED,
-                f"group {group} stands in {place} on {self.rules.flow.source}, of which nothing is copied yet: it is "
-                "translated when a run has copied some of it",
+                sentence("group.not-copied", group=group, place=str(place), source=self.rules.flow.source),
             )
 
     def merged(self, group: str, topics: Iterable[str]) -> None:
@@ -230,7 +228,8 @@ class _Work:
     def troubled(self, group: str, troubles: Mapping[TopicPartition, str]) -> None:
         for why in dict.fromkeys(troubles.values()):
             places = [place for place, one in troubles.items() if one == why]
-            self._leave(group, places[0] if len(places) == 1 else None, Why.FAILED, f"group {group}: {why}")
+            place = places[0] if len(places) == 1 else None
+            self._leave(group, place, Why.FAILED, sentence("group.troubled", group=group, why=why))
 
     def missing(self, group: str, held: HeldGroup, found: TranslatedGroups) -> None:
         """Partitions that Ferry wrote before, and for which there is nothing to be written now."""
@@ -264,8 +263,15 @@ class _Work:
                     group,
                     place,
                     Why.DELETED,
-                    f"group {group} has no offset of {what} on {source} any more; on {alias} it stands at "
-                    f"{there[place].offset} of {place}: delete it there, too, if that was meant",
+                    sentence(
+                        "group.deleted",
+                        group=group,
+                        what=str(what),
+                        source=source,
+                        target=alias,
+                        offset=there[place].offset,
+                        place=str(place),
+                    ),
                 )
 
     def settle(self, group: str, held: HeldGroup) -> None:
@@ -285,7 +291,7 @@ class _Work:
         return group not in self.target.failed and (there is None or not there.is_active)
 
     def _leave(self, group: str, place: TopicPartition | None, why: Why, message: str) -> None:
-        self.left.append(Left(group=group, place=place, why=why, message=message))
+        self.left.append(Left(group=group, place=place, why=why, message=said(message)))
 
     def _doubt(self, held: HeldGroup | None) -> str:
         """What else may have put an offset there: Ferry, in a time of which a ledger that was rebuilt says nothing."""
@@ -295,18 +301,18 @@ class _Work:
         return f"; or Ferry did, for {rebuilt.sentence}"
 
     def _moved(self, one: Checkpoint, there: CommittedOffset, held: Held | None, doubt: str) -> str:
+        facts: dict[str, Fact] = {
+            "group": one.group,
+            "offset": there.offset,
+            "place": str(one.target),
+            "target": self.rules.flow.target,
+            "doubt": doubt,
+            "source": self.rules.flow.source,
+            "wanted": one.target_offset,
+        }
         if held is None:
-            what = "where no run put it: ferry groups rollback did, or somebody else"
-        else:
-            what = f"which is not what Ferry wrote last ({held.wrote.target})"
-        return (
-            f"group {one.group} stands at {there.offset} of {one.target} on {self.rules.flow.target}, {what}{doubt}. "
-            f"By {self.rules.flow.source} it would be {one.target_offset}: keep it, or have it written over by ferry "
-            f"groups sync --force --group {one.group}"
-        )
+            return sentence("group.moved.unknown", **facts)
+        return sentence("group.moved", wrote=held.wrote.target, **facts)
 
     def _pending(self, one: Checkpoint) -> str:
-        return (
-            f"group {one.group} has an offset of {one.target} on {self.rules.flow.target} in a transaction that is not "
-            "decided: stop who writes it there, or wait for it to end"
-        )
+        return sentence("group.pending", group=one.group, place=str(one.target), target=self.rules.flow.target)

@@ -9,6 +9,7 @@ from ferry.features.groups.rules.checkpoints import TargetGroups, Write
 from ferry.ledger.codec import decode_key
 from ferry.ledger.ledger import fold, pauses
 from ferry.ledger.reading import read_as, text
+from ferry.messages.catalogue import said, sentence
 from ferry.model import CommittedOffset, LedgerRecord, Left, Why
 
 
@@ -53,7 +54,7 @@ def left_to_others(taken: Mapping[str, str], groups: Collection[str]) -> list[Le
             group=group,
             place=None,
             why=Why.MOVED,
-            message=f"group {group} was written by {run} while it was looked at: the next run looks again",
+            message=sentence("group.written-meanwhile", group=group, by=run),
         )
         for group, run in taken.items()
         if group in groups
@@ -68,7 +69,7 @@ def still_there(
     left: list[Left] = []
     for group, ones in writes.items():
         if (error := now.failed.get(group)) is not None:
-            left.append(Left(group=group, place=None, why=Why.FAILED, message=error))
+            left.append(Left(group=group, place=None, why=Why.FAILED, message=said(error)))
             continue
         there, pending = now.offsets.get(group, {}), now.pending.get(group, frozenset())
         kept = []
@@ -86,8 +87,7 @@ def still_there(
                     group=group,
                     place=place,
                     why=why,
-                    message=f"the offset of group {group} in {place} on {alias} changed during the look ({how}), "
-                    "and is left as it is",
+                    message=sentence("group.changed-meanwhile", group=group, place=str(place), target=alias, how=how),
                 )
             )
         if kept:

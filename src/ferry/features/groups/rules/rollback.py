@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ferry.features.groups.rules.checkpoints import TargetGroups
 from ferry.features.groups.rules.codec import Saved
 from ferry.features.groups.rules.held import HeldGroup
+from ferry.messages.catalogue import said, sentence
 from ferry.model import CommittedOffset, Left, TopicPartition, Why
 
 Offsets = Mapping[TopicPartition, CommittedOffset]
@@ -77,15 +78,16 @@ def decide_rollback(
             if there is not None and place in own:
                 is_own = is_own or own[place].found_as(there.offset) is not None
             if one.before is None:
-                message = (
-                    f"group {group} had no offset of {place} on {alias}: it stays where it is; "
-                    "delete it by kafka-consumer-groups.sh --delete-offsets, if that is meant"
-                )
+                message = sentence("group.created", group=group, place=str(place), target=alias)
                 left.append(Left(group=group, place=place, why=Why.CREATED, message=message))
-            elif not is_own and not force:
-                message = (
-                    f"group {group} stands at {there.offset if there else None} of {place} on {alias}, where Ferry did "
-                    f"not put it: keep it, or have it written back to {one.before.offset} with --force --group {group}"
+            elif there is not None and not is_own and not force:
+                message = sentence(
+                    "group.moved.rollback",
+                    group=group,
+                    offset=there.offset,
+                    place=str(place),
+                    target=alias,
+                    before=one.before.offset,
                 )
                 left.append(Left(group=group, place=place, why=Why.MOVED, message=message))
             else:
@@ -95,9 +97,9 @@ def decide_rollback(
 
 def _whole(alias: str, group: str, target: TargetGroups) -> Left | None:
     if group in target.failed:
-        return Left(group=group, place=None, why=Why.FAILED, message=target.failed[group])
+        return Left(group=group, place=None, why=Why.FAILED, message=said(target.failed[group]))
     there = target.listed.get(group)
     if there is not None and there.is_active:
-        message = f"group {group} is {there.state} on {alias}, so its offsets are its members': stop them first"
+        message = sentence("group.active.rollback", group=group, state=there.state, target=alias)
         return Left(group=group, place=None, why=Why.ACTIVE, message=message)
     return None

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ferry.ledger.rebuilt import Rebuild
+from ferry.messages.catalogue import sentence
 from ferry.model import Flow, GroupKind, Left, ListedGroup, Why
 
 OWN_GROUPS = "ferry."
@@ -53,11 +54,7 @@ def chosen(rules: GroupRules, listed: Mapping[str, ListedGroup]) -> tuple[list[L
 
 def merged_sentence(flow: Flow, group: str, topic: str) -> str:
     """Why an offset in a merged topic is not given on the target (ADR 9)."""
-    return (
-        f"group {group} is not translated in {topic} on {flow.source}, for by ferry.merge.topics other flows write "
-        f"into its copy: where it stands says nothing of their records; if it is to go on on {flow.target}, set it "
-        "there by hand"
-    )
+    return sentence("group.merged", group=group, topic=topic, source=flow.source, target=flow.target)
 
 
 def dealt_reason(flow: Flow) -> str:
@@ -70,13 +67,5 @@ def dealt_reason(flow: Flow) -> str:
 
 
 def _of_kind(group: ListedGroup, alias: str) -> str:
-    what = "share group" if group.kind is GroupKind.SHARE else "Streams group"
-    why = (
-        "it has no offset, but a state of each record"
-        if group.kind is GroupKind.SHARE
-        else "its state is in topics of its own, which do not fit another cluster's offsets"
-    )
-    return (
-        f"group {group.name} on {alias} is a {what} and cannot be translated, for {why}: start it anew at the target, "
-        "or name it in groups.exclude"
-    )
+    code = "group.share" if group.kind is GroupKind.SHARE else "group.streams"
+    return sentence(code, group=group.name, source=alias)

@@ -10,10 +10,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
-from rich.console import Console
-from rich.markup import escape
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
-
 log = logging.getLogger(__name__)
 
 LINE_SECONDS = 1.0
@@ -33,6 +29,10 @@ class Told(Protocol):
 @contextmanager
 def bar(total: int | None, sentence: str) -> Iterator[Told]:
     """A bar that is gone when the block ends; without a `total` it only moves."""
+    from rich.console import Console  # noqa: PLC0415 - only a terminal needs it
+    from rich.markup import escape  # noqa: PLC0415 - as above
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415 - as above
+
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress, _lines_above():
         task = progress.add_task(escape(sentence), total=total)

@@ -10,15 +10,15 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from rich.cells import cell_len
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from ferry.errors import BadInput
 from ferry.files import write_whole
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 class Unwritten(Exception):
@@ -142,7 +142,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, rig
     """
     numbers = [column in set(right) for column in columns]
     widths = [cell_len(column) for column in columns]
-    terminal = Console() if os.isatty(1) else None
+    terminal = _terminal() if os.isatty(1) else None
 
     # By hand: ten thousand rows take rich four seconds. Names are there to be copied, so nothing folds in a pipe.
     def line(row: Sequence[str]) -> str:
@@ -160,9 +160,21 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, rig
             _print_folded(terminal, columns, cells, numbers, heads=at == 0)
             continue
         if at == 0:
-            print(line(columns)) if terminal is None else terminal.print(Text(line(columns), style="bold"))
+            print(line(columns)) if terminal is None else _print_head(terminal, line(columns))
         for row in cells:
             print(line(row))
+
+
+def _print_head(terminal: Console, line: str) -> None:
+    from rich.text import Text  # noqa: PLC0415 - a pipe needs none of it
+
+    terminal.print(Text(line, style="bold"))
+
+
+def _terminal() -> Console:
+    from rich.console import Console  # noqa: PLC0415 - a pipe needs none of it
+
+    return Console()
 
 
 _BETWEEN = "  "
@@ -181,6 +193,9 @@ def _printable(text: str) -> str:
 def _print_folded(
     terminal: Console, columns: Sequence[str], cells: list[list[str]], numbers: Sequence[bool], *, heads: bool
 ) -> None:
+    from rich.table import Table  # noqa: PLC0415 - a pipe needs none of it
+    from rich.text import Text  # noqa: PLC0415 - as above
+
     widths = _fitting(columns, cells, numbers, terminal.width)
     if widths is None:
         _print_records(terminal, columns, cells)
@@ -215,6 +230,8 @@ def _fitting(
 
 def _print_records(terminal: Console, columns: Sequence[str], cells: list[list[str]]) -> None:
     """Row after row with a line for each cell: what a terminal can show of a table that is far too wide for it."""
+    from rich.text import Text  # noqa: PLC0415 - a pipe needs none of it
+
     longest = max(map(cell_len, columns))
     for row in cells:
         for column, cell in zip(columns, row, strict=True):

@@ -54,6 +54,19 @@ def test_help_brings_no_client_along() -> None:
     assert done.stdout.splitlines()[-1] == "[]"
 
 
+@pytest.mark.parametrize("name", ["run", "plan", "lag", "pause", "resume", "skip"])
+def test_the_options_of_a_daily_command_bring_no_configuration_along(name: str) -> None:
+    script = (
+        "import sys\n"
+        "from ferry.commands import COMMANDS\n"
+        f"COMMANDS[{name!r}].function()\n"
+        "heavy = ('ferry.config', 'ferry.model', 'rich.console', 'rich.progress')\n"
+        "print([name for name in heavy if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
 def test_the_help_of_a_command_brings_no_client_along() -> None:
     """Typer needs a command's module for its help: all of them but those that hand their words on."""
     script = (

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ferry.messages.config_lines import LINES
+from ferry.messages.config_login import LOGINS
+from ferry.messages.config_values import VALUES
 from ferry.messages.entry import Entry
 from ferry.messages.flow import FLOW
 from ferry.messages.groups import GROUPS
@@ -25,6 +28,9 @@ ENTRIES: Mapping[str, Entry] = {
     **RECORDS,
     **NOTES,
     **GROUPS,
+    **VALUES,
+    **LOGINS,
+    **LINES,
 }
 
 

@@ -19,7 +19,7 @@ from ferry.model.record import Fate, LedgerRecord, Record
 from ferry.model.refusal import Refusal, RefusalKind
 from ferry.model.run import Attempt, OpenedRun, Origin, Pause, RunRecord
 from ferry.model.segment import Segment, joined
-from ferry.model.sentence import Fact, Sentence, code_of, facts_of
+from ferry.model.sentence import Fact, Sentence, code_of, facts_of, with_text
 from ferry.model.sifted import NOTHING_SIFTED, Sifted
 from ferry.model.throttled import NOT_THROTTLED, Throttled
 from ferry.model.topic_id import parse_topic_id, topic_id_of, topic_id_text
@@ -117,4 +117,5 @@ __all__ = [
     "time_text",
     "topic_id_of",
     "topic_id_text",
+    "with_text",
 ]

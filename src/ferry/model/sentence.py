@@ -27,6 +27,11 @@ class Sentence(str):
         return str(self), self.code, self.facts
 
 
+def with_text(said: str, text: str, facts: tuple[tuple[str, Fact], ...] | None = None) -> str:
+    """Another text for a sentence, such as a longer one, that keeps its code, and its facts unless others are given."""
+    return Sentence(text, said.code, said.facts if facts is None else facts) if isinstance(said, Sentence) else text
+
+
 def code_of(text: str) -> str:
     """The code of a sentence; empty for any other text, as of an earlier Ferry."""
     return text.code if isinstance(text, Sentence) else ""

@@ -13,6 +13,7 @@ from ferry.config.reading.examine import Examined
 from ferry.config.reading.findings import Setting
 from ferry.config.reading.slips import hides
 from ferry.config.text.problem import Problem
+from ferry.ledger.sentence_codec import sentence_fields
 from ferry.model import Flow
 
 Json = dict[str, Any]
@@ -48,6 +49,7 @@ def problem_json(problem: Problem) -> Json:
         "severity": problem.severity.value,
         "message": problem.message,
         "correction": _correction(problem),
+        **sentence_fields(problem.message),
     }
 
 

@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from ferry.config.text.problem import BadValue
 from ferry.config.text.regex import NotExpressible, compile_java
+from ferry.messages.catalogue import sentence
 from ferry.model import EVERYBODY
 
 _BETWEEN_RULES = re.compile(r"(?<!\\);")
@@ -38,18 +39,21 @@ class PrincipalRule:
         try:
             compiled = compile_java(self.pattern)
         except NotExpressible as error:
-            raise BadValue(
-                f"regular expression {self.pattern!r} is refused: {error}; correct it as Java's Pattern reads it"
-            ) from None
+            raise BadValue(sentence("value.pattern", pattern=self.pattern, error=str(error))) from None
         object.__setattr__(self, "_compiled", compiled)
         for number in (int(found[2]) for found in _PLACE.finditer(self.replacement) if found[2]):
             if number > compiled.groups:
                 raise BadValue(
-                    f"{self.replacement!r} names group ${number}, but {self.pattern!r} has {compiled.groups}; put "
-                    "parentheses around what is meant"
+                    sentence(
+                        "value.principal.group",
+                        replacement=self.replacement,
+                        number=number,
+                        pattern=self.pattern,
+                        groups=compiled.groups,
+                    )
                 )
         if self.replacement and not _PRINCIPAL.fullmatch(self.replacement):
-            raise BadValue(f"{self.replacement!r} is no principal; write its type before it, for example User:a")
+            raise BadValue(sentence("value.principal", replacement=self.replacement))
 
     def applied(self, principal: str) -> str | None:
         """What becomes of the principal; empty: its ACLs are left out; None: the rule is not about it."""
@@ -94,6 +98,6 @@ def principal_mapping(text: str) -> PrincipalMapping:
             continue
         sides = _ARROW.split(written)
         if len(sides) != 2 or not sides[0]:
-            raise BadValue(f"{written!r} is no rule; write PATTERN => PRINCIPAL, several with semicolons between")
+            raise BadValue(sentence("value.rule", written=written))
         rules.append(PrincipalRule(pattern=sides[0], replacement=sides[1]))
     return PrincipalMapping(rules=tuple(rules))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from ferry.config.text.problem import BadValue
+from ferry.messages.catalogue import sentence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +31,7 @@ def folder(text: str) -> str | None:
     """An absolute path; empty: none."""
     path = text.strip()
     if path and not path.startswith("/"):
-        raise BadValue(f"{path!r} is no absolute path; every process of the flow has to find the same folder")
+        raise BadValue(sentence("value.folder.not-absolute", path=path))
     return path or None
 
 
@@ -38,7 +39,7 @@ def import_path(text: str) -> str | None:
     """`package.module.name`; empty: none. It is imported where it is called, not here."""
     path = text.strip()
     if path and ("." not in path or not all(part.isidentifier() for part in path.split("."))):
-        raise BadValue(f"{path!r} is no import path; write for example my_company.alerts.page_the_dba")
+        raise BadValue(sentence("value.import-path", path=path))
     return path or None
 
 
@@ -49,7 +50,7 @@ def arguments(text: str) -> Mapping[str, object]:
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise BadValue(f'is no JSON ({error}); write for example {{"slack_webhook_conn_id": "slack"}}') from None
+        raise BadValue(sentence("value.not-json", error=str(error))) from None
     if not isinstance(found, dict):
-        raise BadValue('is no JSON object; write for example {"slack_webhook_conn_id": "slack"}')
+        raise BadValue(sentence("value.not-json-object"))
     return MappingProxyType(found)

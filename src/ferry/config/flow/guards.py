@@ -9,6 +9,7 @@ from enum import StrEnum
 from ferry.config.text.filters import PatternList
 from ferry.config.text.problem import BadValue
 from ferry.config.text.regex import NotExpressible
+from ferry.messages.catalogue import sentence
 
 
 class OnGuard(StrEnum):
@@ -109,7 +110,7 @@ def guard_policy(guard: GuardKey) -> Callable[[str], GuardPolicy]:
 
     def policy(text: str) -> OnGuard:
         if text not in guard.policies:
-            raise BadValue(f"{text!r} is none of {words}; write one of these")
+            raise BadValue(sentence("value.choice", value=text, choices=words))
         return OnGuard(text)
 
     def read(text: str) -> GuardPolicy:
@@ -119,11 +120,11 @@ def guard_policy(guard: GuardKey) -> Callable[[str], GuardPolicy]:
             word, colon, pattern = item.partition(":")
             if not colon:
                 if default is not None:
-                    raise BadValue(f"{item!r} is a second policy for all topics; write policy:topics for some of them")
+                    raise BadValue(sentence("value.guard.twice", item=item))
                 default = policy(item)
                 continue
             if not guard.per_topic:
-                raise BadValue(f"{item!r} is for some topics, but this guard is about the whole flow; write {words}")
+                raise BadValue(sentence("value.guard.whole-flow", item=item, words=words))
             exceptions.append((policy(word.strip()), _pattern(item, pattern.strip())))
         return GuardPolicy(default=default or OnGuard.FAIL, exceptions=tuple(exceptions))
 
@@ -132,10 +133,8 @@ def guard_policy(guard: GuardKey) -> Callable[[str], GuardPolicy]:
 
 def _pattern(item: str, pattern: str) -> PatternList:
     if not pattern:
-        raise BadValue(f"{item!r} names no topics; write policy:topics with a regular expression, as in topics")
+        raise BadValue(sentence("value.guard.no-topics", item=item))
     try:
         return PatternList(items=(pattern,))
     except NotExpressible as error:
-        raise BadValue(
-            f"regular expression {pattern!r} is refused: {error}; correct it as Java's Pattern reads it"
-        ) from None
+        raise BadValue(sentence("value.pattern", pattern=pattern, error=str(error))) from None

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from ferry.config.text.problem import BadValue
+from ferry.messages.catalogue import sentence
 from ferry.model import TopicPartition
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -53,10 +54,7 @@ def parse_start(text: str) -> Start:
         case "latest":
             return StartLatest()
     if value.lower().startswith(_DURATION):
-        raise BadValue(
-            f"{value!r} is not supported: it means another moment for each partition and run; write that moment itself,"
-            " such as 2026-01-31T06:00:00Z"
-        )
+        raise BadValue(sentence("value.start.relative", value=value))
     if value.isascii() and value.isdigit():
         return StartTime(timestamp_ms=int(value))
     try:
@@ -65,9 +63,9 @@ def parse_start(text: str) -> Start:
     except ValueError:
         if _OFFSET.fullmatch(value.partition(",")[0].strip()):
             return _offsets(value)
-        raise BadValue(f"start {value!r} is not understood; {_REMEDY}") from None
+        raise BadValue(sentence("value.start", value=value, remedy=_REMEDY)) from None
     if time.tzinfo is None:
-        raise BadValue(f"time {value!r} has no time zone; append Z for UTC, or an offset such as +01:00")
+        raise BadValue(sentence("value.start.no-zone", value=value))
     return StartTime(timestamp_ms=(time - _EPOCH) // timedelta(milliseconds=1))
 
 
@@ -76,9 +74,9 @@ def _offsets(value: str) -> StartOffsets:
     for item in value.split(","):
         match = _OFFSET.fullmatch(item.strip())
         if match is None:
-            raise BadValue(f"start offset {item.strip()!r} is not topic:partition:offset; {_REMEDY}")
+            raise BadValue(sentence("value.start.offset", item=item.strip(), remedy=_REMEDY))
         partition = TopicPartition(topic=match.group(1), partition=int(match.group(2)))
         if partition in offsets:
-            raise BadValue(f"start offset of {partition} is given twice; keep one")
+            raise BadValue(sentence("value.start.twice", partition=str(partition)))
         offsets[partition] = int(match.group(3))
     return StartOffsets(offsets=offsets)

@@ -10,6 +10,7 @@ from ferry.config.keys.layers import Side
 from ferry.config.text.filters import PatternList
 from ferry.config.text.problem import BadValue
 from ferry.config.text.regex import NotExpressible, compile_java
+from ferry.messages.catalogue import sentence
 from ferry.model import lane_kind
 
 SCHEDULE_PRESETS = (
@@ -42,7 +43,7 @@ def boolean(text: str) -> bool:
             return True
         case "false":
             return False
-    raise BadValue(f"{text!r} is neither true nor false; write one of them")
+    raise BadValue(sentence("value.boolean", value=text))
 
 
 def integer(low: int, high: int | None = None) -> Callable[[str], int]:
@@ -53,12 +54,12 @@ def integer(low: int, high: int | None = None) -> Callable[[str], int]:
 
     def read(text: str) -> int:
         if not re.fullmatch(r"[+-]?[0-9]+", text.strip(), re.ASCII):
-            raise BadValue(f"{text!r} is not a whole number; write one{bounds}, without a unit")
+            raise BadValue(sentence("value.number", value=text, bounds=bounds))
         number = int(text)
         if number < low or (named is not None and number > named):
-            raise BadValue(f"{number} is out of range; write a whole number{bounds}")
+            raise BadValue(sentence("value.number.range", number=number, bounds=bounds))
         if high is not None and number > high:
-            raise BadValue(f"{number} is out of range; write a smaller number")
+            raise BadValue(sentence("value.number.large", number=number))
         return number
 
     return read
@@ -69,9 +70,9 @@ def interval(text: str) -> int | None:
     try:
         seconds = integer(-_LONG_MAX - 1, _LONG_MAX)(text)
     except BadValue as error:
-        raise BadValue(f"{error}; an interval is in seconds, -1 for never") from None
+        raise BadValue(sentence("value.interval", error=str(error))) from None
     if seconds == 0:
-        raise BadValue("an interval of 0 seconds is no interval; write 1 or more, or -1 for never")
+        raise BadValue(sentence("value.interval.zero"))
     return seconds if seconds > 0 else None
 
 
@@ -79,7 +80,7 @@ def replication_factor(text: str) -> int:
     """Replicas of a topic, or -1 for the broker's default."""
     number = integer(-1, _MAX_REPLICAS)(text)
     if number == 0:
-        raise BadValue("0 replicas hold nothing; write 1 or more, or -1 for the target broker's default")
+        raise BadValue(sentence("value.replicas.zero"))
     return number
 
 
@@ -90,7 +91,7 @@ def side(text: str) -> Side:
             return "source"
         case "target":
             return "target"
-    raise BadValue(f"{text!r} is neither source nor target; write one of them")
+    raise BadValue(sentence("value.side", value=text))
 
 
 def java_class(known: str) -> Callable[[str], str]:
@@ -98,7 +99,7 @@ def java_class(known: str) -> Callable[[str], str]:
 
     def read(text: str) -> str:
         if text.strip() != known:
-            raise BadValue(f"class {text.strip()!r} is Java and cannot be used; write {known}, or remove the line")
+            raise BadValue(sentence("value.java-class", value=text.strip(), known=known))
         return known
 
     return read
@@ -118,7 +119,7 @@ def optional_name(text: str) -> str:
 def location(text: str) -> str:
     """A folder, or the URL of one."""
     if not text.strip() or "\0" in text:
-        raise BadValue(f"{text!r} is no folder; write a path, or a URL as s3://bucket/path")
+        raise BadValue(sentence("value.folder", value=text))
     return text.strip()
 
 
@@ -127,7 +128,7 @@ def locations(text: str) -> tuple[str, ...]:
     found = tuple(location(item) for item in items(text))
     for one in found:
         if "://" not in one and not one.startswith("/"):
-            raise BadValue(f"{one!r} is no full path; write one, or a URL as s3://bucket/path")
+            raise BadValue(sentence("value.path", value=one))
     return found
 
 
@@ -136,7 +137,7 @@ def one_of(choices: Sequence[str]) -> Callable[[str], str]:
 
     def read(text: str) -> str:
         if text.strip() not in choices:
-            raise BadValue(f"{text!r} is none of {', '.join(choices)}; write one of these")
+            raise BadValue(sentence("value.choice", value=text, choices=", ".join(choices)))
         return text.strip()
 
     return read
@@ -160,9 +161,7 @@ def pattern_list(text: str) -> PatternList:
         return PatternList(items=listed)
     except NotExpressible as error:
         wrong = next((item for item in listed if not _is_pattern(item)), ", ".join(listed))
-        raise BadValue(
-            f"regular expression {wrong!r} is refused: {error}; correct it as Java's Pattern reads it"
-        ) from None
+        raise BadValue(sentence("value.pattern", pattern=wrong, error=str(error))) from None
 
 
 def _is_pattern(item: str) -> bool:
@@ -176,7 +175,7 @@ def _is_pattern(item: str) -> bool:
 def name(text: str) -> str:
     """A word of letters, digits, dot, underscore and hyphen."""
     if not _NAME.fullmatch(text.strip()):
-        raise BadValue(f"{text!r} is not a name; use letters, digits, dot, underscore and hyphen only")
+        raise BadValue(sentence("value.name", value=text))
     return text.strip()
 
 
@@ -184,14 +183,14 @@ def live_lane(text: str) -> str:
     """The name of a lane of scheduled runs."""
     kind = lane_kind(name(text))
     if kind is not None:
-        raise BadValue(f"{text!r} is the name of a {kind} lane, whose topics are not those of live: choose another")
+        raise BadValue(sentence("value.lane", value=text, lane=kind))
     return name(text)
 
 
 def text(value: str) -> str:
     """Any text that is not empty."""
     if not value.strip():
-        raise BadValue("is empty; write a value, or remove the line")
+        raise BadValue(sentence("value.empty"))
     return value.strip()
 
 
@@ -206,14 +205,14 @@ def optional_url(value: str) -> str | None:
         return None
     address = urlsplit(value.strip())
     if address.scheme not in ("http", "https") or not address.hostname:
-        raise BadValue("is no http or https address; write for example https://gateway.example/switch")
+        raise BadValue(sentence("value.address"))
     return value.strip()
 
 
 def separator(value: str) -> str:
     """What stands between alias and topic; it must be legal in a topic name."""
     if not _NAME.fullmatch(value):
-        raise BadValue(f"separator {value!r} cannot stand in a topic name; use dots, underscores or hyphens")
+        raise BadValue(sentence("value.separator", value=value))
     return value
 
 
@@ -221,12 +220,12 @@ def bootstrap_servers(value: str) -> str:
     """Comma-separated `host:port`."""
     servers = items(value)
     if not servers:
-        raise BadValue("no bootstrap server; write host:port, several with commas between")
+        raise BadValue(sentence("value.servers.none"))
     for server in servers:
         match = _SERVER.fullmatch(server)
         if match is None:
             if re.fullmatch(r"[.\u2026]+", server):
-                raise BadValue(f"{server!r} only holds the place of the brokers; write host:port, several with commas")
+                raise BadValue(sentence("value.server.placeholder", server=server))
             if re.fullmatch(r"[A-Za-z0-9._-]+", server):
                 guess = re.fullmatch(r"(.*?[^\d._-])[._-]?(\d{4,5})", server) or re.fullmatch(
                     r"(.*?)[._-](\d{4,5})", server
@@ -235,12 +234,10 @@ def bootstrap_servers(value: str) -> str:
                 instead = None
                 if guess is not None:
                     instead = ",".join(example if one == server else one for one in servers)
-                raise BadValue(
-                    f"server {server!r} has no port; write host:port, for example {example}", instead=instead
-                )
-            raise BadValue(f"server {server!r} is not host:port; write for example broker-1:9092")
+                raise BadValue(sentence("value.server.no-port", server=server, example=example), instead=instead)
+            raise BadValue(sentence("value.server", server=server))
         if not 0 < int(match.group(2)) <= _MAX_PORT:
-            raise BadValue(f"port {match.group(2)} of server {server!r} is out of range; write 1 to {_MAX_PORT}")
+            raise BadValue(sentence("value.server.port", port=match.group(2), server=server, most=_MAX_PORT))
     return ",".join(servers)
 
 
@@ -253,15 +250,10 @@ def schedule(value: str) -> str | None:
         return expression
     fields = expression.split(" ")
     if len(fields) != len(_CRON_RANGES):
-        raise BadValue(
-            f"schedule {value!r} is no cron expression of five fields, no preset ({', '.join(SCHEDULE_PRESETS)}) and"
-            " not none; write for example */5 * * * *"
-        )
+        raise BadValue(sentence("value.schedule", value=value, presets=", ".join(SCHEDULE_PRESETS)))
     for field, (unit, low, high) in zip(fields, _CRON_RANGES, strict=True):
         if not all(_cron_item_fits(item, unit, low, high) for item in field.lower().split(",")):
-            raise BadValue(
-                f"schedule {value!r}: {unit} {field!r} is not understood; write {low}-{high}, *, a list or a step */n"
-            )
+            raise BadValue(sentence("value.schedule.field", value=value, unit=unit, field=field, low=low, high=high))
     return expression
 
 
@@ -269,7 +261,7 @@ def windows(value: str) -> str | None:
     """As `schedule`, without the presets that have no second tick."""
     found = schedule(value)
     if found in ("@continuous", "@once"):
-        raise BadValue(f"{value!r} cuts time into no windows; write for example @daily, @hourly or 0 */6 * * *")
+        raise BadValue(sentence("value.schedule.no-windows", value=value))
     return found
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from ferry.config.login.jaas import KAFKA_OPTS, JaasLogin, jvm_property
 from ferry.config.text.problem import BadValue
 from ferry.config.text.secrets import shown_address
+from ferry.messages.catalogue import sentence
 
 ENDPOINT = "sasl.oauthbearer.token.endpoint.url"
 ALLOWED_URLS = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
@@ -44,17 +45,11 @@ def check_connection(properties: Mapping[str, str], jaas: JaasLogin | None) -> N
     """
     url = properties.get(ENDPOINT, "").strip()
     if url.lower().startswith("file:"):
-        raise BadValue(
-            f"{ENDPOINT} is a file, which counts in files alone; name a token endpoint, or write the cluster's settings"
-            " into the file"
-        )
+        raise BadValue(sentence("login.endpoint-file", endpoint=ENDPOINT))
     if url and url not in (allowed_urls() or ()):
-        raise BadValue(f"{ENDPOINT}: {not_allowed(url)}")
+        raise BadValue(sentence("login.endpoint", endpoint=ENDPOINT, why=not_allowed(url)))
     if jaas is None and properties.get("security.protocol", "").strip().upper().startswith("SASL"):
-        raise BadValue(
-            f"has no login; write Login and Password, or {_JAAS} for Kerberos: a JAAS file of {KAFKA_OPTS} counts for"
-            " clusters of the file alone"
-        )
+        raise BadValue(sentence("login.none", jaas=_JAAS, kafka_opts=KAFKA_OPTS))
     for name, path in _paths(properties, jaas):
         _check_path(name, path)
 
@@ -67,10 +62,7 @@ def _paths(properties: Mapping[str, str], jaas: JaasLogin | None) -> Iterator[tu
         if option in ("keyTab", "ticketCache") or option.endswith(".location"):
             yield f"{_JAAS}: {option}", value
     if jaas.is_on("useTicketCache") and not jaas.options.get("ticketCache", "").strip():
-        raise BadValue(
-            f'{_JAAS}: useTicketCache would use the tickets of this machine; name a cache with ticketCache="..." that'
-            f" {PATHS_VARIABLE} allows, or a keytab"
-        )
+        raise BadValue(sentence("login.ticket-cache", jaas=_JAAS, paths_variable=PATHS_VARIABLE))
 
 
 def _check_path(name: str, value: str) -> None:
@@ -79,7 +71,4 @@ def _check_path(name: str, value: str) -> None:
         text = text.removeprefix(prefix)
     allowed = [Path(os.path.realpath(one)) for one in os.environ.get(PATHS_VARIABLE, "").split(os.pathsep) if one]
     if text and not any(Path(os.path.realpath(text)).is_relative_to(one) for one in allowed):
-        raise BadValue(
-            f"{name}={text} is no path that connections may name; add it or its folder to {PATHS_VARIABLE} on the"
-            " machines that use the connection"
-        )
+        raise BadValue(sentence("login.path", name=name, text=text, paths_variable=PATHS_VARIABLE))

@@ -20,6 +20,7 @@ from ferry.config.login.jaas import JaasLogin, parse_jaas
 from ferry.config.text.problem import BadValue
 from ferry.config.text.secrets import ClientProperties, has_reference, is_secret
 from ferry.errors import BadInput
+from ferry.messages.catalogue import sentence
 
 TYPE = "kafka_cluster"
 SERVERS = "bootstrap.servers"
@@ -111,14 +112,14 @@ def connection_properties(connection: AirflowConnection) -> ClientProperties:
 
 def _properties(connection: AirflowConnection) -> dict[str, str]:
     if connection.conn_type != TYPE:
-        raise BadValue(f"is of type {connection.conn_type!r}; make it {TYPE!r} (Kafka cluster)")
+        raise BadValue(sentence("login.type", type=connection.conn_type, wanted=TYPE))
     properties = {SERVERS: _servers(connection), **_extra(connection.extra)}
     jaas = _jaas(properties[JAAS]) if JAAS in properties else None
     if connection.login or connection.password:
         properties[JAAS], jaas = _login(connection, properties), _OWN_LOGIN
     for key, value in properties.items():
         if has_reference(value):
-            raise BadValue(f"{key} holds a ${{...}} reference, which counts in files alone; write the value itself")
+            raise BadValue(sentence("login.reference", key=key))
     check_connection(properties, jaas)
     return properties
 
@@ -126,7 +127,7 @@ def _properties(connection: AirflowConnection) -> dict[str, str]:
 def _servers(connection: AirflowConnection) -> str:
     hosts = values.items(connection.host or "")
     if not hosts:
-        raise BadValue("Host is empty; write the bootstrap servers, host:port with commas between")
+        raise BadValue(sentence("login.no-host"))
     if connection.port:
         hosts = tuple(host if re.search(r":\d+$", host) else f"{host}:{connection.port}" for host in hosts)
     return values.bootstrap_servers(",".join(hosts))
@@ -139,12 +140,9 @@ def _extra(extra: Mapping[str, Any]) -> dict[str, str]:
         if value is None or value == "":
             continue
         if key == SERVERS or not is_common_client_key(key):
-            raise BadValue(
-                f"{key!r} is no setting of a connection; Host holds the brokers, Extra holds security.protocol, ssl.*"
-                " and sasl.*, and other client settings stand in the file"
-            )
+            raise BadValue(sentence("login.no-setting", key=key))
         if not isinstance(value, (str, int, bool)):
-            raise BadValue(f"{key} is no text; write one value")
+            raise BadValue(sentence("login.no-text", key=key))
         found[key] = str(value).lower() if isinstance(value, bool) else str(value)
         _refuse_shown_secret(key, found[key])
     return found
@@ -153,32 +151,29 @@ def _extra(extra: Mapping[str, Any]) -> dict[str, str]:
 def _refuse_shown_secret(key: str, value: str) -> None:
     """Airflow hides values by the names of their keys; these two names it does not know."""
     if key == "ssl.keystore.key":
-        raise BadValue(f"{key} would be shown by Airflow; put the key into a file and write ssl.keystore.location")
+        raise BadValue(sentence("login.shown-key", key=key))
     if key == JAAS and any(is_secret(option) for option in _jaas(value).options):
-        raise BadValue(f"{key} with a password would be shown by Airflow; write it into Login and Password")
+        raise BadValue(sentence("login.shown-password", key=key))
 
 
 def _jaas(text: str) -> JaasLogin:
     try:
         return parse_jaas(text, may_be_file=False)
     except BadValue as error:
-        raise BadValue(f"{JAAS}: {error}") from None
+        raise BadValue(sentence("login.jaas", jaas=JAAS, error=str(error))) from None
 
 
 def _login(connection: AirflowConnection, properties: Mapping[str, str]) -> str:
     if not (connection.login and connection.password):
-        raise BadValue("has only one of Login and Password; write both")
+        raise BadValue(sentence("login.half"))
     protocol = properties.get("security.protocol", "PLAINTEXT")
     if not protocol.upper().startswith("SASL"):
-        raise BadValue(f"has a login that security.protocol={protocol} does not use; choose SASL_SSL, or remove it")
+        raise BadValue(sentence("login.protocol", protocol=protocol))
     if JAAS in properties:
-        raise BadValue(f"has a login and {JAAS}; remove one of the two")
+        raise BadValue(sentence("login.twice", jaas=JAAS))
     mechanism = properties.get("sasl.mechanism", "GSSAPI")
     if mechanism not in _LOGINS:
-        raise BadValue(
-            f"has a login that sasl.mechanism={mechanism} does not use; choose one of {', '.join(_LOGINS)}, or"
-            f" remove the login and write {JAAS}"
-        )
+        raise BadValue(sentence("login.mechanism", mechanism=mechanism, mechanisms=", ".join(_LOGINS), jaas=JAAS))
     module, user, password = _LOGINS[mechanism]
     return f"{module} required {user}={_quoted(connection.login)} {password}={_quoted(connection.password)};"
 

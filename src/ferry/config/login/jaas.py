@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ferry.config.text.problem import BadValue
+from ferry.messages.catalogue import sentence
 
 SECTION = "KafkaClient"
 KAFKA_OPTS = "KAFKA_OPTS"
@@ -61,11 +62,11 @@ def parse_jaas(text: str, *, may_be_file: bool = True) -> JaasLogin:
     tokens = _tokens(text, quote='\\\\" (as \\" in what ${...} looks up)')
     if tokens[1:2] == ["{"]:
         if not may_be_file:
-            raise BadValue('is the text of a JAAS file; write its login module alone: module required name="value";')
+            raise BadValue(sentence("login.jaas.file-text"))
         return _one_module(_sections(tokens))
     module, at = _module(tokens, 0)
     if at < len(tokens):
-        raise BadValue("holds more than one login module; Kafka clients allow one")
+        raise BadValue(sentence("login.jaas.several"))
     return module
 
 
@@ -83,11 +84,11 @@ def read_jaas_file(path: Path) -> JaasLogin:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         named = f"JAAS file {path} of {KAFKA_OPTS}"
-        raise BadValue(f"{named} cannot be read: {reason}; correct the path or its rights") from None
+        raise BadValue(sentence("login.jaas.unreadable", named=named, reason=str(reason))) from None
     try:
         return _one_module(_sections(_tokens(text, quote='\\"')))
     except BadValue as error:
-        raise BadValue(f"JAAS file {path} of {KAFKA_OPTS}: {error}") from None
+        raise BadValue(sentence("login.jaas.file", path=str(path), kafka_opts=KAFKA_OPTS, error=str(error))) from None
 
 
 def jvm_property(name: str) -> str:
@@ -104,9 +105,9 @@ def _one_module(sections: Mapping[str, list[JaasLogin]]) -> JaasLogin:
     modules = sections.get(SECTION)
     if modules is None:
         named = ", ".join(sections) or "none"
-        raise BadValue(f"has no section {SECTION} (it has {named}); add {SECTION} {{ ... }};")
+        raise BadValue(sentence("login.jaas.no-section", section=SECTION, named=named))
     if len(modules) != 1:
-        raise BadValue(f"has {len(modules)} login modules in {SECTION}; Kafka clients allow one")
+        raise BadValue(sentence("login.jaas.several-in-section", modules=len(modules), section=SECTION))
     options = {name: _EXPANSION.sub(_expanded, value) for name, value in modules[0].options.items()}
     return JaasLogin(module=modules[0].module, options=options)
 
@@ -118,7 +119,7 @@ def _expanded(reference: re.Match[str]) -> str:
         return "/"
     value = os.environ.get(_JAVA_PROPERTIES[name]) if name in _JAVA_PROPERTIES else jvm_property(name)
     if not value:
-        raise BadValue(f"names the Java property ${{{name}}}, which is not set; write the value")
+        raise BadValue(sentence("login.jaas.java-property", name=name))
     return value
 
 
@@ -128,14 +129,14 @@ def _sections(tokens: list[str]) -> dict[str, list[JaasLogin]]:
     while at < len(tokens):
         name = tokens[at]
         if tokens[at + 1 : at + 2] != ["{"]:
-            raise BadValue(f"section {len(sections) + 1} does not begin with a name and {{; write {SECTION} {{ ... }};")
+            raise BadValue(sentence("login.jaas.section", number=len(sections) + 1, section=SECTION))
         at += 2
         modules = sections.setdefault(name, [])
         while tokens[at : at + 1] != ["}"]:
             module, at = _module(tokens, at)
             modules.append(module)
         if tokens[at + 1 : at + 2] != [";"]:
-            raise BadValue(f"section {name} does not end with }};; append the semicolon")
+            raise BadValue(sentence("login.jaas.section-end", name=name))
         at += 2
     return sections
 
@@ -143,17 +144,17 @@ def _sections(tokens: list[str]) -> dict[str, list[JaasLogin]]:
 def _module(tokens: list[str], at: int) -> tuple[JaasLogin, int]:
     """The module that begins at `at`, and where the next one would."""
     if len(tokens) < at + 2 or tokens[at + 1].lower() not in _FLAGS:
-        raise BadValue("does not begin with a login module and 'required'; write module required name=\"value\";")
+        raise BadValue(sentence("login.jaas.no-module"))
     name = tokens[at]
     options: dict[str, str] = {}
     at += 2
     while at < len(tokens) and tokens[at] not in (";", "}"):
         if tokens[at + 1 : at + 2] != ["="] or at + 2 >= len(tokens) or tokens[at + 2] == ";":
-            raise BadValue(f'option {len(options) + 1} is not name="value"; put quotes around the value')
+            raise BadValue(sentence("login.jaas.option", number=len(options) + 1))
         options[tokens[at]] = tokens[at + 2]
         at += 3
     if tokens[at : at + 1] != [";"]:
-        raise BadValue("does not end with a semicolon; append ;")
+        raise BadValue(sentence("login.jaas.no-end"))
     return JaasLogin(module=name, options=options), at + 1
 
 
@@ -165,12 +166,9 @@ def _tokens(text: str, *, quote: str) -> list[str]:
     while at < len(stripped):
         match = _TOKEN.match(stripped, at)
         if match is None and _WITH_LINE_BREAK.match(stripped, at):
-            raise BadValue(
-                "has a line break before a closing quote; where ${...} looks the value up, write the file without one"
-                " at its end, as printf %s does"
-            )
+            raise BadValue(sentence("login.jaas.line-break"))
         if match is None:
-            raise BadValue(f"has a quote that is never closed; close it, and write a quote inside a value as {quote}")
+            raise BadValue(sentence("login.jaas.quote", quote=quote))
         quoted = match.group("quoted")
         if quoted is not None:
             tokens.append(_ESCAPE.sub(_unescaped, quoted[1:-1]))

@@ -13,6 +13,7 @@ from ferry.config.keys.places import Place
 from ferry.config.reading.findings import Findings
 from ferry.config.reading.slips import alias_meant, torn_apart, without_comment
 from ferry.config.text.secrets import Providers
+from ferry.messages.catalogue import sentence
 
 _ALIAS = re.compile(r"[A-Za-z0-9._-]+")
 _NAMES = "use letters, digits, dot, underscore and hyphen only"
@@ -29,13 +30,13 @@ def read_aliases(entries: Entries, findings: Findings, providers: Providers) -> 
     no_alias: tuple[str, ...] = ()
     aliases = findings.read(entry, no_alias, values.items, providers)
     if not aliases:
-        findings.report(entry, "clusters", "names no cluster; write for example clusters = primary, backup")
+        findings.report(entry, "clusters", sentence("line.clusters.none"))
     commented = next((at for at, alias in enumerate(aliases) if _COMMENT.search(alias)), None)
     if commented is not None:
         findings.report(
             entry,
             "clusters",
-            f"alias {aliases[commented]!r} is not a name; {_NAMES} (put a comment on a line of its own)",
+            sentence("line.clusters.comment", alias=aliases[commented], names=_NAMES),
             correction=without_comment(entry),
         )
         # What stands before the comment is what was meant: the lines of these clusters are right.
@@ -43,11 +44,11 @@ def read_aliases(entries: Entries, findings: Findings, providers: Providers) -> 
         aliases = (*aliases[:commented], *((last,) if last else ()))
     for alias in aliases:
         if not _ALIAS.fullmatch(alias):
-            findings.report(entry, "clusters", f"alias {alias!r} is not a name; {_NAMES}")
+            findings.report(entry, "clusters", sentence("line.clusters.name", alias=alias, names=_NAMES))
         elif aliases.count(alias) > 1:
             once = ", ".join(dict.fromkeys(aliases))
             findings.report(
-                entry, "clusters", f"alias {alias!r} is listed twice; keep one", correction=(f"clusters = {once}",)
+                entry, "clusters", sentence("line.clusters.twice", alias=alias), correction=(f"clusters = {once}",)
             )
     return tuple(dict.fromkeys(alias for alias in aliases if _ALIAS.fullmatch(alias)))
 
@@ -59,13 +60,13 @@ def _report_missing(entries: Entries, findings: Findings) -> tuple[str, ...]:
         findings.report(
             old,
             old.key,
-            "is a key of MirrorMaker 1, and clusters is missing; let ferry config import-mm1 write the file",
+            sentence("line.clusters.mm1"),
         )
         return ()
     own = [entry for entry in entries.by_key.values() if _is_of_one_client(entry.key)]
     if own and len(own) == len(entries.by_key):
         message = "is a file of one client, and clusters is missing; name the file of MirrorMaker 2"
-        findings.report(own[0], own[0].key, f"{message}, or let ferry config import-mm1 write it")
+        findings.report(own[0], own[0].key, sentence("line.clusters.mm1-key", what=message))
         return ()
     aliases = _named(entries)
     line = f"clusters = {', '.join(aliases or ('primary', 'backup'))}"
@@ -74,9 +75,9 @@ def _report_missing(entries: Entries, findings: Findings) -> tuple[str, ...]:
         line = f"clusters = {', '.join((*aliases, *others))}"
         if len(aliases) + len(others) == 1:
             line += ", and the other clusters behind a comma"
-        findings.report(None, "clusters", f"is missing; add {line}")
+        findings.report(None, "clusters", sentence("line.missing", line=line))
     else:
-        findings.report(None, "clusters", f"is missing; add {line}", correction=(line,) if aliases else None)
+        findings.report(None, "clusters", sentence("line.missing", line=line), correction=(line,) if aliases else None)
     return (*aliases, *others)
 
 

@@ -43,6 +43,7 @@ from ferry.config.text.problem import BadValue
 from ferry.config.text.properties import Property
 from ferry.config.text.regex import NotExpressible, compile_java
 from ferry.config.text.secrets import Providers
+from ferry.messages.catalogue import sentence
 from ferry.model import Flow
 
 T = TypeVar("T")
@@ -80,7 +81,7 @@ class ConnectReader:
         mine = self.entries.of_flow(self.flow, "ferry.transforms")
         if mine is not None and mine.value.strip():
             self.findings.report(
-                line, NAME if line is None else line.key, f"stands beside {mine.key}; keep one of both"
+                line, NAME if line is None else line.key, sentence("line.beside-connect", other=mine.key)
             )
         targets = self._value(_own("targets"), target_names, "")
         partitions = self._value(_own("partitions"), values.optional_integer(1, 2**31 - 1), "")
@@ -104,7 +105,7 @@ class ConnectReader:
         for part in TRANSFORM_PARTS:
             entry = self._entry(_own(part))
             if entry is not None and part not in _OWN:
-                message = f"has no effect beside {NAME}, which takes {' and '.join(map(_own, _OWN))}; remove the line"
+                message = sentence("line.no-effect.beside-connect", key=NAME, others=" and ".join(map(_own, _OWN)))
                 self.findings.report(entry, entry.key, message)
 
     def _one(self, name: str, *, by_record: bool) -> list[Step]:
@@ -125,7 +126,7 @@ class ConnectReader:
         if entry is None:
             line = self._entry(key.partition(".")[0])
             owner, _, name = key.partition(".")
-            message = f"names {name}, which has no class; write {key}.type = {package}{next(iter(known))}, or another"
+            message = sentence("line.no-class", name=name, key=key, package=package, example=next(iter(known)))
             self.findings.report(line, line.key if line is not None else owner, message)
             return None
         self.settings.append(Setting.of(f"{key}.type", entry, ""))
@@ -133,10 +134,7 @@ class ConnectReader:
         kind = written.removeprefix(package)
         if kind in known:
             return kind
-        message = (
-            f"class {written} is not among those that Ferry knows, and would be skipped; there are"
-            f" {', '.join(known)}, and what Spark's SQL can say in ferry.transform.NAME.sql"
-        )
+        message = sentence("line.class", written=written, known=", ".join(known))
         self.findings.report(entry, entry.key, message)
         return None
 
@@ -145,13 +143,13 @@ class ConnectReader:
         negate = self._value(f"{key}.negate", values.boolean, "false")
         if name is None:
             if negate:
-                self._report(f"{key}.negate", "has no predicate to turn round; write one, or remove the line")
+                self._report(f"{key}.negate", sentence("line.predicate.none"))
             return None
         declared = self._value("predicates", values.items, "")
         if name not in declared:
             near = nearest(name, declared)
             remedy = f"did you mean {near}?" if near else f"write predicates = {', '.join((*declared, name))}"
-            self._report(f"{key}.predicate", f"names predicate {name!r}, which predicates does not list; {remedy}")
+            self._report(f"{key}.predicate", sentence("line.predicate.unknown", name=name, remedy=remedy))
             return None
         place = f"predicates.{name}"
         kind = self._kind(place, _PREDICATES, f"{_PACKAGE}predicates.")
@@ -229,7 +227,7 @@ class ConnectReader:
                 if name not in known:
                     near = nearest(name, known)
                     remedy = f"did you mean {near}?" if near else f"there are {', '.join(known)}"
-                    self.findings.report(entry, entry.key, f"is no parameter of the class; {remedy}")
+                    self.findings.report(entry, entry.key, sentence("line.parameter.unknown", remedy=remedy))
 
     def _entry(self, key: str) -> Property | None:
         return self.entries.of_flow(self.flow, key)
@@ -242,7 +240,7 @@ class ConnectReader:
         entry = self._entry(key)
         if entry is None:
             line = self._entry(f"{key.rpartition('.')[0]}.type")
-            self.findings.report(line, key, f"is missing, and the class needs it; write {key} = ...")
+            self.findings.report(line, key, sentence("line.parameter.missing", key=key))
             return instead
         self.settings.append(Setting.of(key, entry, ""))
         return self.findings.read(entry, instead, convert, self.providers)
@@ -293,7 +291,7 @@ def _own(part: str) -> str:
 def _some(text: str) -> tuple[str, ...]:
     found = values.items(text)
     if not found:
-        raise BadValue("is empty; write a name, several with commas between")
+        raise BadValue(sentence("value.names.empty"))
     return found
 
 
@@ -312,9 +310,9 @@ def _spec(text: str) -> Casts:
     for one in items:
         name, colon, kind = one.rpartition(":")
         if kind.strip().lower() not in CAST_TYPES or (colon and not name.strip()):
-            raise BadValue(f"{one!r} is no cast; write field:TYPE, or TYPE alone, with one of {', '.join(CAST_TYPES)}")
+            raise BadValue(sentence("value.cast.connect", value=one, types=", ".join(CAST_TYPES)))
         if not colon and len(items) > 1:
-            raise BadValue(f"{one!r} casts the whole beside fields; keep one of both")
+            raise BadValue(sentence("value.cast.whole", value=one))
         mine = found.setdefault(kind.strip().lower(), [])
         if colon:
             mine.append(written_path(name.strip()))
@@ -326,7 +324,7 @@ def _renames(text: str) -> tuple[tuple[str, str], ...]:
     for one in values.items(text):
         old, colon, new = one.partition(":")
         if not colon or not old or not new or ":" in new:
-            raise BadValue(f"{one!r} is no rename; write old:new, several with commas between")
+            raise BadValue(sentence("value.rename", value=one))
         found.append((old, new))
     return tuple(found)
 
@@ -335,9 +333,7 @@ def _pattern(text: str) -> str:
     try:
         compile_java(text)
     except NotExpressible as error:
-        raise BadValue(
-            f"regular expression {text!r} is refused: {error}; correct it as Java's Pattern reads it"
-        ) from None
+        raise BadValue(sentence("value.pattern", pattern=text, error=str(error))) from None
     return text
 
 
@@ -346,9 +342,7 @@ def _replacement(pattern: str) -> Callable[[str], str]:
         try:
             compile_java(pattern).sub(java_replacement(text), "")
         except (ValueError, IndexError, re.error) as error:
-            raise BadValue(
-                f"replacement {text!r} is not understood: {error}; correct it as Java's Matcher reads it"
-            ) from None
+            raise BadValue(sentence("value.replacement", value=text, error=str(error))) from None
         return text
 
     return read
@@ -356,8 +350,5 @@ def _replacement(pattern: str) -> Callable[[str], str]:
 
 def _time_format(text: str) -> str:
     if not _TIME_FORMAT.fullmatch(text):
-        raise BadValue(
-            f"format {text!r} is not supported; write yyyy, yy, MM, dd, HH, mm, ss and SSS with other characters"
-            " between, letters among them in '...'"
-        )
+        raise BadValue(sentence("value.time-format", value=text))
     return text

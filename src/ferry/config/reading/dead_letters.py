@@ -14,6 +14,7 @@ from ferry.config.reading.findings import Findings, Setting
 from ferry.config.text.filters import LEGAL_NAME, TopicSelection
 from ferry.config.text.problem import BadValue
 from ferry.config.text.secrets import Providers
+from ferry.messages.catalogue import sentence
 from ferry.model import Flow
 from ferry.policy import ReplicationPolicy, copies_of, illegal_name
 
@@ -49,16 +50,13 @@ class DeadLetterReader:
         for key in (NAME, FACTOR, CONTEXT):
             entry = self.entries.of_flow(self.flow, key)
             if entry is not None and not skips:
-                message = (
-                    "is for dead letters, and no transform of the flow has any; write ferry.transform.NAME.poison ="
-                    f" skip or {TOLERANCE} = all, or remove the line"
-                )
+                message = sentence("line.letters.none", tolerance=TOLERANCE)
                 self.findings.warn(entry, entry.key, message)
         named = [item for one in transforms for item in one.topics.items if LEGAL_NAME.fullmatch(item)]
         why = _not_free(found.topic, self.flow, selection, policy, named)
         if skips and why is not None:
             entry = self.entries.of_flow(self.flow, NAME)
-            message = f"{found.topic} is {why}, and dead letters may not lie among others' records; write another name"
+            message = sentence("line.letters.topic", name=found.topic, why=why)
             self.findings.report(entry, NAME if entry is None else entry.key, message)
         return found
 
@@ -77,7 +75,7 @@ def _topic(text: str) -> str:
     name = text.strip()
     why = illegal_name(name) if name else None
     if why is not None:
-        raise BadValue(f"topic {name!r} {why}; correct the name")
+        raise BadValue(sentence("value.topic", topic=name, why=why))
     return name
 
 

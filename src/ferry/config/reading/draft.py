@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from ferry.config.reading.slips import shown
 from ferry.config.text.problem import Problem, Severity
 from ferry.config.text.properties import is_comment, is_continued, lines_of, parse_all
+from ferry.model import facts_of, with_text
 
 _PASSES = 50
 """A line with several slips needs one pass for each; one that needs far more is corrected in a circle."""
@@ -110,7 +111,10 @@ def with_whole(problem: Problem, whole: tuple[str, ...]) -> Problem:
     """The problem with the correction of its whole line: two slips on one line are not corrected apart."""
     if not whole or not problem.correction or whole == problem.correction:
         return problem
-    message = problem.message.replace(shown(problem.correction), shown(whole))
+    one, every = shown(problem.correction), shown(whole)
+    facts = facts_of(problem.message)
+    changed = tuple((name, fact.replace(one, every) if isinstance(fact, str) else fact) for name, fact in facts)
+    message = with_text(problem.message, problem.message.replace(one, every), changed)
     return replace(problem, correction=whole, message=message)
 
 

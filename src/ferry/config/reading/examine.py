@@ -27,6 +27,7 @@ from ferry.config.reading.unlisted import look_at_unlisted
 from ferry.config.text.problem import Problem, in_file_order, once_per_slip
 from ferry.config.text.properties import MALFORMED, Property, parse_all, written_raw
 from ferry.config.text.secrets import NO_PROVIDER, ClientProperties, Providers, has_reference, names_of_providers
+from ferry.messages.catalogue import sentence
 from ferry.model import Flow
 
 _FORMAT = re.compile(r"(^|\.)transforms\.[^.]+\.(topic\.format|replacement)$")
@@ -104,7 +105,7 @@ class _Examination:
         look_at_unlisted(aliases, flows, self.entries, self.findings)
         if aliases and not flows and not self.findings.has_errors:
             example = Flow(source=aliases[0], target=aliases[1] if len(aliases) > 1 else "other")
-            self.findings.warn(None, "enabled", f"no flow is enabled; add {example}.enabled = true")
+            self.findings.warn(None, "enabled", sentence("line.no-flow", example=str(example)))
         if not self.findings.has_errors:
             look_at_circles(flows, self.entries, self.findings)
         told = (one for one in self.findings.problems if one.line not in wrong or one in refused)
@@ -130,15 +131,13 @@ class _Examination:
                 self.findings.warn(
                     entry,
                     entry.key,
-                    f"{said} names no provider, so nothing is looked up and the text stands for itself; write"
-                    f" ${{env:{name}}} for an environment variable",
+                    sentence("line.reference.no-provider", said=said, name=name),
                 )
             for name in sorted(names_of_providers(entry.value) - known):
                 self.findings.warn(
                     entry,
                     entry.key,
-                    f"provider {name!r} is not declared, so its reference is not looked up and stands for itself; use"
-                    " ${env:...}, ${file:...} or ${dir:...}, or declare it in config.providers",
+                    sentence("line.reference.not-declared", name=name),
                 )
 
     def _look_at_duplicates(self, properties: tuple[Property, ...]) -> None:
@@ -149,10 +148,10 @@ class _Examination:
             if earlier is None:
                 continue
             if earlier.value == entry.value:
-                message = f"repeats line {earlier.line}; remove one of the two"
+                message = sentence("line.repeated", other=earlier.line)
                 self.findings.warn(entry, entry.key, message, correction=())
             else:
-                message = f"is set on line {earlier.line} to another value; keep one of the two"
+                message = sentence("line.set-twice", other=earlier.line)
                 self.findings.report(entry, entry.key, message)
 
     def _flows_mentioned(self, aliases: tuple[str, ...]) -> tuple[Flow, ...]:
@@ -174,7 +173,7 @@ class _Examination:
         target = next((alias for alias in aliases if rest.startswith(f"{alias}.")), None)
         written_target = target or (ahead[0] if ahead else rest.partition(".")[0])
         if source == written_target:
-            message = f"source and target are both {source!r}; a flow goes from one cluster to another"
+            message = sentence("line.flow.same", cluster=source)
             self.findings.report(entry, entry.key, message)
             return
         unknown = source if source not in aliases else written_target
@@ -189,7 +188,7 @@ class _Examination:
             other = meant_target if source not in aliases else source
             near = nearest(unknown, (alias for alias in aliases if alias != other))
             remedy = f"did you mean {near}?" if near else "add it there, or remove the line"
-        message = f"cluster {unknown!r} is not among clusters = {', '.join(aliases)}; {remedy}"
+        message = sentence("line.flow.cluster", unknown=unknown, clusters=", ".join(aliases), remedy=remedy)
         self.findings.report(entry, entry.key, message, correction=correction)
 
     def _cluster(self, alias: str, providers: Providers) -> ClusterConfig:
@@ -198,7 +197,7 @@ class _Examination:
         text = servers.value if servers is not None else ""
         key = f"{alias}.bootstrap.servers"
         if servers is None and not self.entries.is_unknown(alias) and not self.findings.corrects(key):
-            self.findings.report(None, key, f"is missing; add {key} = host:port")
+            self.findings.report(None, key, sentence("line.servers.missing", key=key))
         elif servers is not None and not has_reference(servers.value):
             text = self.findings.read(servers, servers.value, values.bootstrap_servers, providers)
         roles = {role: written_properties(self.entries.of_cluster_client(alias, role)) for role in ROLES}

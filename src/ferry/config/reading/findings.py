@@ -13,6 +13,7 @@ from ferry.config.text.problem import BadValue, Problem, Severity
 from ferry.config.text.properties import Property, written
 from ferry.config.text.secrets import HIDDEN, Providers, has_reference, shown_address, shown_host
 from ferry.errors import BadInput
+from ferry.model import with_text
 
 T = TypeVar("T")
 
@@ -80,7 +81,7 @@ class Findings:
     ) -> None:
         """Add a problem; see Problem for the parts."""
         if entry is not None and correction and entry.last_line > entry.line:
-            message += "; by hand, because the entry has several lines"
+            message = with_text(message, f"{message}; by hand, because the entry has several lines")
         problem = Problem(
             file=self.file,
             line=entry.line if entry is not None else None,
@@ -122,5 +123,7 @@ class Findings:
                 correction = (written(entry.key, error.instead),)
                 hint = f": {shown(correction)}"
             message = without_values(str(error), looked_up)
-            self.report(entry, entry.key, f"{message}{hint}", correction=correction)
+            # What was looked up may be secret: its facts are not told.
+            said = with_text(error.message, f"{message}{hint}", () if looked_up else None)
+            self.report(entry, entry.key, said, correction=correction)
             return default

@@ -38,6 +38,7 @@ from ferry.config.reading.transforms import TransformReader, transform_names
 from ferry.config.text.filters import GroupFilter, TopicFilter, TopicSelection
 from ferry.config.text.properties import Property
 from ferry.config.text.secrets import ClientProperties, Providers
+from ferry.messages.catalogue import sentence
 from ferry.model import Flow, VerifyMode
 from ferry.model.run import MOST_SLOTS
 from ferry.policy import ReplicationPolicy
@@ -252,7 +253,7 @@ class FlowReader:
         for name in ("ferry.sync.acls.policy", "ferry.sync.acls.principal.mapping"):
             entry = self.entries.of_flow(self.flow, name)
             if entry is not None and switch is not None and switch.value.strip().lower() == "false":
-                message = f"has no effect while {switch.key} is false; remove the line, or set that one to true"
+                message = sentence("line.no-effect.acls", switch=switch.key)
                 self.findings.warn(entry, entry.key, message)
         return AclSync(
             policy=AclPolicy(self._value("ferry.sync.acls.policy", values.one_of(tuple(AclPolicy)))),
@@ -318,7 +319,7 @@ class FlowReader:
         )
         entry = self.entries.of_flow(self.flow, "ferry.schedule")
         if start and entry is not None and entry.value.strip() == "@continuous":
-            why = "@continuous begins a run whenever one has ended, so no lag can start one; take one of both away"
+            why = sentence("line.continuous")
             self.findings.report(entry, entry.key, why)
         return start
 
@@ -330,8 +331,7 @@ class FlowReader:
             self.findings.report(
                 entry,
                 entry.key if entry is not None else "ferry.chunk.seconds",
-                f"chunks of {seconds} seconds do not fit twice into a transaction timeout of {timeout_ms} ms; lower"
-                " ferry.chunk.seconds or raise ferry.transaction.timeout.ms",
+                sentence("line.chunks", seconds=seconds, timeout_ms=timeout_ms),
             )
         return seconds
 
@@ -358,7 +358,7 @@ class FlowReader:
         entry = self.entries.of_flow(self.flow, "topics")
         if entry is not None and not entry.value.strip():
             # Without the flow's name: a line at top level is told once, not for each flow.
-            message = "is empty, so no topic is copied; write .* for all of them, or remove the line"
+            message = sentence("line.topics.empty")
             self.findings.warn(entry, entry.key, message)
 
     def _refuse_foreign_filters(self) -> None:
@@ -381,8 +381,7 @@ class FlowReader:
                 self.findings.report(
                     entry,
                     entry.key,
-                    f"{what} {entry.value.strip()} would be skipped, because record batches are copied as bytes; remove"
-                    " the line where records may arrive as they are, or change them before or behind Ferry",
+                    sentence("line.records-skipped", what=what, value=entry.value.strip()),
                 )
 
 

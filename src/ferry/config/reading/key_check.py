@@ -17,6 +17,7 @@ from ferry.config.reading.slips import ARROW, alias_ahead, nearest, shown, torn_
 from ferry.config.reading.value_slips import look_at_value
 from ferry.config.text.properties import Property, written_raw
 from ferry.config.text.secrets import Providers
+from ferry.messages.catalogue import sentence
 from ferry.model import Flow
 
 _FERRYS = re.compile(r"(?:^|\.)ferry\.", re.IGNORECASE)
@@ -47,7 +48,7 @@ class KeyCheck:
             found = None
             if place.reached in self.entries.connected:
                 conn_id = self.entries.connection(place.reached)
-                message = f"stands beside Airflow connection {conn_id!r} of {place.reached}; remove one of the two"
+                message = sentence("line.beside-connection.of-alias", conn_id=str(conn_id), reached=place.reached)
                 self.findings.report(entry, entry.key, message)
             else:
                 found = self._look(entry, place, torn.get(entry.line))
@@ -77,9 +78,7 @@ class KeyCheck:
         elif place.client is not None and not place.owner:
             role, name = place.client
             owner = self.aliases[0] if self.aliases else "{alias}"
-            self.findings.warn(
-                entry, entry.key, f"has no effect at top level; write {owner}.{role}.{name} for the cluster meant"
-            )
+            self.findings.warn(entry, entry.key, sentence("line.top-level", owner=owner, role=role, name=name))
         elif known.fate is Fate.UNNEEDED:
             return Unneeded(line=entry.line, key=entry.key, why=known.text)
         return None
@@ -88,7 +87,7 @@ class KeyCheck:
         source = place.alias or next(iter(self.aliases), "S")
         target = next((alias for alias in self.aliases if alias != source), "T")
         where = "at top level" if place.alias is None else "behind a cluster's alias"
-        message = f"enables no flow {where}; write {source}->{target}.enabled = {entry.value}"
+        message = sentence("line.enabled", where=where, source=source, target=target, value=entry.value)
         self.findings.warn(entry, entry.key, message)
 
     def _look_at_ferry_key(self, entry: Property, place: Place) -> None:
@@ -99,43 +98,45 @@ class KeyCheck:
             known = f"clusters = {', '.join(self.aliases)}"
             why = f"cluster {owner!r} is not among {known}" if owner else "a connection is one cluster's"
             example = self.aliases[0] if self.aliases else "{alias}"
-            self.findings.report(entry, entry.key, f"{why}; write for example {example}.{CONNECTION.name} = ...")
+            self.findings.report(
+                entry, entry.key, sentence("line.connection", why=why, example=example, name=CONNECTION.name)
+            )
         elif place.alias is not None:
-            message = "Ferry's keys stand at top level or behind S->T., not behind a cluster's alias"
+            message = sentence("line.ferry-key-of-alias")
             self.findings.report(entry, entry.key, message)
         elif place.name.lower() in FERRY_KEYS_BY_NAME and place.name not in FERRY_KEYS_BY_NAME:
             correction = (written_raw(f"{place.owner}{place.name.lower()}", entry.raw),)
-            message = f"is no key of Ferry, whose keys are spelt in small letters; write {shown(correction)}"
+            message = sentence("line.no-key.spelt", line=shown(correction))
             self.findings.report(entry, entry.key, message, correction=correction)
         elif place.name.startswith(_TRANSFORM):
             if transform_key(place.name) is None:
                 near = nearest(place.name.rpartition(".")[2], TRANSFORM_PARTS)
                 remedy = f"did you mean {near}?" if near else f"known are {', '.join(TRANSFORM_PARTS)}"
-                message = f"is no key of a transform, which is written {_TRANSFORM}NAME.KEY; {remedy}"
+                message = sentence("line.no-key.transform", prefix=_TRANSFORM, remedy=remedy)
                 self.findings.report(entry, entry.key, message)
         elif place.name not in FERRY_KEYS_BY_NAME:
             near = nearest(place.name, FERRY_KEYS_BY_NAME)
             remedy = f"did you mean {near}?" if near else f"known are {', '.join(FERRY_KEYS_BY_NAME)}"
-            self.findings.report(entry, entry.key, f"is no key of Ferry; {remedy}")
+            self.findings.report(entry, entry.key, sentence("line.no-key", remedy=remedy))
 
     def _look_at_connection(self, entry: Property, alias: str) -> None:
         conn_id = self.findings.read(entry, "", values.name, Providers(kinds={}))
         for name, beside in self.entries.under(f"{alias}.").items():
             if conn_id and is_common_client_key(name):
-                message = f"stands beside Airflow connection {conn_id!r} of line {entry.line}; remove one of the two"
+                message = sentence("line.beside-connection", conn_id=conn_id, other=entry.line)
                 self.findings.report(beside, beside.key, message)
 
     def _is_slip(self, entry: Property, place: Place) -> bool:
         """Spellings that are wrong in one certain way; True when the key needs no further look."""
         if place.name in RENAMED and place.alias is None:
             correction = (written_raw(f"{place.owner}{RENAMED[place.name]}", entry.raw),)
-            message = f"has no effect since Kafka 4; write {shown(correction)}"
+            message = sentence("line.no-effect.kafka-4", line=shown(correction))
         elif (switch := _switch_meant(place)) is not None:
             correction = (written_raw(f"{place.owner}{switch}", entry.raw),)
-            message = f"has no effect; write {shown(correction)}"
+            message = sentence("line.no-effect.instead", line=shown(correction))
         elif (spelt := _spelt_small(place)) is not None:
             correction = (written_raw(f"{place.owner}{spelt}", entry.raw),)
-            message = f"has no effect, keys are spelt in small letters; write {shown(correction)}"
+            message = sentence("line.spelt", line=shown(correction))
         else:
             return (
                 self._is_arrow_slip(entry)
@@ -156,9 +157,9 @@ class KeyCheck:
                 return False
             correction = (written_raw(meant, entry.raw),)
         if "->" in entry.key or entry.value.startswith("->"):
-            message = f"a blank ends the key; write {shown(correction)} without blanks in the key"
+            message = sentence("line.blank", line=shown(correction))
         else:
-            message = f"the arrow of a flow is ->; write {shown(correction)}"
+            message = sentence("line.arrow", line=shown(correction))
         self.findings.report(entry, entry.key, message, correction=correction)
         return True
 
@@ -166,7 +167,7 @@ class KeyCheck:
         if place.flow is None or "->" not in place.name:
             return False
         remedy = f"write {place.name} or {place.owner}{place.name.rpartition('.')[2]}"
-        self.findings.warn(entry, entry.key, f"has no effect: it names two flows; {remedy}")
+        self.findings.warn(entry, entry.key, sentence("line.two-flows", remedy=remedy))
         return True
 
     def _is_alias_slip(self, entry: Property) -> bool:
@@ -180,7 +181,7 @@ class KeyCheck:
             self.findings.report(
                 entry,
                 entry.key,
-                f"clusters spells this alias {meant!r}; write {shown(correction)}",
+                sentence("line.alias", meant=meant, line=shown(correction)),
                 correction=correction,
             )
             return True
@@ -190,9 +191,7 @@ class KeyCheck:
                 alias = alias.removesuffix(f".{role}")
             if alias in ROLES:
                 return False
-            message = (
-                f"cluster {alias!r} is not among clusters = {', '.join(self.aliases)}; add it there or remove the line"
-            )
+            message = sentence("line.cluster", alias=alias, clusters=", ".join(self.aliases))
             self.findings.warn(entry, entry.key, message)
             return True
         return False
@@ -206,11 +205,11 @@ class KeyCheck:
         guess = len(self.findings.problems) < _MOST_GUESSES
         near = nearest(place.name, place.neighbours()) if guess else None
         if misplaced is not None:
-            message = f"has no effect here: {misplaced}"
+            message = sentence("line.no-effect.here", where=misplaced)
         elif near is not None:
-            message = f"is not known; did you mean {place.owner}{near}?"
+            message = sentence("line.not-known.near", owner=place.owner, near=near)
         else:
-            message = "is not known; neither Kafka nor Ferry reads it here: remove the line"
+            message = sentence("line.not-known")
         self.findings.warn(entry, entry.key, message)
 
     def _report_torn(self, torn: Property, following: Property) -> None:
@@ -219,10 +218,7 @@ class KeyCheck:
         match = _TORN.search(torn.raw)
         behind, comment = match.group("behind", "comment") if match is not None else ("", None)
         what, remedy = ("comment", "put it on a line of its own") if comment else ("blank", "remove the blank")
-        message = (
-            f"ends in a backslash with a {what} behind it, so the value does not go on there:"
-            f" line {following.line} is read as a key of its own; {remedy}"
-        )
+        message = sentence("line.torn", what=what, other=following.line, remedy=remedy)
         whole = written_raw(torn.key, torn.raw.removesuffix(behind))
         correction = (comment, whole) if comment else (whole,)
         self.findings.warn(torn, torn.key, message, correction=correction)

@@ -10,6 +10,7 @@ from ferry.config.keys.layers import CLIENTS, ROLE_AT, SIDES, Entries, Role, Sid
 from ferry.config.keys.places import Place, longest_first, place_of
 from ferry.config.reading.findings import Findings, Unneeded
 from ferry.config.text.properties import Property
+from ferry.messages.catalogue import sentence
 from ferry.model import Flow
 
 
@@ -76,8 +77,8 @@ def _look_for_difference(
             continue
         asked = f"Ferry reaches {reader.alias} as its {reader.role}, for all that it asks there"
         if counts is None:
-            message = f"is not used: {asked}, and no line says {name} of that one; write {reader.alias}.{name}"
+            message = sentence("line.client.not-used", asked=asked, name=name, alias=reader.alias)
         else:
-            message = f"differs from line {counts.line}, which counts: {asked}; let that one do what both may"
-        findings.warn(entry, entry.key, f"{message}, and remove this line")
+            message = sentence("line.client.differs", other=counts.line, asked=asked)
+        findings.warn(entry, entry.key, message)
         return

@@ -12,6 +12,7 @@ from ferry.config.text.problem import BadValue
 from ferry.config.text.properties import Property
 from ferry.config.text.regex import NotExpressible, compile_java
 from ferry.config.text.secrets import Limits, ProviderKind, Providers
+from ferry.messages.catalogue import sentence
 
 _PARAMETER = re.compile(r"config\.providers\.([^.]+)\.param\.(.+)")
 _PATHS, _PATTERN = "allowed.paths", "allowlist.pattern"
@@ -25,13 +26,13 @@ def read_providers(entries: Entries, findings: Findings) -> Providers:
         key = f"config.providers.{name}.class"
         entry = entries.by_key.get(key)
         if entry is None:
-            findings.report(declared, "config.providers", f"provider {name!r} has no class; add {key} = ...")
+            findings.report(declared, "config.providers", sentence("line.provider.no-class", name=name, key=key))
             continue
         try:
             kinds[name] = ProviderKind(entry.value.strip())
         except ValueError:
             known = ", ".join(kind.value.rpartition(".")[2] for kind in ProviderKind)
-            findings.report(entry, key, f"provider class {entry.value!r} is not supported; use one of {known}")
+            findings.report(entry, key, sentence("line.provider.class", name=entry.value, known=known))
     return Providers(kinds=kinds, limits=_limits(entries, findings, kinds))
 
 
@@ -56,10 +57,10 @@ def _limits(entries: Entries, findings: Findings, kinds: dict[str, ProviderKind]
 
 def _refuse(findings: Findings, entry: Property, name: str, kinds: dict[str, ProviderKind]) -> None:
     if name not in kinds:
-        message = f"provider {name!r} is not declared; add it to config.providers or remove the line"
+        message = sentence("line.provider.not-declared", name=name)
     else:
         known = _PATTERN if kinds[name] is ProviderKind.ENV else _PATHS
-        message = f"provider {name!r} has no such parameter; known is {known}"
+        message = sentence("line.provider.parameter", name=name, known=known)
     findings.report(entry, entry.key, message)
 
 
@@ -67,16 +68,14 @@ def _pattern(text: str) -> re.Pattern[str]:
     try:
         return compile_java(text)
     except NotExpressible as error:
-        raise BadValue(
-            f"regular expression {text!r} is refused: {error}; correct it as Java's Pattern reads it"
-        ) from None
+        raise BadValue(sentence("value.pattern", pattern=text, error=str(error))) from None
 
 
 def _paths(text: str) -> tuple[Path, ...]:
     paths = tuple(Path(item) for item in values.items(text))
     for path in paths:
         if not path.is_absolute():
-            raise BadValue(f"path {str(path)!r} is not absolute; write it from the root on")
+            raise BadValue(sentence("value.path.not-absolute", path=str(path)))
     if not paths:
-        raise BadValue("names no path; write absolute ones with commas between, or remove the line")
+        raise BadValue(sentence("value.paths.empty"))
     return paths

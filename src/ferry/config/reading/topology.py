@@ -15,6 +15,7 @@ from ferry.config.reading.findings import Findings
 from ferry.config.text.filters import TopicSelection, Transforming, with_others
 from ferry.config.text.samples import samples
 from ferry.errors import BadInput
+from ferry.messages.catalogue import sentence
 from ferry.model import Flow
 from ferry.policy import DefaultReplicationPolicy
 
@@ -44,8 +45,7 @@ def look_at_brokers(clusters: Mapping[str, ClusterConfig], entries: Entries, fin
         findings.warn(
             entry,
             entry.key,
-            f"{brokers[shared]} is a broker of cluster {other!r} as well (line {line}), so {other!r} and {alias!r} are"
-            " one cluster, and no flow may go from a cluster to itself; correct one of the two",
+            sentence("line.same-cluster", broker=brokers[shared], other=other, line=line, alias=alias),
         )
 
 
@@ -98,8 +98,7 @@ def look_at_circles(flows: Sequence[FlowConfig], entries: Entries, findings: Fin
             findings.warn(
                 entry,
                 entry.key,
-                f"a topic such as {topic!r} would come back by {back} and be copied again, so it is refused; {rest}"
-                f"exclude it from one of the flows, or {remedy}",
+                sentence("line.loop", topic=topic, back=back, rest=rest, remedy=remedy),
             )
 
 

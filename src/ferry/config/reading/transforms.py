@@ -34,6 +34,7 @@ from ferry.config.text.json_path import parse_path
 from ferry.config.text.problem import BadValue
 from ferry.config.text.properties import Property
 from ferry.config.text.secrets import Providers, has_reference
+from ferry.messages.catalogue import sentence
 from ferry.model import Flow
 from ferry.policy import illegal_name
 
@@ -75,15 +76,14 @@ class TransformReader:
             self.findings.report(
                 line,
                 line.key if line is not None else key,
-                f"names transform {name!r}, of which no line says anything; write {key} = payments, orders.* and what"
-                f" becomes of them, as ferry.transform.{name}.where, or take the name out",
+                sentence("line.transform.unknown", name=name, key=key),
             )
             return TransformSpec(name=name, topics=topics)
         if not topics.items:
-            message = f"names no topic, so transform {name!r} would change none; write {key} = payments, orders.*"
+            message = sentence("line.transform.no-topic", name=name, key=key)
             self.findings.report(self._entry(name, "topics") or line, key, message)
         if self._says(name, "sql") and function is not None:
-            self._report(name, "function", "stands beside sql; a transform begins with one of both: remove the other")
+            self._report(name, "function", sentence("line.transform.sql-and-function"))
         partitions = self._value(name, "partitions", values.optional_integer(1, 2**31 - 1))
         chosen = self._says(name, "sql") or function is not None or any(map(why_by_record, steps))
         for why in targets_in_vain(name, targets, partitions, chosen=chosen):
@@ -93,8 +93,11 @@ class TransformReader:
             self.findings.report(
                 line,
                 f"ferry.transform.{name}",
-                f"changes nothing: write one of {', '.join(f'ferry.transform.{name}.{part}' for part in _DOING)}, or"
-                f" take {name} out of ferry.transforms",
+                sentence(
+                    "line.transform.nothing",
+                    ways=", ".join(f"ferry.transform.{name}.{part}" for part in _DOING),
+                    name=name,
+                ),
             )
         return TransformSpec(
             name=name,
@@ -162,20 +165,17 @@ class TransformReader:
         key = f"ferry.transform.{name}.salt"
         if hashes and (entry is None or not entry.value.strip()):
             part = "hash" if self._entry(name, "hash") is not None else "hash.key"
-            message = (
-                f"has no salt, and hashes without one can be looked up in tables; add {key} = ${{file:/path:name}} or"
-                f" {key} = ${{env:NAME}}"
-            )
+            message = sentence("line.transform.no-salt", key=key)
             self._report(name, part, message)
         if not hashes and entry is not None:
-            self.findings.warn(entry, entry.key, "has no effect without hash or hash.key; remove the line")
+            self.findings.warn(entry, entry.key, sentence("line.no-effect.hash"))
         return "" if entry is None or not hashes else entry.value
 
     def _poison(self, name: str, steps: tuple[Step, ...]) -> Poison:
         written = Poison(self._value(name, "poison", values.one_of(tuple(Poison))))
         poison = self.poison if self._entry(name, "poison") is None else written
         if poison is Poison.PASS and any(isinstance(one, Json | Cast | HashKey) for one in steps):
-            message = "lets values that are no JSON through as they are, unmasked; write fail or skip where that counts"
+            message = sentence("line.transform.poison-passes")
             entry = self._entry(name, "poison")
             self.findings.warn(entry, entry.key if entry is not None else f"ferry.transform.{name}.poison", message)
         return poison
@@ -214,19 +214,19 @@ def transform_names(text: str) -> tuple[str, ...]:
     found = values.items(text)
     for one in found:
         if not _NAME.fullmatch(one):
-            raise BadValue(f"{one!r} is no name of a transform; use letters, digits, underscore and hyphen only")
+            raise BadValue(sentence("value.transform-name", value=one))
         if one == CONNECT:
-            raise BadValue(f"{one!r} is the name of what Connect's key {CONNECT} makes; give this transform another")
+            raise BadValue(sentence("value.transform-name.connect", value=one, connect=CONNECT))
     twice = next((one for one in found if found.count(one) > 1), None)
     if twice is not None:
-        raise BadValue(f"{twice!r} is named twice; keep one")
+        raise BadValue(sentence("value.twice", value=twice))
     return found
 
 
 def _function(text: str) -> str | None:
     path = text.strip()
     if path and not _FUNCTION.fullmatch(path):
-        raise BadValue(f"{path!r} is no import path of a function; write for example my_company.flows:small")
+        raise BadValue(sentence("value.function", path=path))
     return path or None
 
 
@@ -240,7 +240,7 @@ def _percent(text: str) -> int | None:
     except InvalidOperation:
         parts = Decimal(0)
     if not text.strip().endswith("%") or not parts.is_finite() or not 0 < parts <= _MILLION or parts % 1 != 0:
-        raise BadValue(f"{text.strip()!r} is no share; write percent, as 10% or 0.5%, above 0 and to four digits")
+        raise BadValue(sentence("value.share", value=text.strip()))
     return int(parts)
 
 
@@ -274,14 +274,12 @@ def target_names(text: str) -> tuple[str, ...]:
     for one in found:
         why = illegal_name(one.replace("{topic}", "t").replace("{target}", "t"))
         if why is not None:
-            raise BadValue(
-                f"{one!r} {why}; write whole names of topics of the target, with commas between, as {{topic}}-eu"
-            )
+            raise BadValue(sentence("value.targets", value=one, why=why))
     twice = next((one for one in found if found.count(one) > 1), None)
     if twice is not None:
-        raise BadValue(f"{twice!r} is named twice; keep one")
+        raise BadValue(sentence("value.twice", value=twice))
     if len(found) > _MOST_TARGETS:
-        raise BadValue(f"lists {len(found)} topics, and at most {_MOST_TARGETS} are kept up at once; leave some out")
+        raise BadValue(sentence("value.targets.many", topics=len(found), most=_MOST_TARGETS))
     return found
 
 
@@ -293,16 +291,16 @@ def _casts(text: str) -> Casts:
         path, colon, kind = one.rpartition(":")
         if not colon or kind not in CAST_TYPES:
             known = ", ".join(CAST_TYPES)
-            raise BadValue(f"{one!r} is no cast; write $.name:TYPE, or $:TYPE of all of it, with one of {known}")
+            raise BadValue(sentence("value.cast", value=one, known=known))
         if path != "$":
             parse_path(path)
         elif len(items) > 1:
-            raise BadValue(f"{one!r} casts all of it, beside fields in it; keep one of both")
+            raise BadValue(sentence("value.cast.all", value=one))
         found.setdefault(kind, []).append(path)
     return tuple((tuple(path for path in paths if path != "$"), kind) for kind, paths in found.items())
 
 
 def _salt(text: str) -> str:
     if text and len(text.encode()) < _LEAST_SALT:
-        raise BadValue(f"is shorter than {_LEAST_SALT} bytes, which can be guessed; make one by openssl rand -hex 32")
+        raise BadValue(sentence("value.salt", least=_LEAST_SALT))
     return text

@@ -13,6 +13,7 @@ from ferry.config.keys.places import Place, longest_first, place_of
 from ferry.config.reading.findings import Findings
 from ferry.config.reading.slips import nearest
 from ferry.config.text.properties import Property
+from ferry.messages.catalogue import sentence
 
 _OWN = "ferry.transforms"
 
@@ -59,10 +60,7 @@ def _listed(flow: FlowConfig, list_key: str, entries: Entries) -> Iterator[str]:
 def _sentence(owner: str, list_key: str, name: str, lines: Sequence[Property], listed: set[str]) -> str:
     several = "this line" if len(lines) == 1 else f"lines {', '.join(str(line.line) for line in lines)}"
     if name == CONNECT:
-        return f"goes with Connect's {CONNECT}, which no enabled flow has; write {owner}{CONNECT} = ..., or remove it"
+        return sentence("line.transform.of-connect", connect=CONNECT, owner=owner)
     near = nearest(name, sorted(listed))
     meant = f", or write {near} for {name}" if near is not None else ""
-    return (
-        f"is of transform {name!r}, which {list_key} lists for no enabled flow: nothing of it is carried out, and "
-        f"records are copied as they are; add {name} to {owner}{list_key}{meant}, or remove {several}"
-    )
+    return sentence("line.transform.unlisted", name=name, list=list_key, owner=owner, meant=meant, several=several)

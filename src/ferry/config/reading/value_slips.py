@@ -10,6 +10,7 @@ from ferry.config.reading.findings import Findings
 from ferry.config.reading.slips import COMMENT_BEHIND, QUOTES, has_comment, shown, without_comment
 from ferry.config.text.properties import Property, is_continued, parse_all, written_raw
 from ferry.config.text.secrets import has_reference, is_secret
+from ferry.messages.catalogue import sentence
 
 _TOPIC_LISTS = ("topics", "topics.exclude", "ferry.merge.topics")
 _NAME_LISTS = (*_TOPIC_LISTS, "groups", "groups.exclude")
@@ -63,7 +64,7 @@ def _look_for_backslash(entry: Property, findings: Findings) -> None:
         findings.warn(
             entry,
             entry.key,
-            "holds a backslash alone, which is not part of the value read; write it twice where it is meant",
+            sentence("line.backslash.alone"),
         )
         return
     doubled = _ESCAPE.sub(lambda found: f"\\{found.group()}" if is_lone(found.group(1)) else found.group(), text)
@@ -71,8 +72,7 @@ def _look_for_backslash(entry: Property, findings: Findings) -> None:
     findings.warn(
         entry,
         entry.key,
-        f"the value read is {entry.value!r}: \\{lone} is read as {_CONTROL.get(lone, lone)}, because one backslash"
-        f" escapes; write two: {shown(correction)}",
+        sentence("line.backslash", value=entry.value, lone=lone, read=_CONTROL.get(lone, lone), line=shown(correction)),
         correction=correction,
     )
 
@@ -84,11 +84,11 @@ def _look_for_comment(entry: Property, findings: Findings) -> None:
     if may_be_shown(entry.key):
         correction = without_comment(entry)
         how = f": {shown(correction)}" if correction else " before the entry, by hand"
-        message = f"the value read is {entry.value!r}: text behind a value belongs to it; {remedy}{how}"
+        message = sentence("line.comment.shown", value=entry.value, remedy=remedy, how=how)
         findings.warn(entry, entry.key, message, correction=correction)
     elif is_secret(entry.key) and not _is_whole_jaas(entry):
         # Whether it is a comment only its writer knows: a password may have a blank and a # in it.
-        findings.warn(entry, entry.key, f"what looks like a comment behind the value is read as a part of it; {remedy}")
+        findings.warn(entry, entry.key, sentence("line.comment", remedy=remedy))
 
 
 def _is_whole_jaas(entry: Property) -> bool:
@@ -100,9 +100,7 @@ def _look_for_seconds(entry: Property, findings: Findings) -> None:
     text = entry.value.strip()
     if re.fullmatch(r"[1-9][0-9]{8,9}", text):
         correction = (written_raw(entry.key, f"{text}000"),)
-        message = (
-            f"{text} is read as milliseconds, which is in 1970; where seconds are meant, write {shown(correction)}"
-        )
+        message = sentence("line.seconds", value=text, line=shown(correction))
         findings.warn(entry, entry.key, message, correction=correction)
 
 
@@ -113,7 +111,7 @@ def _look_for_quotes(entry: Property, findings: Findings) -> None:
     findings.warn(
         entry,
         entry.key,
-        f"the value read is {entry.value!r}: quotes belong to it, and match themselves only; write {shown(correction)}",
+        sentence("line.quotes", value=entry.value, line=shown(correction)),
         correction=correction,
     )
 
@@ -130,7 +128,7 @@ def _look_for_empty_items(entry: Property, findings: Findings) -> None:
     findings.warn(
         entry,
         entry.key,
-        f"has a comma with nothing before or behind it, which Kafka refuses{remedy}",
+        sentence("line.comma", remedy=remedy),
         correction=correction,
     )
 
@@ -138,7 +136,7 @@ def _look_for_empty_items(entry: Property, findings: Findings) -> None:
 def _look_for_blanks(entry: Property, findings: Findings) -> None:
     item = next((item for item in _items(entry) if re.fullmatch(r"[^\[]*\s.*", item)), None)
     if item is not None:
-        message = f"no topic has a blank in its name, so {item!r} matches none; put a comma between two names"
+        message = sentence("line.blank-in-name", item=item)
         findings.warn(entry, entry.key, message)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from ferry.config.text.problem import BadValue
+from ferry.messages.catalogue import sentence
 
 Path = tuple[str | None, ...]
 """Names one after the other; None is any name of an object and any place of a list (`*`)."""
@@ -23,9 +24,7 @@ def parse_path(text: str) -> Path:
         found.append(next((name for name in (part.group(1), part.group(4), part.group(5)) if name is not None), None))
         at = part.end()
     if not text.startswith("$") or not found or at != len(text):
-        raise BadValue(
-            f"{text!r} is no path; write $.name.name, $['name with a blank'], $.list[*].name or $.* for all of a level"
-        )
+        raise BadValue(sentence("value.json-path", value=text))
     return tuple(found)
 
 

@@ -54,4 +54,5 @@ class BadValue(ValueError):
     def __init__(self, message: str, *, instead: str | None = None) -> None:
         """`instead` is the value that was meant, where that is clear."""
         super().__init__(message)
+        self.message = message
         self.instead = instead

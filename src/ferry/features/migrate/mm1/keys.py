@@ -15,6 +15,7 @@ from typing import Literal
 from ferry.config.keys import values
 from ferry.config.text.problem import BadValue
 from ferry.features.migrate.mm1.outcome import Fate
+from ferry.messages.catalogue import sentence
 
 ClientRole = Literal["consumer", "producer"]
 
@@ -73,13 +74,13 @@ def servers(text: str) -> str:
         slip = _PORT_WITHOUT_COLON.fullmatch(server)
         if ":" not in server and slip is not None and slip.group(1):
             corrected = [*listed[:at], f"{slip.group(1)}:{slip.group(2)}", *listed[at + 1 :]]
-            raise BadValue(f"server {server!r} has no colon before its port; write {','.join(corrected)}")
+            raise BadValue(sentence("value.server.no-colon", server=server, servers=",".join(corrected)))
     return values.bootstrap_servers(",".join(listed))
 
 
 def _reset(text: str) -> str:
     if text.strip().lower() not in _RESETS:
-        raise BadValue(f"{text!r} stops a new consumer instead of placing it; write earliest or latest")
+        raise BadValue(sentence("value.offset-reset", value=text))
     return _RESETS[text.strip().lower()]
 
 

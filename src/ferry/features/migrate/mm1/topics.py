@@ -12,6 +12,7 @@ import re
 from ferry.config.keys import values
 from ferry.config.reading.slips import QUOTES
 from ferry.config.text.problem import BadValue
+from ferry.messages.catalogue import sentence
 
 _DANGLING_STAR = re.compile(r"(?<![\\.)\]}*+?])[A-Za-z0-9_-]\*")
 _OPENERS, _CLOSERS = "([", ")]"
@@ -24,10 +25,10 @@ def as_list(written: str) -> tuple[str, ...]:
     """
     plain = re.sub(r"^[\"']+|[\"']+$", "", written.strip().replace(" ", ""))
     if plain and (plain[0] in QUOTES or plain[-1] in QUOTES):
-        raise BadValue(f"{written!r} has quotes that are part of it, and match themselves only; write plain ones")
+        raise BadValue(sentence("value.topics.quotes", value=written))
     items = tuple(".*" if item == "*" else item for item in _items(plain) if item)
     if not items:
-        raise BadValue(f"{written!r} names no topic; write names or Java regular expressions, with commas between")
+        raise BadValue(sentence("value.topics.none", value=written))
     values.pattern_list(", ".join(items))
     return items
 

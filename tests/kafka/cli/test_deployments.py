@@ -12,6 +12,7 @@ from ferry.errors import Refused
 from ferry.ledger.report import RunState
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 from tests.program import warm_ferry as ferry
+from tests.said import codes
 
 
 def test_two_files_on_one_lane_are_refused_until_one_takes_it_over(
@@ -46,7 +47,7 @@ def test_two_files_on_one_lane_are_refused_until_one_takes_it_over(
 
     refused(blue, "green", "blue")
     with blue.runs() as runs:
-        assert runs.preview().notes[0].partition(": ")[0] == "a run would be refused"
+        assert codes(runs.preview().notes)[0] == "run.would-be-refused"
     config = blue.write(tmp_path)
     answer = ferry("run", config=config)
     assert (answer.code, answer.out) == (2, "")

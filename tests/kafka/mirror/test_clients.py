@@ -22,6 +22,7 @@ from ferry.wire.mirror_records import parse_heartbeat, parse_offset_sync
 from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, read_topic, send, wait_until
 from tests.kafka.mirror.mirror_oracle import ask_words, encoded, translated
 from tests.kafka.topologies.atlas import Atlas
+from tests.said import of_code
 from tests.tiers import ANSWER_S
 from tests.world.documents.commands import placed, told
 
@@ -295,7 +296,7 @@ def test_checkpoints_are_written_though_groups_are_left_alone(
         plan = runs.plan("r2", local_origin())
         lab.copy(runs, plan)
         assert checkpoint(runs, plan.run) is None
-        notes = [note for note in runs.report(plan.run).notes if note.startswith("no checkpoint: ")]
+        notes = of_code("mirror.no-checkpoint", runs.report(plan.run).notes)
     assert [f"group {named(lab, 'readers')}: offsets of {topic}-0 are not translated" in note for note in notes] == [
         True
     ]

@@ -21,6 +21,7 @@ from ferry.plan.rules.lag import is_behind
 from ferry.run.micro_run import MicroRuns, local_origin
 from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, send
 from tests.program import warm_ferry as ferry
+from tests.said import facts_in, of_code
 from tests.tiers import ANSWER_S
 
 
@@ -38,7 +39,7 @@ def test_a_source_topic_that_was_deleted_makes_the_run_red_and_the_lag_unknown(
     lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(gone, stays, typo))
     first = lab.micro_run()
     assert (first.state, first.records) == (RunState.SUCCESS, 200)
-    assert [typo in note and "correct it" in note for note in first.plan.notes] == [True]
+    assert [facts_in(note)["topic"] for note in of_code("topics.none.one", first.plan.notes)] == [typo]
 
     ids = {receipt.source_topic_id for receipt in lab.receipts() if receipt.source.topic == gone}
     admin = AdminClient({"bootstrap.servers": source_cluster.bootstrap})
@@ -66,7 +67,7 @@ def test_a_source_topic_that_was_deleted_makes_the_run_red_and_the_lag_unknown(
     skipping = replace(lab, settings={"ferry.guard.topic.gone": "skip"})
     report = skipping.micro_run()
     assert report.state is RunState.SUCCESS
-    assert [gone in note and "left out" in note for note in report.plan.notes if typo not in note] == [True]
+    assert [gone in note for note in of_code("passed.left-out", report.plan.notes)] == [True]
     assert {lag.source.topic for lag in measure_lag(skipping.flow)} == {stays}
 
     without = replace(lab, topics=(stays,))
@@ -111,5 +112,5 @@ def test_a_filter_that_matches_nothing_makes_the_run_red_but_not_the_idle_one_of
         with MicroRuns(opposite, patience_s=ANSWER_S) as runs:
             idle = runs.report(runs.plan(run, local_origin()).run)
         assert idle.state is RunState.SUCCESS
-        assert [why in note for note in idle.notes if "finds no topic to copy" in note] == [True]
+        assert [why in note for note in of_code("topics.idle", idle.notes)] == [True]
         assert pair.micro_run().state is RunState.SUCCESS

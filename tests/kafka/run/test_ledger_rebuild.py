@@ -37,6 +37,7 @@ from tests.harness import (
 )
 from tests.program import PROGRAM
 from tests.program import warm_ferry as ferry
+from tests.said import codes, facts_in
 from tests.terminal import ESCAPE, at_a_terminal
 from tests.tiers import ANSWER_S
 
@@ -98,7 +99,7 @@ def test_a_run_goes_on_where_the_lost_ledger_ended(
     more(lab, 2)
     report = lab.micro_run()
     assert (report.state, report.records) == (RunState.SUCCESS, 50)
-    assert report.notes[0].startswith("the ledger was rebuilt by ann@desk at 20")
+    assert (codes(report.notes)[0], facts_in(report.notes[0])["who"]) == ("run.ledger-rebuilt", "ann@desk")
     assert lab.micro_run().notes == (), "once is enough"
     assert lab.assert_equal() == 150
     generations = [run.generation for run in fold(kept(lab), 0).runs]

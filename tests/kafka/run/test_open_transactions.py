@@ -14,6 +14,7 @@ from ferry.ledger.report import RunState
 from ferry.plan.lag import measure_lag
 from ferry.plan.rules import held
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
+from tests.said import codes, facts_in, of_code
 from tests.tiers import ANSWER_S
 
 
@@ -32,16 +33,15 @@ def test_a_hanging_transaction_is_noted_and_what_lies_before_it_is_copied(
     lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,))
     report = lab.micro_run()
     assert (report.state, report.records) == (RunState.SUCCESS, 30)
-    (note,) = [note for note in report.plan.notes if "that is still open" in note]
-    assert note.startswith(f"records of {topic}-1 from offset 10 on wait for a transaction of producer id")
-    assert f"kafka-transactions.sh abort --topic {topic} --partition 1 --start-offset 10" in note
+    (note,) = of_code("held.by-transaction", report.plan.notes)
+    assert (facts_in(note)["topic"], facts_in(note)["partition"], facts_in(note)["start"]) == (topic, 1, 10)
     empty, held = measure_lag(lab.flow)
     assert (empty.records, empty.seconds) == (0, 0.0)
     assert (held.position, held.source_end, held.records) == (10, 21, 11)
     assert held.seconds == pytest.approx(3_600, abs=300)
     hanging.commit_transaction(ANSWER_S)
     report = lab.micro_run()
-    assert (report.records, [note for note in report.plan.notes if "still open" in note]) == (11, [])
+    assert (report.records, of_code("held.by-transaction", report.plan.notes)) == (11, [])
     assert lab.assert_equal() == 41
 
 
@@ -65,8 +65,7 @@ def test_a_transaction_that_hangs_on_the_ledger_is_named_by_plans_and_by_readine
     report = lab.micro_run()
     assert (report.state, report.records) == (RunState.SUCCESS, 20)
     (note,) = [note for note in report.plan.notes if ledger in note]
-    assert f"transactional id hangs-{topic}" in note
-    assert f"abort --topic {ledger} --partition 0 --start-offset" in note
+    assert (codes([note]), facts_in(note)["writer"]) == (["held.ledger"], f"transactional id hangs-{topic}")
     ready = check_readiness(lab.flow, Rpo(), back=True, patience_s=ANSWER_S)
     assert [check.name for check in ready.failed] == ["ledger"]
     (writers,) = [check for check in ready.checks if check.name == "writers"]

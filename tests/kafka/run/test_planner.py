@@ -23,6 +23,7 @@ from ferry.plan.lag import measure_lag
 from ferry.run.micro_run import local_origin
 from tests.harness import Lab, new_alias, read_topic, wait_until
 from tests.kafka.run.conftest import small_lab
+from tests.said import of_code
 from tests.tiers import ANSWER_S, PATIENCE
 
 
@@ -132,7 +133,7 @@ def test_a_place_without_pyspark_says_that_it_does_not_know(
     with replace(lab, settings=settings).runs() as runs:
         shown = runs.preview()
     assert (len(shown.slices), refused(shown)) == (4, set())
-    assert [note for note in shown.notes if "is not known here: no PySpark is installed" in note]
+    assert of_code("transform.not-known", shown.notes)
 
 
 def test_a_plan_says_that_a_run_would_refuse_the_ledgers_settings(lab: Lab) -> None:

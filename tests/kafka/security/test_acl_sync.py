@@ -30,6 +30,7 @@ from tests.kafka.security.clusters import ACL_SECONDS, Secured
 from tests.kafka.security.conftest import Pair
 from tests.kafka.security.test_logins import RECORDS, fill, flow, permit, plain, scram512
 from tests.program import warm_ferry as ferry
+from tests.said import codes, of_code
 from tests.tiers import ANSWER_S
 
 TYPES = {
@@ -196,7 +197,7 @@ def test_acls_are_added_and_those_of_ferry_removed_in_full(secured: Pair, topic:
         ("create", f"User:bob-{topic}"),
         ("delete", f"User:ann-{topic}"),
     ]
-    assert [note for note in third.plan.notes if "made again" in note]
+    assert of_code("acls.made-again", third.plan.notes)
     assert acls_of(secured.target, topic) == operators | expected - {
         f"allow User:ann-{topic} ALL on topic {alias}.{topic}"
     } | {f"allow User:bob-{topic} WRITE on topic {alias}.{topic}"}
@@ -262,7 +263,7 @@ def test_what_is_not_permitted_is_a_note_and_the_data_are_copied(secured: Pair, 
     def not_synced(report: Report) -> str:
         assert (report.state, report.plan.acls) == (RunState.SUCCESS, ())
         (note,) = about_acls(report)
-        assert note.startswith("ACLs are not synced: ")
+        assert codes([note]) == ["acls.not-synced"]
         return note
 
     cluster = Resource(kind="cluster", name="kafka-cluster")

@@ -11,6 +11,7 @@ from ferry.plan.rules.planning import decide_plan
 from tests.golden import Golden
 from tests.pure.decide.test_planning import ORDERS
 from tests.pure.decide.values import RULES
+from tests.said import codes
 
 PLACE = TopicPartition(topic="orders", partition=0)
 
@@ -23,7 +24,7 @@ def test_a_transaction_is_noted_when_it_is_older_than_coordinators_allow(
     held = {PLACE: OpenTransaction(producer_id=7, start=17, last_ms=now_ms - age_ms)}
     plan = decide_plan(RULES, replace(ORDERS, now_ms=now_ms, held=held), "run", 1)
     assert len(plan.slices) == 1, "what lies before it is copied"
-    assert any("records of orders-0 from offset 17 on wait" in note for note in plan.notes) == noted
+    assert (codes(plan.notes) == ["held.by-transaction"]) == noted
     if noted:
         golden(plan.notes[0])
 

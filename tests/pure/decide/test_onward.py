@@ -24,6 +24,7 @@ from ferry.plan.rules.truncation import held_upto, with_high_watermark
 from tests.golden import Golden
 from tests.pure.decide.test_guards import OTHER, SOUND, at_target, source
 from tests.pure.decide.values import LANE, RECEIPT, RULES, lying, part, place, target, topic
+from tests.said import facts_in, of_code
 
 RESTART = GuardPolicy(default=OnGuard.RESTART)
 SKIP = GuardPolicy(default=OnGuard.SKIP)
@@ -91,8 +92,8 @@ def test_a_policy_sends_the_partition_on_and_the_gap_says_what_is_lost_or_void(
     (key,) = guards
     assert decided.who == f"ferry.guard.{key.replace('_', '.')}"
     (note,) = plan.notes
-    assert note.startswith(decided.reason)
-    assert decided.who in note
+    said = facts_in(note)
+    assert (said["what"], said["key"]) == (decided.reason, decided.who)
 
 
 def test_a_topic_of_the_target_that_is_gone_is_created_again() -> None:
@@ -386,7 +387,7 @@ def test_a_copy_with_records_that_no_receipt_names_is_begun_only_where_the_guard
     assert [piece.source.topic for piece in refused.slices] == ["users"]
     assert let.refusals == ()
     assert [piece.start for piece in let.slices] == [0, 0]
-    assert any("a.orders-0 already holds records" in note and "copied behind it" in note for note in let.notes)
+    assert [facts_in(note)["of"] for note in of_code("passed.copied-behind", let.notes)] == ["foreign.occupied"]
     (gap,) = let.gaps
     assert (gap.source, gap.start, gap.end, gap.why, gap.how) == (
         place("orders"),

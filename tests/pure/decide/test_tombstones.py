@@ -15,6 +15,7 @@ from ferry.plan.rules.tombstones import read_on, seen_records, seen_to_end
 from tests.golden import Golden
 from tests.pure.decide.test_guards import SOUND, source
 from tests.pure.decide.values import LANE, RULES, lying, part, place, topic
+from tests.said import facts_in, of_code
 
 RETENTION = 1_000
 COMPACTED = {"cleanup.policy": "compact,delete", "delete.retention.ms": str(RETENTION)}
@@ -111,6 +112,6 @@ def test_a_first_copy_that_may_take_too_long_is_noted_before(
     rules = replace(RULES, max_seconds=seconds, max_records=records, only=frozenset({"orders"}))
     given_facts = facts(5_000) if seen else replace(facts(5_000, None), receipts={}, positions={}, first_run=True)
     notes = decide_plan(rules, given_facts, "run-1", 3).notes
-    said = [note for note in notes if "compacted topics (orders) may not end in this run" in note]
+    said = of_code("held.first-copy", notes)
     assert bool(said) is noted, notes
-    assert all("(1000 ms of orders)" in note and "raise that setting at the source first" in note for note in said)
+    assert all(facts_in(note) == {"topics": "orders", "shortest": "orders", "shortest_ms": 1000} for note in said)

@@ -15,10 +15,15 @@ from ferry.config.reading.examine import Examined
 from ferry.config.reading.slips import without_comment
 from ferry.config.text.problem import Problem, Severity
 from ferry.errors import BadInput, Refused
+from ferry.model import code_of
 
 _SERVERS = "bootstrap.servers"
 _PARTS = ("ssl.truststore.", "ssl.key", "sasl.")
 """Properties that are read together, by the beginning of their names."""
+
+
+_NOT_HERE = ("login.file.unreadable", "login.jaas.unreadable")
+"""Codes of errors that another machine, which has the file, may not have."""
 
 
 def check_clients(examined: Examined) -> tuple[Problem, ...]:
@@ -80,7 +85,7 @@ def _first_error(
         try:
             read(resolved)
         except (BadInput, Refused) as error:
-            missing = "cannot be read" in str(error)
+            missing = code_of(error.args[0]) in _NOT_HERE
             return resolved.told(str(error)), Severity.WARNING if missing else Severity.ERROR
     return None, Severity.ERROR
 

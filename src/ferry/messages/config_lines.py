@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from ferry.messages.entry import Entry
 
 LINES: Mapping[str, Entry] = {
+    "line.reference": Entry(None, "{key}: {why}"),
     "line.alias": Entry(
         None,
         "clusters spells this alias {meant!r}; write {line}",

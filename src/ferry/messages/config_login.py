@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from ferry.messages.entry import Entry
 
 LOGINS: Mapping[str, Entry] = {
+    "login.file.unreadable": Entry(None, "{what} cannot be read: {why}; {remedy}"),
     "login.endpoint": Entry(
         None,
         "{endpoint}: {why}",

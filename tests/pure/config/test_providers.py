@@ -7,6 +7,7 @@ import pytest
 
 from ferry.config.reading.examine import examine
 from ferry.config.settings import parse_settings
+from ferry.model import code_of, facts_of
 from tests.golden import Golden
 
 KAFKAS = "org.apache.kafka.common.config.provider."
@@ -99,3 +100,17 @@ def test_the_path_of_a_hook_is_not_shown(address: str, shown: str) -> None:
     (found,) = [one for one in examined.settings[examined.flows[0].flow] if one.name == "ferry.switch.redirect.url"]
     assert found.value == shown
     assert examined.flows[0].redirect.url == address
+
+
+def test_a_problem_has_a_code_and_no_fact_of_what_was_looked_up(folder: Path) -> None:
+    (folder / "broken").write_text("secret = \\u00zz\n")
+    (folder / "number").write_text("not-a-number")
+    lines = (
+        f"tasks.max = ${{dir:{folder}:number}}\ntopics = ${{env:NOT_SET_HERE}}\ngroups = ${{file:{folder}/broken:a}}\n"
+    )
+    found = {one.key: one.message for one in examine(BASE + lines, "f").problems}
+    assert code_of(found["tasks.max"]) == "value.number"
+    assert (facts_of(found["tasks.max"]), "not-a-number" in found["tasks.max"]) == ((), False)
+    assert dict(facts_of(found["topics"]))["key"] == "topics"
+    assert code_of(found["topics"]) == "line.reference"
+    assert "malformed" in found["groups"]

@@ -17,6 +17,8 @@ from ferry.config.login.security import KerberosLogin, Login, OAuthLogin, Passwo
 from ferry.config.text.problem import BadValue
 from ferry.config.text.secrets import shown_address
 from ferry.errors import BadInput, Refused
+from ferry.messages.catalogue import sentence
+from ferry.model import with_text
 
 _SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
 _MODULES = {
@@ -95,7 +97,7 @@ def _read(key: str, action: Callable[[], JaasLogin]) -> JaasLogin:
     try:
         return action()
     except BadValue as error:
-        raise BadInput(f"{key}: {error}") from None
+        raise BadInput(with_text(error.message, f"{key}: {error}")) from None
 
 
 def _kerberos(properties: Mapping[str, str], key: str, jaas: JaasLogin) -> KerberosLogin:
@@ -197,7 +199,8 @@ def _content(key: str, path: str, remedy: str = "correct the path or its rights"
         with Path(path).open("rb") as file:
             content = file.read(_MAX_FILE_BYTES + 1)
     except OSError as error:
-        raise BadInput(f"{key} {path} cannot be read: {error.strerror}; {remedy}") from None
+        said = sentence("login.file.unreadable", what=f"{key} {path}", why=str(error.strerror), remedy=remedy)
+        raise BadInput(said) from None
     if not content.strip() or len(content) > _MAX_FILE_BYTES:
         raise BadInput(f"{key} {path} holds {len(content)} bytes, which cannot be right; correct the path")
     return content

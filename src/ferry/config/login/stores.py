@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.serialization import pkcs12
 from ferry.config.login.jks import JCEKS_MAGIC, MAGIC, Damaged, JavaKeyStore, WrongPassword, read_jks
 from ferry.config.login.security import TLS_VERSIONS, TlsOptions
 from ferry.errors import BadInput, Refused
+from ferry.messages.catalogue import sentence
 
 UNREADABLE = (ValueError, x509.InvalidVersion)
 """What `cryptography` raises for a certificate that it cannot read."""
@@ -117,9 +118,9 @@ class _Store:
             with path.open("rb") as file:
                 content = file.read(_MAX_STORE_BYTES + 1)
         except OSError as error:
-            raise BadInput(
-                f"{self._key}.location: {path} cannot be read: {error.strerror}; correct the path or its rights"
-            ) from None
+            what, remedy = f"{self._key}.location: {path}", "correct the path or its rights"
+            said = sentence("login.file.unreadable", what=what, why=str(error.strerror), remedy=remedy)
+            raise BadInput(said) from None
         if len(content) > _MAX_STORE_BYTES:
             raise BadInput(f"{self._key}.location: {path} is too long for a key store; correct the path")
         return content

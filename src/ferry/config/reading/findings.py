@@ -13,7 +13,7 @@ from ferry.config.text.problem import BadValue, Problem, Severity
 from ferry.config.text.properties import Property, written
 from ferry.config.text.secrets import HIDDEN, Providers, has_reference, shown_address, shown_host
 from ferry.errors import BadInput
-from ferry.model import with_text
+from ferry.model import facts_of, with_text
 
 T = TypeVar("T")
 
@@ -109,7 +109,8 @@ class Findings:
             looked_up: list[LookedUp] = []
             value = providers.resolved(entry.key, entry.value, looked_up)
         except BadInput as error:
-            self.report(entry, entry.key, str(error).removeprefix(f"{entry.key}: "))
+            said = error.args[0]
+            self.report(entry, entry.key, with_text(said, str(dict(facts_of(said)).get("why", said))))
             return default
         try:
             return convert(value)

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from ferry.config.text.looked_up import LookedUp, without_values
 from ferry.config.text.properties import parse
 from ferry.errors import BadInput
+from ferry.messages.catalogue import sentence
 
 HIDDEN = "[hidden]"
 
@@ -149,9 +150,10 @@ class Providers:
             text = _looked_up(key, kind, self.limits.get(match.group(1), Limits()), match)
             again = next((other for other in _REFERENCE.finditer(text) if other.group(1) in self.kinds), None)
             if again is not None:
-                raise BadInput(
-                    f"{key}: {match.group()} holds the reference {again.group()} again, and references are looked up"
-                    " once; write the value there"
+                raise _wrong(
+                    key,
+                    f"{match.group()} holds the reference {again.group()} again, and references are looked up"
+                    " once; write the value there",
                 )
             texts.append(LookedUp(key=key, text=text, reference=match.group()))
             return text
@@ -174,35 +176,40 @@ class Providers:
         return ClientProperties(values_by_key=values, looked_up=tuple(found))
 
 
+def _wrong(key: str, why: str) -> BadInput:
+    """What is wrong with a reference in the value of a key."""
+    return BadInput(sentence("line.reference", key=key, why=why))
+
+
 def _looked_up(key: str, kind: ProviderKind, limits: Limits, reference: re.Match[str]) -> str:
     path, name = reference.group(2) or "", reference.group(3)
     if not name:
         example = "${env:NAME}" if kind is ProviderKind.ENV else f"${{{reference.group(1)}:{path or '/path'}:name}}"
-        raise BadInput(f"{key}: {reference.group()} names nothing to look up; write {example}")
+        raise _wrong(key, f"{reference.group()} names nothing to look up; write {example}")
     if kind is ProviderKind.ENV:
         if limits.allowlist is not None and not limits.allowlist.fullmatch(name):
-            raise BadInput(
-                f"{key}: {reference.group()} is outside of the provider's allowlist.pattern; widen it or rename the"
-                " variable"
+            raise _wrong(
+                key,
+                f"{reference.group()} is outside of the provider's allowlist.pattern; widen it or rename the variable",
             )
         value = os.environ.get(name)
         if value is None:
-            raise BadInput(f"{key}: {reference.group()} names an environment variable that is not set; set {name}")
+            raise _wrong(key, f"{reference.group()} names an environment variable that is not set; set {name}")
         return value
     if limits.allowed_paths is not None and not _is_allowed(path, limits.allowed_paths):
-        raise BadInput(f"{key}: {reference.group()} is outside of the provider's allowed.paths; add the folder there")
+        raise _wrong(key, f"{reference.group()} is outside of the provider's allowed.paths; add the folder there")
     try:
         if kind is ProviderKind.DIRECTORY:
             if Path(name).name != name:
-                raise BadInput(f"{key}: {reference.group()} leaves the directory {path}; write a plain file name")
+                raise _wrong(key, f"{reference.group()} leaves the directory {path}; write a plain file name")
             return (Path(path) / name).read_text(encoding="utf-8")
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise BadInput(f"{key}: {reference.group()} cannot be read: {reason}; correct the path or its rights") from None
+        raise _wrong(key, f"{reference.group()} cannot be read: {reason}; correct the path or its rights") from None
     found = {entry.key: entry.value for entry in parse(text, path)}
     if name not in found:
-        raise BadInput(f"{key}: {reference.group()} names no entry of {path}; add {name} = ... to that file")
+        raise _wrong(key, f"{reference.group()} names no entry of {path}; add {name} = ... to that file")
     return found[name]
 
 

@@ -27,7 +27,8 @@ Place = tuple[str, int]
 TRIES = 6
 """How often a run is begun until one of them copies all that is left, when all is whole again."""
 
-READ_S = 300
+SILENT_S = 300
+"""How long a reader that is not at the end waits for its next record. All of an hour takes a busy machine longer."""
 ASKED = 4
 """Records of a round whose offsets Ferry is asked for, one by one."""
 
@@ -358,14 +359,15 @@ class Judge:
 
 
 def _until_the_end(consumer: Consumer, waiting: set[Place]) -> Iterable[tuple[Place, Message]]:
-    until = time.monotonic() + READ_S
+    until = time.monotonic() + SILENT_S
     while waiting:
-        assert time.monotonic() < until, f"no end of {waiting}"
+        assert time.monotonic() < until, f"no record and no end of {waiting} for {SILENT_S} s"
         for message in consumer.consume(5_000, timeout=0.3):
             place = message.topic() or "", message.partition() or 0
             error = message.error()
             if error is None:
                 waiting.add(place)  # the end was that of a moment
+                until = time.monotonic() + SILENT_S
                 yield place, message
             elif error.code() == KafkaError._PARTITION_EOF:
                 waiting.discard(place)

@@ -36,9 +36,8 @@ from ferry.ledger.acl_codec import ACL, ACL_CHANGE
 from ferry.ledger.checkpoint_codec import LEFT
 from ferry.ledger.codec import GAP
 from ferry.ledger.history import PastState
-from ferry.ledger.receipt_codec import RECEIPT
+from ferry.ledger.receipt_codec import DEALT_RECEIPT, RECEIPT
 from ferry.ledger.switch_codec import STEP, SWITCH, SWITCH_END
-from ferry.ledger.unit_codec import UNIT_RECEIPT
 from ferry.ledger.verified_codec import VERIFIED
 from ferry.model import Predecessor
 from ferry.model.switch import Step
@@ -240,7 +239,7 @@ DOCUMENTS: Mapping[str, tuple[str, Json]] = {
             receipts=(many(of(RECEIPT)), "in the order of the ledger"),
             run=(nullable(PAST), "with --run alone: what became of that run; null otherwise"),
             units=(
-                many(of(UNIT_RECEIPT)),
+                many(of(DEALT_RECEIPT)),
                 "receipts of what was dealt to other partitions, in the order of the ledger; absent: there are none",
             ),
         ),

@@ -7,7 +7,7 @@ from typing import Any
 
 from ferry.features.groups.rules.sentences import group_sentences
 from ferry.ledger.report import UNKNOWN, Report, as_known, missing_sentence, pieces_sentence, throttled_sentence
-from ferry.model import GroupOutcome, Plan, Receipt, RunVerified, TopicPartition, UnitReceipt
+from ferry.model import GroupOutcome, Plan, Receipt, RunVerified, TopicPartition
 from ferry.plan.rules.change_sentences import deeds, differences, proposals
 
 MEGABYTE = 1_000_000
@@ -128,14 +128,14 @@ def _units(report: Report) -> str:
     return f"{len({unit.target for unit in report.units})} of {count} units, " if count else ""
 
 
-def _dealt(units: Iterable[UnitReceipt]) -> list[list[str]]:
+def _dealt(units: Iterable[Receipt]) -> list[list[str]]:
     """What was dealt, by target partition."""
-    found: dict[TopicPartition, list[UnitReceipt]] = {}
+    found: dict[TopicPartition, list[Receipt]] = {}
     for unit in units:
         found.setdefault(unit.target, []).append(unit)
     return [
         [
-            ones[0].source_topic,
+            ones[0].source.topic,
             str(place),
             str(sum(one.records for one in ones)),
             str(sum(one.bytes for one in ones)),

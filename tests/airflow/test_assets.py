@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from urllib.parse import quote
 
 import pytest
@@ -14,6 +13,7 @@ from ferry_airflow.rest import ENDED, Json
 from tests.airflow.conftest import BY_LAG, Flows
 from tests.harness import create_topic, numbered, producer, send
 from tests.pure.decide.test_deal import receipt
+from tests.pure.decide.values import redealt
 from tests.spark.jobs import until
 
 READER = "orders_arrived"
@@ -70,7 +70,7 @@ def test_the_event_of_a_dealt_topic_tells_both_sides_partitions_apart() -> None:
     text = "clusters = a, b\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:2\na->b.enabled = true\n"
     flow = parse_settings(text, "f").flow("a->b")
     units = [
-        replace(receipt(n, (5,) * 150, target_next=n + 2), target_start=n, records=2, bytes=10) for n in range(101)
+        redealt(receipt(n, (5,) * 150, target_next=n + 2), target_start=n, records=2, bytes=10) for n in range(101)
     ]
     (topic,) = topic_ranges([], units)
     extra = event_extra(flow, "r", topic)

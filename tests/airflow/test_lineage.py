@@ -13,7 +13,7 @@ from ferry.config.settings import parse_settings
 from ferry.ledger.report import Report
 from ferry.model import Segment
 from tests.pure.decide.test_deal import receipt
-from tests.pure.decide.values import PLAN, RECEIPT, place, refusal
+from tests.pure.decide.values import PLAN, RECEIPT, place, redealt, refusal
 
 FLOW = parse_settings(
     "clusters = a, b\na.bootstrap.servers = one.a:9092, two.a:9092\nb.bootstrap.servers = SSL://[::1]:9093\n"
@@ -33,7 +33,7 @@ REPORT = Report(
     unfinished=(),
     left=(),
     done=2,
-    units=(replace(receipt(1, (5, 3), target_next=9), target_start=6, records=3, bytes=30),),
+    units=(redealt(receipt(1, (5, 3), target_next=9), target_start=6, records=3, bytes=30),),
 )
 
 PROGRAM = """

@@ -111,7 +111,7 @@ def assert_units_done(lab: Lab, of: Plan) -> None:
         assert not runs.left(of)
         assert runs.report(of.run).records == sum(one.records for one in receipts)
     for unit in of.units:
-        assert [one for one in receipts if one.target == unit.target][-1].reached == unit.ends
+        assert [one for one in receipts if one.target == unit.target][-1].ends == unit.ends
 
 
 def masked(key: bytes | None, value: bytes | None) -> tuple[bool, bytes | None]:

@@ -75,7 +75,7 @@ def one_run(
     left = gone or (past.earlier if past and not report else None)
     written = report or left
     receipts = [one for one in (written.receipts if written else ()) if wanted in one.source.topic.lower()]
-    units = [one for one in (written.units if written else ()) if wanted in one.source_topic.lower()]
+    units = [one for one in (written.units if written else ()) if wanted in one.source.topic.lower()]
     return shown_page(
         request,
         "run.html",

@@ -94,8 +94,8 @@ def digest_of(past: PastRun) -> RunDigest:
         if one.latency is not None:
             ages[one.source.topic] = max(ages.get(one.source.topic, 0), one.latency.max)
     for unit in report.units if report else ():
-        records[unit.source_topic] += unit.records
-        size[unit.source_topic] += unit.bytes
+        records[unit.source.topic] += unit.records
+        size[unit.source.topic] += unit.bytes
     uncounted = {piece.source.topic for piece in report.uncounted} if report else set()
     kept = nlargest(MOST_TOPICS, due, key=lambda topic: (size[topic], due[topic]))
     refusals = report.refusals if report else ()

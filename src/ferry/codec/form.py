@@ -16,7 +16,7 @@ from operator import attrgetter
 from typing import Any, Generic, TypeVar, get_type_hints
 
 from ferry.codec.kinds import PLAIN, Kind
-from ferry.codec.schema import described, object_of, of_type, type_at
+from ferry.codec.schema import described, object_of, of_type, present, type_at
 
 T = TypeVar("T")
 Json = dict[str, Any]
@@ -31,7 +31,7 @@ class F:
     A function in place of a path makes a field of the whole value, and is only written. `default`: what it is where the
     object has no such field, as in those of earlier versions; without one it must be there. `omit`: of which whole
     values the field is left out; it has its default then. `says` is its description in the schema, `least` its minimum
-    there where it is a whole number.
+    there where it is a whole number. Where the other dataclass may be None, the form is of values that have it.
     """
 
     name: str
@@ -109,7 +109,7 @@ class Form(Generic[T]):
             else:
                 plain.append(f"{outer}={read}")
         for outer, reads in nested.items():
-            names[f"of_{outer}"] = hints[outer]
+            names[f"of_{outer}"] = present(hints[outer])
             plain.append(f"{outer}=of_{outer}({', '.join(reads)})")
         made: Callable[[Json, Json], Any] = eval(f"lambda body, given: of({', '.join(plain)}, **given)", names)
         return made

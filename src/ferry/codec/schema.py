@@ -68,5 +68,11 @@ def type_at(of: Any, path: str) -> Any:
     """The type of an attribute, also of one that is in another value (`a.b`), or a property."""
     for name in path.split("."):
         own = getattr(of, name, None)
-        of = get_type_hints(own.fget)["return"] if isinstance(own, property) else get_type_hints(of)[name]
+        of = present(get_type_hints(own.fget)["return"] if isinstance(own, property) else get_type_hints(of)[name])
     return of
+
+
+def present(hint: Any) -> Any:
+    """The dataclass of a value that may be None; other types as they are."""
+    found = [one for one in get_args(hint) if one is not types.NoneType]
+    return found[0] if len(found) == 1 and dataclasses.is_dataclass(found[0]) else hint

@@ -18,12 +18,11 @@ from ferry.ledger.codec import GAP, TARGET, gap_json
 from ferry.ledger.dealt_at import Dealt, DealtAt
 from ferry.ledger.history import Forgotten, Holder, PastRun, PastState
 from ferry.ledger.pruning import PRUNED_FORM, Pruned
-from ferry.ledger.receipt_codec import ORIGIN, RECEIPT, THROTTLED_SAYS, receipt_json
+from ferry.ledger.receipt_codec import DEALT_RECEIPT, ORIGIN, RECEIPT, THROTTLED_SAYS, receipt_json
 from ferry.ledger.report import GuardCount, Report, RunState, guard_counts, unfinished_sentence
 from ferry.ledger.run_codec import REFUSAL, refusal_json
 from ferry.ledger.sentence_codec import noted_in
 from ferry.ledger.slice_codec import CHANGE, SLICE
-from ferry.ledger.unit_codec import UNIT_RECEIPT, unit_receipt_json
 from ferry.ledger.verified_codec import RUN_VERIFIED
 from ferry.model import (
     Adoption,
@@ -36,7 +35,6 @@ from ferry.model import (
     Refusal,
     Segment,
     Unit,
-    UnitReceipt,
 )
 from ferry.plan.rules.lag import PartitionLag, TotalLag, total_of
 
@@ -57,7 +55,7 @@ _UNCOUNTED_SAYS = (
     "slices whose receipts are forgotten, because their copies were deleted later: no figure has them; absent: none"
 )
 _UNIT = (
-    F("topic", "source_topic", says="name at the source"),
+    F("topic", "source.topic", says="name at the source"),
     *TARGET,
 )
 
@@ -146,7 +144,7 @@ SHORT_RECEIPT = Form(Receipt, *(one for name in _SHORT for one in RECEIPT.table 
 """The part of a receipt that says what was copied where."""
 
 SHORT_UNIT = Form(
-    UnitReceipt,
+    Receipt,
     *_UNIT,
     F("target_start", least=None, says="of its first record; -1: it has none"),
     F("target_next", least=None, says="target offset behind the last record; -1: none yet"),
@@ -158,6 +156,7 @@ SHORT_UNIT = Form(
     ),
     F("records"),
     F("bytes", says="as stored, compressed"),
+    name="unit_receipt",
 )
 """The part of a receipt of a unit that says what was dealt where."""
 
@@ -300,11 +299,11 @@ def lag_json(lags: list[PartitionLag]) -> Json:
     return {"partitions": [LAG.dump(lag) for lag in lags], "total": asdict(total_of(lags))}
 
 
-def receipts_json(receipts: list[Receipt], units: list[UnitReceipt], of_run: PastRun | Forgotten | None = None) -> Json:
+def receipts_json(receipts: list[Receipt], units: list[Receipt], of_run: PastRun | Forgotten | None = None) -> Json:
     """`ferry ledger`: receipts as the ledger has them, and the run that was asked for; null where none was."""
     return {
         "receipts": [receipt_json(receipt) for receipt in receipts],
-        **({"units": [unit_receipt_json(unit) for unit in units]} if units else {}),
+        **({"units": [receipt_json(unit) for unit in units]} if units else {}),
         "run": None if of_run is None else _past_run_json(of_run),
     }
 
@@ -356,7 +355,7 @@ DEALT = Form(
         says="a chunk has it; its receipt has gone with its run; it lies before the rule in force; not copied yet",
     ),
     F("without_key", "keyless", says="whether a record without a key goes there"),
-    F("chunk", kind=optional(UNIT_RECEIPT.kind), says="null: no receipt has it"),
+    F("chunk", kind=optional(DEALT_RECEIPT.kind), says="null: no receipt has it"),
 )
 
 

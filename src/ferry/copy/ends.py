@@ -10,7 +10,7 @@ from ferry.errors import FerryError, Refused, Retryable, Superseded, Unreachable
 from ferry.ledger.report import Report, report_of
 from ferry.ledger.runs import Outcome
 from ferry.messages.refusals import refused
-from ferry.model import Piece, Plan, Receipt, Refusal, TopicPartition, UnitReceipt
+from ferry.model import Piece, Plan, Receipt, Refusal, TopicPartition
 from ferry.protocol.slot import SlotResult
 
 TRIES = 2
@@ -26,7 +26,7 @@ class SlotEnd:
 
     slot: int
     receipts: tuple[Receipt, ...] = ()
-    units: tuple[UnitReceipt, ...] = ()
+    units: tuple[Receipt, ...] = ()
     refusals: tuple[Refusal, ...] = ()
     retries: int = 0
     stopped: bool = False

@@ -24,7 +24,6 @@ from ferry.kafka.produce.ledger import LedgerTopic
 from ferry.kafka.produce.transaction import PartitionsRefused, Transaction
 from ferry.lane.behind import look_behind
 from ferry.ledger.receipt_codec import receipt_records
-from ferry.ledger.unit_codec import unit_records
 from ferry.messages.refusals import open_facts
 from ferry.model import (
     NOT_THROTTLED,
@@ -42,7 +41,6 @@ from ferry.model import (
 )
 from ferry.protocol.drops import Dropped, drop, verdict
 from ferry.protocol.names import position_group, transactional_id
-from ferry.protocol.port import AnyReceipt
 from ferry.protocol.slot import SlotRef
 
 
@@ -265,13 +263,9 @@ class KafkaSlot:
                 for part, code in found
             ) from error
 
-    async def append_receipts(self, receipts: Sequence[AnyReceipt]) -> frozenset[int]:
+    async def append_receipts(self, receipts: Sequence[Receipt]) -> frozenset[int]:
         """As SlotPort."""
-        records = [
-            record
-            for receipt in receipts
-            for record in (receipt_records(receipt) if isinstance(receipt, Receipt) else unit_records(receipt))
-        ]
+        records = [record for receipt in receipts for record in receipt_records(receipt)]
         return await self._ledger.append_in(self._transaction, records)
 
     async def commit(self) -> None:

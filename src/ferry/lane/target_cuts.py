@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.lineage import Mark
 from ferry.kafka.produce.kept import cut_since
-from ferry.model import Receipt, TopicPartition, UnitReceipt
+from ferry.model import Receipt, TopicPartition
 
 
-async def target_cuts(target: Cluster, lasts: Iterable[Receipt | UnitReceipt]) -> dict[TopicPartition, int]:
+async def target_cuts(target: Cluster, lasts: Iterable[Receipt]) -> dict[TopicPartition, int]:
     """By target partition of these last receipts whose log was cut: from where on it has other records, or none.
 
     `target` knows its topics from before. Left out are those that leader epochs tell nothing of: receipts of earlier

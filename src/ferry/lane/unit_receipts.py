@@ -9,11 +9,12 @@ from ferry.ledger.codec import decode_key
 from ferry.ledger.dealt_at import Dealing
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.reading import read_as
-from ferry.ledger.unit_codec import UNIT, eras, last_units, parse_unit_receipt
-from ferry.model import LedgerRecord, TopicPartition, UnitReceipt
+from ferry.ledger.receipt_codec import UNIT, parse_dealt_receipt
+from ferry.ledger.unit_codec import eras, last_units
+from ferry.model import LedgerRecord, Receipt, TopicPartition
 
-Lasts = Mapping[TopicPartition, UnitReceipt]
-ByPlace = dict[TopicPartition, list[UnitReceipt]]
+Lasts = Mapping[TopicPartition, Receipt]
+ByPlace = dict[TopicPartition, list[Receipt]]
 
 
 def receipts_in_view(view: LedgerView, lane: str, lasts: Lasts) -> ByPlace:
@@ -37,7 +38,7 @@ async def receipts_from_ledger(log: LedgerLog, view: LedgerView, lane: str, last
 
 async def receipts_of_topic(log: LedgerLog, view: LedgerView, lane: str, topic: str) -> tuple[Lasts, ByPlace]:
     """The last receipt of each target partition that a source topic was dealt to; and all, as far back as there are."""
-    lasts = {place: last for place, last in last_units(view, lane).items() if last.source_topic == topic}
+    lasts = {place: last for place, last in last_units(view, lane).items() if last.source.topic == topic}
     return lasts, await receipts_from_ledger(log, view, lane, lasts, {place.topic for place in lasts})
 
 
@@ -58,7 +59,7 @@ def _by_place(records: Iterable[LedgerRecord], lasts: Lasts) -> ByPlace:
     found: ByPlace = {place: [] for place in lasts}
     for record in records:
         if record.value is not None:
-            receipt = read_as(record, parse_unit_receipt)
+            receipt = read_as(record, parse_dealt_receipt)
             found.setdefault(receipt.target, []).append(receipt)
     for place, mine in found.items():
         mine.sort(key=lambda one: one.end)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ferry.ledger.units import family, of_partition, places_of
-from ferry.model import Era, TopicPartition, UnitReceipt
+from ferry.model import Era, Receipt, TopicPartition
 
 
 class Dealt(StrEnum):
@@ -32,7 +32,7 @@ class DealtAt:
 
     target: TopicPartition
     state: Dealt
-    chunk: UnitReceipt | None
+    chunk: Receipt | None
     keyless: bool
 
 
@@ -44,8 +44,8 @@ class Dealing:
     """
 
     eras: Sequence[Era]
-    lasts: Mapping[TopicPartition, UnitReceipt]
-    receipts: Mapping[TopicPartition, Sequence[UnitReceipt]]
+    lasts: Mapping[TopicPartition, Receipt]
+    receipts: Mapping[TopicPartition, Sequence[Receipt]]
 
     @property
     def newest(self) -> Era:
@@ -54,7 +54,7 @@ class Dealing:
 
 
 def dealt_at(
-    eras: Iterable[Era], receipts: Mapping[TopicPartition, Sequence[UnitReceipt]], source: TopicPartition, offset: int
+    eras: Iterable[Era], receipts: Mapping[TopicPartition, Sequence[Receipt]], source: TopicPartition, offset: int
 ) -> list[DealtAt]:
     """What is known of a source offset, by target partition; empty: the topic was never dealt.
 
@@ -78,13 +78,13 @@ def dealt_at(
     return found
 
 
-def _has(chunk: UnitReceipt, partition: int, offset: int) -> bool:
-    return of_partition(chunk.begins, partition) <= offset < of_partition(chunk.reached, partition)
+def _has(chunk: Receipt, partition: int, offset: int) -> bool:
+    return of_partition(chunk.starts, partition) <= offset < of_partition(chunk.ends, partition)
 
 
-def _state(era: Era, receipts: Sequence[UnitReceipt], partition: int, offset: int) -> Dealt:
+def _state(era: Era, receipts: Sequence[Receipt], partition: int, offset: int) -> Dealt:
     begin = of_partition(era.begins, partition)
-    reached = max([begin, *(of_partition(one.reached, partition) for one in receipts if one.era == era.since)])
+    reached = max([begin, *(of_partition(one.ends, partition) for one in receipts if one.since == era.since)])
     if offset >= reached:
         return Dealt.AHEAD
     return Dealt.EARLIER if offset < begin else Dealt.FORGOTTEN

@@ -26,7 +26,7 @@ from ferry.ledger.runs import (
 from ferry.ledger.unit_codec import last_units, unit_receipts
 from ferry.ledger.verified_codec import run_verified
 from ferry.messages.catalogue import sentence
-from ferry.model import Gap, Lifted, OpenedRun, Plan, Receipt, Segment, TopicPartition, UnitReceipt
+from ferry.model import Gap, Lifted, OpenedRun, Plan, Receipt, Segment, TopicPartition
 from ferry.words import count_of
 
 
@@ -53,7 +53,7 @@ class Forgotten:
     lane: str
     run: str
     receipts: tuple[Receipt, ...] = ()
-    units: tuple[UnitReceipt, ...] = ()
+    units: tuple[Receipt, ...] = ()
 
     @property
     def records(self) -> int:

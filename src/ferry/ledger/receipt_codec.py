@@ -1,20 +1,37 @@
-"""Receipts as records: one chunk of one target partition, under its own key and as the newest."""
+"""Receipts as records: one chunk of one target partition, under its own key and as the newest.
+
+```
+["receipt", lane, topic, partition, start]       of one source partition; in format 2 where a transform made its records
+["unit", lane, run, topic, partition, start]     dealt, from all partitions of a topic (ADR 39); always in format 2
+["last", lane, topic, partition]                 the same value again: the target partition's last one
+```
+
+Topic and partition are the target's. Whoever plans reads the last receipts of its lane, so a Ferry that reads format 1
+alone stops there.
+"""
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 from ferry.codec.form import F, Form
-from ferry.codec.kinds import FLOW, Kind, fields, many, optional, row
-from ferry.ledger.codec import LEDGER_VERSION, TARGET, UNIT_VERSION, encode, head
+from ferry.codec.kinds import FLOW, Kind, fields, many, optional, row, typed
+from ferry.ledger.codec import LEDGER_VERSION, TARGET, UNIT_VERSION, Json, encode, head
 from ferry.model import NOT_THROTTLED, Ages, Origin, Receipt, Record, Segment, Throttled, TopicPartition, parse_topic_id
+
+UNIT = "unit"
 
 
 def receipt_records(receipt: Receipt) -> tuple[Record, Record]:
     """A receipt under its own key and again as the target partition's last one."""
     value = encode(receipt_json(receipt))
-    target = receipt.target
+    lane, target, start = receipt.lane, receipt.target, receipt.start
+    key = receipt_key(lane, target, start, receipt.since)
+    if receipt.reads is not None:
+        key = encode([UNIT, lane, receipt.run, target.topic, target.partition, start])
     return (
-        Record(key=receipt_key(receipt.lane, target, receipt.start, receipt.since), value=value),
-        Record(key=encode(["last", receipt.lane, target.topic, target.partition]), value=value),
+        Record(key=key, value=value),
+        Record(key=encode(["last", lane, target.topic, target.partition]), value=value),
     )
 
 
@@ -147,8 +164,86 @@ RECEIPT = Form(
     ),
 )
 
-receipt_json = RECEIPT.dump
-"""A receipt as the documented JSON object."""
+DEALT_RECEIPT = Form(
+    Receipt,
+    *head(UNIT, lambda _: UNIT_VERSION),
+    F("flow", kind=FLOW),
+    F("lane"),
+    F("run"),
+    F("generation"),
+    F("slot"),
+    F("topic", lambda receipt: receipt.source.topic, typed(str), says="name at the source"),
+    *TARGET,
+    F("era", "since", says="the run, by its generation, that began the rule"),
+    F("begins", "reads.starts", kind=many(), says="by source partition where the chunk began"),
+    F(
+        "reached",
+        "reads.ends",
+        many(),
+        says="the same where it ended: what lies between is done with for this target partition",
+    ),
+    F("target_start", attrgetter("target_start"), typed(int, None), says="of its first record; -1: it has none"),
+    F("target_next", least=None, says="target offset behind the last record; -1: none yet"),
+    F("records"),
+    F("bytes", says="as stored, compressed"),
+    F("batches"),
+    F("digest", says="CRC-32C of all record payloads in order, hexadecimal"),
+    F("transform", "transform_digest", says="digest of the transform"),
+    F("at_ms"),
+    F("origin", kind=ORIGIN),
+    F("max_timestamp_ms", default=-1, least=None),
+    F("source_topic_id", default=""),
+    F("target_topic_id", default=""),
+    F("source_cluster_id", default=""),
+    F("target_cluster_id", default=""),
+    F(
+        "target_epoch",
+        default=-1,
+        least=-1,
+        says="a leader epoch of the target in which its log reached target_next; -1: not known",
+    ),
+    F(
+        "dead_letters",
+        default=0,
+        omit=lambda receipt: not receipt.dead_letters,
+        says="records that the transform could not be applied to, and that are among the dead letters; absent: none",
+    ),
+    F(
+        "source_epochs",
+        "reads.epochs",
+        many(),
+        default=(),
+        omit=lambda receipt: not receipt.reads.epochs,
+        least=-1,
+        says="by source partition a leader epoch in which its log reached what was read of it, -1: not known; absent: "
+        "none is",
+    ),
+    name="unit_receipt",
+)
+
+
+def receipt_json(receipt: Receipt) -> Json:
+    """A receipt as the documented JSON object."""
+    return RECEIPT.dump(receipt) if receipt.reads is None else DEALT_RECEIPT.dump(receipt)
+
 
 parse_receipt = RECEIPT.load
-"""Inverse of `receipt_json`."""
+"""Inverse of `receipt_json`, of a chunk of one source partition."""
+
+
+def parse_dealt_receipt(body: Json) -> Receipt:
+    """Inverse of `receipt_json`, of a dealt chunk."""
+    starts, ends, count = body["begins"], body["reached"], body["records"]
+    segment = Segment(source_start=sum(starts), target_start=body["target_start"], count=count)
+    return DEALT_RECEIPT.load(
+        body,
+        source=TopicPartition(body["topic"], body["target_partition"]),
+        start=sum(starts),
+        end=sum(ends),
+        segments=(segment,) if count else (),
+    )
+
+
+def is_unit(value: bytes | None) -> bool:
+    """Whether a receipt's value is of this kind, without decoding it."""
+    return value is not None and b'"kind":"unit"' in value

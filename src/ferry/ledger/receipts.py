@@ -8,8 +8,7 @@ from collections.abc import Collection, Iterable
 from ferry.ledger.codec import decode_key, encode
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.reading import read_as
-from ferry.ledger.receipt_codec import parse_receipt
-from ferry.ledger.unit_codec import is_unit
+from ferry.ledger.receipt_codec import is_unit, parse_receipt
 from ferry.model import Fate, LedgerRecord, Plan, Receipt, TopicPartition
 
 

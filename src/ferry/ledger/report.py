@@ -31,13 +31,12 @@ from ferry.model import (
     Throttled,
     TopicPartition,
     Unit,
-    UnitReceipt,
     VerifyMode,
     Why,
 )
 from ferry.words import count_of
 
-NO_UNITS: Mapping[TopicPartition, UnitReceipt] = {}
+NO_UNITS: Mapping[TopicPartition, Receipt] = {}
 
 
 class RunState(StrEnum):
@@ -64,7 +63,7 @@ class Report:
     unfinished: tuple[Piece, ...]
     left: tuple[Piece, ...]
     done: int
-    units: tuple[UnitReceipt, ...] = ()
+    units: tuple[Receipt, ...] = ()
     """Receipts of what was dealt to other partitions."""
     sifted: Mapping[str, Sifted] = field(default_factory=dict)
     """What transforms read and kept in the run's last attempt, by source topic."""
@@ -80,7 +79,7 @@ class Report:
     """Slices whose receipts the ledger has forgotten, because their copies were deleted later: no figure has them."""
 
     @property
-    def _written(self) -> list[Receipt | UnitReceipt]:
+    def _written(self) -> list[Receipt]:
         return [*self.receipts, *self.units]
 
     @property
@@ -243,20 +242,20 @@ def sifted_notes(sifted: Mapping[str, Sifted]) -> list[Sentence]:
     ]
 
 
-def read_of(units: Iterable[UnitReceipt]) -> dict[tuple[str, str], int]:
+def read_of(units: Iterable[Receipt]) -> dict[tuple[str, str], int]:
     """By source and target topic how many offsets were read for what was dealt: once, for however many partitions."""
-    by_topics: dict[tuple[str, str], list[UnitReceipt]] = {}
+    by_topics: dict[tuple[str, str], list[Receipt]] = {}
     for unit in units:
-        by_topics.setdefault((unit.source_topic, unit.target.topic), []).append(unit)
+        by_topics.setdefault((unit.source.topic, unit.target.topic), []).append(unit)
     return {topics: sum(high - low for low, high in done_ranges(own).values()) for topics, own in by_topics.items()}
 
 
-def dealt_notes(units: Collection[UnitReceipt]) -> list[Sentence]:
+def dealt_notes(units: Collection[Receipt]) -> list[Sentence]:
     """What was dealt of each topic, in a run."""
     read = read_of(units)
     found = []
     for topic, target in sorted(read):
-        own = [unit for unit in units if (unit.source_topic, unit.target.topic) == (topic, target)]
+        own = [unit for unit in units if (unit.source.topic, unit.target.topic) == (topic, target)]
         records, letters = sum(unit.records for unit in own), sum(unit.dead_letters for unit in own)
         found.append(
             sentence(
@@ -346,8 +345,8 @@ def report_of(
     receipts: Iterable[Receipt],
     lane_ends: Mapping[TopicPartition, int],
     ended: Outcome | None,
-    units: Iterable[UnitReceipt] = (),
-    unit_ends: Mapping[TopicPartition, UnitReceipt] = NO_UNITS,
+    units: Iterable[Receipt] = (),
+    unit_ends: Mapping[TopicPartition, Receipt] = NO_UNITS,
 ) -> Report:
     """The report of a run from its plan, its receipts and what its copy step recorded.
 

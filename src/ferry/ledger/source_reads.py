@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from ferry.model import Receipt, TopicPartition, UnitReceipt
+from ferry.model import Receipt, TopicPartition
 
 
 class Read(NamedTuple):
@@ -16,7 +16,7 @@ class Read(NamedTuple):
     end: int
 
 
-def reads_of_units(lasts: Iterable[UnitReceipt]) -> list[Read]:
+def reads_of_units(lasts: Iterable[Receipt]) -> list[Read]:
     """What last receipts of units say of the source's partitions: what was read furthest in each leader epoch.
 
     Not only the furthest of all: of a log that was cut one unit may have the records of before, another those of now.
@@ -24,9 +24,9 @@ def reads_of_units(lasts: Iterable[UnitReceipt]) -> list[Read]:
     """
     found: dict[tuple[TopicPartition, int], Read] = {}
     for last in lasts:
-        for number, reached in enumerate(last.reached):
-            epoch = last.source_epochs[number] if number < len(last.source_epochs) else -1
-            place = TopicPartition(last.source_topic, number)
+        for number, reached in enumerate(last.ends):
+            epoch = last.epochs[number] if number < len(last.epochs) else -1
+            place = TopicPartition(last.source.topic, number)
             known = found.get((place, epoch))
             if reached and (known is None or known.end < reached):
                 found[place, epoch] = Read(place, epoch, reached)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ferry.ledger.units import done_ranges
-from ferry.model import Receipt, TopicPartition, UnitReceipt
+from ferry.model import Receipt, TopicPartition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,7 @@ class TopicRanges:
     """Whether its records went to other partitions."""
 
 
-def topic_ranges(receipts: Iterable[Receipt], units: Iterable[UnitReceipt] = ()) -> list[TopicRanges]:
+def topic_ranges(receipts: Iterable[Receipt], units: Iterable[Receipt] = ()) -> list[TopicRanges]:
     """By topic, in order; topics and target partitions without a record are left out."""
     return sorted([*_kept(receipts), *_dealt(units)], key=lambda one: (one.source, one.target))
 
@@ -96,21 +96,21 @@ def _range_of(receipts: list[Receipt]) -> PartitionRange:
     )
 
 
-def _dealt(units: Iterable[UnitReceipt]) -> list[TopicRanges]:
-    topics: dict[tuple[str, str], list[UnitReceipt]] = {}
+def _dealt(units: Iterable[Receipt]) -> list[TopicRanges]:
+    topics: dict[tuple[str, str], list[Receipt]] = {}
     for unit in units:
-        topics.setdefault((unit.source_topic, unit.target.topic), []).append(unit)
+        topics.setdefault((unit.source.topic, unit.target.topic), []).append(unit)
     return [_dealt_topic(own) for own in topics.values() if any(unit.records for unit in own)]
 
 
-def _dealt_topic(own: list[UnitReceipt]) -> TopicRanges:
+def _dealt_topic(own: list[Receipt]) -> TopicRanges:
     """Receipts of no record, too, say what was read of the source."""
-    parts: dict[int, list[UnitReceipt]] = {}
+    parts: dict[int, list[Receipt]] = {}
     for unit in own:
         if unit.records:
             parts.setdefault(unit.target.partition, []).append(unit)
     return TopicRanges(
-        source=own[0].source_topic,
+        source=own[0].source.topic,
         target=own[0].target.topic,
         records=sum(unit.records for unit in own),
         bytes=sum(unit.bytes for unit in own),

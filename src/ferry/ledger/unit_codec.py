@@ -16,14 +16,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 
 from ferry.codec.form import F, Form
-from ferry.codec.kinds import FLOW, many
-from ferry.ledger.codec import TARGET, UNIT_VERSION, Json, decode_key, encode, head
+from ferry.codec.kinds import many
+from ferry.ledger.codec import UNIT_VERSION, Json, decode_key, encode
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.reading import read_as
-from ferry.ledger.receipt_codec import ORIGIN
-from ferry.model import Era, Fate, LedgerRecord, Record, TopicPartition, Unit, UnitReceipt, Vector
+from ferry.ledger.receipt_codec import UNIT, is_unit, parse_dealt_receipt
+from ferry.model import Era, Fate, LedgerRecord, Receipt, Record, TopicPartition, Unit, Vector
 
-UNIT = "unit"
 ERA = "era"
 
 _VECTORS = ("starts", "ends", "source_epochs")
@@ -39,60 +38,6 @@ ERA_FORM = Form(
     F("source_topic_id"),
     F("target_topic_id"),
     F("spec"),
-)
-
-UNIT_RECEIPT = Form(
-    UnitReceipt,
-    *head(UNIT, lambda _: UNIT_VERSION),
-    F("flow", kind=FLOW),
-    F("lane"),
-    F("run"),
-    F("generation"),
-    F("slot"),
-    F("topic", "source_topic", says="name at the source"),
-    *TARGET,
-    F("era", says="the run, by its generation, that began the rule"),
-    F("begins", kind=many(), says="by source partition where the chunk began"),
-    F(
-        "reached",
-        kind=many(),
-        says="the same where it ended: what lies between is done with for this target partition",
-    ),
-    F("target_start", least=None, says="of its first record; -1: it has none"),
-    F("target_next", least=None, says="target offset behind the last record; -1: none yet"),
-    F("records"),
-    F("bytes", says="as stored, compressed"),
-    F("batches"),
-    F("digest", says="CRC-32C of all record payloads in order, hexadecimal"),
-    F("transform", says="digest of the transform"),
-    F("at_ms"),
-    F("origin", kind=ORIGIN),
-    F("max_timestamp_ms", default=-1, least=None),
-    F("source_topic_id", default=""),
-    F("target_topic_id", default=""),
-    F("source_cluster_id", default=""),
-    F("target_cluster_id", default=""),
-    F(
-        "target_epoch",
-        default=-1,
-        least=-1,
-        says="a leader epoch of the target in which its log reached target_next; -1: not known",
-    ),
-    F(
-        "dead_letters",
-        default=0,
-        omit=lambda receipt: not receipt.dead_letters,
-        says="records that the transform could not be applied to, and that are among the dead letters; absent: none",
-    ),
-    F(
-        "source_epochs",
-        kind=many(),
-        default=(),
-        omit=lambda receipt: not receipt.source_epochs,
-        least=-1,
-        says="by source partition a leader epoch in which its log reached what was read of it, -1: not known; absent: "
-        "none is",
-    ),
 )
 
 
@@ -111,75 +56,50 @@ def eras(view: LedgerView, lane: str) -> dict[str, Era]:
     return {key[2]: read_as(record, parse_era) for key, record in view.of_kind(ERA) if key[1] == lane}
 
 
-def unit_records(receipt: UnitReceipt) -> tuple[Record, Record]:
-    """A receipt under its own key and again as the target partition's last one."""
-    value = encode(unit_receipt_json(receipt))
-    lane, target = receipt.lane, receipt.target
-    return (
-        Record(
-            key=encode([UNIT, lane, receipt.run, target.topic, target.partition, receipt.start]),
-            value=value,
-        ),
-        Record(key=encode(["last", lane, target.topic, target.partition]), value=value),
-    )
-
-
-unit_receipt_json = UNIT_RECEIPT.dump
-"""A receipt as the documented JSON object."""
-
-parse_unit_receipt = UNIT_RECEIPT.load
-"""Inverse of `unit_receipt_json`."""
-
-
-def last_units(view: LedgerView, lane: str | None) -> dict[TopicPartition, UnitReceipt]:
+def last_units(view: LedgerView, lane: str | None) -> dict[TopicPartition, Receipt]:
     """The last committed receipt of every target partition of the lane (None: of any) that records are dealt to."""
     return {
-        TopicPartition(topic=key[2], partition=key[3]): read_as(record, parse_unit_receipt)
+        TopicPartition(topic=key[2], partition=key[3]): read_as(record, parse_dealt_receipt)
         for key, record in view.of_kind("last")
         if lane in (None, key[1]) and is_unit(record.value)
     }
 
 
-def is_unit(value: bytes | None) -> bool:
-    """Whether a receipt's value is of this kind, without decoding it."""
-    return value is not None and b'"kind":"unit"' in value
-
-
-def heard_units(records: Iterable[LedgerRecord], lane: str, generation: int) -> list[UnitReceipt]:
+def heard_units(records: Iterable[LedgerRecord], lane: str, generation: int) -> list[Receipt]:
     """A run's committed receipts in a part of the ledger."""
     found = [
-        read_as(record, parse_unit_receipt)
+        read_as(record, parse_dealt_receipt)
         for record in records
         if record.fate is Fate.COMMITTED and record.value is not None and _place_of(record, lane) is not None
     ]
     return [receipt for receipt in found if receipt.generation == generation]
 
 
-def open_units(view: LedgerView, lane: str) -> list[UnitReceipt]:
+def open_units(view: LedgerView, lane: str) -> list[Receipt]:
     """Receipts of a lane whose transactions are not decided yet."""
     return [
-        read_as(record, parse_unit_receipt)
+        read_as(record, parse_dealt_receipt)
         for record in view.open
         if record.value is not None and _place_of(record, lane) is not None
     ]
 
 
-def unit_receipts(view: LedgerView, lane: str, run: str, generation: int) -> list[UnitReceipt]:
+def unit_receipts(view: LedgerView, lane: str, run: str, generation: int) -> list[Receipt]:
     """The committed receipts of a run, in ledger order."""
     found = (
-        read_as(record, parse_unit_receipt) for key, record in view.of_kind(UNIT) if key[1] == lane and key[2] == run
+        read_as(record, parse_dealt_receipt) for key, record in view.of_kind(UNIT) if key[1] == lane and key[2] == run
     )
     return [receipt for receipt in found if receipt.generation == generation]
 
 
-def narrowed_units(view: LedgerView, lane: str, run: str | None, topic: str | None) -> list[UnitReceipt]:
+def narrowed_units(view: LedgerView, lane: str, run: str | None, topic: str | None) -> list[Receipt]:
     """The committed receipts of a lane, in ledger order, narrowed by run and source topic."""
     found = (
-        read_as(record, parse_unit_receipt)
+        read_as(record, parse_dealt_receipt)
         for key, record in view.of_kind(UNIT)
         if key[1] == lane and run in (None, key[2])
     )
-    return [receipt for receipt in found if topic in (None, receipt.source_topic)]
+    return [receipt for receipt in found if topic in (None, receipt.source.topic)]
 
 
 def undecided_unit(open_: Iterable[LedgerRecord], lane: str, mine: Iterable[TopicPartition]) -> LedgerRecord | None:
@@ -199,13 +119,13 @@ def unit_intruder(
     own_offsets: frozenset[int],
     starts: Mapping[TopicPartition, int],
 ) -> str | None:
-    """As `ferry.ledger.ledger.intruder`, of the receipts of units; `starts` as `UnitReceipt.start`."""
+    """As `ferry.ledger.ledger.intruder`, of the receipts of units; `starts` as `Receipt.start`."""
     for record in records:
         if record.fate is Fate.ABORTED or record.offset in own_offsets or record.value is None:
             continue
         place = _place_of(record, lane)
         start = None if place is None else starts.get(place)
-        if start is not None and read_as(record, parse_unit_receipt).end > start:
+        if start is not None and read_as(record, parse_dealt_receipt).end > start:
             return f"another receipt of {place} lies at ledger offset {record.offset}"
     return None
 

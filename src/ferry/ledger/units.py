@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ferry.errors import BadInput
-from ferry.model import Era, TopicPartition, Unit, UnitReceipt, Vector
+from ferry.model import Era, Receipt, TopicPartition, Unit, Vector
 
 
 class Log(NamedTuple):
@@ -58,9 +58,9 @@ def places_of(era: Era, names: Sequence[str] = ()) -> list[TopicPartition]:
     return [TopicPartition(name, number) for name in names or (era.target_topic,) for number in range(era.partitions)]
 
 
-def standings(era: Era, lasts: Iterable[UnitReceipt], names: Sequence[str] = ()) -> list[Vector]:
+def standings(era: Era, lasts: Iterable[Receipt], names: Sequence[str] = ()) -> list[Vector]:
     """Where each of `places_of` stands in an era, from the last receipts of all."""
-    reached = {last.target: last.reached for last in lasts if last.era == era.since}
+    reached = {last.target: last.ends for last in lasts if last.since == era.since}
     return [reached.get(place, era.begins) for place in places_of(era, names)]
 
 
@@ -70,9 +70,9 @@ def family(eras: Iterable[Era], era: Era) -> tuple[Era, ...]:
     return tuple(sorted(mine, key=lambda one: one.target_topic))
 
 
-def least_dealt(eras: Iterable[Era], lasts: Iterable[UnitReceipt]) -> dict[TopicPartition, int]:
+def least_dealt(eras: Iterable[Era], lasts: Iterable[Receipt]) -> dict[TopicPartition, int]:
     """By source partition up to where all target partitions have come, by the newest rule of each topic."""
-    of_target: dict[str, list[UnitReceipt]] = {}
+    of_target: dict[str, list[Receipt]] = {}
     for last in lasts:
         of_target.setdefault(last.target.topic, []).append(last)
     newest: dict[str, list[Era]] = {}
@@ -112,7 +112,7 @@ def is_level(vectors: Sequence[Vector]) -> bool:
 
 def replanned(
     known: Era | None,
-    lasts: Iterable[UnitReceipt],
+    lasts: Iterable[Receipt],
     wish: Era,
     logs: Sequence[Log],
     *,
@@ -199,14 +199,14 @@ def reached_at(unit: Unit, partition: int, offset: int) -> Vector:
     return (*unit.ends[:partition], offset + 1, *unit.starts[partition + 1 :])
 
 
-def resumed(unit: Unit, last: UnitReceipt | None, generation: int) -> Vector:
+def resumed(unit: Unit, last: Receipt | None, generation: int) -> Vector:
     """Where a unit goes on in the run of this generation, from the last receipt of its target partition.
 
     What it has already done with are the offsets before that.
     """
-    if last is None or last.generation != generation or last.era != unit.era:
+    if last is None or last.generation != generation or last.since != unit.era:
         return unit.starts
-    return last.reached
+    return last.ends
 
 
 def read_ranges(units: Iterable[Unit]) -> dict[TopicPartition, tuple[int, int]]:
@@ -218,12 +218,12 @@ def read_ranges(units: Iterable[Unit]) -> dict[TopicPartition, tuple[int, int]]:
     )
 
 
-def done_ranges(receipts: Iterable[UnitReceipt]) -> dict[TopicPartition, tuple[int, int]]:
+def done_ranges(receipts: Iterable[Receipt]) -> dict[TopicPartition, tuple[int, int]]:
     """What was read of the source for chunks that are committed, once for however many target partitions."""
     return covering(
-        (TopicPartition(one.source_topic, number), begin, reached)
+        (TopicPartition(one.source.topic, number), begin, reached)
         for one in receipts
-        for number, (begin, reached) in enumerate(zip(one.begins, one.reached, strict=True))
+        for number, (begin, reached) in enumerate(zip(one.starts, one.ends, strict=True))
     )
 
 
@@ -237,7 +237,7 @@ def covering(ranges: Iterable[tuple[TopicPartition, int, int]]) -> dict[TopicPar
     return found
 
 
-def is_done(unit: Unit, last: UnitReceipt | None) -> bool:
+def is_done(unit: Unit, last: Receipt | None) -> bool:
     """Whether a unit's target partition has come to its end by now, by whichever run."""
-    reached = () if last is None else last.reached
+    reached = () if last is None else last.ends
     return len(reached) >= len(unit.ends) and all(map(int.__ge__, reached, unit.ends))

@@ -14,6 +14,7 @@ from ferry.model.group_outcome import WANTED, GroupOutcome, Left, Why
 from ferry.model.lane import LaneKind, check_lane, lane_kind, scratch_lane, scratch_topic
 from ferry.model.mirror import GroupCheckpoint, Heartbeat, OffsetSync
 from ferry.model.plan import PLAN_VERSION, ChangeKind, NotCopied, Piece, Plan, Slice, TopicChange
+from ferry.model.reads import Reads, Vector
 from ferry.model.receipt import Position, Receipt
 from ferry.model.record import Fate, LedgerRecord, Record
 from ferry.model.refusal import Refusal, RefusalKind
@@ -23,7 +24,7 @@ from ferry.model.sentence import Fact, Sentence, code_of, facts_of, with_text
 from ferry.model.sifted import NOTHING_SIFTED, Sifted
 from ferry.model.throttled import NOT_THROTTLED, Throttled
 from ferry.model.topic_id import parse_topic_id, topic_id_of, topic_id_text
-from ferry.model.unit import Era, Unit, UnitReceipt, Vector
+from ferry.model.unit import Era, Unit
 from ferry.model.verified import Begin, RunVerified, Verified, VerifyMode
 from ferry.model.window import OffsetWindow, TimeWindow, TopicWindow, TopicWindows, Window, WindowRecord, time_text
 
@@ -80,6 +81,7 @@ __all__ = [
     "Position",
     "Predecessor",
     "Range",
+    "Reads",
     "Receipt",
     "Record",
     "Refusal",
@@ -97,7 +99,6 @@ __all__ = [
     "TopicWindow",
     "TopicWindows",
     "Unit",
-    "UnitReceipt",
     "Vector",
     "Verified",
     "VerifyMode",

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from ferry.model.flow import TopicPartition
-from ferry.model.unit import Vector
+from ferry.model.reads import Vector
 
 
 class Found(StrEnum):

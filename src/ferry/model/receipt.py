@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ferry.model.ages import Ages
 from ferry.model.flow import Flow, TopicPartition
+from ferry.model.reads import Reads, Vector
 from ferry.model.run import LOCAL, Origin
 from ferry.model.segment import Segment
 from ferry.model.throttled import NOT_THROTTLED, Throttled
@@ -13,7 +14,7 @@ from ferry.model.throttled import NOT_THROTTLED, Throttled
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """One chunk's work on one topic-partition.
+    """What one chunk did to one target partition.
 
     Source offsets `[start, end)` became the `segments`; what lies between segments are gaps: control batches, records
     of aborted transactions, and `missing` offsets that the source has no record of (compaction leaves such; None: an
@@ -22,6 +23,10 @@ class Receipt:
     written (hex); `transcoded` of the `batches` were written anew; `source_epoch` is the leader epoch of the last
     batch. `throttled` is the whole chunk's, on one receipt of it, so that receipts add up. Times are ms, sizes bytes
     on the wire.
+
+    A chunk is *dealt* where it has records of all partitions of the source topic: `reads` says how far of each then,
+    `start` and `end` are its sums, `source` has the number of the target partition, and a segment says nothing of
+    source offsets.
     """
 
     flow: Flow
@@ -57,7 +62,8 @@ class Receipt:
     source_cluster_id: str = ""
     target_cluster_id: str = ""
     since: int = -1
-    """The run, by its generation, that last went back on this partition (ADR 18); -1: none did."""
+    """The run, by its generation, that last went back on this partition (ADR 18), or began the rule by which records
+    are dealt; -1: none did."""
     target_epoch: int = -1
     """A leader epoch of the target in which its log reached `target_next` (KIP-101); -1: not known."""
     adopted: str = ""
@@ -69,6 +75,28 @@ class Receipt:
     """Records that went to the dead letters in place of the copy, in the same transaction."""
     origin: Origin = LOCAL
     throttled: Throttled = NOT_THROTTLED
+    reads: Reads | None = None
+    """What a dealt chunk has read of each source partition; None: it is of `source` alone."""
+
+    @property
+    def starts(self) -> Vector:
+        """Where it began in each partition that it has records of."""
+        return (self.start,) if self.reads is None else self.reads.starts
+
+    @property
+    def ends(self) -> Vector:
+        """The same where it ended: everything before is done with."""
+        return (self.end,) if self.reads is None else self.reads.ends
+
+    @property
+    def epochs(self) -> Vector:
+        """Leader epochs in which these partitions' logs reached its ends (KIP-101); -1, or shorter: not known."""
+        return (self.source_epoch,) if self.reads is None else self.reads.epochs
+
+    @property
+    def target_start(self) -> int:
+        """The target offset of its first record; -1: it has none."""
+        return self.segments[0].target_start if self.segments else -1
 
     @property
     def latency(self) -> Ages | None:

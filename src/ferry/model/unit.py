@@ -1,15 +1,11 @@
-"""Units: what the record path copies, one target partition of a transformed topic each, and their receipts."""
+"""Units: what the record path copies, one target partition of a transformed topic each."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ferry.model.flow import Flow, TopicPartition
-from ferry.model.run import LOCAL, Origin
-from ferry.model.segment import Segment
-
-Vector = tuple[int, ...]
-"""An offset for each partition of a source topic, by its number: everything before it is done with."""
+from ferry.model.flow import TopicPartition
+from ferry.model.reads import Vector
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,67 +86,3 @@ class Unit:
     def end(self) -> int:
         """The same where the unit ends."""
         return sum(self.ends)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnitReceipt:
-    """One chunk's work on one target partition: the source's `[begins, reached)` is done with for it.
-
-    `records` were written, at target offsets before `target_next` (-1: none ever), and behind `target_start` (-1: this
-    chunk wrote none). `digest` is the CRC-32C of all record payloads in order, as written (hex). Times are ms, sizes
-    bytes on the wire.
-    """
-
-    flow: Flow
-    lane: str
-    run: str
-    generation: int
-    slot: int
-    source_topic: str
-    target: TopicPartition
-    era: int
-    begins: Vector
-    reached: Vector
-    target_start: int
-    target_next: int
-    records: int
-    bytes: int
-    batches: int
-    digest: str
-    transform: str
-    """Digest of the transform."""
-    at_ms: int
-    max_timestamp_ms: int = -1
-    source_topic_id: str = ""
-    target_topic_id: str = ""
-    source_cluster_id: str = ""
-    target_cluster_id: str = ""
-    target_epoch: int = -1
-    dead_letters: int = 0
-    """Records that went to the dead letters in place of the copy, in the same transaction."""
-    origin: Origin = LOCAL
-    source_epochs: Vector = ()
-    """By source partition a leader epoch in which its log reached what was read of it (KIP-320); -1, or shorter: not
-    known."""
-
-    @property
-    def adopted(self) -> str:
-        """As of a receipt: nobody deals what the lane could take over."""
-        return ""
-
-    @property
-    def segments(self) -> tuple[Segment, ...]:
-        """Where the chunk's records lie on the target; the source's offsets are those of no partition."""
-        if not self.records:
-            return ()
-        return (Segment(source_start=self.start, target_start=self.target_start, count=self.records),)
-
-    @property
-    def start(self) -> int:
-        """As of a unit."""
-        return sum(self.begins)
-
-    @property
-    def end(self) -> int:
-        """As of a unit; the receipts of a target partition ascend by it."""
-        return sum(self.reached)

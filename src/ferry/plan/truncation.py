@@ -14,7 +14,7 @@ from ferry.lane.target_cuts import target_cuts
 from ferry.ledger.ledger import LedgerView, gaps
 from ferry.ledger.map_block import MapRow
 from ferry.ledger.source_reads import Read, reads_of_units
-from ferry.model import Receipt, TopicPartition, UnitReceipt
+from ferry.model import Receipt, TopicPartition
 from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.progress import next_offset
 from ferry.plan.rules.truncation import held_upto, with_high_watermark
@@ -32,7 +32,7 @@ async def with_truncations(
         if last.source.topic in facts.sources and last.source.partition in facts.sources[last.source.topic].partitions
     ]
     cut = (await source_cuts(source, lasts)).at
-    written: list[Receipt | UnitReceipt] = [*facts.receipts.values(), *facts.units.values()]
+    written: list[Receipt] = [*facts.receipts.values(), *facts.units.values()]
     facts = replace(_with_diverged(facts, cut), cut=await target_cuts(target, written))
     return replace(facts, kept=await _kept(facts, lane, view, ledger))
 

@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
-from ferry.model import Flow, LedgerRecord, Piece, Plan, Receipt, Record, Refusal, TopicPartition, UnitReceipt
-
-AnyReceipt = Receipt | UnitReceipt
+from ferry.model import Flow, LedgerRecord, Piece, Plan, Receipt, Record, Refusal, TopicPartition
 
 
 class LedgerPort(Protocol):
@@ -63,7 +61,7 @@ class ChunkPart(Protocol):
     def start(self) -> int:
         """First source offset of the chunk."""
 
-    def receipt(self) -> AnyReceipt:
+    def receipt(self) -> Receipt:
         """Its receipt."""
 
     def position(self) -> tuple[int, str]:
@@ -91,7 +89,7 @@ class SlotPort(Protocol):
     async def send_positions(self, positions: Mapping[TopicPartition, tuple[int, str]]) -> None:
         """Positions per target partition, in the transaction. Raises Dropped for partitions that may not have one."""
 
-    async def append_receipts(self, receipts: Sequence[AnyReceipt]) -> frozenset[int]:
+    async def append_receipts(self, receipts: Sequence[Receipt]) -> frozenset[int]:
         """Receipts, in the transaction; the ledger offsets where they lie."""
 
     async def commit(self) -> None:

@@ -22,9 +22,9 @@ from ferry.ledger.receipts import last_receipts
 from ferry.ledger.runs import newer_attempt, sealed_plan, superseded_by
 from ferry.ledger.unit_codec import last_units, undecided_unit, unit_intruder
 from ferry.ledger.units import resumed
-from ferry.model import Flow, LedgerRecord, Piece, Plan, Receipt, Refusal, Slice, TopicPartition, UnitReceipt
+from ferry.model import Flow, LedgerRecord, Piece, Plan, Receipt, Refusal, Slice, TopicPartition
 from ferry.protocol.drops import Drop, Dropped, Hindered
-from ferry.protocol.port import AnyReceipt, SlotPort
+from ferry.protocol.port import SlotPort
 
 log = logging.getLogger(__name__)
 
@@ -63,7 +63,7 @@ class SlotResult:
     """
 
     receipts: list[Receipt] = field(default_factory=list)
-    units: list[UnitReceipt] = field(default_factory=list)
+    units: list[Receipt] = field(default_factory=list)
     """The same of a slot of the record path, which has no others."""
     refusals: dict[TopicPartition, Refusal] = field(default_factory=dict)
     retries: int = 0
@@ -75,11 +75,11 @@ class SlotResult:
         """How many receipts there are."""
         return len(self.receipts) + len(self.units)
 
-    def add(self, receipts: Sequence[AnyReceipt]) -> list[Receipt]:
+    def add(self, receipts: Sequence[Receipt]) -> list[Receipt]:
         """Take in the receipts of a chunk; those of slices among them."""
-        slices = [one for one in receipts if isinstance(one, Receipt)]
+        slices = [one for one in receipts if one.reads is None]
         self.receipts += slices
-        self.units += [one for one in receipts if isinstance(one, UnitReceipt)]
+        self.units += [one for one in receipts if one.reads is not None]
         return slices
 
 
@@ -236,12 +236,12 @@ def _units_left(
         last = lasts.get(unit.target)
         starts = resumed(unit, last, ref.generation)
         rest = replace(unit, starts=starts)
-        if last is not None and starts is last.reached:
+        if last is not None and starts is last.ends:
             rest = replace(
                 rest,
                 target_next=last.target_next,
                 target_epoch=last.target_epoch,
-                source_epochs=last.source_epochs,
+                source_epochs=last.epochs,
             )
         if unit.source not in limits and rest.start < rest.end:
             left[unit.source] = (rest, rest.start, rest.target_next)

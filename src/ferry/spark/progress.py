@@ -16,7 +16,7 @@ from ferry.lane.connections import TargetConnection
 from ferry.ledger.receipts import heard_receipts
 from ferry.ledger.report import pieces_sentence
 from ferry.ledger.unit_codec import heard_units
-from ferry.model import LedgerRecord, Piece, Plan, Receipt, TopicPartition, UnitReceipt
+from ferry.model import LedgerRecord, Piece, Plan, Receipt, TopicPartition
 from ferry.run.pace import span
 
 EVERY_SECONDS = 5.0
@@ -32,7 +32,7 @@ class Progress:
     since_ms: int = 0
     """What was committed before, by an earlier attempt, says nothing of the pace."""
     receipts: dict[tuple[TopicPartition, int], Receipt] = field(default_factory=dict)
-    units: dict[tuple[TopicPartition, int], UnitReceipt] = field(default_factory=dict)
+    units: dict[tuple[TopicPartition, int], Receipt] = field(default_factory=dict)
 
     def add(self, records: Iterable[LedgerRecord]) -> int | None:
         """Take in the records of a read; the offset of the first undecided one, from which to read again."""
@@ -50,10 +50,10 @@ class Progress:
         for receipt in self.receipts.values():
             ends[receipt.source] = max(ends.get(receipt.source, -1), receipt.end)
         for unit in self.units.values():
-            place = TopicPartition(unit.source_topic, unit.target.partition)
+            place = TopicPartition(unit.source.topic, unit.target.partition)
             ends[place] = max(ends.get(place, -1), unit.end)
         pieces: list[Piece] = [*self.plan.slices, *self.plan.units]
-        written: list[Receipt | UnitReceipt] = [*self.receipts.values(), *self.units.values()]
+        written: list[Receipt] = [*self.receipts.values(), *self.units.values()]
         done = sum(ends.get(piece.source, -1) >= piece.end for piece in pieces)
         records = sum(receipt.records for receipt in written)
         size = sum(receipt.bytes for receipt in written) / MEGABYTE

@@ -21,10 +21,9 @@ from ferry.copy.kafka_slot import KafkaSlot, SlotWiring
 from ferry.copy.task import TaskSpec, run_slot
 from ferry.errors import BadInput, Corrupt, FerryError, OutcomeUnknown, Refused, Retryable, Superseded, Unreachable
 from ferry.ledger.codec import encode
-from ferry.ledger.receipt_codec import parse_receipt, receipt_json
+from ferry.ledger.receipt_codec import parse_dealt_receipt, parse_receipt, receipt_json
 from ferry.ledger.run_codec import parse_refusal, refusal_json
-from ferry.ledger.unit_codec import parse_unit_receipt, unit_receipt_json
-from ferry.model import Receipt, UnitReceipt
+from ferry.model import Receipt
 from ferry.protocol.slot import SlotResult
 from ferry.spark.columns import ints, strings
 from ferry.spark.package import unpacked
@@ -89,7 +88,7 @@ def rows(end: SlotEnd) -> list[Row]:
     }
     return [
         *((end.slot, RECEIPT, encode(receipt_json(receipt)).decode()) for receipt in end.receipts),
-        *((end.slot, UNIT, encode(unit_receipt_json(receipt)).decode()) for receipt in end.units),
+        *((end.slot, UNIT, encode(receipt_json(receipt)).decode()) for receipt in end.units),
         (end.slot, END, encode(body).decode()),
     ]
 
@@ -110,13 +109,13 @@ def parse_rows(answer: Iterable[Row]) -> list[SlotEnd]:
 
 def _ends(answer: Iterable[Row]) -> list[SlotEnd]:
     receipts: dict[int, list[Receipt]] = {}
-    units: dict[int, list[UnitReceipt]] = {}
+    units: dict[int, list[Receipt]] = {}
     ends: dict[int, dict[str, Any]] = {}
     for slot, kind, body in answer:
         if kind == RECEIPT:
             receipts.setdefault(slot, []).append(parse_receipt(json.loads(body)))
         elif kind == UNIT:
-            units.setdefault(slot, []).append(parse_unit_receipt(json.loads(body)))
+            units.setdefault(slot, []).append(parse_dealt_receipt(json.loads(body)))
         else:
             ends[slot] = json.loads(body)
     return [

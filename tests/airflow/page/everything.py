@@ -31,7 +31,7 @@ from tests.airflow.page.conftest import Desk, lag
 from tests.airflow.page.values import digest
 from tests.pure.decide.test_deal import receipt as unit_receipt
 from tests.pure.decide.test_dealt_to import DEALT
-from tests.pure.decide.values import PLAN, RECEIPT, piece, place, run_of
+from tests.pure.decide.values import PLAN, RECEIPT, piece, place, redealt, run_of
 from tests.pure.reports.values import EVIDENCE
 
 RUN = "manual__2026-11-22T10:15:00+00:00"
@@ -139,7 +139,7 @@ def _answers(now: int) -> dict[str, Any]:
         left=(),
         done=3,
         units=tuple(
-            replace(unit_receipt(n, (9, 9), target_next=4), target_start=0, records=4 * n, at_ms=now) for n in range(2)
+            redealt(unit_receipt(n, (9, 9), target_next=4), target_start=0, records=4 * n, at_ms=now) for n in range(2)
         ),
     )
     opened = OpenedRun(record=replace(run_of(RUN), started_ms=now - 9_000), generation=99)

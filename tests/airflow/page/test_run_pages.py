@@ -21,7 +21,7 @@ from tests.airflow.page.conftest import HERE, Desk, lag
 from tests.airflow.page.test_reasons import read
 from tests.airflow.page.values import NINE, answered, digest, view_of
 from tests.pure.decide.test_deal import receipt
-from tests.pure.decide.values import LANE, PLAN, RECEIPT, piece, place, refusal, run_of
+from tests.pure.decide.values import LANE, PLAN, RECEIPT, piece, place, redealt, refusal, run_of
 
 
 def test_a_run_says_what_it_refused_and_which_groups_failed_in_pages(desk: Desk) -> None:
@@ -49,7 +49,7 @@ def test_a_run_says_what_it_refused_and_which_groups_failed_in_pages(desk: Desk)
 
 
 def test_a_run_says_what_it_dealt_to_other_partitions(desk: Desk) -> None:
-    some = replace(receipt(11, (9, 9), target_next=47), target_start=5, records=42)
+    some = redealt(receipt(11, (9, 9), target_next=47), target_start=5, records=42)
     report = Report(
         plan=PLAN, started_ms=1_000, receipts=(), refusals=(), unfinished=(), left=(), done=1, units=(some,)
     )
@@ -63,7 +63,7 @@ def test_a_run_says_what_it_dealt_to_other_partitions(desk: Desk) -> None:
 
 
 def test_what_a_run_dealt_is_shown_in_pages_and_narrowed_to_a_topic(desk: Desk) -> None:
-    units = tuple(replace(receipt(n, (9, 9), target_next=47), target_start=5, records=42) for n in range(211))
+    units = tuple(redealt(receipt(n, (9, 9), target_next=47), target_start=5, records=42) for n in range(211))
     unit = Unit(
         source_topic="t", target=units[0].target, starts=(0, 0), ends=(9, 9), slot=0, era=1, partitions=2, digest=""
     )
@@ -318,7 +318,7 @@ def test_a_run_whose_copy_was_deleted_after_its_source_does_not_say_that_it_copi
 
 
 def test_a_run_that_was_let_go_and_has_no_receipt_left_does_not_say_that_it_copied_nothing(desk: Desk) -> None:
-    some = replace(receipt(11, (9, 9), target_next=47), target_start=5, records=42)
+    some = redealt(receipt(11, (9, 9), target_next=47), target_start=5, records=42)
     for units in ((some,), ()):
         answered(desk, ("run", "r1", ""), Forgotten(lane=LANE, run="r1", units=units))
         page = desk.page(f"{HERE}/run/r1")

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 from ferry.copy.chunk import PartProgress
 from ferry.copy.kafka_slot import KafkaSlot, SlotWiring
-from ferry.model import Attempt, Plan, TopicPartition
-from ferry.protocol.port import AnyReceipt
+from ferry.model import Attempt, Plan, Receipt, TopicPartition
 from ferry.protocol.slot import SlotResult, copy_slot
 from ferry.run.micro_run import MicroRuns, local_origin
 
@@ -55,7 +54,7 @@ class HeldSlot(KafkaSlot):
         self.hooks.fire(self.hooks.before, "send_positions")
         await super().send_positions(positions)
 
-    async def append_receipts(self, receipts: Sequence[AnyReceipt]) -> frozenset[int]:
+    async def append_receipts(self, receipts: Sequence[Receipt]) -> frozenset[int]:
         self.hooks.fire(self.hooks.before, "append_receipts")
         return await super().append_receipts(receipts)
 

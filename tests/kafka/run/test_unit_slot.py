@@ -77,12 +77,12 @@ def test_whatever_step_kills_it_each_record_is_written_once(units: Units) -> Non
     assert units.assert_once() == 1_500
     assert sum(one.records for one in receipts) == 1_500
     assert len(receipts) > TARGETS
-    assert all(len(one.source_epochs) == SOURCES and min(one.source_epochs) >= 0 for one in receipts)
+    assert all(len(one.epochs) == SOURCES and min(one.epochs) >= 0 for one in receipts)
     for unit in plan.units:
         own = [one for one in receipts if one.target == unit.target]
-        assert own[0].begins == unit.starts
-        assert own[-1].reached == unit.ends
-        assert all(one.reached == other.begins for one, other in pairwise(own))
+        assert own[0].starts == unit.starts
+        assert own[-1].ends == unit.ends
+        assert all(one.ends == other.starts for one, other in pairwise(own))
 
 
 def test_a_lost_commit_is_read_and_not_guessed(units: Units) -> None:

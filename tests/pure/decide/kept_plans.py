@@ -30,7 +30,7 @@ from tests.pure.decide.test_museum import EXHIBITS, exhibit, facts_of, rules_of
 from tests.pure.decide.test_origins import IDENTITY, RENAMED, Table
 from tests.pure.decide.test_planning import MIXED, ORDERS, TWO, changed
 from tests.pure.decide.test_tombstones import facts as compacted
-from tests.pure.decide.values import FACTS, LANE, RECEIPT, RULES, part, place, target, topic
+from tests.pure.decide.values import FACTS, LANE, RECEIPT, RULES, part, place, redealt, target, topic
 
 PLANS = Path(__file__).with_name("plans")
 RUN, GENERATION = "run-2", 9
@@ -415,7 +415,7 @@ def _dealt() -> Mapping[str, Situation]:
         "dealt-grown": (small, of(topic("t", part(end=9), part(end=9), part(log_start=5, end=9)))),
         "dealt-leader-epochs": (
             small,
-            replace(FACTS_HALF, units={at: replace(one, source_epochs=(2, 1)) for at, one in HALF.items()}),
+            replace(FACTS_HALF, units={at: redealt(one, epochs=(2, 1)) for at, one in HALF.items()}),
         ),
         "refused-dealt-retention-passed": (small, of(topic("t", part(end=9), part(log_start=4, end=9)))),
         "refused-dealt-truncated": (small, of(topic("t", part(end=4), part(end=9)))),

@@ -16,7 +16,18 @@ from ferry.ledger.plan_codec import parse_plan, plan_records
 from ferry.ledger.source_reads import Read, reads_of_units
 from ferry.ledger.units import least_dealt, reached_at, resumed
 from ferry.messages.phrases import ANEW
-from ferry.model import Era, Pause, Plan, Refusal, RefusalKind, TopicPartition, Unit, UnitReceipt, Vector
+from ferry.model import (
+    Era,
+    Pause,
+    Plan,
+    Reads,
+    Receipt,
+    Refusal,
+    RefusalKind,
+    TopicPartition,
+    Unit,
+    Vector,
+)
 from ferry.model.observed import BrokerSpace, OpenTransaction
 from ferry.model.topic_settings import TopicSettings
 from ferry.plan.rules.deal import deal_of
@@ -29,7 +40,7 @@ from ferry.plan.rules.rules import Rules, Transform
 from ferry.plan.rules.skipping import Wish, skip_gap
 from tests.golden import Golden
 from tests.pure.decide.dealt_model import KEYS, number_of, selects, wants
-from tests.pure.decide.values import FACTS, FLOW, LANE, RECEIPT, RULES, part, place, target, topic
+from tests.pure.decide.values import FACTS, FLOW, LANE, RECEIPT, RULES, part, place, redealt, target, topic
 from tests.said import codes, facts_in
 from tests.tiers import examples
 
@@ -47,26 +58,27 @@ ERA = Era(
 )
 
 
-def receipt(number: int, reached: Vector, *, era: int = 1, generation: int = 1, target_next: int = -1) -> UnitReceipt:
-    return UnitReceipt(
+def receipt(number: int, reached: Vector, *, era: int = 1, generation: int = 1, target_next: int = -1) -> Receipt:
+    return Receipt(
         flow=FLOW,
         lane=LANE,
         run="r",
         generation=generation,
         slot=0,
-        source_topic="t",
+        source=place("t", number),
         target=place("a.t", number),
-        era=era,
-        begins=(0,) * len(reached),
-        reached=reached,
-        target_start=-1,
+        start=0,
+        end=sum(reached),
         target_next=target_next,
+        segments=(),
         records=0,
         bytes=0,
         batches=0,
         digest="",
-        transform="all",
         at_ms=0,
+        since=era,
+        transform_digest="all",
+        reads=Reads(starts=(0,) * len(reached), ends=reached),
         source_topic_id="id-t",
         target_topic_id="id-a.t",
         source_cluster_id="cluster-a",
@@ -108,26 +120,26 @@ def test_each_target_partition_goes_on_where_it_stands() -> None:
 
 
 def test_what_was_read_furthest_in_each_leader_epoch_is_held_against_the_source() -> None:
-    ahead = replace(receipt(0, (5, 3, 0)), source_epochs=(2, 1))
-    behind = replace(receipt(1, (5, 1)), source_epochs=(1, 1))
+    ahead = redealt(receipt(0, (5, 3, 0)), epochs=(2, 1))
+    behind = redealt(receipt(1, (5, 1)), epochs=(1, 1))
     assert reads_of_units([ahead, behind]) == [
         Read(place("t", 0), 1, 5),  # what one unit has may be cut where another has what came in its place
         Read(place("t", 0), 2, 5),
         Read(place("t", 1), 1, 3),
     ]
-    further = replace(receipt(1, (9, 1)), source_epochs=(1, 1))
+    further = redealt(receipt(1, (9, 1)), epochs=(1, 1))
     assert reads_of_units([ahead, further])[:2] == [Read(place("t", 0), 2, 5), Read(place("t", 0), 1, 9)]
     assert reads_of_units([receipt(1, (4, 9))]) == [Read(place("t", 0), -1, 4), Read(place("t", 1), -1, 9)]
 
 
 def test_a_part_is_read_from_the_log_of_its_receipt_where_it_goes_on_there() -> None:
-    read = {place("a.t", 0): replace(receipt(0, (5, 3), target_next=4), source_epochs=(2, 1))}
+    read = {place("a.t", 0): redealt(receipt(0, (5, 3), target_next=4), epochs=(2, 1))}
     first, second = dealt(units=read).lots
     deal = dealt(units=read)
     assert deal.unit(first, 0).source_epochs == (2, 1)
     assert deal.unit(second, 0).source_epochs == ()
     assert deal.unit(replace(first, starts=(5, 8)), 0).source_epochs == (2, -1), "what was skipped nobody read"
-    old = replace(first, last=replace(read[place("a.t", 0)], source_epochs=()))
+    old = replace(first, last=redealt(read[place("a.t", 0)], epochs=()))
     assert deal.unit(old, 0).source_epochs == ()
 
 
@@ -290,7 +302,7 @@ class World:
     source: list[list[int]]
     log_starts: list[int]
     target: dict[int, list[tuple[int, int, str]]] = field(default_factory=lambda: defaultdict(list))
-    units: dict[TopicPartition, UnitReceipt] = field(default_factory=dict)
+    units: dict[TopicPartition, Receipt] = field(default_factory=dict)
     era: Era | None = None
     eras: list[Era] = field(default_factory=list)
     planned: list[Unit] = field(default_factory=list)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ferry.features.records.acts.withheld import Failure, narrowed, withheld_at
 from ferry.ledger.units import least_dealt, reached_at, resumed
-from ferry.model import ChangeKind, Era, RefusalKind, TopicPartition, Unit, UnitReceipt
+from ferry.model import ChangeKind, Era, Receipt, RefusalKind, TopicPartition, Unit
 from ferry.plan.rules.deal import deal_of
 from ferry.plan.rules.dealt_lots import Deal
 from ferry.plan.rules.facts import Facts
@@ -38,7 +38,7 @@ class World:
 
     source: list[list[int]]
     target: dict[TopicPartition, list[tuple[int, int, str]]] = field(default_factory=lambda: defaultdict(list))
-    units: dict[TopicPartition, UnitReceipt] = field(default_factory=dict)
+    units: dict[TopicPartition, Receipt] = field(default_factory=dict)
     rules: dict[str, Era] = field(default_factory=dict)
     """By target topic what the ledger has under `era`."""
     begun: list[tuple[Era, frozenset[str]]] = field(default_factory=list)

@@ -7,17 +7,17 @@ from dataclasses import replace
 import pytest
 
 from ferry.ledger.dealt_at import Dealt, dealt_at
-from ferry.model import Era, UnitReceipt, Vector
+from ferry.model import Era, Receipt, Vector
 from tests.pure.decide.test_deal import receipt
-from tests.pure.decide.values import place
+from tests.pure.decide.values import place, redealt
 
 OLD = Era(source_topic="t", target_topic="x", since=1, begins=(0, 0), digest="d", partitions=1)
 NEW = replace(OLD, since=5, begins=(10, 4), partitions=2)
 ERAS = [NEW, replace(NEW, target_topic="y"), replace(OLD, target_topic="z"), replace(OLD, source_topic="u")]
 
 
-def chunk(name: str, number: int, begins: Vector, reached: Vector, era: int = 5) -> UnitReceipt:
-    return replace(receipt(number, reached, era=era), target=place(name, number), begins=begins)
+def chunk(name: str, number: int, begins: Vector, reached: Vector, era: int = 5) -> Receipt:
+    return redealt(receipt(number, reached, era=era), target=place(name, number), starts=begins)
 
 
 RECEIPTS = {

@@ -16,14 +16,25 @@ from ferry.features.groups.rules.translated import translated
 from ferry.features.groups.rules.which import GroupRules
 from ferry.ledger.codec import decode_value
 from ferry.ledger.units import reached_at
-from ferry.model import Checkpoint, CommittedOffset, Found, TopicPartition, Unit, UnitReceipt, Vector, Why
+from ferry.model import (
+    Checkpoint,
+    CommittedOffset,
+    Found,
+    Reads,
+    Receipt,
+    TopicPartition,
+    Unit,
+    Vector,
+    Why,
+)
 from tests.golden import Golden
-from tests.pure.decide.values import FLOW, LANE
+from tests.pure.decide.values import FLOW, LANE, redealt
 
 PLACE = TopicPartition("a.t", 0)
-ONE = UnitReceipt(
-    flow=FLOW, lane=LANE, run="r1", generation=1, slot=0, source_topic="t", target=PLACE, era=1, begins=(), reached=(),
-    target_start=-1, target_next=-1, records=0, bytes=0, batches=0, digest="", transform="d", at_ms=0,
+ONE = Receipt(
+    flow=FLOW, lane=LANE, run="r1", generation=1, slot=0, source=TopicPartition("t", 0), target=PLACE, since=1,
+    start=0, end=0, target_next=-1, segments=(), records=0, bytes=0, batches=0, digest="", transform_digest="d",
+    at_ms=0, reads=Reads(starts=(), ends=()),
 )  # fmt: skip
 
 
@@ -33,7 +44,7 @@ class Copy:
 
     ends: Vector
     there: dict[int, tuple[int, int]]
-    receipts: list[UnitReceipt]
+    receipts: list[Receipt]
     stands_at: int
 
 
@@ -43,7 +54,7 @@ def copies(draw: st.DrawFn) -> Copy:
     width = draw(st.integers(1, 3))
     to = draw(st.integers(0, 2))
     there: dict[int, tuple[int, int]] = {}
-    receipts: list[UnitReceipt] = []
+    receipts: list[Receipt] = []
     starts: Vector = (0,) * width
     target_next = -1
     for run in range(draw(st.integers(1, 4))):
@@ -63,11 +74,11 @@ def copies(draw: st.DrawFn) -> Copy:
                 to += 1
             target_next = to if chunk else target_next
             receipts.append(
-                replace(
+                redealt(
                     ONE,
                     run=f"r{run}",
-                    begins=begins,
-                    reached=reached,
+                    starts=begins,
+                    ends=reached,
                     records=len(chunk),
                     target_next=target_next,
                     target_start=first if chunk else -1,
@@ -109,7 +120,7 @@ def test_nothing_unread_is_missed_and_what_is_read_again_is_told(made: Copy, dat
 def test_a_group_at_the_edge_of_a_chunk_reads_nothing_again(made: Copy) -> None:
     """As long as the group's offsets are those that a chunk began with."""
     for one in made.receipts:
-        found = goes_on(one.begins, made.receipts, log_start=0, stands_at=made.stands_at)
+        found = goes_on(one.starts, made.receipts, log_start=0, stands_at=made.stands_at)
         following = [each for each in made.receipts[made.receipts.index(one) :] if each.records]
         assert found.again == 0
         if following:
@@ -122,8 +133,8 @@ def test_without_any_receipt_all_of_it_is_read() -> None:
 
 
 def test_receipts_that_do_not_follow_each_other_say_nothing_of_what_is_before() -> None:
-    first = replace(ONE, begins=(0,), reached=(5,), records=5, target_start=0, target_next=5)
-    later = replace(ONE, begins=(9,), reached=(12,), records=3, target_start=20, target_next=23)
+    first = redealt(ONE, starts=(0,), ends=(5,), records=5, target_start=0, target_next=5)
+    later = redealt(ONE, starts=(9,), ends=(12,), records=3, target_start=20, target_next=23)
     left = connected([first, later])
     assert goes_on((3,), left, log_start=0, stands_at=24) == GoesOn(0, None)
     assert goes_on((9,), left, log_start=0, stands_at=24) == GoesOn(20, 0)
@@ -203,7 +214,7 @@ def test_a_vector_covers_what_was_not_written_when_a_group_went_back() -> None:
 
 
 def test_a_group_that_was_moved_there_or_has_no_map_that_holds_is_left() -> None:
-    receipt = replace(ONE, begins=(0, 0), reached=(5, 5), records=4, target_start=0, target_next=4)
+    receipt = redealt(ONE, starts=(0, 0), ends=(5, 5), records=4, target_start=0, target_next=4)
     led = DealtMap(target=PLACE.topic, places={PLACE: DealtPlace(receipts=[receipt], log_start=0, stands_at=5)})
     there = TargetGroups(listed={}, offsets={"g": {PLACE: CommittedOffset(2)}})
     found = translated(RULES, committed((5, 5)), {}, dealt={"t": led})

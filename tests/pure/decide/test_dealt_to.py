@@ -9,22 +9,22 @@ from hypothesis import strategies as st
 
 from ferry.features.groups.rules.dealt_to import dealt_parts, stretches_of, whereabouts
 from ferry.ledger.dealt_at import Dealing, Dealt
-from ferry.model import Era, UnitReceipt, Vector
+from ferry.model import Era, Receipt, Vector
 from ferry.wire.partitioner import partition_of_key
 from tests.pure.decide.test_deal import receipt
-from tests.pure.decide.values import place
+from tests.pure.decide.values import place, redealt
 
 ERA = Era(source_topic="t", target_topic="a.t", since=1, begins=(5, 0), digest="d", partitions=2)
 
 
-def chunk(number: int, begins: Vector, reached: Vector, at: int = 0, records: int = 0, era: int = 1) -> UnitReceipt:
+def chunk(number: int, begins: Vector, reached: Vector, at: int = 0, records: int = 0, era: int = 1) -> Receipt:
     """What was done for a target partition; `records` lie at offset `at` on."""
     one = receipt(number, reached, era=era, target_next=at + records)
     start, run = (at if records else -1), f"r-{reached[0]}"
-    return replace(one, begins=begins, target_start=start, records=records, at_ms=sum(reached), run=run)
+    return redealt(one, starts=begins, target_start=start, records=records, at_ms=sum(reached), run=run)
 
 
-def dealing(*receipts: UnitReceipt, era: Era = ERA) -> Dealing:
+def dealing(*receipts: Receipt, era: Era = ERA) -> Dealing:
     """Of receipts in their order."""
     by_place = {one.target: [other for other in receipts if other.target == one.target] for one in receipts}
     return Dealing(eras=[era], lasts={place: ones[-1] for place, ones in by_place.items()}, receipts=by_place)

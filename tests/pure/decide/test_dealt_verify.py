@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -23,17 +22,18 @@ from ferry.features.verify.rules.dealt import (
 )
 from ferry.features.verify.rules.differences import Places
 from ferry.features.verify.rules.transformed import Rule
-from ferry.model import Content, Difference, DifferenceKind, Era, NotComparedKind, Segment, TopicPartition, UnitReceipt
+from ferry.model import Content, Difference, DifferenceKind, Era, NotComparedKind, Receipt, Segment, TopicPartition
 from ferry.plan.rules.witness import witnesses
 from tests.golden import Golden, brief
 from tests.pure.decide.test_dealt_map import ONE, PLACE, Copy, copies
+from tests.pure.decide.values import redealt
 
 ERA = Era(source_topic="t", target_topic="a.t", since=1, begins=(0, 0), digest="d", partitions=2)
 SEE = witnesses(b"k", values=False)
 Kind = DifferenceKind
 
 
-def receipts_of(made: Copy) -> dict[int, list[UnitReceipt]]:
+def receipts_of(made: Copy) -> dict[int, list[Receipt]]:
     return {0: list(made.receipts)}
 
 
@@ -73,7 +73,7 @@ def test_each_record_is_in_the_chunk_that_its_receipt_says_and_what_is_left_is_s
 @pytest.mark.parametrize(
     ("changes", "sides", "why"),
     [
-        ({"era": 0}, {}, NotComparedKind.TRANSFORM_CHANGED),
+        ({"since": 0}, {}, NotComparedKind.TRANSFORM_CHANGED),
         ({}, {"source": {}}, NotComparedKind.UNREADABLE),
         ({}, {"target": {}}, NotComparedKind.UNREADABLE),
         ({}, {"source": {0: (0, 4)}}, NotComparedKind.SOURCE_REPLACED),
@@ -86,7 +86,7 @@ def test_each_record_is_in_the_chunk_that_its_receipt_says_and_what_is_left_is_s
 def test_what_cannot_be_compared_is_left_in_a_sentence(
     changes: dict[str, int], sides: dict[str, dict[int, tuple[int, int]]], why: NotComparedKind, golden: Golden
 ) -> None:
-    receipt = replace(ONE, begins=(0,), reached=(5,), records=3, target_start=2, target_next=5, **changes)  # type: ignore[arg-type]
+    receipt = redealt(ONE, starts=(0,), ends=(5,), records=3, target_start=2, target_next=5, **changes)  # type: ignore[arg-type]
     both = Sides(sides.get("source", {0: (0, 9)}), sides.get("target", {0: (0, 9)}))
     found, (left,) = dealt_copies(ERA, {0: [receipt]}, both, Chosen())
     assert (found, left.why) == ([], why)
@@ -97,17 +97,17 @@ def test_what_cannot_be_compared_is_left_in_a_sentence(
 
 
 def test_only_a_run_s_chunks_or_a_sample_are_chosen_and_missing_receipts_are_told() -> None:
-    first = replace(ONE, begins=(0,), reached=(5,), records=3, target_start=2, target_next=5)
-    second = replace(ONE, run="r2", begins=(5,), reached=(9,), records=2, target_start=6, target_next=8)
+    first = redealt(ONE, starts=(0,), ends=(5,), records=3, target_start=2, target_next=5)
+    second = redealt(ONE, run="r2", starts=(5,), ends=(9,), records=2, target_start=6, target_next=8)
     sides = Sides({0: (0, 9)}, {0: (0, 20)})
     (copy,), _ = dealt_copies(ERA, {0: [first, second]}, sides, Chosen(run="r2"))
     assert copy.chunks == (Chunk((5,), (9,), 2, 6, 8),), "what lies behind a run is not its own"
     (copy,), _ = dealt_copies(ERA, {0: [first, second]}, sides, Chosen(sample=2, seed=1))
     assert len(copy.chunks) == 1
     assert gone_receipts(ERA, {0: [first, second]}, {0: (2, 20)}) is None
-    for known in ([second], [first, replace(second, begins=(7,))]):
+    for known in ([second], [first, redealt(second, starts=(7,))]):
         assert gone_receipts(ERA, {0: known}, {0: (2, 20)}) is not None
-    (copy,), _ = dealt_copies(ERA, {0: [first, replace(second, begins=(7,))]}, sides, Chosen())
+    (copy,), _ = dealt_copies(ERA, {0: [first, redealt(second, starts=(7,))]}, sides, Chosen())
     assert [(one.start, one.stop) for one in copy.chunks] == [(2, 5), (6, 20)]
 
 

@@ -41,7 +41,7 @@ from ferry.ledger.mirror_state import mirror_record, mirror_state
 from ferry.ledger.plan_codec import plan_records
 from ferry.ledger.pruning import parse_pruned, pruned_record
 from ferry.ledger.rebuilt import Rebuild, newest_rebuild, rebuild_record
-from ferry.ledger.receipt_codec import parse_receipt, receipt_json, receipt_records
+from ferry.ledger.receipt_codec import parse_dealt_receipt, parse_receipt, receipt_json, receipt_records
 from ferry.ledger.rolled import Block
 from ferry.ledger.run_codec import (
     attempt_record,
@@ -55,7 +55,7 @@ from ferry.ledger.run_codec import (
 from ferry.ledger.runs import sealed_plan
 from ferry.ledger.summary import block_records, parse_summary, seal_record, seals, summary_parts
 from ferry.ledger.switch_codec import begun_record, done_records, end_record, switch_record, switch_states
-from ferry.ledger.unit_codec import era_record, parse_era, parse_unit_receipt, unit_records
+from ferry.ledger.unit_codec import era_record, parse_era
 from ferry.ledger.verified_codec import run_verified, run_verified_record
 from ferry.ledger.window_codec import dropped_lanes, dropped_record, parse_window, window_record
 from ferry.model import AclChange, Flow, Record
@@ -241,7 +241,7 @@ WRITERS: Mapping[str, Callable[[list[Any], Any], Sequence[Record]]] = {
     "attempt": _attempt,
     "receipt": lambda _, body: receipt_records(parse_receipt(body)),
     "last": lambda _, body: receipt_records(parse_receipt(body)),
-    "unit": lambda _, body: unit_records(parse_unit_receipt(body)),
+    "unit": lambda _, body: receipt_records(parse_dealt_receipt(body)),
     "era": lambda key, body: [era_record(key[1], parse_era(body))],
     "outcome": _outcome,
     "began": lambda key, body: start_records(key[1], replace(FACTS, now_ms=body["at_ms"])),

@@ -38,7 +38,7 @@ from ferry.ledger.history import PastRun, holders, named_run, past_runs, skipped
 from ferry.ledger.ledger import LedgerView, accounted, claims, fold, gaps, pauses, shared_topics, skips
 from ferry.ledger.plan_codec import plan_records
 from ferry.ledger.pruning import parse_pruned, pruned_at, pruned_record
-from ferry.ledger.receipt_codec import parse_receipt, receipt_records
+from ferry.ledger.receipt_codec import parse_dealt_receipt, parse_receipt, receipt_records
 from ferry.ledger.receipts import last_receipts, receipts
 from ferry.ledger.run_codec import parse_run, run_record
 from ferry.ledger.runs import sealed_plan
@@ -49,11 +49,9 @@ from ferry.ledger.unit_codec import (
     last_units,
     narrowed_units,
     parse_era,
-    parse_unit_receipt,
-    unit_records,
 )
 from ferry.ledger.units import least_dealt
-from ferry.model import Fate, Flow, LedgerRecord, Receipt, Record, TopicPartition, UnitReceipt
+from ferry.model import Fate, Flow, LedgerRecord, Receipt, Record, TopicPartition
 from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.planning import decide_plan
 from ferry.plan.rules.rules import Rules, Transform
@@ -258,7 +256,7 @@ def test_a_rebuild_would_write_each_record_at_its_offset(kept: Exhibit) -> None:
 
 def _receipt(key: list[Any], body: Json) -> Record:
     if body["kind"] == "unit":
-        return unit_records(parse_unit_receipt(body))[key[0] == "last"]
+        return receipt_records(parse_dealt_receipt(body))[key[0] == "last"]
     return receipt_records(parse_receipt(body))[key[0] == "last"]
 
 
@@ -405,7 +403,7 @@ def test_offsets_are_held_as_they_were(kept: Exhibit) -> None:
         gone = [] if held else pruned_at(view, LANE, name, number, offset)
         taken = [row for row in adoptions(view, LANE) if row.source == place and row.start <= offset < row.end]
         known = [era for era in eras(view, LANE).values() if era.source_topic == name]
-        units: dict[TopicPartition, list[UnitReceipt]] = {}
+        units: dict[TopicPartition, list[Receipt]] = {}
         for unit in narrowed_units(view, LANE, None, name):
             units.setdefault(unit.target, []).append(unit)
         dealt = dealt_at(known, units, place, offset) if known else []

@@ -21,7 +21,15 @@ from ferry.ledger.units import (
     resumed,
     standings,
 )
-from ferry.model import Era, Flow, TopicPartition, Unit, UnitReceipt, Vector
+from ferry.model import (
+    Era,
+    Flow,
+    Reads,
+    Receipt,
+    TopicPartition,
+    Unit,
+    Vector,
+)
 from tests.golden import Golden
 from tests.pure.decide.dealt_model import KEYS, number_of, selects, wants
 from tests.tiers import examples
@@ -33,26 +41,27 @@ def era(since: int = 0, begins: Vector = (0,), digest: str = "all", partitions: 
     return Era(source_topic="t", target_topic="a.t", since=since, begins=begins, digest=digest, partitions=partitions)
 
 
-def receipt(number: int, of: Era, reached: Vector, begins: Vector = (0,), generation: int = 0) -> UnitReceipt:
-    return UnitReceipt(
+def receipt(number: int, of: Era, reached: Vector, begins: Vector = (0,), generation: int = 0) -> Receipt:
+    return Receipt(
         flow=FLOW,
         lane="live",
         run="r",
         generation=generation,
         slot=0,
-        source_topic="t",
+        source=TopicPartition("t", number),
         target=TopicPartition("a.t", number),
-        era=of.since,
-        begins=begins,
-        reached=reached,
-        target_start=-1,
+        start=sum(begins),
+        end=sum(reached),
         target_next=-1,
+        segments=(),
         records=0,
         bytes=0,
         batches=0,
         digest="",
-        transform=of.digest,
         at_ms=0,
+        since=of.since,
+        transform_digest=of.digest,
+        reads=Reads(starts=begins, ends=reached),
     )
 
 
@@ -64,7 +73,7 @@ class World:
     """The key of each record, by partition and offset."""
     target: dict[int, list[tuple[int, int, str]]] = field(default_factory=dict)
     """By partition what was written: source partition, offset, and by which rule."""
-    lasts: dict[int, UnitReceipt] = field(default_factory=dict)
+    lasts: dict[int, Receipt] = field(default_factory=dict)
     era: Era | None = None
     eras: list[Era] = field(default_factory=list)
     generation: int = 0

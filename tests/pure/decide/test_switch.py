@@ -41,7 +41,7 @@ from ferry.model import Checkpoint, CommittedOffset, Era, Found, GroupKind, List
 from ferry.plan.rules.starts import first_run, recorded_starts
 from tests.golden import Golden
 from tests.pure.decide.test_unit_codec import ONE, UNIT
-from tests.pure.decide.values import PLAN, RECEIPT, lying, place
+from tests.pure.decide.values import PLAN, RECEIPT, lying, place, redealt
 
 NOW = 1_000_000
 Moved = tuple[str | None, int, int]
@@ -208,8 +208,8 @@ def test_who_has_the_record_that_is_next_says_where_a_group_goes_on(
 
 def test_what_a_dealt_topic_loses_counts_from_where_all_of_its_copy_has_it() -> None:
     era = Era(source_topic="orders", target_topic="copy", since=1, begins=(0,), digest="d", partitions=2)
-    last = replace(ONE, source_topic="orders", target=place("copy"), reached=(9,), era=1, at_ms=4)
-    lasts = [last, replace(last, target=place("copy", 1), reached=(6,), at_ms=5)]
+    last = redealt(ONE, topic="orders", target=place("copy"), ends=(9,), since=1, at_ms=4)
+    lasts = [last, redealt(last, target=place("copy", 1), ends=(6,), at_ms=5)]
     started = {last.generation: 3}
     assert dealt_ends([era], lasts, {place("copy")}, started) == [Dealt(HERE, "copy", 6, 3, answers=False)]
     dealt = dealt_ends([era], lasts, {place("copy"), place("copy", 1)}, started)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from ferry.ledger.topic_ranges import DealtRange, PartitionRange, SourceRange, topic_ranges
 from ferry.model import Segment
 from tests.pure.decide.test_deal import receipt as unit_receipt
-from tests.pure.decide.values import RECEIPT, place
+from tests.pure.decide.values import RECEIPT, place, redealt
 
 
 def test_ranges_are_those_of_all_chunks_and_topics_without_records_are_left_out() -> None:
@@ -31,12 +31,12 @@ def test_ranges_are_those_of_all_chunks_and_topics_without_records_are_left_out(
 
 def test_a_dealt_topic_has_ranges_of_the_targets_partitions_and_others_of_the_sources() -> None:
     """What was read without a record of it counts as read; a partition that got nothing is left out."""
-    first = replace(unit_receipt(1, (4, 0), target_next=10), target_start=7, records=3, bytes=30)
-    second = replace(
-        unit_receipt(1, (9, 2), target_next=13), begins=(4, 0), target_start=11, records=2, bytes=20
+    first = redealt(unit_receipt(1, (4, 0), target_next=10), target_start=7, records=3, bytes=30)
+    second = redealt(
+        unit_receipt(1, (9, 2), target_next=13), starts=(4, 0), target_start=11, records=2, bytes=20
     )  # a commit marker lies between
-    without = replace(unit_receipt(0, (9, 5), target_next=50), begins=(2, 0))
-    other = replace(without, source_topic="none", target=place("a.none"))
+    without = redealt(unit_receipt(0, (9, 5), target_next=50), starts=(2, 0))
+    other = redealt(without, topic="none", target=place("a.none"))
     kept = replace(RECEIPT, source=place("z"), target=place("a.z"))
     found, last = topic_ranges([kept], [second, other, without, first])
     assert (found.source, found.target, found.records, found.bytes, found.dealt) == ("t", "a.t", 5, 50, True)

@@ -12,7 +12,7 @@ from ferry.ledger import codec
 from ferry.ledger.codec import decode_key, decode_value
 from ferry.ledger.ledger import LedgerView, fold
 from ferry.ledger.plan_codec import parse_plan, plan_records
-from ferry.ledger.receipt_codec import receipt_records
+from ferry.ledger.receipt_codec import parse_dealt_receipt, receipt_json, receipt_records
 from ferry.ledger.receipts import heard_receipts, last_receipts, receipts
 from ferry.ledger.run_codec import run_record
 from ferry.ledger.runs import outlived
@@ -21,17 +21,25 @@ from ferry.ledger.unit_codec import (
     era_record,
     eras,
     last_units,
-    parse_unit_receipt,
     undecided_unit,
     unit_intruder,
-    unit_receipt_json,
     unit_receipts,
-    unit_records,
 )
-from ferry.model import Era, Fate, LedgerRecord, Record, RunRecord, TopicPartition, Unit, UnitReceipt
+from ferry.model import (
+    Era,
+    Fate,
+    LedgerRecord,
+    Reads,
+    Receipt,
+    Record,
+    RunRecord,
+    Segment,
+    TopicPartition,
+    Unit,
+)
 from ferry.model.run import LOCAL
 from tests.golden import Golden
-from tests.pure.decide.values import FLOW, LANE, PLAN, RECEIPT
+from tests.pure.decide.values import FLOW, LANE, PLAN, RECEIPT, redealt
 
 ERA = Era(
     source_topic="t",
@@ -57,27 +65,27 @@ UNIT = Unit(
     target_end=8,
     source_epochs=(0, 3),
 )
-ONE = UnitReceipt(
+ONE = Receipt(
     flow=FLOW,
     lane=LANE,
     run="r1",
     generation=4,
     slot=2,
-    source_topic="t",
+    source=TopicPartition("t", 1),
     target=TopicPartition("a.t", 1),
-    era=4,
-    begins=(3, 0),
-    reached=(9, 1),
-    target_start=7,
+    start=3,
+    end=10,
     target_next=10,
+    segments=(Segment(source_start=3, target_start=7, count=3),),
     records=3,
     bytes=300,
     batches=1,
     digest="00000000",
-    transform="d",
     at_ms=5,
+    since=4,
+    transform_digest="d",
     target_epoch=2,
-    source_epochs=(1, -1),
+    reads=Reads(starts=(3, 0), ends=(9, 1), epochs=(1, -1)),
 )
 
 
@@ -93,9 +101,9 @@ def lying(records: tuple[Record, ...], fate: Fate = Fate.COMMITTED) -> list[Ledg
 
 
 def test_a_receipt_is_read_as_it_was_written_and_is_the_position() -> None:
-    later = replace(ONE, begins=(9, 1), reached=(9, 4), target_start=10, target_next=11, records=1)
-    view = committed(*unit_records(ONE), *unit_records(later), era_record(LANE, ERA))
-    assert parse_unit_receipt(unit_receipt_json(ONE)) == ONE
+    later = redealt(ONE, starts=(9, 1), ends=(9, 4), target_start=10, target_next=11, records=1)
+    view = committed(*receipt_records(ONE), *receipt_records(later), era_record(LANE, ERA))
+    assert parse_dealt_receipt(receipt_json(ONE)) == ONE
     assert unit_receipts(view, LANE, "r1", 4) == [ONE, later]
     assert unit_receipts(view, LANE, "r1", 5) == []
     assert last_units(view, LANE) == {ONE.target: later}
@@ -104,7 +112,7 @@ def test_a_receipt_is_read_as_it_was_written_and_is_the_position() -> None:
 
 
 def test_readers_of_the_other_receipts_pass_units_over() -> None:
-    records = (*receipt_records(RECEIPT), *unit_records(ONE))
+    records = (*receipt_records(RECEIPT), *receipt_records(ONE))
     view = committed(*records)
     assert last_receipts(view, LANE) == {RECEIPT.target: RECEIPT}
     assert list(receipts(view)) == [RECEIPT]
@@ -113,7 +121,7 @@ def test_readers_of_the_other_receipts_pass_units_over() -> None:
 
 def test_a_ferry_that_reads_format_1_alone_stops(monkeypatch: pytest.MonkeyPatch, golden: Golden) -> None:
     monkeypatch.setattr(codec, "UNIT_VERSION", 1)
-    for record in (*unit_records(ONE), era_record(LANE, ERA)):
+    for record in (*receipt_records(ONE), era_record(LANE, ERA)):
         with pytest.raises(BadInput) as caught:
             decode_value(record.value or b"", "it")
         golden(caught.value)
@@ -130,7 +138,7 @@ def test_a_plan_keeps_its_units_and_says_that_it_has_some() -> None:
 
 
 def test_a_summary_keeps_positions_and_rules_and_leaves_the_receipts_where_they_lie() -> None:
-    records = (*unit_records(ONE), era_record(LANE, ERA))
+    records = (*receipt_records(ONE), era_record(LANE, ERA))
     view = rolled_up(committed(*records))
     parts = summary_parts(view, 9)
     seal = seal_record(parts, view, 9, 3, 0)
@@ -143,7 +151,7 @@ def test_a_summary_keeps_positions_and_rules_and_leaves_the_receipts_where_they_
     assert last_units(found, LANE) == {ONE.target: ONE}
     assert eras(found, LANE) == {"a.t": ERA}
     assert unit_receipts(found, LANE, "r1", 4) == []
-    assert found.rolled.left == {unit_records(ONE)[0].key.decode(): 0}
+    assert found.rolled.left == {receipt_records(ONE)[0].key.decode(): 0}
     altered = [replace(behind[0], value=(behind[0].value or b"") + b"\n"), *behind[1:]]
     assert parse_summary(seals(altered)[0], altered) is None, "it is not what was sealed"
     assert parse_summary(seals(behind)[0], behind[1:]) is None
@@ -154,13 +162,13 @@ def test_receipts_go_with_their_run_and_positions_stay() -> None:
         run_record(RunRecord(flow=FLOW, lane=LANE, run=name, slots=1, config_digest="", started_ms=0, origin=LOCAL))
         for name in ("r1", "r2", "r3")
     ]
-    view = committed(runs[0], *unit_records(ONE), *runs[1:])
+    view = committed(runs[0], *receipt_records(ONE), *runs[1:])
     gone = {decode_key(one.key)[0] for one in outlived(view, LANE, keep=1)}
     assert gone == {"run", "unit"}
 
 
 def test_what_stands_against_a_commit(golden: Golden) -> None:
-    own, other = unit_records(ONE), unit_records(replace(ONE, begins=(9, 1), reached=(9, 2)))
+    own, other = receipt_records(ONE), receipt_records(redealt(ONE, starts=(9, 1), ends=(9, 2)))
     records = lying((*own, *other))
 
     def why(found: list[LedgerRecord], start: int, own_offsets: tuple[int, ...] = (0, 1)) -> str | None:

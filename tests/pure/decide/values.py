@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -17,6 +18,7 @@ from ferry.model import (
     Origin,
     Pause,
     Plan,
+    Reads,
     Receipt,
     Record,
     Refusal,
@@ -27,6 +29,7 @@ from ferry.model import (
     Throttled,
     TopicChange,
     TopicPartition,
+    Vector,
 )
 from ferry.model.topic_settings import TopicSettings
 from ferry.plan.rules.facts import Facts, SourcePartition, SourceTopic, TargetTopic
@@ -76,6 +79,34 @@ RECEIPT = Receipt(
     target_topic_id="id-a.orders",
     source_cluster_id="cluster-a",
 )
+
+
+def redealt(
+    one: Receipt,
+    *,
+    starts: Vector | None = None,
+    ends: Vector | None = None,
+    epochs: Vector | None = None,
+    target_start: int | None = None,
+    topic: str | None = None,
+    **fields: Any,
+) -> Receipt:
+    """A dealt receipt with other fields: its sums and its segment fit them."""
+    old = one.reads or Reads(starts=(), ends=())
+    reads = Reads(
+        starts=old.starts if starts is None else starts,
+        ends=old.ends if ends is None else ends,
+        epochs=old.epochs if epochs is None else epochs,
+    )
+    made = replace(one, **{"reads": reads, "start": reads.start, "end": reads.end, **fields})
+    at = made.target_start if target_start is None else target_start
+    return replace(
+        made,
+        source=TopicPartition(made.source.topic if topic is None else topic, made.target.partition),
+        segments=(Segment(source_start=reads.start, target_start=at, count=made.records),) if made.records else (),
+    )
+
+
 PLAN = Plan(flow=FLOW, lane=LANE, run="run-1", generation=3, slots=2, slices=())
 
 

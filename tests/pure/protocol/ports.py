@@ -25,7 +25,6 @@ from ferry.model import (
     TopicPartition,
 )
 from ferry.protocol.drops import Dropped, drop
-from ferry.protocol.port import AnyReceipt
 from ferry.protocol.slot import SlotRef
 from ferry.wire.batch import Batch
 from tests.pure.protocol.broker import LEDGER, POSITIONS, Busy, Fenced, Rejected, Target
@@ -239,11 +238,9 @@ class ModelSlot(ModelWriter):
         """As SlotPort."""
         await self._send("positions", POSITIONS, list(positions.items()), sequenced=False)
 
-    async def append_receipts(self, receipts: Sequence[AnyReceipt]) -> frozenset[int]:
+    async def append_receipts(self, receipts: Sequence[Receipt]) -> frozenset[int]:
         """As SlotPort."""
-        plain = [receipt for receipt in receipts if isinstance(receipt, Receipt)]
-        assert len(plain) == len(receipts)
-        records = [record for receipt in plain for record in receipt_records(receipt)]
+        records = [record for receipt in receipts for record in receipt_records(receipt)]
         base = await self._send("receipts", LEDGER, records)
         return frozenset(range(base, base + len(records)))
 

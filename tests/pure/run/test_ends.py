@@ -19,7 +19,7 @@ from ferry.run import local
 from ferry.run.micro_run import MicroRuns
 from ferry.spark import stage
 from tests.pure.decide.test_deal import receipt as unit_receipt
-from tests.pure.decide.values import PLAN, RECEIPT, piece, refusal
+from tests.pure.decide.values import PLAN, RECEIPT, piece, redealt, refusal
 
 TWO = replace(PLAN, slices=(piece("orders", 0), piece("orders", 1), piece("users", 0, slot=1)), slots=2)
 DONE = replace(RECEIPT, end=100)
@@ -49,7 +49,7 @@ def test_units_of_several_topics_are_told_apart() -> None:
         digest="",
     )
     second = replace(first, target=TopicPartition("y", 0), name=1)
-    done = replace(unit_receipt(0, (9,)), source_topic="orders", target=second.target, generation=PLAN.generation)
+    done = redealt(unit_receipt(0, (9,)), topic="orders", target=second.target, generation=PLAN.generation)
     plan = replace(PLAN, slices=(), units=(first, second))
     (left,) = refusals_of(plan, [SlotEnd(slot=0, units=(done,), failure=Retryable("no luck"))])
     assert left.message.startswith("x-0, dealt from topic orders, was not (wholly) copied")

@@ -20,7 +20,7 @@ from ferry.ledger.receipts import receipts
 from ferry.ledger.report import Report, as_known, uncounted_sentence
 from ferry.ledger.runs import newest_run
 from ferry.ledger.unit_codec import eras, narrowed_units
-from ferry.model import Adoption, Gap, Pause, Receipt, TopicPartition, UnitReceipt
+from ferry.model import Adoption, Gap, Pause, Receipt, TopicPartition
 from ferry.plan.rules.lag_start import PATIENCE_MS
 from ferry.run.ledger.access import LedgerAccess
 from ferry.words import size, to_the_second
@@ -102,7 +102,7 @@ class Asked:
         found = None if self.run is None else named_run(view, self.lane, self.run)
         left = found if found is None or isinstance(found, Forgotten) else found.earlier
         if left is not None and self.partition is None:
-            units = [*units, *(unit for unit in left.units if self.topic in (None, unit.source_topic))]
+            units = [*units, *(unit for unit in left.units if self.topic in (None, unit.source.topic))]
         units = units[-self.last :] if self.last else units
         if self.run is not None and found is None:
             raise BadInput(
@@ -194,7 +194,7 @@ def _print_receipts(rows: list[Receipt]) -> None:
     )
 
 
-def _print_units(rows: list[UnitReceipt]) -> None:
+def _print_units(rows: list[Receipt]) -> None:
     """What was dealt to other partitions: `offsets` of the source were gone through for it."""
     right = ["offsets", "records", "letters", "bytes", "from", "to"]
     print_table(
@@ -203,7 +203,7 @@ def _print_units(rows: list[UnitReceipt]) -> None:
             [
                 to_the_second(row.at_ms),
                 row.run,
-                row.source_topic,
+                row.source.topic,
                 row.target,
                 row.end - row.start,
                 row.records,

@@ -23,7 +23,7 @@ from ferry.ledger.ledger import LedgerView, accounted
 from ferry.ledger.receipts import last_receipts, open_receipts
 from ferry.ledger.runs import newest_run, outcome
 from ferry.ledger.unit_codec import last_units, open_units
-from ferry.model import Receipt, RefusalKind, TopicPartition, UnitReceipt
+from ferry.model import Receipt, RefusalKind, TopicPartition
 from ferry.model.observed import OpenTransaction
 from ferry.plan.others.neighbours import without_unseen
 from ferry.plan.rules.facts import Facts
@@ -96,19 +96,19 @@ def _behind_receipts(
     return sources, begins
 
 
-def _lasts(facts: Facts) -> dict[TopicPartition, tuple[str, Receipt | UnitReceipt]]:
+def _lasts(facts: Facts) -> dict[TopicPartition, tuple[str, Receipt]]:
     """The lane's last receipts of both kinds, with their source topics."""
     slices = {place: (last.source.topic, last) for place, last in facts.receipts.items()}
-    return slices | {place: (last.source_topic, last) for place, last in facts.units.items()}
+    return slices | {place: (last.source.topic, last) for place, last in facts.units.items()}
 
 
-def _is_another(facts: Facts, last: Receipt | UnitReceipt) -> bool:
+def _is_another(facts: Facts, last: Receipt) -> bool:
     """Whether the copy was created again since: none of the lane's records lie in it."""
     topic = facts.targets.get(last.target.topic)
     return topic is not None and bool(last.target_topic_id) and topic.topic_id not in ("", last.target_topic_id)
 
 
-def _has_records(last: Receipt | UnitReceipt) -> bool:
+def _has_records(last: Receipt) -> bool:
     """Whether the lane wrote to the copy at all: its receipts may be of markers and aborted transactions alone."""
     return last.target_next >= 0
 
@@ -136,7 +136,7 @@ def without_own(facts: Facts, lane: str, view: LedgerView) -> Facts:
     For a plan that fences nobody: a run may be at work, whose records are newer than the receipts that the facts know.
     """
     receipts = [*last_receipts(view, lane).values(), *open_receipts(view, lane)]
-    written: list[Receipt | UnitReceipt] = [*receipts, *last_units(view, lane).values(), *open_units(view, lane)]
+    written: list[Receipt] = [*receipts, *last_units(view, lane).values(), *open_units(view, lane)]
     reached: dict[TopicPartition, int] = {}
     for receipt in written:
         if _is_another(facts, receipt):

@@ -208,7 +208,7 @@ async def _returned(
         for place, last in last_units(view, None).items():  # where each of their records lies no receipt says
             if last.source_cluster_id == facts.target_cluster_id and place.topic in facts.sources:
                 found[place] = (*found.get(place, ()), (0, max(0, last.target_next)))
-                for number, end in enumerate(last.reached):
-                    at = TopicPartition(topic=last.source_topic, partition=number)
+                for number, end in enumerate(last.ends):
+                    at = TopicPartition(topic=last.source.topic, partition=number)
                     originals[at] = max(end, originals.get(at, 0))
     return found, originals

@@ -6,15 +6,13 @@ from collections.abc import Callable, Collection, Iterable
 
 from ferry.config.text.filters import LEGAL_NAME, PatternList
 from ferry.messages.refusals import passed, refused
-from ferry.model import Flow, Receipt, Refusal, Sentence, UnitReceipt
+from ferry.model import Flow, Receipt, Refusal, Sentence
 from ferry.plan.rules.facts import Facts, SourceTopic
 
 
-def absent_topics(
-    copied: Iterable[Receipt | UnitReceipt], listed: Collection[str], takes: Callable[[str], bool]
-) -> frozenset[str]:
+def absent_topics(copied: Iterable[Receipt], listed: Collection[str], takes: Callable[[str], bool]) -> frozenset[str]:
     """Source topics that the lane has copied and the flow still takes, but that the source does not list."""
-    topics = {receipt.source_topic if isinstance(receipt, UnitReceipt) else receipt.source.topic for receipt in copied}
+    topics = {receipt.source.topic for receipt in copied}
     return frozenset(topic for topic in topics if topic not in listed and takes(topic))
 
 
@@ -27,7 +25,7 @@ def unmatched_names(include: PatternList, listed: Collection[str]) -> tuple[str,
 def gone_refusal(facts: Facts, flow: Flow, topic: str) -> Refusal:
     """The refusal of a topic that was copied before and that the source lists no more."""
     copied = sum(last.source.topic == topic for last in facts.receipts.values())
-    copied += sum(last.source_topic == topic for last in facts.units.values())
+    copied += sum(last.source.topic == topic for last in facts.units.values())
     return refused("source.gone", topic, partitions=copied, cluster=flow.source)
 
 

@@ -39,7 +39,7 @@ def deal_of(
         against = deal_refusal(rules, facts, topic, target, rule, known, lasts)
         if against is not None:
             return (against,)
-    read = max([len(known.begins) if known else 0, *(len(last.reached) for last in lasts.values())])
+    read = max([len(known.begins) if known else 0, *(len(last.ends) for last in lasts.values())])
     width = _width(topic, read)
     unserved = tuple(leaderless_refusal(topic, number) for number in topic.leaderless)
     if known is None and unserved:

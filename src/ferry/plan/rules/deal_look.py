@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from ferry.config.flow.guards import OnGuard
 from ferry.ledger.units import Log, Replanned, of_partition, places_of, replanned
 from ferry.messages.refusals import open_facts, refused
-from ferry.model import Era, Refusal, TopicPartition, UnitReceipt
+from ferry.model import Era, Receipt, Refusal, TopicPartition
 from ferry.plan.rules.dealt_lots import Lot
 from ferry.plan.rules.facts import Facts, SourceTopic, TargetTopic
 from ferry.plan.rules.guards import Trouble, retention_trouble, unserved_refusal
@@ -29,7 +29,7 @@ class DealLook:
     facts: Facts
     topic: SourceTopic
     known: Era | None
-    lasts: Mapping[TopicPartition, UnitReceipt]
+    lasts: Mapping[TopicPartition, Receipt]
     wish: Era
     width: int
     targets: tuple[str, ...]
@@ -63,7 +63,7 @@ class DealLook:
                 refusals[number] = self._truncated(number, reached, end)
         for number, part in self.topic.partitions.items():
             if part.diverged is not None:
-                reached = max(of_partition(last.reached, number) for last in self.lasts.values())
+                reached = max(of_partition(last.ends, number) for last in self.lasts.values())
                 refusals[number] = self._truncated(number, reached, part.diverged)
         for number in range(self.width):
             place = TopicPartition(self.topic.name, number)
@@ -102,7 +102,7 @@ class DealLook:
 
     def _log(self, number: int, closed: frozenset[int]) -> Log:
         if number in closed:
-            places = [self.wish.begins, *(last.reached for last in self.lasts.values())]
+            places = [self.wish.begins, *(last.ends for last in self.lasts.values())]
             places += [] if self.known is None else [self.known.begins]
             return Log(0, max(vector[number] for vector in places if number < len(vector)))
         part = self.topic.partitions[number]
@@ -134,7 +134,7 @@ class DealLook:
             lots.append(Lot(target=place, starts=starts, ends=ends, last=last, target_end=end))
         return lots, refusals
 
-    def _trouble(self, place: TopicPartition, last: UnitReceipt | None, copy: TargetTopic | None) -> Refusal | None:
+    def _trouble(self, place: TopicPartition, last: Receipt | None, copy: TargetTopic | None) -> Refusal | None:
         """A target partition that lost records, or has some of somebody else's."""
         name, number, behind = self.topic.name, place.partition, -1 if last is None else last.target_next
         end = 0 if copy is None else copy.ends.get(place.partition, 0)

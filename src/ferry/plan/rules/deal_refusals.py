@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ferry.messages.refusals import refused
-from ferry.model import Era, LaneKind, Refusal, TopicPartition, UnitReceipt, lane_kind
+from ferry.model import Era, LaneKind, Receipt, Refusal, TopicPartition, lane_kind
 from ferry.plan.rules.facts import Facts, SourceTopic, TargetTopic
 from ferry.plan.rules.rules import Rules, Transform
 from ferry.words import several
@@ -18,7 +18,7 @@ def deal_refusal(
     target: str,
     rule: Transform,
     known: Era | None,
-    lasts: Mapping[TopicPartition, UnitReceipt],
+    lasts: Mapping[TopicPartition, Receipt],
 ) -> Refusal | None:
     """What stands against the whole topic."""
     other = _against_lane(rules, topic, rule)
@@ -43,11 +43,11 @@ def _changed_source(
     topic: SourceTopic,
     target: str,
     known: Era | None,
-    lasts: Collection[UnitReceipt],
+    lasts: Collection[Receipt],
 ) -> Refusal | None:
     """The source topic was created again since it was read, or is another cluster's."""
     ids = {last.source_topic_id for last in lasts} | {"" if known is None else known.source_topic_id}
-    read = max([0 if known is None else len(known.begins), *(len(last.reached) for last in lasts)])
+    read = max([0 if known is None else len(known.begins), *(len(last.ends) for last in lasts)])
     count = len(topic.partitions) + len(topic.leaderless)
     if read > count:
         return refused("source.recreated.dealt.fewer", topic.name, target=target, partitions=count, read=read)
@@ -70,7 +70,7 @@ def dealt_before(facts: Facts, topic: str, target: str) -> Refusal | None:
     return refused("transform.dealt-before", topic, target=target, partitions=era.partitions, run=last.run)
 
 
-def _at(last: UnitReceipt) -> int:
+def _at(last: Receipt) -> int:
     return last.at_ms
 
 
@@ -83,17 +83,17 @@ def _against_lane(rules: Rules, topic: SourceTopic, rule: Transform) -> Refusal 
     return None
 
 
-def _newer_rule(topic: SourceTopic, known: Era | None, lasts: Iterable[UnitReceipt]) -> Refusal | None:
+def _newer_rule(topic: SourceTopic, known: Era | None, lasts: Iterable[Receipt]) -> Refusal | None:
     """Receipts of a newer rule than the ledger has in force: by that one, all partitions would begin again."""
-    newer = None if known is None else next((last for last in lasts if last.era > known.since), None)
+    newer = None if known is None else next((last for last in lasts if last.since > known.since), None)
     if newer is None or known is None:
         return None
     place = str(newer.target)
-    return refused("ledger.newer-rule", topic.name, run=newer.run, place=place, newer=newer.era, known=known.since)
+    return refused("ledger.newer-rule", topic.name, run=newer.run, place=place, newer=newer.since, known=known.since)
 
 
 def _changed_target(
-    facts: Facts, topic: SourceTopic, target: str, lasts: Mapping[TopicPartition, UnitReceipt]
+    facts: Facts, topic: SourceTopic, target: str, lasts: Mapping[TopicPartition, Receipt]
 ) -> Refusal | None:
     copy = facts.targets.get(target)
     written = [last for last in lasts.values() if last.target_next >= 0 and last.target.topic == target]

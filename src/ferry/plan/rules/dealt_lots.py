@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from ferry.model import Era, Gap, Refusal, TopicPartition, Unit, UnitReceipt, Vector
+from ferry.model import Era, Gap, Receipt, Refusal, TopicPartition, Unit, Vector
 from ferry.plan.rules.capacity import Load
 
 
@@ -16,7 +16,7 @@ class Lot:
     target: TopicPartition
     starts: Vector
     ends: Vector
-    last: UnitReceipt | None
+    last: Receipt | None
     target_end: int
 
     @property
@@ -130,5 +130,5 @@ def _epochs(lot: Lot) -> Vector:
     last = lot.last
     if last is None:
         return ()
-    known = zip(lot.starts, last.reached, last.source_epochs)  # noqa: B905 - old receipts have fewer epochs, or none
+    known = zip(lot.starts, last.ends, last.epochs)  # noqa: B905 - old receipts have fewer epochs, or none
     return tuple(epoch if start == reached else -1 for start, reached, epoch in known)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from ferry.ledger.neighbours import Neighbour
-from ferry.model import Era, Gap, Pause, Position, Range, Receipt, TopicPartition, UnitReceipt
+from ferry.model import Era, Gap, Pause, Position, Range, Receipt, TopicPartition
 from ferry.model.observed import BrokerSpace, OpenTransaction, Unserved
 from ferry.model.topic_settings import TopicSettings
 
@@ -186,7 +186,7 @@ class Facts:
     """Whether the flow straight back is paused in its own ledger, until somebody resumes it."""
     strangers: Mapping[TopicPartition, int] = field(default_factory=dict)
     """By merged target partition the first offset that none of the flows' ledgers accounts for."""
-    units: Mapping[TopicPartition, UnitReceipt] = field(default_factory=dict)
+    units: Mapping[TopicPartition, Receipt] = field(default_factory=dict)
     """Last receipt per target partition of topics that get other partitions, in this lane."""
     eras: Mapping[str, Era] = field(default_factory=dict)
     """By target topic the rule by which the lane deals records to its partitions."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from ferry.messages.catalogue import sentence
 from ferry.messages.refusals import open_facts, refused
-from ferry.model import Position, Receipt, Refusal, Sentence, TopicPartition, UnitReceipt
+from ferry.model import Position, Receipt, Refusal, Sentence, TopicPartition
 from ferry.model.observed import OpenTransaction
 from ferry.plan.rules.facts import Facts, SourceTopic, TargetTopic
 
@@ -161,19 +161,19 @@ def unserved_refusal(topic: SourceTopic, number: int, target: TargetTopic | None
     return refused("target.too-few-replicas", topic.name, number, place=str(place), in_sync=in_sync, needed=needed)
 
 
-def cluster_facts(facts: Facts, last: Receipt | UnitReceipt) -> dict[str, Any] | None:
+def cluster_facts(facts: Facts, last: Receipt) -> dict[str, Any] | None:
     """What to say of a source alias that now points at another cluster; None: it does not."""
     then, now = last.source_cluster_id, facts.source_cluster_id
     return {"alias": last.flow.source, "now": now, "then": then} if then and now and then != now else None
 
 
-def cluster_sentence(facts: Facts, last: Receipt | UnitReceipt) -> str | None:
+def cluster_sentence(facts: Facts, last: Receipt) -> str | None:
     """Why the source alias, or the target's, leads to another cluster than the receipt is of; None: neither does."""
     moved = cluster_facts(facts, last)
     return target_cluster_sentence(facts, last) if moved is None else sentence("source.cluster-changed", **moved)
 
 
-def target_cluster_sentence(facts: Facts, last: Receipt | UnitReceipt) -> str | None:
+def target_cluster_sentence(facts: Facts, last: Receipt) -> str | None:
     """The ledger came along from another cluster: nothing that it says of the target can be relied upon."""
     then, now = last.target_cluster_id, facts.target_cluster_id
     if not then or not now or then == now:

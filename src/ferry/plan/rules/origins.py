@@ -88,12 +88,9 @@ def _writers(facts: Facts, targets: Mapping[str, Iterable[str]]) -> dict[str, tu
     for name, copies in targets.items():
         for target in copies:
             found.setdefault(target, set()).add(name)
-    for last in facts.receipts.values():
+    for last in (*facts.receipts.values(), *facts.units.values()):
         if last.target.topic in found:
             found[last.target.topic] = {last.source.topic}
-    for dealt in facts.units.values():
-        if dealt.target.topic in found:
-            found[dealt.target.topic] = {dealt.source_topic}
     return {target: tuple(sorted(names)) for target, names in found.items()}
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from ferry.config.flow.guards import OnGuard
 from ferry.errors import BadInput, Refused
 from ferry.messages.catalogue import sentence
-from ferry.model import Piece, Plan, Receipt, Refusal, RefusalKind, TopicChange, UnitReceipt
+from ferry.model import Piece, Plan, Receipt, Refusal, RefusalKind, TopicChange
 from ferry.plan.rules.absence import gone_note, gone_refusal, hidden_refusals
 from ferry.plan.rules.budget import bytes_within, slice_of, within_budget
 from ferry.plan.rules.candidates import Candidate, candidates
@@ -176,7 +176,7 @@ def _refuse_what_cannot_be_planned(rules: Rules, facts: Facts) -> None:
             "topic, or the filters leave it out"
         )
     _refuse_one_task_for_both_kinds(rules, facts)
-    lasts: list[Receipt | UnitReceipt] = [*facts.receipts.values(), *facts.units.values()]
+    lasts: list[Receipt] = [*facts.receipts.values(), *facts.units.values()]
     for last in lasts:
         moved = cluster_facts(facts, last)
         if moved is not None and rules.guards.cluster_changed.default is OnGuard.FAIL:

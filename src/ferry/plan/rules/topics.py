@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ferry.config.flow.guards import OnGuard
 from ferry.messages.catalogue import sentence
 from ferry.messages.refusals import refused
-from ferry.model import ChangeKind, Receipt, Refusal, Sentence, TopicChange, UnitReceipt, lane_kind
+from ferry.model import ChangeKind, Receipt, Refusal, Sentence, TopicChange, lane_kind
 from ferry.plan.rules.facts import Facts, SourceTopic, TargetTopic
 from ferry.plan.rules.origins import renaming
 from ferry.plan.rules.rules import Rules
@@ -87,7 +87,7 @@ class TopicChanges:
         self,
         topic: SourceTopic,
         name: str,
-        lasts: Collection[Receipt | UnitReceipt] = (),
+        lasts: Collection[Receipt] = (),
         partitions: int | None = None,
     ) -> None:
         """What the target topic `name` needs before the copy: to be created, grown or configured, or nothing.
@@ -196,7 +196,7 @@ def without_new(changes: Iterable[TopicChange], refused: Iterable[str]) -> list[
     return [change for change in changes if change.kind is not ChangeKind.CREATE or change.source_topic not in names]
 
 
-def _belongs(rules: Rules, last: Receipt | UnitReceipt, topic: SourceTopic, target: TargetTopic) -> bool:
+def _belongs(rules: Rules, last: Receipt, topic: SourceTopic, target: TargetTopic) -> bool:
     """Whether neither side was created again since a receipt, or the flow's guards go on with what is there now.
 
     An id that is not known proves nothing.

@@ -11,9 +11,8 @@ from ferry.features.archive.rules.export import Exported, ExportEnd, ExportHead,
 from ferry.ledger.codec import decode_key
 from ferry.ledger.reading import read_as
 from ferry.ledger.rebuilt import FILLER
-from ferry.ledger.receipt_codec import parse_receipt
+from ferry.ledger.receipt_codec import is_unit, parse_receipt
 from ferry.ledger.run_codec import writers_of
-from ferry.ledger.unit_codec import is_unit
 from ferry.model import Fate, Flow, LedgerRecord, Receipt, Record
 
 Lines = Callable[[Path], Iterator[bytes]]

@@ -30,7 +30,7 @@ async def maps_of_dealt(
     the source's side as of `ferry.features.groups.acts.offset_maps.offset_maps`. Raises Unreachable.
     """
     view = await connection.view()
-    lasts = {place: last for place, last in last_units(view, lane).items() if last.source_topic in reads}
+    lasts = {place: last for place, last in last_units(view, lane).items() if last.source.topic in reads}
     if not lasts:
         return {}
     rules = {target: era for target, era in eras(view, lane).items() if era.source_topic in reads}
@@ -51,7 +51,7 @@ async def maps_of_dealt(
     several = _several(rules.values())
     for name in dict.fromkeys(place.topic for place in sorted(lasts)):
         mine = {place: last for place, last in lasts.items() if place.topic == name}
-        topic = next(iter(mine.values())).source_topic
+        topic = next(iter(mine.values())).source.topic
         if name not in several.get(topic, (name,)):  # records do not choose it any more
             continue
         troubles = [
@@ -117,7 +117,7 @@ class _Sources:
         if not isinstance(connection, FlowConnections) or not connection.has_source:
             return found
         cluster = connection.source
-        topics = await cluster.refresh({last.source_topic for last in lasts.values()})
+        topics = await cluster.refresh({last.source.topic for last in lasts.values()})
         found.cluster_id = cluster.cluster_id or ""
         found.ids = {name: info.id_text for name, info in topics.items()}
         every = [one for one in reads_of_units(lasts.values()) if one.source.topic in topics]
@@ -142,6 +142,6 @@ async def _receipts(
     behind = {
         place.topic
         for place, last in lasts.items()
-        if not all(is_told(read, connected(known[place])) for read in reads[last.source_topic])
+        if not all(is_told(read, connected(known[place])) for read in reads[last.source.topic])
     }
     return await receipts_from_ledger(log, view, lane, lasts, behind) if behind else known

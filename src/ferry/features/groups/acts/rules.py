@@ -28,7 +28,7 @@ def group_rules(flow: FlowConfig, *, only: frozenset[str] | None = None, force: 
 
 def deals(flow: FlowConfig, view: LedgerView | None = None) -> Callable[[str], bool]:
     """Whether records of a source topic are dealt to other partitions: the file says so, or they were."""
-    were = set() if view is None else {unit.source_topic for unit in last_units(view, flow.lane).values()}
+    were = set() if view is None else {unit.source.topic for unit in last_units(view, flow.lane).values()}
 
     def found(topic: str) -> bool:
         if topic in were:

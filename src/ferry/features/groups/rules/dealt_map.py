@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from ferry.features.groups.rules.map_trouble import Cut
 from ferry.ledger.units import is_next, of_partition
-from ferry.model import TopicPartition, UnitReceipt, Vector
+from ferry.model import Receipt, TopicPartition, Vector
 
 
 class GoesOn(NamedTuple):
@@ -37,7 +37,7 @@ class DealtPlace:
     where readers end, behind the last marker.
     """
 
-    receipts: Sequence[UnitReceipt]
+    receipts: Sequence[Receipt]
     log_start: int
     stands_at: int
 
@@ -72,7 +72,7 @@ class DealtMap:
 
     def is_ahead(self, read: Vector) -> bool:
         """Whether a group has read more of some source partition than was dealt."""
-        lasts = [one.receipts[-1].reached if one.receipts else () for one in self.places.values()]
+        lasts = [one.receipts[-1].ends if one.receipts else () for one in self.places.values()]
         return any(
             at > min((of_partition(last, number) for last in lasts), default=0)
             for number, at in enumerate(read)
@@ -103,12 +103,12 @@ def most_read(one: Vector, other: Vector) -> Vector:
     )
 
 
-def is_told(read: Vector, receipts: Sequence[UnitReceipt]) -> bool:
+def is_told(read: Vector, receipts: Sequence[Receipt]) -> bool:
     """Whether these receipts of a target partition, `connected`, go back to where a group stands."""
-    return bool(receipts) and all(of_partition(read, number) >= at for number, at in enumerate(receipts[0].begins))
+    return bool(receipts) and all(of_partition(read, number) >= at for number, at in enumerate(receipts[0].starts))
 
 
-def goes_on(read: Vector, receipts: Sequence[UnitReceipt], *, log_start: int, stands_at: int) -> GoesOn:
+def goes_on(read: Vector, receipts: Sequence[Receipt], *, log_start: int, stands_at: int) -> GoesOn:
     """Where a group that has `read` its source partitions so far goes on in one target partition.
 
     `receipts` are those of the target partition that the ledger still has, in its order, `connected`; those of old
@@ -124,7 +124,7 @@ def goes_on(read: Vector, receipts: Sequence[UnitReceipt], *, log_start: int, st
     # Vectors ascend: what is not read begins with the first receipt that reaches beyond it, and what is read ends with
     # the last one that begins before.
     begin, end = len(receipts), 0
-    for number in range(len(receipts[-1].reached)):
+    for number in range(len(receipts[-1].ends)):
         at_most = of_partition(read, number)
         begin = min(begin, bisect_right(receipts, at_most, key=partial(_reached, number)))
         end = max(end, bisect_left(receipts, at_most, key=partial(_begins, number)))
@@ -136,33 +136,33 @@ def goes_on(read: Vector, receipts: Sequence[UnitReceipt], *, log_start: int, st
     return GoesOn(max(receipts[at].target_start, log_start), again)
 
 
-def _reached(number: int, one: UnitReceipt) -> int:
-    return of_partition(one.reached, number)
+def _reached(number: int, one: Receipt) -> int:
+    return of_partition(one.ends, number)
 
 
-def _begins(number: int, one: UnitReceipt) -> int:
-    return of_partition(one.begins, number)
+def _begins(number: int, one: Receipt) -> int:
+    return of_partition(one.starts, number)
 
 
-def connected(receipts: Sequence[UnitReceipt]) -> Sequence[UnitReceipt]:
+def connected(receipts: Sequence[Receipt]) -> Sequence[Receipt]:
     """The last receipts of a target partition between which nothing is missing."""
     first = 0
     for at in range(1, len(receipts)):
-        if not is_next(receipts[at - 1].reached, receipts[at].begins):
+        if not is_next(receipts[at - 1].ends, receipts[at].starts):
             first = at
     return receipts[first:]
 
 
-def _has_unread(read: Vector, one: UnitReceipt) -> bool:
-    return any(of_partition(one.begins, n) < at and of_partition(read, n) < at for n, at in enumerate(one.reached))
+def _has_unread(read: Vector, one: Receipt) -> bool:
+    return any(of_partition(one.starts, n) < at and of_partition(read, n) < at for n, at in enumerate(one.ends))
 
 
-def _read_of(read: Vector, one: UnitReceipt) -> int:
+def _read_of(read: Vector, one: Receipt) -> int:
     """How many of a receipt's source offsets the group has read."""
-    return sum(max(0, min(of_partition(read, n), at) - of_partition(one.begins, n)) for n, at in enumerate(one.reached))
+    return sum(max(0, min(of_partition(read, n), at) - of_partition(one.starts, n)) for n, at in enumerate(one.ends))
 
 
-def _caught_up(known: Sequence[UnitReceipt], stands_at: int) -> int:
+def _caught_up(known: Sequence[Receipt], stands_at: int) -> int:
     """Behind the last marker, if nothing else lies there: so that who has read everything has no lag."""
     behind = known[-1].target_next
     return stands_at if stands_at == behind + 1 or behind < 0 else behind

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ferry.features.groups.rules.dealt_map import connected
 from ferry.ledger.dealt_at import Dealing, DealtAt, dealt_at
 from ferry.ledger.units import family, of_partition, places_of, standings
-from ferry.model import TopicPartition, UnitReceipt
+from ferry.model import Receipt, TopicPartition
 from ferry.wire.partitioner import partition_of_key
 
 
@@ -33,12 +33,12 @@ class Stretch:
     at_ms: int
 
     @classmethod
-    def of(cls, one: UnitReceipt, partition: int) -> Stretch:
+    def of(cls, one: Receipt, partition: int) -> Stretch:
         """Of a receipt."""
         return cls(
             target=one.target,
-            start=of_partition(one.begins, partition),
-            end=of_partition(one.reached, partition),
+            start=of_partition(one.starts, partition),
+            end=of_partition(one.ends, partition),
             target_start=one.target_start,
             target_next=one.target_next,
             records=one.records,
@@ -72,7 +72,7 @@ def dealt_parts(dealing: Dealing, partition: int) -> list[DealtPart]:
                 DealtPart(
                     target=target,
                     done=of_partition(reached, partition),
-                    known_from=of_partition(known[0].begins, partition) if known else None,
+                    known_from=of_partition(known[0].starts, partition) if known else None,
                     stretches=len(mine),
                     newest=mine[-1] if mine else None,
                 )

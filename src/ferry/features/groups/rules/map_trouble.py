@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ferry.model import Gap, Receipt, TopicPartition, UnitReceipt
+from ferry.model import Gap, Receipt, TopicPartition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,12 +35,12 @@ def map_trouble(last: Receipt, gaps: Sequence[Gap], now: Present) -> str | None:
     return _trouble(str(last.source), last.source.topic, last, now, went_on=went_on)
 
 
-def dealt_trouble(last: UnitReceipt, now: Present) -> str | None:
+def dealt_trouble(last: Receipt, now: Present) -> str | None:
     """The same of a topic that is dealt to other partitions, by the `last` receipt of one of these."""
-    return _trouble(f"topic {last.source_topic}", last.source_topic, last, now, went_on=False)
+    return _trouble(f"topic {last.source.topic}", last.source.topic, last, now, went_on=False)
 
 
-def _trouble(what: str, topic: str, last: Receipt | UnitReceipt, now: Present, *, went_on: bool) -> str | None:
+def _trouble(what: str, topic: str, last: Receipt, now: Present, *, went_on: bool) -> str | None:
     moved = last.source_cluster_id and now.source_cluster_id and last.source_cluster_id != now.source_cluster_id
     if moved and not went_on:
         return (

@@ -12,7 +12,7 @@ from ferry.clock import wall_ms
 from ferry.copy.outgoing import Outgoing
 from ferry.features.records.acts.rows import Stretch
 from ferry.ledger.units import reached_at
-from ferry.model import Origin, Plan, Unit, UnitReceipt, Vector
+from ferry.model import Origin, Plan, Reads, Receipt, Segment, TopicPartition, Unit, Vector
 from ferry.wire.batch import Batch, extended_digest
 from ferry.wire.renumber import Run
 
@@ -96,27 +96,28 @@ class UnitPart:
         """Whether the first batch came to lie where it should not: somebody may have written before it."""
         return not self.segments and 0 <= self.expected != target_base
 
-    def receipt(self) -> UnitReceipt:
+    def receipt(self) -> Receipt:
         """The receipt of this part."""
         plan, unit = self.plan, self.piece
-        return UnitReceipt(
+        reads = Reads(starts=self.begins, ends=self.reached, epochs=self.source_epochs)
+        return Receipt(
             flow=plan.flow,
             lane=plan.lane,
             run=plan.run,
             generation=plan.generation,
             slot=unit.slot,
-            source_topic=unit.source_topic,
+            source=TopicPartition(unit.source_topic, unit.target.partition),
             target=unit.target,
-            era=unit.era,
-            begins=self.begins,
-            reached=self.reached,
-            target_start=self.segments[0][1] if self.segments else -1,
+            start=reads.start,
+            end=reads.end,
             target_next=self.target_next,
+            segments=tuple(Segment(source_start=reads.start, target_start=t, count=n) for _, t, n in self.segments),
             records=self.records,
             bytes=self.bytes,
             batches=self.batches,
             digest=f"{self.digest:08x}",
-            transform=unit.digest,
+            since=unit.era,
+            transform_digest=unit.digest,
             at_ms=wall_ms(),
             max_timestamp_ms=self.max_timestamp,
             source_topic_id=unit.source_topic_id,
@@ -125,8 +126,8 @@ class UnitPart:
             target_cluster_id=plan.target_cluster_id,
             target_epoch=self.target_epoch,
             dead_letters=self.letters,
-            source_epochs=self.source_epochs,
             origin=self.origin,
+            reads=reads,
         )
 
     def position(self) -> tuple[int, str]:

@@ -60,7 +60,7 @@ async def look_at_standings(flow: FlowConfig, connections: TargetFirst) -> list[
     if sealed is not None and not sealed[0].looked:
         sealed = None
     lasts = [last for last in last_receipts(view, flow.lane).values() if takes(flow, last.source.topic)]
-    units = [last for last in last_units(view, flow.lane).values() if takes(flow, last.source_topic)]
+    units = [last for last in last_units(view, flow.lane).values() if takes(flow, last.source.topic)]
     rules = [era for era in eras(view, flow.lane).values() if takes(flow, era.source_topic)]
     live: dict[TopicPartition, int] = {}
     if connections.has_source:

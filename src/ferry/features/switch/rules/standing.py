@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from ferry.ledger.units import least_dealt, read_ranges
-from ferry.model import Era, Plan, Receipt, TopicPartition, UnitReceipt
+from ferry.model import Era, Plan, Receipt, TopicPartition
 from ferry.words import count_of
 
 Json = dict[str, Any]
@@ -111,7 +111,7 @@ class Dealt(NamedTuple):
 
 def dealt_ends(
     eras: Iterable[Era],
-    lasts: Collection[UnitReceipt],
+    lasts: Collection[Receipt],
     target_ends: Collection[TopicPartition],
     started_ms: Mapping[int, int],
 ) -> list[Dealt]:
@@ -122,10 +122,10 @@ def dealt_ends(
     rules = list(eras)
     copies = {era.source_topic: era.target_topic for era in rules}
     at_ms = {
-        topic: min((started_ms.get(last.generation, 0) for last in lasts if last.source_topic == topic), default=0)
+        topic: min((started_ms.get(last.generation, 0) for last in lasts if last.source.topic == topic), default=0)
         for topic in copies
     }
-    silent = {last.source_topic for last in lasts if last.target not in target_ends}
+    silent = {last.source.topic for last in lasts if last.target not in target_ends}
     return [
         Dealt(source, copies[source.topic], end, at_ms[source.topic], source.topic not in silent)
         for source, end in least_dealt(rules, lasts).items()

@@ -45,7 +45,7 @@ def _found(view: LedgerView, lane: str) -> Iterator[tuple[tuple[str, str], str]]
         if of.lane == lane and of.transform:
             yield (of.source.topic, of.target.topic), ""
     for unit in last_units(view, lane).values():
-        yield (unit.source_topic, unit.target.topic), ""
+        yield (unit.source.topic, unit.target.topic), ""
     for key, record in view.of_kind("receipt"):
         if key[1] == lane and record.value is not None and _MARK in record.value:
             receipt = read_as(record, parse_receipt)
@@ -64,7 +64,7 @@ def changed_topics(view: LedgerView, lane: str, wanted: Mapping[str, tuple[str, 
     for last in last_receipts(view, lane).values():
         digests[last.source.topic].add(last.transform_digest)
     for unit in last_units(view, lane).values():
-        digests[unit.source_topic].add(unit.transform)
+        digests[unit.source.topic].add(unit.transform_digest)
     return sorted((topic, name) for topic, (name, digest) in wanted.items() if digests.get(topic, {digest}) != {digest})
 
 

@@ -16,7 +16,7 @@ from ferry.lane.connections import FlowConnections
 from ferry.lane.unit_receipts import receipts_from_ledger, receipts_in_view
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.unit_codec import eras, last_units
-from ferry.model import Era, NotCompared, NotComparedKind, Range, TopicPartition, UnitReceipt
+from ferry.model import Era, NotCompared, NotComparedKind, Range, Receipt, TopicPartition
 
 
 @dataclass(slots=True, kw_only=True)
@@ -66,7 +66,7 @@ async def survey_dealt(
         if left is not None:
             found.not_compared.append(left)
             continue
-        width = max(len(one.reached) for some in mine.values() for one in some)
+        width = max(len(one.ends) for some in mine.values() for one in some)
         here = [TopicPartition(era.source_topic, number) for number in range(width)]
         there = {TopicPartition(name, number): some[-1].target_next for number, some in mine.items()}
         sides = Sides(await _source_ends(source, here), await _target_ends(connections, there))
@@ -79,11 +79,11 @@ async def survey_dealt(
     return found
 
 
-def _began(receipts: Iterable[UnitReceipt]) -> dict[TopicPartition, int]:
+def _began(receipts: Iterable[Receipt]) -> dict[TopicPartition, int]:
     found: dict[TopicPartition, int] = {}
     for receipt in receipts:
-        for number, begin in enumerate(receipt.begins):
-            place = TopicPartition(receipt.source_topic, number)
+        for number, begin in enumerate(receipt.starts):
+            place = TopicPartition(receipt.source.topic, number)
             found[place] = min(begin, found.get(place, begin))
     return found
 
@@ -91,7 +91,7 @@ def _began(receipts: Iterable[UnitReceipt]) -> dict[TopicPartition, int]:
 def _left(
     era: Era,
     connections: FlowConnections,
-    receipts: Mapping[int, Collection[UnitReceipt]],
+    receipts: Mapping[int, Collection[Receipt]],
     wanted: Wanted,
     *,
     is_compacted: bool,

@@ -12,7 +12,7 @@ from ferry.features.verify.rules.differences import Places
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.requests import READ_COMMITTED
 from ferry.kafka.fetch.source import SourceReader
-from ferry.model import Receipt, TopicPartition, UnitReceipt
+from ferry.model import Receipt, TopicPartition
 from ferry.wire.batch import Batch, extended_digest
 
 _NEWS_SECONDS = 1.0
@@ -23,7 +23,7 @@ _STALL_SECONDS = 5.0
 class Lying:
     """What was read of a receipt's chunk: other producers' batches between its own do not count."""
 
-    receipt: Receipt | UnitReceipt
+    receipt: Receipt
     digest: int = 0
     records: int = 0
     bytes: int = 0
@@ -41,7 +41,7 @@ class Lying:
             self.bytes += len(batch.data)
 
 
-async def lying(target: Cluster, chosen: Iterable[Receipt | UnitReceipt], limits: CompareLimits) -> list[Lying]:
+async def lying(target: Cluster, chosen: Iterable[Receipt], limits: CompareLimits) -> list[Lying]:
     """What lies there of the chosen receipts (ascending per partition).
 
     A partition that cannot be read to its end has fewer records than its receipts say. Raises Unreachable when the

@@ -17,7 +17,7 @@ from ferry.ledger.receipts import receipts
 from ferry.ledger.runs import opened_run
 from ferry.ledger.unit_codec import narrowed_units
 from ferry.ledger.verified_codec import due, of_run, run_verified_record
-from ferry.model import Receipt, RunVerified, UnitReceipt, Verified, VerifyMode
+from ferry.model import Receipt, RunVerified, Verified, VerifyMode
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ class OwnRun(Verifier):
         async def work() -> list[Lying]:
             view = await self._connections.known.view_with(self._flow.lane, self._run)
             known = [*found.stretches, *found.transformed]
-            done: list[Receipt | UnitReceipt] = [
+            done: list[Receipt] = [
                 *receipts(view, lane=self._flow.lane, run=self._run),
                 *narrowed_units(view, self._flow.lane, self._run, None),
             ]

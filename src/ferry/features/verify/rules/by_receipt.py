@@ -7,19 +7,19 @@ from collections.abc import Iterable, Sequence
 
 from ferry.features.verify.rules.dealt import DealtCopy
 from ferry.features.verify.rules.stretches import Stretch
-from ferry.model import Receipt, UnitReceipt
+from ferry.model import Receipt
 
 AFFORDABLE_BYTES = 256 << 20
 """So much of a run is read of the target: about a quarter of a second of CPU, and at least one chunk by default."""
 
 
 def affordable(
-    receipts: Iterable[Receipt | UnitReceipt],
+    receipts: Iterable[Receipt],
     found: Sequence[Stretch],
     most: int = AFFORDABLE_BYTES,
     *,
     dealt: Sequence[DealtCopy] = (),
-) -> list[Receipt | UnitReceipt]:
+) -> list[Receipt]:
     """The receipts whose chunks are read: all, or a choice by the run's generation, so that none is left out for ever.
 
     Chunks without records are not among them, nor compacted ones, nor those that cannot be compared whole.
@@ -29,7 +29,7 @@ def affordable(
         one
         for one in receipts
         if one.segments
-        and ((one.target, one.target_start) in chunks if isinstance(one, UnitReceipt) else _is_whole(one, found))
+        and ((one.target, one.target_start) in chunks if one.reads is not None else _is_whole(one, found))
     ]
     random.Random(whole[0].generation if whole else 0).shuffle(whole)
     chosen, size = [], 0

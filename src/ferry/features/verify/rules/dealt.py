@@ -24,8 +24,8 @@ from ferry.model import (
     NotCompared,
     NotComparedKind,
     Range,
+    Receipt,
     TopicPartition,
-    UnitReceipt,
     Vector,
 )
 from ferry.words import count_of
@@ -101,7 +101,7 @@ class Chosen:
 
 
 def dealt_copies(
-    era: Era, receipts: Mapping[int, Sequence[UnitReceipt]], sides: Sides, chosen: Chosen
+    era: Era, receipts: Mapping[int, Sequence[Receipt]], sides: Sides, chosen: Chosen
 ) -> tuple[list[DealtCopy], list[NotCompared]]:
     """What can be compared of a topic, by target partition, and in sentences what cannot.
 
@@ -141,27 +141,27 @@ def dealt_copies(
     return found, left.told(by_run=chosen.run is not None)
 
 
-def _chunks(receipts: Sequence[UnitReceipt], end: int, *, of_run: bool) -> list[tuple[UnitReceipt, Chunk]]:
+def _chunks(receipts: Sequence[Receipt], end: int, *, of_run: bool) -> list[tuple[Receipt, Chunk]]:
     """The chunks of a target partition that ends there; one without records lies where the next one begins.
 
     Where the next receipt is not there, or only those of a run are, nothing is said of what lies behind a chunk.
     """
-    found: list[tuple[UnitReceipt, Chunk]] = []
+    found: list[tuple[Receipt, Chunk]] = []
     stop, after = end, None
     for receipt in reversed(receipts):
-        if of_run or (after is not None and not is_next(receipt.reached, after.begins)):
+        if of_run or (after is not None and not is_next(receipt.ends, after.starts)):
             stop = max(0, receipt.target_next)
         start = receipt.target_start if receipt.records else stop
         stop = max(start, stop)
-        found.append((receipt, Chunk(receipt.begins, receipt.reached, receipt.records, start, stop)))
+        found.append((receipt, Chunk(receipt.starts, receipt.ends, receipt.records, start, stop)))
         stop, after = start, receipt
     return found[::-1]
 
 
-def _why_not(receipt: UnitReceipt, chunk: Chunk, era: Era, sides: Sides, number: int) -> NotComparedKind | None:
+def _why_not(receipt: Receipt, chunk: Chunk, era: Era, sides: Sides, number: int) -> NotComparedKind | None:
     """Why a chunk is not compared; None when it is."""
     begins, end = sides.target[number]
-    if receipt.era != era.since:
+    if receipt.since != era.since:
         return NotComparedKind.TRANSFORM_CHANGED
     if receipt.records and chunk.start < begins:
         return NotComparedKind.TARGET_DELETED
@@ -199,9 +199,9 @@ class _Left:
 
     def __init__(self, era: Era) -> None:
         self._era = era
-        self._receipts: dict[NotComparedKind, list[UnitReceipt]] = {}
+        self._receipts: dict[NotComparedKind, list[Receipt]] = {}
 
-    def add(self, why: NotComparedKind, receipts: Sequence[UnitReceipt]) -> None:
+    def add(self, why: NotComparedKind, receipts: Sequence[Receipt]) -> None:
         self._receipts.setdefault(why, []).extend(receipts)
 
     def told(self, *, by_run: bool) -> list[NotCompared]:
@@ -210,12 +210,12 @@ class _Left:
         for why, mine in self._receipts.items():
             records = count_of(sum(one.records for one in mine), "record")
             what = f"{records} of {self._era.target_topic}, in {count_of(len(mine), 'chunk')} dealt from topic"
-            begins = min(one.begins[0] if one.begins else 0 for one in mine)
+            begins = min(one.starts[0] if one.starts else 0 for one in mine)
             found.append(
                 NotCompared(
                     source=TopicPartition(self._era.source_topic, 0),
                     start=begins,
-                    end=max(begins, *(one.reached[0] if one.reached else 0 for one in mine)),
+                    end=max(begins, *(one.ends[0] if one.ends else 0 for one in mine)),
                     why=why,
                     message=f"{what} {self._era.source_topic}, {_WHY[why]}",
                     asked=why not in _NO_MATTER and (by_run or why is not NotComparedKind.TRANSFORM_CHANGED),
@@ -225,14 +225,14 @@ class _Left:
 
 
 def gone_receipts(
-    era: Era, receipts: Mapping[int, Sequence[UnitReceipt]], target: Mapping[int, Range]
+    era: Era, receipts: Mapping[int, Sequence[Receipt]], target: Mapping[int, Range]
 ) -> NotCompared | None:
     """That the ledger does not have the receipts any more of some of what lies on the target; None: it has all."""
     for number, mine in receipts.items():
         first = next((one.target_start for one in mine if one.records), 0)
         if target.get(number, (first, 0))[0] < first:
             break
-        if not all(is_next(one.reached, two.begins) for one, two in pairwise(mine)):
+        if not all(is_next(one.ends, two.starts) for one, two in pairwise(mine)):
             break
     else:
         return None

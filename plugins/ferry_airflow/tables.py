@@ -20,15 +20,13 @@ LINES = 200
 def plan_lines(plan: Plan) -> list[str]:
     """What a plan would do, line by line."""
     head = f"plan of run {plan.run} of {plan.flow} (lane {plan.lane}): {pieces_sentence(plan)}, "
-    head += (
-        f"about {sum(piece.bytes_estimate for piece in plan.slices) / MEGABYTE:.1f} MB, {len(plan.used_slots)} tasks"
-    )
+    head += f"about {sum(piece.bytes_estimate for piece in plan.kept) / MEGABYTE:.1f} MB, {len(plan.used_slots)} tasks"
     rows = [
         [str(piece.source), str(piece.target), str(piece.start), str(piece.end), f"{piece.bytes_estimate}"]
-        for piece in plan.slices
+        for piece in plan.kept
     ]
     lines = [head, *table(["source", "target", "from", "to", "bytes, about"], rows)]
-    dealt = [[unit.source_topic, str(unit.target), str(unit.partitions), str(unit.offsets)] for unit in plan.units]
+    dealt = [[unit.source.topic, str(unit.target), str(unit.partitions), str(unit.offsets)] for unit in plan.dealt]
     lines += table(["source", "target", "of", "offsets"], dealt) if dealt else []
     lines += proposals(plan.changes) if plan.only_shown else deeds(plan.changes)
     lines += differences(plan.drift)
@@ -47,7 +45,7 @@ def report_lines(report: Report) -> list[str]:
     copied = as_known(copied, report) or UNKNOWN
     head = (
         f"run {report.plan.run} of {report.plan.flow} (lane {report.plan.lane}): {report.state}, "
-        f"{len({receipt.source for receipt in report.receipts})} of {len(report.plan.slices)} slices, {_units(report)}"
+        f"{len({receipt.source for receipt in report.receipts})} of {len(report.plan.kept)} slices, {_units(report)}"
         f"{copied}{'' if report.uncounted else f', {rate:.1f} MB/s'}"
     )
     lines = [head, *table(["source", "target", "from", "to", "records", "bytes", "chunks"], _copied(report.receipts))]
@@ -124,7 +122,7 @@ def _record(record: Mapping[str, Any]) -> list[str]:
 
 
 def _units(report: Report) -> str:
-    count = len(report.plan.units)
+    count = len(report.plan.dealt)
     return f"{len({unit.target for unit in report.units})} of {count} units, " if count else ""
 
 

@@ -157,10 +157,10 @@ def test_a_transform_that_does_not_check_refuses_its_topics_alone(
         wanted = [b"0", b"1"] if name in ("alone", "bytes") else []
         assert [row[2] for rows in copied.values() for row in rows] == wanted
     again = plan(lab, "r-2")
-    assert sorted(piece.source.topic for piece in again.slices) == sorted(
+    assert sorted(piece.source.topic for piece in again.kept) == sorted(
         f"{topic}-{name}" for name in ("unknown", "elsewhere", "first", "changed")
     )
-    assert {unit.source_topic for unit in again.units} == {f"{topic}-dealt"}
+    assert {unit.source.topic for unit in again.dealt} == {f"{topic}-dealt"}
 
 
 def test_a_slow_transform_holds_no_transaction_and_one_that_hangs_is_refused_alone(

@@ -14,8 +14,9 @@ from ferry.config.flow.transforms import Poison
 from ferry.features.records.acts.withheld import Unread, parse_unread
 from ferry.features.records.rules.letters import PoisonRule
 from ferry.features.records.spark.dealing import dealt_rows
-from ferry.model import TopicPartition, Unit
+from ferry.model import Slice, TopicPartition
 from tests.pure.decide.dealt_model import partition_of_record, wants
+from tests.pure.decide.values import dealt_slice
 
 RULE = PoisonRule(transform="t", poison=Poison.FAIL, letters=DeadLetters(topic="letters"))
 PAIRS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
@@ -37,7 +38,7 @@ RECORDS = st.lists(
 
 
 @st.composite
-def units(draw: st.DrawFn) -> list[Unit]:
+def units(draw: st.DrawFn) -> list[Slice]:
     found = []
     for topic in "ab":
         count, width = draw(st.integers(1, 5)), draw(st.integers(1, 4))
@@ -45,13 +46,13 @@ def units(draw: st.DrawFn) -> list[Unit]:
             starts = tuple(draw(st.integers(0, 10)) for _ in range(width))
             ends = tuple(start + draw(st.integers(0, 30)) for start in starts)
             found.append(
-                Unit(
-                    source_topic=topic,
+                dealt_slice(
+                    topic=topic,
                     target=TopicPartition(f"to-{topic}", number),
                     starts=starts,
                     ends=ends,
                     slot=draw(st.sampled_from([3, 5])),
-                    era=1,
+                    since=1,
                     partitions=count,
                     digest="d",
                     target_next=-1,
@@ -68,7 +69,7 @@ def batch_of(rows: Sequence[tuple[object, ...]]) -> pa.RecordBatch:
 
 @given(records=RECORDS, every=units())
 def test_each_goes_where_its_key_says_if_it_is_wanted(
-    records: list[tuple[str, int, int, bytes | None]], every: list[Unit]
+    records: list[tuple[str, int, int, bytes | None]], every: list[Slice]
 ) -> None:
     rows: list[tuple[object, ...]] = [
         (topic, f"to-{topic}", *place, 7, key, b"v", [], None) for topic, *place, key in records
@@ -80,7 +81,7 @@ def test_each_goes_where_its_key_says_if_it_is_wanted(
 
     wanted: list[tuple[object, ...]] = []
     for topic, partition, offset, key in records:
-        for unit in (unit for unit in every if unit.source_topic == topic):
+        for unit in (unit for unit in every if unit.source.topic == topic):
             number = partition_of_record(key, partition, offset, unit.partitions)
             if number == unit.target.partition and wants(unit, partition, offset):
                 wanted.append(
@@ -103,13 +104,13 @@ def test_each_goes_to_the_topic_that_it_names_and_one_that_is_not_listed_is_told
 ) -> None:
     rule = replace(RULE, targets={"a": ("y", "x")}, names={name: ("to-a", name) for name in "xy"})
     every = [
-        Unit(
-            source_topic="a",
+        dealt_slice(
+            topic="a",
             target=TopicPartition(name, number),
             starts=starts,
             ends=tuple(map(int.__add__, starts, widths)),
             slot=3,
-            era=1,
+            since=1,
             partitions=2,
             digest="d",
         )

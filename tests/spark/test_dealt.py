@@ -38,8 +38,8 @@ def test_200_partitions_to_12_and_then_to_16_whatever_is_killed(
 
     # Workers killed: Spark has the task done again. Then all of the job is.
     first = plan(lab, "r-1")
-    assert len(first.units) == FIRST
-    assert not first.slices
+    assert len(first.dealt) == FIRST
+    assert not first.kept
     job = submit(lab, "r-1", tmp_path)
     written(lab, first, 1, job)
     for worker in job.workers():
@@ -52,7 +52,7 @@ def test_200_partitions_to_12_and_then_to_16_whatever_is_killed(
     # Another rule in the file: what was begun is finished by the old one.
     changed = lab_of(plain, topic, LATER, **{"ferry.transform.small.where": "value IS NOT NULL"})
     second = plan(changed, "r-2")
-    assert {unit.era for unit in second.units} == {first.generation}
+    assert {unit.since for unit in second.dealt} == {first.generation}
     job = submit(changed, "r-2", tmp_path)
     assert job.wait(240) == 0, job.text()
     assert_units_done(changed, second)
@@ -60,8 +60,8 @@ def test_200_partitions_to_12_and_then_to_16_whatever_is_killed(
     # Then the new one counts, also for a run that is killed and repeated (where tables run in part, just for a run).
     give(source_cluster, topic, RECORDS // 2, start=RECORDS)
     third = plan(changed, "r-3")
-    assert {unit.era for unit in third.units} == {third.generation}
-    assert len(third.units) == LATER
+    assert {unit.since for unit in third.dealt} == {third.generation}
+    assert len(third.dealt) == LATER
     if not IN_PART:
         job = submit(changed, "r-3", tmp_path)
         written(changed, third, 2, job)
@@ -73,7 +73,7 @@ def test_200_partitions_to_12_and_then_to_16_whatever_is_killed(
 
     with changed.runs() as runs:
         era = eras(settled(runs), runs.lane)[lab.target_topic(topic)]
-        assert not plan(changed, "r-4").units
+        assert not plan(changed, "r-4").dealt
     assert 0 < assert_written(lab, topic, era.begins) < RECORDS + RECORDS // 2
 
 
@@ -110,7 +110,7 @@ def assert_units_done(lab: Lab, of: Plan) -> None:
         receipts = unit_receipts(settled(runs), runs.lane, of.run, of.generation)
         assert not runs.left(of)
         assert runs.report(of.run).records == sum(one.records for one in receipts)
-    for unit in of.units:
+    for unit in of.dealt:
         assert [one for one in receipts if one.target == unit.target][-1].ends == unit.ends
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 from pyspark.errors import PySparkException, PythonException
@@ -16,7 +15,8 @@ from ferry.features.records.spark import faults
 from ferry.features.records.spark.failures import cause_of, told_by_ferry, unread_of
 from ferry.features.records.spark.faults import MOST_OF_TOPIC, faults_of
 from ferry.kafka.fetch.intake import ReadFailure
-from ferry.model import Piece, RefusalKind, Slice, TopicPartition, Unit
+from ferry.model import RefusalKind, Slice, TopicPartition
+from tests.pure.decide.values import dealt_slice, reading
 
 TRACEBACK = """Traceback (most recent call last):
   File "/flows/company.py", line 22, in known
@@ -48,14 +48,14 @@ def piece(partition: int, *, topic: str = "t", start: int = 0) -> Slice:
     )
 
 
-def unit(topic: str, number: int) -> Unit:
-    return Unit(
-        source_topic=topic,
+def unit(topic: str, number: int) -> Slice:
+    return dealt_slice(
+        topic=topic,
         target=TopicPartition(f"a.{topic}", number),
         starts=(0, 0),
         ends=(50, 50),
         slot=0,
-        era=1,
+        since=1,
         partitions=2,
         digest="d",
     )
@@ -75,7 +75,7 @@ def failing(*places: tuple[str, int, int]) -> Callable[[Ranges], None]:
 
 @pytest.mark.parametrize(("topic", "offset"), [("t", 47), ("t", 0), ("u", 49)])
 def test_the_record_is_told_with_the_transform_the_cause_and_the_remedy(topic: str, offset: int) -> None:
-    pieces: list[Piece] = [piece(0), piece(1), unit("u", 0)]
+    pieces: list[Slice] = [piece(0), piece(1), unit("u", 0)]
     held = faults_of("masked", pieces, failing((topic, 1, offset)))
     (found,) = held.values()
     assert found.refusal.message == (
@@ -87,30 +87,30 @@ def test_the_record_is_told_with_the_transform_the_cause_and_the_remedy(topic: s
 
 
 def test_slices_are_withheld_from_their_records_on_and_no_other_is() -> None:
-    pieces: list[Piece] = [piece(0), piece(1, start=10), piece(2, start=30), piece(0, topic="v")]
+    pieces: list[Slice] = [piece(0), piece(1, start=10), piece(2, start=30), piece(0, topic="v")]
     held = faults_of("masked", pieces, failing(("t", 1, 47), ("t", 1, 48), ("t", 2, 30)))
     assert {place: one.offset for place, one in held.items()} == {("t", 1): 47, ("t", 2): 30}
     assert ranges_of(without(pieces, held)) == {("t", 0): (0, 100), ("t", 1): (10, 47), ("v", 0): (0, 100)}
 
 
 def test_units_lack_the_one_source_partition_from_its_record_on() -> None:
-    ahead = replace(unit("t", 1), starts=(0, 40))
-    pieces: list[Piece] = [unit("t", 0), ahead, unit("u", 0)]
+    ahead = reading(unit("t", 1), starts=(0, 40))
+    pieces: list[Slice] = [unit("t", 0), ahead, unit("u", 0)]
     held = faults_of("masked", pieces, failing(("t", 1, 30)))
     assert {place: one.offset for place, one in held.items()} == {("t", 1): 30}
     assert without(pieces, held) == (
-        replace(unit("t", 0), ends=(50, 30)),
-        replace(ahead, ends=(50, 40)),
+        reading(unit("t", 0), ends=(50, 30)),
+        reading(ahead, ends=(50, 40)),
         unit("u", 0),
     )
-    told = [told_of(piece, held) for piece in pieces if isinstance(piece, Unit)]
+    told = [told_of(piece, held) for piece in pieces if piece.dealt]
     assert [None if one is None else (one.topic, one.partition) for one in told] == [("t", 0), ("t", 1), None]
     again = faults_of("masked", without(pieces, held), failing(("t", 1, 30)))
     assert again == {}, "it is still among what is read"
 
 
 def test_a_topic_with_many_such_records_is_withheld_wholly_and_the_others_go_on() -> None:
-    pieces: list[Piece] = [*(piece(number) for number in range(MOST_OF_TOPIC + 3)), piece(0, topic="v")]
+    pieces: list[Slice] = [*(piece(number) for number in range(MOST_OF_TOPIC + 3)), piece(0, topic="v")]
     tries: list[Ranges] = []
     bad = failing(*(("t", number, 5) for number in range(MOST_OF_TOPIC + 2)), ("v", 0, 99))
 
@@ -129,7 +129,7 @@ def test_a_topic_with_many_such_records_is_withheld_wholly_and_the_others_go_on(
 
 def test_nobody_looks_longer_than_the_time_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(faults, "LOCATE_SECONDS", 0.0)
-    pieces: list[Piece] = [piece(0), piece(1)]
+    pieces: list[Slice] = [piece(0), piece(1)]
     held = faults_of("masked", pieces, failing(("t", 1, 47)))
     assert without(pieces, held) == ()
 
@@ -160,7 +160,7 @@ def test_what_cannot_be_read_is_told_as_it_is_and_withheld_from_there_on() -> No
             raise raised
         failing(("t", 0, 3))(ranges)
 
-    pieces: list[Piece] = [piece(0), piece(1), piece(2), piece(3), unit("u", 0)]
+    pieces: list[Slice] = [piece(0), piece(1), piece(2), piece(3), unit("u", 0)]
     held = faults_of("masked", pieces, attempt)
     assert {place: (one.offset, one.refusal.kind) for place, one in held.items()} == {
         ("t", 0): (3, RefusalKind.TRANSFORM),

@@ -14,8 +14,9 @@ from ferry.config.flow.transforms import Poison
 from ferry.features.records.acts.rows import COLUMNS
 from ferry.features.records.rules.letters import PoisonRule, poison_sentence
 from ferry.features.records.spark.dealing import SLOT, dealt_rows, kept_rows
-from ferry.model import Slice, TopicPartition, Unit
+from ferry.model import Slice, TopicPartition
 from tests.pure.decide.dealt_model import partition_of_record
+from tests.pure.decide.values import dealt_slice
 
 PARTITIONS, TARGETS, TARGET = 3, 2, "a.t"
 PAIR = pa.struct([("key", pa.string()), ("value", pa.binary())])
@@ -108,13 +109,13 @@ def test_records_that_keep_their_partition(poison: Poison, names: Names, given_r
 def test_records_that_are_dealt_by_their_key(poison: Poison, names: Names, given_rows: list[tuple[Any, ...]]) -> None:
     starts = [(0, 10, 0), (5, 0, 0)]
     units = [
-        Unit(
-            source_topic="t",
+        dealt_slice(
+            topic="t",
             target=TopicPartition(TARGET, number),
             starts=starts[number],
             ends=(40, 40, 40),
             slot=number,
-            era=1,
+            since=1,
             partitions=TARGETS,
             digest="d",
         )

@@ -19,7 +19,7 @@ from ferry.features.records.rules.letters import PoisonRule
 from ferry.features.records.spark import portions
 from ferry.features.records.spark.portions import write_in_portions
 from ferry.features.records.spark.row_job import Stream
-from ferry.model import Origin, RefusalKind, Slice, TopicPartition
+from ferry.model import Origin, RefusalKind, TopicPartition
 from ferry.protocol.slot import SlotRef
 from tests.pure.decide.values import FLOW, LANE, PLAN, piece, place, refusal
 
@@ -59,7 +59,7 @@ def written(
         rounds += 1
         for stream in streams:
             for one in stream.pieces:
-                assert isinstance(one, Slice)
+                assert not one.dealt
                 told = specs[one.slot].portion
                 assert told is not None
                 assert told.ranges[one.source] == (one.start, one.end), "the slot is told of other rows than are read"

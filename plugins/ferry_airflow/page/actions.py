@@ -236,9 +236,9 @@ def _told(request: Request, found: Job) -> dict[str, Any]:
             request,
             "plan.html",
             plan=found.answer,
-            offsets=sum(piece.offsets for piece in found.answer.slices)
-            + sum(high - low for low, high in read_ranges(found.answer.units).values()),
-            bytes=sum(piece.bytes_estimate for piece in found.answer.slices),
+            offsets=sum(piece.offsets for piece in found.answer.kept)
+            + sum(high - low for low, high in read_ranges(found.answer.dealt).values()),
+            bytes=sum(piece.bytes_estimate for piece in found.answer.kept),
         )
     else:
         answer["text"] = str(found.answer)

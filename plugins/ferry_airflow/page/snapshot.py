@@ -81,9 +81,9 @@ def digest_of(past: PastRun) -> RunDigest:
     record, report = past.opened.record, past.report
     receipts = report.receipts if report else ()
     due: Counter[str] = Counter()
-    for piece in report.plan.slices if report else ():
+    for piece in report.plan.kept if report else ():
         due[piece.source.topic] += piece.offsets
-    for place, (low, high) in read_ranges(report.plan.units if report else ()).items():
+    for place, (low, high) in read_ranges(report.plan.dealt if report else ()).items():
         due[place.topic] += high - low
     records: Counter[str] = Counter()
     size: Counter[str] = Counter()
@@ -106,7 +106,7 @@ def digest_of(past: PastRun) -> RunDigest:
         state=past.state,
         started_ms=record.started_ms,
         ended_ms=record.started_ms + int((report.seconds if report else 0) * 1000),
-        slices=len(report.plan.slices) + len(report.plan.units) if report else 0,
+        slices=len(report.plan.slices) if report else 0,
         due=due.total(),
         records=records.total(),
         bytes=size.total(),

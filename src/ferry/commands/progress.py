@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 def shown_progress(plan: Plan, *, quiet: bool, ahead: int = 0) -> Iterator[Callable[[list[Receipt]], None]]:
     """A function to be told of every committed chunk; `ahead`: offsets that are to be copied behind this plan."""
     tally = _Tally(plan, ahead)
-    if quiet or not plan.slices:
+    if quiet or not plan.kept:
         yield tally.add
     elif sys.stderr.isatty():
         with bar(tally.total, tally.sentence) as shown:
@@ -41,13 +41,13 @@ class _Tally:
     def __init__(self, plan: Plan, ahead: int) -> None:
         self.run = plan.run
         self._ahead = ahead
-        self.total = sum(piece.offsets for piece in plan.slices)
-        self.slices = len(plan.slices)
+        self.total = sum(piece.offsets for piece in plan.kept)
+        self.slices = len(plan.kept)
         self.offsets = 0
         self.finished = 0
         self.bytes = 0
-        self._ends = {piece.source: piece.end for piece in plan.slices}
-        self._at: dict[TopicPartition, int] = {piece.source: piece.start for piece in plan.slices}
+        self._ends = {piece.source: piece.end for piece in plan.kept}
+        self._at: dict[TopicPartition, int] = {piece.source: piece.start for piece in plan.kept}
         self._begun = time.monotonic()
 
     def add(self, receipts: list[Receipt]) -> None:

@@ -24,18 +24,7 @@ from ferry.ledger.run_codec import REFUSAL, refusal_json
 from ferry.ledger.sentence_codec import noted_in
 from ferry.ledger.slice_codec import CHANGE, SLICE
 from ferry.ledger.verified_codec import RUN_VERIFIED
-from ferry.model import (
-    Adoption,
-    Flow,
-    Gap,
-    NotCopied,
-    Pause,
-    Plan,
-    Receipt,
-    Refusal,
-    Segment,
-    Unit,
-)
+from ferry.model import Adoption, Flow, Gap, NotCopied, Pause, Plan, Receipt, Refusal, Segment, Slice
 from ferry.plan.rules.lag import PartitionLag, TotalLag, total_of
 
 UNFINISHED = "unfinished"
@@ -60,11 +49,12 @@ _UNIT = (
 )
 
 UNIT = Form(
-    Unit,
+    Slice,
     *_UNIT,
     F("partitions", least=1, says="to which records are dealt by their keys"),
     F("offsets", says="of the source, of all partitions together, that are gone through for it"),
     F("slot", says="the task that copies it"),
+    name="unit",
 )
 """What a run would deal to one target partition."""
 
@@ -72,7 +62,7 @@ PLAN = Form(
     Plan,
     F("flow", kind=FLOW),
     F("lane"),
-    F("slices", kind=many(SLICE.kind)),
+    F("slices", lambda plan: plan.kept, many(SLICE.kind)),
     F("changes", kind=many(CHANGE.kind), says="to the target's topics, before the copy"),
     F("drift", kind=many(CHANGE.kind), says=_DRIFT_SAYS),
     F(
@@ -96,8 +86,9 @@ PLAN = Form(
     F("paused", kind=many(), says="source topics held back"),
     F(
         "units",
-        kind=many(UNIT.kind),
-        omit=lambda plan: not plan.units,
+        lambda plan: plan.dealt,
+        many(UNIT.kind),
+        omit=lambda plan: not plan.dealt,
         says="of topics that get other partitions: what is dealt to each; absent: none",
     ),
 )
@@ -202,7 +193,7 @@ RUN = Form(
         says="the newest run of the lane, where it began before this one was finished: it, or the next run, copies "
         "the rest",
     ),
-    F("slices", lambda report: len(report.plan.slices), typed(int), says="slices of the plan"),
+    F("slices", lambda report: len(report.plan.kept), typed(int), says="slices of the plan"),
     F("records", says="copied"),
     F("bytes", says="copied, as stored"),
     F("transcoded", says="batches that could not be copied as bytes and were written anew"),
@@ -386,7 +377,7 @@ PAST_RUN = Form(
     F("generation", "opened.generation", says="ledger offset of the run's record"),
     F("state", kind=enum(PastState)),
     F("started_ms", "opened.record.started_ms"),
-    F("slices", _of_report(lambda report: len(report.plan.slices)), typed(int | None, None)),
+    F("slices", _of_report(lambda report: len(report.plan.kept)), typed(int | None, None)),
     F("records", _of_report(attrgetter("records")), typed(int | None, None)),
     F("bytes", _of_report(attrgetter("bytes")), typed(int | None, None)),
     F("seconds", _of_report(attrgetter("seconds")), typed(float | None)),

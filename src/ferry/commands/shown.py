@@ -21,7 +21,7 @@ from ferry.words import count_of, size
 
 def show_plan(plan: Plan) -> None:
     """Print a plan that was not written."""
-    if plan.slices:
+    if plan.kept:
         print_table(
             ["topic", "partition", "start", "end", "offsets", "bytes (about)", "target", "task"],
             (
@@ -35,14 +35,14 @@ def show_plan(plan: Plan) -> None:
                     piece.target,
                     piece.slot,
                 ]
-                for piece in plan.slices
+                for piece in plan.kept
             ),
             right=["partition", "start", "end", "offsets", "bytes (about)", "task"],
         )
-    if plan.units:
+    if plan.dealt:
         print_table(
             ["topic", "target", "of", "offsets", "task"],
-            ([unit.source_topic, unit.target, unit.partitions, unit.offsets, unit.slot] for unit in plan.units),
+            ([unit.source.topic, unit.target, unit.partitions, unit.offsets, unit.slot] for unit in plan.dealt),
             right=["of", "offsets", "task"],
         )
     for line in (*proposals(plan.changes), *differences(plan.drift)):
@@ -57,11 +57,11 @@ def show_plan(plan: Plan) -> None:
         print(f"refused: {refusal.message} [{refusal.kind}]")
     for left in plan.not_copied:
         print(f"not copied: {left.message} [{left.what}]")
-    total = sum(piece.bytes_estimate for piece in plan.slices)
-    units = f"{count_of(len(plan.units), 'unit')}, " if plan.units else ""
-    offsets = sum(piece.offsets for piece in plan.slices)
+    total = sum(piece.bytes_estimate for piece in plan.kept)
+    units = f"{count_of(len(plan.dealt), 'unit')}, " if plan.dealt else ""
+    offsets = sum(piece.offsets for piece in plan.kept)
     print(
-        f"{plan.flow}: {count_of(len(plan.slices), 'slice')}, {count_of(offsets, 'offset')}, about {size(total)}, "
+        f"{plan.flow}: {count_of(len(plan.kept), 'slice')}, {count_of(offsets, 'offset')}, about {size(total)}, "
         f"{units}{count_of(len(plan.used_slots), 'task')}, {count_of(len(plan.refusals), 'refusal')}"
     )
 
@@ -84,7 +84,7 @@ def show_report(report: Report, state: str | None = None) -> None:
     for piece in report.unfinished:
         print(f"unfinished: {unfinished_sentence(report, piece)}")
     if report.left:
-        what = "slice or unit" if report.plan.units else "slice"
+        what = "slice or unit" if report.plan.dealt else "slice"
         print(f"the run's time was over: the next run copies the rest of {count_of(len(report.left), what)}")
     if report.transcoded:
         print(f"transcoded, as they could not be copied as bytes: {report.transcoded} of {report.batches} batches")

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ferry.kafka.connect import codes
-from ferry.model import Piece, RefusalKind
+from ferry.model import RefusalKind, Slice
 from ferry.protocol.drops import Drop, drop
 
 _HINDRANCES = {
@@ -18,13 +18,13 @@ _HINDRANCES = {
 }
 
 
-def out_of_time(piece: Piece, offset: int, cluster: str, told: Iterable[str | None]) -> Drop:
+def out_of_time(piece: Slice, offset: int, cluster: str, told: Iterable[str | None]) -> Drop:
     """A drop for times that the target does not take (INVALID_TIMESTAMP); the first of its words in `told` is named."""
     words = next((word for word in told if word), "it does not say which")
     return drop("batch.timestamp", piece, offset, place=str(piece.target), cluster=cluster, at=offset, words=words)
 
 
-def answered_drop(piece: Piece, offset: int, code: int, cluster: str, act: str, grant: str) -> Drop | None:
+def answered_drop(piece: Slice, offset: int, code: int, cluster: str, act: str, grant: str) -> Drop | None:
     """What an error code of the target says against a slice alone; None when it says nothing about it.
 
     `act` is what was tried on the partition, `grant` the operation that it takes.

@@ -10,7 +10,7 @@ from ferry.errors import FerryError, Refused, Retryable, Superseded, Unreachable
 from ferry.ledger.report import Report, report_of
 from ferry.ledger.runs import Outcome
 from ferry.messages.refusals import refused
-from ferry.model import Piece, Plan, Receipt, Refusal, TopicPartition
+from ferry.model import Plan, Receipt, Refusal, TopicPartition
 from ferry.protocol.slot import SlotResult
 
 TRIES = 2
@@ -94,10 +94,9 @@ def outcome_of(plan: Plan, ends: Collection[SlotEnd]) -> Outcome:
 def _against(plan: Plan, end: SlotEnd) -> list[Refusal]:
     """Why slices of one slot were not wholly copied, each for its own reason where one is known."""
     reached = {receipt.source: receipt.end for receipt in end.receipts}
-    units = plan.units_of(end.slot)
     dealt = {unit.target: unit.end for unit in end.units}
-    reached |= {unit.source: dealt[unit.target] for unit in units if unit.target in dealt}
-    pieces: list[Piece] = [*plan.of_slot(end.slot), *units]
+    pieces = plan.of_slot(end.slot)
+    reached |= {piece.source: dealt[piece.target] for piece in pieces if piece.target in dealt}
     finished = {piece.source for piece in pieces if reached.get(piece.source, -1) >= piece.end}
     known = [refusal for refusal in end.refusals if _place(refusal) not in finished]  # a later try may have done it
     if end.failure is None:

@@ -30,7 +30,6 @@ from ferry.model import (
     Compression,
     LedgerRecord,
     Origin,
-    Piece,
     Plan,
     Receipt,
     Refusal,
@@ -116,10 +115,10 @@ class KafkaSlot:
         self.close()
         await self._transaction.initialise()
 
-    async def begin(self, plan: Plan, todo: Mapping[TopicPartition, tuple[Piece, int, int]]) -> None:
+    async def begin(self, plan: Plan, todo: Mapping[TopicPartition, tuple[Slice, int, int]]) -> None:
         """As SlotPort."""
         expected = await self._begin_targets(plan, todo)
-        pieces = {place: piece for place, (piece, _, _) in todo.items() if isinstance(piece, Slice)}
+        pieces = {place: piece for place, (piece, _, _) in todo.items() if not piece.dealt}
         changed = next((piece for piece in pieces.values() if piece.transform), None)
         if changed is not None or len(pieces) < len(todo):
             what = "units" if changed is None else f"{changed.source} by transform {changed.transform}"
@@ -158,7 +157,7 @@ class KafkaSlot:
         await self._reader.start()
 
     async def _begin_targets(
-        self, plan: Plan, todo: Mapping[TopicPartition, tuple[Piece, int, int]]
+        self, plan: Plan, todo: Mapping[TopicPartition, tuple[Slice, int, int]]
     ) -> dict[TopicPartition, int]:
         """Look at what lies behind the last receipts; where our first batches must come to lie. Raises as `begin`."""
         self._plan = plan
@@ -166,7 +165,7 @@ class KafkaSlot:
         await self._logs.check(todo.values())
         return await self._look_behind(plan, todo)
 
-    async def _check_targets(self, plan: Plan, todo: Mapping[TopicPartition, tuple[Piece, int, int]]) -> None:
+    async def _check_targets(self, plan: Plan, todo: Mapping[TopicPartition, tuple[Slice, int, int]]) -> None:
         topics = await self._target.refresh({piece.target.topic for piece, _, _ in todo.values()})
         drops = []
         for piece, source_next, _ in todo.values():
@@ -183,7 +182,7 @@ class KafkaSlot:
             raise Dropped(drops)
 
     async def _look_behind(
-        self, plan: Plan, todo: Mapping[TopicPartition, tuple[Piece, int, int]]
+        self, plan: Plan, todo: Mapping[TopicPartition, tuple[Slice, int, int]]
     ) -> dict[TopicPartition, int]:
         """Where our first batches must come to lie.
 

@@ -17,7 +17,7 @@ from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.intake import Answer
 from ferry.kafka.produce.transaction import PartitionsRefused, Transaction
-from ferry.model import Piece, TopicPartition
+from ferry.model import Slice, TopicPartition
 from ferry.protocol.drops import Drop, drop, verdict
 
 IN_FLIGHT = 5
@@ -185,13 +185,13 @@ class Outbox:
             raise verdict(drops)
         return again
 
-    def _foreign(self, piece: Piece, base: int, found: int) -> Drop:
+    def _foreign(self, piece: Slice, base: int, found: int) -> Drop:
         return drop("foreign.at-work", piece, base, place=str(piece.target), cluster=self._target.alias, at=found)
 
-    def _refused(self, piece: Piece, base: int, code: int) -> Drop | None:
+    def _refused(self, piece: Slice, base: int, code: int) -> Drop | None:
         return answered_drop(piece, base, code, self._target.alias, "write to", "WRITE")
 
-    def _refusal(self, piece: Piece, base: int, outcome: Any) -> Drop | None:
+    def _refusal(self, piece: Slice, base: int, outcome: Any) -> Drop | None:
         """Why the target does not take the batch; None when the error says nothing about it."""
         code = outcome.error_code
         place, cluster = str(piece.target), self._target.alias

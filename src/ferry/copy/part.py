@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
-from ferry.model import Piece
+from ferry.model import Slice
 from ferry.wire.renumber import Run
 
 
@@ -22,7 +22,7 @@ class Part(Protocol):
         """Where the chunk begins, in source offsets."""
 
     @property
-    def piece(self) -> Piece:
+    def piece(self) -> Slice:
         """What it is a part of."""
 
     def written(self, runs: Iterable[Run], target_base: int) -> bool:

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ferry.errors import Refused
-from ferry.model import Piece, Slice, TopicPartition
+from ferry.model import Slice, TopicPartition
 
-Todo = Mapping[TopicPartition, tuple[Piece, int, int]]
+Todo = Mapping[TopicPartition, tuple[Slice, int, int]]
 """By source partition the slice or unit, and `(source_next, target_next)` where it goes on."""
 
 
@@ -22,11 +22,11 @@ class Portion:
     ranges: Mapping[TopicPartition, tuple[int, int]]
     units: bool
 
-    def of(self, todo: Todo) -> dict[TopicPartition, tuple[Piece, int, int]]:
+    def of(self, todo: Todo) -> dict[TopicPartition, tuple[Slice, int, int]]:
         """What of it is to be done. Raises Refused for a slice that goes on before the rows begin."""
-        found: dict[TopicPartition, tuple[Piece, int, int]] = {}
+        found: dict[TopicPartition, tuple[Slice, int, int]] = {}
         for place, (piece, source_next, target_next) in todo.items():
-            if not isinstance(piece, Slice):
+            if piece.dealt:
                 if self.units:
                     found[place] = (piece, source_next, target_next)
                 continue

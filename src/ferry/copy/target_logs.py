@@ -9,7 +9,7 @@ from ferry.errors import Retryable
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.lineage import UNKNOWN_EPOCH, Mark
 from ferry.kafka.produce.kept import Cut, cut_since, leader_epochs
-from ferry.model import Piece, TopicPartition
+from ferry.model import Slice, TopicPartition
 from ferry.protocol.drops import Drop, drop, verdict
 
 
@@ -23,7 +23,7 @@ class TargetLogs:
         self._target = target
         self._written: dict[TopicPartition, Mark] = {}
 
-    async def check(self, todo: Iterable[tuple[Piece, int, int]]) -> None:
+    async def check(self, todo: Iterable[tuple[Slice, int, int]]) -> None:
         """Begin with slices and their `(source_next, target_next)`; the target's metadata are as of now.
 
         Raises Dropped where a log was cut since the last receipt, Hindered where nobody can tell now.
@@ -60,7 +60,7 @@ class TargetLogs:
             known = self._written.get(part.piece.target)
             part.target_epoch = UNKNOWN_EPOCH if known is None else known.epoch
 
-    def _cut(self, piece: Piece, offset: int, cut: Cut) -> Drop:
+    def _cut(self, piece: Slice, offset: int, cut: Cut) -> Drop:
         return drop(
             "target.cut.at-work",
             piece,
@@ -72,6 +72,6 @@ class TargetLogs:
             epoch=cut.mark.epoch,
         )
 
-    def _silent(self, piece: Piece, offset: int) -> Drop:
+    def _silent(self, piece: Slice, offset: int) -> Drop:
         place, cluster = str(piece.target), self._target.alias
         return drop("target.silent", piece, offset, passing=True, place=place, cluster=cluster)

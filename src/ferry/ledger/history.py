@@ -156,7 +156,7 @@ def run_report(view: LedgerView, plan: Plan, opened: OpenedRun, done: Iterable[R
     """All that the ledger says of a run that has a plan: its copy, its groups, and what it found verifying itself."""
     lane, run = plan.lane, plan.run
     ends, deleted = lane_ends(view, lane, plan), _deleted_since(view, opened)
-    gone = [piece for piece in plan.slices if piece.target in deleted]
+    gone = [piece for piece in plan.kept if piece.target in deleted]
     uncounted = tuple(piece for piece in gone if deleted[piece.target].end > piece.start)
     for piece in gone:
         ends[piece.source] = max(ends.get(piece.source, -1), deleted[piece.target].end)
@@ -169,8 +169,8 @@ def run_report(view: LedgerView, plan: Plan, opened: OpenedRun, done: Iterable[R
         done,
         ends,
         outcome(view, lane, run),
-        unit_receipts(view, lane, run, opened.generation) if plan.units else (),
-        last_units(view, lane) if plan.units else {},
+        unit_receipts(view, lane, run, opened.generation) if plan.dealt else (),
+        last_units(view, lane) if plan.dealt else {},
     )
     newer = superseded_by(view, lane, opened.generation) if report.unfinished else None
     return replace(

@@ -8,7 +8,7 @@ from ferry.ledger.receipts import lane_ends
 from ferry.ledger.runs import opened_run, sealed_plan, superseded_by
 from ferry.ledger.unit_codec import last_units
 from ferry.ledger.units import is_done
-from ferry.model import OpenedRun, Piece, Plan
+from ferry.model import OpenedRun, Plan, Slice
 
 
 def kept_plan(view: LedgerView, lane: str, run: str) -> Plan | None:
@@ -71,15 +71,15 @@ def plan_of(view: LedgerView, opened: OpenedRun) -> Plan | None:
     return found[0] if found is not None else None
 
 
-def slices_left(view: LedgerView, plan: Plan) -> list[Piece]:
-    """The slices and units of a plan that the ledger does not have up to their ends.
+def slices_left(view: LedgerView, plan: Plan) -> list[Slice]:
+    """The slices of a plan that the ledger does not have up to their ends.
 
     Raises Superseded when there are such, and a newer run owns the lane: only that run and later ones may copy them.
     """
     ends = lane_ends(view, plan.lane, plan)
-    left: list[Piece] = [piece for piece in plan.slices if ends.get(piece.source, -1) < piece.end]
-    lasts = last_units(view, plan.lane) if plan.units else {}
-    left += [unit for unit in plan.units if not is_done(unit, lasts.get(unit.target))]
+    left: list[Slice] = [piece for piece in plan.kept if ends.get(piece.source, -1) < piece.end]
+    lasts = last_units(view, plan.lane) if plan.dealt else {}
+    left += [unit for unit in plan.dealt if not is_done(unit, lasts.get(unit.target))]
     newer = superseded_by(view, plan.lane, plan.generation)
     if left and newer is not None:
         raise Superseded(

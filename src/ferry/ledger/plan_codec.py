@@ -43,14 +43,14 @@ PLAN = Form(
     F("run"),
     F("generation"),
     F("slots"),
-    F("slices", kind=many(SLICE.kind)),
+    F("slices", lambda plan: plan.kept, many(SLICE.kind)),
     *(
         F(name, kind=many(one.kind))
         for name, one in (("refusals", REFUSAL), ("changes", CHANGE), ("drift", CHANGE), ("gaps", GAP))
     ),
     F("notes", kind=many()),
     F("acls", kind=many(ACL_CHANGE.kind)),
-    F("units", kind=Kind(unit_lines, parse_unit_lines)),
+    F("units", lambda plan: plan.dealt, Kind(unit_lines)),
     F("eras", kind=many(ERA_FORM.kind)),
     F("paused", kind=many()),
     F("source_cluster_id"),
@@ -120,4 +120,5 @@ def _parsed(parts: Mapping[int, bytes], body: Json, where: str) -> Plan:
     rows = [json.loads(line) for value in values for line in value.split(b"\n") if line]
     found = {name: [row[word] for row in rows if word in row] for name, word in _LINES.items()}
     found["notes"] = [*head["notes"], *(read_sentence(row["note"], row) for row in rows if "note" in row)]
-    return checked(PLAN.load({**head, **found, "slices": [row for row in rows if "topic" in row]}))
+    kept, dealt = [SLICE.load(row) for row in rows if "topic" in row], parse_unit_lines(found["units"])
+    return checked(PLAN.load({**head, **found}, slices=(*kept, *dealt)))

@@ -37,7 +37,7 @@ def lane_ends(view: LedgerView, lane: str, plan: Plan | None = None) -> dict[Top
     that a later run went back on has come as far as the plan wanted: what the plan left there is not missing any more.
     What was copied to a topic of another name counts for that one alone.
     """
-    pieces = {} if plan is None else {piece.source: piece for piece in plan.slices}
+    pieces = {} if plan is None else {piece.source: piece for piece in plan.kept}
     ends: dict[TopicPartition, int] = {}
     for last in last_receipts(view, lane).values():
         piece = pieces.get(last.source)

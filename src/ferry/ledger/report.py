@@ -19,7 +19,6 @@ from ferry.model import (
     GroupOutcome,
     Left,
     Lifted,
-    Piece,
     Plan,
     Receipt,
     Refusal,
@@ -30,7 +29,6 @@ from ferry.model import (
     Slice,
     Throttled,
     TopicPartition,
-    Unit,
     VerifyMode,
     Why,
 )
@@ -60,8 +58,8 @@ class Report:
     started_ms: int
     receipts: tuple[Receipt, ...]
     refusals: tuple[Refusal, ...]
-    unfinished: tuple[Piece, ...]
-    left: tuple[Piece, ...]
+    unfinished: tuple[Slice, ...]
+    left: tuple[Slice, ...]
     done: int
     units: tuple[Receipt, ...] = ()
     """Receipts of what was dealt to other partitions."""
@@ -276,12 +274,12 @@ def superseded_notes(plan: Plan, newer: str) -> list[Sentence]:
     return [sentence("run.superseded", run=plan.run, newer=newer, lane=plan.lane)] if newer else []
 
 
-def unfinished_sentence(report: Report, piece: Piece) -> str:
+def unfinished_sentence(report: Report, piece: Slice) -> str:
     """How far an unfinished slice or unit came, and which run copies the rest."""
     rest = f"ferry run --resume {report.plan.run}, or the next run, copies the rest"
     if report.superseded:
         rest = f"run {report.superseded} has the lane now, and it, or the next run, copies the rest"
-    if isinstance(piece, Unit):
+    if piece.dealt:
         done = max((unit.end for unit in report.units if unit.target == piece.target), default=piece.start)
         return f"{piece.told} has come through {done - piece.start} of {piece.offsets} offsets: {rest}"
     end = max((receipt.end for receipt in report.receipts if receipt.source == piece.source), default=piece.start)
@@ -309,10 +307,10 @@ def uncounted_sentence(report: Report) -> str | None:
 
 def pieces_sentence(plan: Plan) -> str:
     """How many slices a plan has, and how many units if any."""
-    slices, units = count_of(len(plan.slices), "slice"), count_of(len(plan.units), "unit")
-    if not plan.units:
+    slices, units = count_of(len(plan.kept), "slice"), count_of(len(plan.dealt), "unit")
+    if not plan.dealt:
         return slices
-    return f"{slices}, {units}" if plan.slices else units
+    return f"{slices}, {units}" if plan.kept else units
 
 
 def missing_sentence(count: int) -> str | None:
@@ -356,11 +354,11 @@ def report_of(
     written = tuple(sorted(receipts, key=lambda receipt: (receipt.source, receipt.start)))
     copied = {
         (piece.source.topic, piece.source.partition)
-        for piece in plan.slices
+        for piece in plan.kept
         if lane_ends.get(piece.source, -1) >= piece.end
     }
     copied |= {
-        (unit.source.topic, unit.source.partition) for unit in plan.units if is_done(unit, unit_ends.get(unit.target))
+        (unit.source.topic, unit.source.partition) for unit in plan.dealt if is_done(unit, unit_ends.get(unit.target))
     }
     told = [
         refusal
@@ -370,8 +368,7 @@ def report_of(
     refusals = (*plan.refusals, *told)
     settled = copied | {(refusal.topic, refusal.partition) for refusal in refusals}
     time_over = ended.time_over if ended else frozenset()
-    pieces: list[Piece] = [*plan.slices, *plan.units]
-    short = [piece for piece in pieces if (piece.source.topic, piece.source.partition) not in settled]
+    short = [piece for piece in plan.slices if (piece.source.topic, piece.source.partition) not in settled]
     return Report(
         plan=plan,
         started_ms=started_ms,

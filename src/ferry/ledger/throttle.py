@@ -31,9 +31,9 @@ class Unfinished:
     def __init__(self, plan: Plan) -> None:
         self._lane = plan.lane
         self._generation = plan.generation
-        self._slices = {piece.source: piece for piece in plan.slices}
+        self._slices = {piece.source: piece for piece in plan.kept}
         self._left: dict[int, set[TopicPartition]] = {}
-        for piece in plan.slices:
+        for piece in plan.kept:
             self._left.setdefault(piece.slot, set()).add(piece.source)
 
     def __len__(self) -> int:

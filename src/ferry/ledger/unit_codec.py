@@ -13,15 +13,14 @@ Their values have format 2. Whoever plans reads the last receipts of its lane, s
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
 
 from ferry.codec.form import F, Form
-from ferry.codec.kinds import many
+from ferry.codec.kinds import Kind, many
 from ferry.ledger.codec import UNIT_VERSION, Json, decode_key, encode
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.reading import read_as
 from ferry.ledger.receipt_codec import UNIT, is_unit, parse_dealt_receipt
-from ferry.model import Era, Fate, LedgerRecord, Receipt, Record, TopicPartition, Unit, Vector
+from ferry.model import Era, Fate, LedgerRecord, Receipt, Record, Slice, TopicPartition, Vector
 
 ERA = "era"
 
@@ -39,6 +38,32 @@ ERA_FORM = Form(
     F("target_topic_id"),
     F("spec"),
 )
+
+
+def _number_of_target(piece: Slice) -> int:
+    return (piece.source.partition - piece.target.partition) // piece.partitions
+
+
+DEALT_SLICE = Form(
+    Slice,
+    F("source_topic", lambda piece: piece.source.topic),
+    F("target", kind=Kind(list, lambda place: TopicPartition(*place))),
+    F("starts", "reads.starts", many()),
+    F("ends", "reads.ends", many()),
+    F("slot"),
+    F("era", "since"),
+    F("partitions"),
+    F("digest", "transform_digest"),
+    F("source_topic_id", default=""),
+    F("target_topic_id", default=""),
+    F("target_next", default=-1),
+    F("target_end", default=-1),
+    F("target_epoch", default=-1),
+    F("source_epochs", "reads.epochs", many(), default=()),
+    F("name", _number_of_target, omit=lambda piece: not _number_of_target(piece)),
+    closed=True,  # a plan is carried out as it was decided, or not at all
+)
+"""A dealt slice; `name`: which one of the topic's targets its target topic is, where records name theirs."""
 
 
 def era_record(lane: str, era: Era) -> Record:
@@ -135,25 +160,31 @@ def _place_of(record: LedgerRecord, lane: str) -> TopicPartition | None:
     return TopicPartition(topic=key[3], partition=key[4]) if key[:2] == [UNIT, lane] else None
 
 
-def unit_lines(units: Iterable[Unit]) -> list[Json]:
-    """Units as lines of a plan. Vectors that are those of the line before are left out: most are."""
+def unit_lines(dealt: Iterable[Slice]) -> list[Json]:
+    """Dealt slices as lines of a plan. Vectors that are those of the line before are left out: most are."""
     found: list[Json] = []
-    before: Json = {"source_epochs": ()}
-    for unit in units:
-        body = {**asdict(unit), "target": list(unit.target)}
-        if not unit.name:
-            del body["name"]
+    before: Json = {"source_epochs": []}
+    for piece in dealt:
+        body = DEALT_SLICE.dump(piece)
         vectors = {name: body[name] for name in _VECTORS}
         found.append({name: value for name, value in body.items() if name not in before or before[name] != value})
         before = vectors
     return found
 
 
-def parse_unit_lines(lines: Iterable[Json]) -> tuple[Unit, ...]:
+def parse_unit_lines(lines: Iterable[Json]) -> tuple[Slice, ...]:
     """Inverse of `unit_lines`."""
-    found: list[Unit] = []
+    found: list[Slice] = []
     vectors: dict[str, Vector] = dict.fromkeys(_VECTORS, ())
     for line in lines:
         vectors = {name: tuple(line.get(name, before)) for name, before in vectors.items()}
-        found.append(Unit(**{**line, "target": TopicPartition(*line["target"]), **vectors}))
+        number = line.get("name", 0) * line["partitions"] + line["target"][1]
+        found.append(
+            DEALT_SLICE.load(
+                {**line, **vectors},
+                source=TopicPartition(line["source_topic"], number),
+                start=sum(vectors["starts"]),
+                end=sum(vectors["ends"]),
+            )
+        )
     return tuple(found)

@@ -10,10 +10,11 @@ them stand.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from ferry.errors import BadInput
-from ferry.model import Era, Receipt, TopicPartition, Unit, Vector
+from ferry.model import Era, Reads, Receipt, Slice, TopicPartition, Vector
 
 
 class Log(NamedTuple):
@@ -194,37 +195,27 @@ def _passed(starts: Sequence[Vector], logs: Sequence[Log], ends: Vector) -> tupl
     return tuple(found)
 
 
-def reached_at(unit: Unit, partition: int, offset: int) -> Vector:
+def reached_at(unit: Slice, partition: int, offset: int) -> Vector:
     """How far a unit has come when its next record is behind this one: partitions are taken one after the other."""
     return (*unit.ends[:partition], offset + 1, *unit.starts[partition + 1 :])
 
 
-def resumed(unit: Unit, last: Receipt | None, generation: int) -> Vector:
-    """Where a unit goes on in the run of this generation, from the last receipt of its target partition.
-
-    What it has already done with are the offsets before that.
-    """
-    if last is None or last.generation != generation or last.since != unit.era:
-        return unit.starts
-    return last.ends
+def resumed(unit: Slice, last: Receipt | None, generation: int) -> Slice:
+    """What is left of a dealt slice in the run of this generation, after the last receipt of its target partition."""
+    if last is None or last.generation != generation or last.since != unit.since:
+        return unit
+    rest = unit.reading(Reads(starts=last.ends, ends=unit.ends, epochs=last.epochs))
+    return replace(rest, target_next=last.target_next, target_epoch=last.target_epoch)
 
 
-def read_ranges(units: Iterable[Unit]) -> dict[TopicPartition, tuple[int, int]]:
-    """What has to be read of the source so that each unit finds what it wants; empty ranges are left out."""
-    return covering(
-        (TopicPartition(unit.source_topic, number), start, end)
-        for unit in units
-        for number, (start, end) in enumerate(zip(unit.starts, unit.ends, strict=True))
-    )
+def read_ranges(pieces: Iterable[Slice]) -> dict[TopicPartition, tuple[int, int]]:
+    """What has to be read of the source so that each slice finds what it wants; empty ranges are left out."""
+    return covering(span for piece in pieces for span in piece.spans)
 
 
 def done_ranges(receipts: Iterable[Receipt]) -> dict[TopicPartition, tuple[int, int]]:
     """What was read of the source for chunks that are committed, once for however many target partitions."""
-    return covering(
-        (TopicPartition(one.source.topic, number), begin, reached)
-        for one in receipts
-        for number, (begin, reached) in enumerate(zip(one.starts, one.ends, strict=True))
-    )
+    return covering(span for one in receipts for span in one.spans)
 
 
 def covering(ranges: Iterable[tuple[TopicPartition, int, int]]) -> dict[TopicPartition, tuple[int, int]]:
@@ -237,7 +228,7 @@ def covering(ranges: Iterable[tuple[TopicPartition, int, int]]) -> dict[TopicPar
     return found
 
 
-def is_done(unit: Unit, last: Receipt | None) -> bool:
+def is_done(unit: Slice, last: Receipt | None) -> bool:
     """Whether a unit's target partition has come to its end by now, by whichever run."""
     reached = () if last is None else last.ends
     return len(reached) >= len(unit.ends) and all(map(int.__ge__, reached, unit.ends))

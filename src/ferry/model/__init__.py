@@ -7,13 +7,14 @@ from ferry.model.checkpoint import Checkpoint, Found
 from ferry.model.compression import Codec, Compression
 from ferry.model.content import Content
 from ferry.model.difference import Difference, DifferenceKind, NotCompared, NotComparedKind, Range, Witness
+from ferry.model.era import Era
 from ferry.model.flow import LIVE, Flow, TopicPartition
 from ferry.model.gap import Gap, Lifted
 from ferry.model.group import NO_STATE, CommittedOffset, DescribedGroup, GroupKind, ListedGroup, Member
 from ferry.model.group_outcome import WANTED, GroupOutcome, Left, Why
 from ferry.model.lane import LaneKind, check_lane, lane_kind, scratch_lane, scratch_topic
 from ferry.model.mirror import GroupCheckpoint, Heartbeat, OffsetSync
-from ferry.model.plan import PLAN_VERSION, ChangeKind, NotCopied, Piece, Plan, Slice, TopicChange
+from ferry.model.plan import PLAN_VERSION, ChangeKind, NotCopied, Plan, Slice, TopicChange
 from ferry.model.reads import Reads, Vector
 from ferry.model.receipt import Position, Receipt
 from ferry.model.record import Fate, LedgerRecord, Record
@@ -24,7 +25,6 @@ from ferry.model.sentence import Fact, Sentence, code_of, facts_of, with_text
 from ferry.model.sifted import NOTHING_SIFTED, Sifted
 from ferry.model.throttled import NOT_THROTTLED, Throttled
 from ferry.model.topic_id import parse_topic_id, topic_id_of, topic_id_text
-from ferry.model.unit import Era, Unit
 from ferry.model.verified import Begin, RunVerified, Verified, VerifyMode
 from ferry.model.window import OffsetWindow, TimeWindow, TopicWindow, TopicWindows, Window, WindowRecord, time_text
 
@@ -76,7 +76,6 @@ __all__ = [
     "OpenedRun",
     "Origin",
     "Pause",
-    "Piece",
     "Plan",
     "Position",
     "Predecessor",
@@ -98,7 +97,6 @@ __all__ = [
     "TopicPartition",
     "TopicWindow",
     "TopicWindows",
-    "Unit",
     "Vector",
     "Verified",
     "VerifyMode",

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from ferry.model.acl import AclChange
+from ferry.model.era import Era
 from ferry.model.flow import Flow, TopicPartition
 from ferry.model.gap import Gap
+from ferry.model.reads import Reads, Vector
 from ferry.model.refusal import Refusal, RefusalKind
-from ferry.model.unit import Era, Unit
 
 PLAN_VERSION = 2
 """The newest that this Ferry reads: 2 has what the record path copies, which no earlier one must copy as bytes."""
@@ -58,10 +59,14 @@ class NotCopied:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slice:
-    """Source offsets `[start, end)` of one topic-partition, bound for one target topic-partition by one slot.
+    """What a run copies into one target partition by one slot: source offsets `[start, end)`.
 
     Both may lie inside a batch, whose records outside stay behind. `target_next` is the target offset behind the last
     receipt's data (-1: no receipt yet). The topic ids are as Kafka's tools print them; empty when the broker has none.
+
+    A slice is *dealt* where records of all partitions of the source topic go into its target partition by their keys:
+    `reads` says which offsets of each then, and `start` and `end` are its sums. `source` has the topic, and as number
+    its own among the topic's slices: the target partition's, counted on over the topics where there are several.
     """
 
     source: TopicPartition
@@ -69,8 +74,8 @@ class Slice:
     start: int
     end: int
     slot: int
-    bytes_estimate: int
-    first: bool
+    bytes_estimate: int = 0
+    first: bool = False
     source_topic_id: str = ""
     target_topic_id: str = ""
     target_next: int = -1
@@ -80,7 +85,8 @@ class Slice:
     target_end: int = -1
     """Where the target partition ended when the plan was made; -1: not known."""
     since: int = -1
-    """The run, by its generation, that last went back on this partition (ADR 18); -1: none did."""
+    """The run, by its generation, that last went back on this partition (ADR 18), or began the rule by which records
+    are dealt; -1: none did."""
     compacted: bool = False
     """Whether the source topic showed `compact` in its cleanup.policy when the plan was made."""
     read_epoch: int = -1
@@ -89,23 +95,63 @@ class Slice:
     target_epoch: int = -1
     """A leader epoch of the target in which its log reached `target_next` (KIP-101); -1: not known."""
     transform: str = ""
-    """The name of the transform by which its records are made; empty: they are copied as they are."""
+    """The name of the transform by which its records are made; empty: they are copied as they are, or dealt."""
     transform_digest: str = ""
-    """Digest of that transform."""
+    """Digest of that transform, or of the one that deals."""
+    reads: Reads | None = None
+    """Which offsets of each source partition a dealt slice is of; None: it is of `source` alone."""
+    partitions: int = 0
+    """To how many partitions of the target topic records are dealt; 0: they are not."""
 
     @property
     def told(self) -> str:
         """What a sentence calls it."""
-        return str(self.source)
+        return f"{self.target}, dealt from topic {self.source.topic}," if self.dealt else str(self.source)
+
+    @property
+    def dealt(self) -> bool:
+        """Whether it has records of all partitions of the source topic."""
+        return self.reads is not None
 
     @property
     def offsets(self) -> int:
-        """Width in source offsets; an upper bound of the records."""
+        """Width in source offsets; an upper bound of the records, most of which a dealt slice leaves to others."""
         return self.end - self.start
 
+    @property
+    def starts(self) -> Vector:
+        """Where it begins in each source partition that it reads."""
+        return (self.start,) if self.reads is None else self.reads.starts
 
-Piece = Slice | Unit
-"""What a slot copies some of: slices, or units."""
+    @property
+    def ends(self) -> Vector:
+        """The same where it ends."""
+        return (self.end,) if self.reads is None else self.reads.ends
+
+    @property
+    def epochs(self) -> Vector:
+        """Leader epochs of what was last read of these (KIP-101); -1, or shorter: not known."""
+        return (self.read_epoch,) if self.reads is None else self.reads.epochs
+
+    @property
+    def spans(self) -> tuple[tuple[TopicPartition, int, int], ...]:
+        """The source partitions that it reads, and from where to where: `[start, end)`."""
+        if self.reads is None:
+            return ((self.source, self.start, self.end),)
+        pairs = enumerate(zip(self.reads.starts, self.reads.ends, strict=True))
+        return tuple((TopicPartition(self.source.topic, number), start, end) for number, (start, end) in pairs)
+
+    @property
+    def marks(self) -> tuple[tuple[TopicPartition, int, int], ...]:
+        """What was last read of these logs: a leader epoch (-1: not known), and up to where it is of that (KIP-101)."""
+        if self.reads is None:
+            return ((self.source, self.read_epoch, self.read_end),)
+        pairs = enumerate(zip(self.reads.epochs, self.reads.starts))  # noqa: B905 - epochs may be shorter
+        return tuple((TopicPartition(self.source.topic, number), epoch, end) for number, (epoch, end) in pairs)
+
+    def reading(self, reads: Reads) -> Slice:
+        """A dealt slice of other offsets."""
+        return replace(self, reads=reads, start=reads.start, end=reads.end)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,10 +186,8 @@ class Plan:
     """Looked up for a plan that is only shown."""
     acls: tuple[AclChange, ...] = ()
     """Changes to the target's ACLs: those that a run made when it was planned."""
-    units: tuple[Unit, ...] = ()
-    """What the record path deals to other partitions."""
     eras: tuple[Era, ...] = ()
-    """By which rules `units` are dealt: one for each of their target topics, also where the file wants another one."""
+    """By which rules slices are dealt: one for each of their target topics, also where the file wants another one."""
 
     @property
     def version(self) -> int:
@@ -153,12 +197,23 @@ class Plan:
     @property
     def copies(self) -> tuple[tuple[str, str], ...]:
         """Source and target topics of all that is copied, ascending."""
-        found = {(piece.source.topic, piece.target.topic) for piece in self.slices}
-        return tuple(sorted(found | {(unit.source_topic, unit.target.topic) for unit in self.units}))
+        return tuple(sorted({(piece.source.topic, piece.target.topic) for piece in self.slices}))
+
+    @property
+    def kept(self) -> tuple[Slice, ...]:
+        """The slices whose records keep the number of their partition."""
+        return tuple(piece for piece in self.slices if piece.reads is None)
+
+    @property
+    def dealt(self) -> tuple[Slice, ...]:
+        """The slices whose records are dealt to other partitions."""
+        return tuple(piece for piece in self.slices if piece.reads is not None)
 
     def of_slot(self, slot: int) -> tuple[Slice, ...]:
-        """The slices that one slot copies."""
-        return tuple(piece for piece in self.slices if piece.slot == slot)
+        """The slices that one slot copies, in the order in which it does: dealt ones last, by their targets."""
+        dealt = (piece for piece in self.dealt if piece.slot == slot)
+        kept = (piece for piece in self.kept if piece.slot == slot)
+        return (*kept, *sorted(dealt, key=lambda piece: piece.target))
 
     @property
     def is_idle(self) -> bool:
@@ -166,13 +221,13 @@ class Plan:
 
         A run that did something else, as an adoption, looked at none, and its notes say what it did.
         """
-        done = (self.slices, self.units, self.refusals, self.changes, self.gaps, self.lifted, self.acls, self.eras)
+        done = (self.slices, self.refusals, self.changes, self.gaps, self.lifted, self.acls, self.eras)
         return not any(done) and bool(self.caught_up or self.paused or not self.notes)
 
     @property
     def looked(self) -> bool:
         """Whether its run looked at the source. One that skipped, adopted, or was opened by a switch did not."""
-        return bool(self.slices or self.units or self.caught_up)
+        return bool(self.slices or self.caught_up)
 
     @property
     def only_shown(self) -> bool:
@@ -182,29 +237,18 @@ class Plan:
     @property
     def used_slots(self) -> tuple[int, ...]:
         """Slots that have something to copy, ascending."""
-        return tuple(sorted({piece.slot for piece in self.slices} | {unit.slot for unit in self.units}))
+        return tuple(sorted({piece.slot for piece in self.slices}))
 
     @property
     def row_slots(self) -> tuple[int, ...]:
         """Slots of the record path, ascending: all that they copy is transformed, and nothing of any other slot is."""
-        slots = {piece.slot for piece in self.slices if piece.transform}
-        return tuple(sorted(slots | {unit.slot for unit in self.units}))
-
-    def units_of(self, slot: int) -> tuple[Unit, ...]:
-        """The units that one slot copies, in the order in which it does."""
-        return tuple(sorted((unit for unit in self.units if unit.slot == slot), key=lambda unit: unit.target))
-
-    @property
-    def unit_slots(self) -> tuple[int, ...]:
-        """Slots that have units to copy, ascending; none of `used_slots` is among them."""
-        return tuple(sorted({unit.slot for unit in self.units}))
+        return tuple(sorted({piece.slot for piece in self.slices if piece.transform or piece.dealt}))
 
     def without(self, refused: Mapping[str, Refusal]) -> Plan:
-        """The plan without the slices and units of the source topics in `refused`, whose refusals join it."""
+        """The plan without the slices of the source topics in `refused`, whose refusals join it."""
         return replace(
             self,
             slices=tuple(piece for piece in self.slices if piece.source.topic not in refused),
-            units=tuple(unit for unit in self.units if unit.source_topic not in refused),
             eras=tuple(era for era in self.eras if era.source_topic not in refused),
             gaps=tuple(gap for gap in self.gaps if gap.source.topic not in refused),
             refusals=(*self.refusals, *(refusal for _, refusal in sorted(refused.items()))),

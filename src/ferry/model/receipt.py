@@ -79,6 +79,11 @@ class Receipt:
     """What a dealt chunk has read of each source partition; None: it is of `source` alone."""
 
     @property
+    def dealt(self) -> bool:
+        """Whether it has records of all partitions of the source topic."""
+        return self.reads is not None
+
+    @property
     def starts(self) -> Vector:
         """Where it began in each partition that it has records of."""
         return (self.start,) if self.reads is None else self.reads.starts
@@ -87,6 +92,14 @@ class Receipt:
     def ends(self) -> Vector:
         """The same where it ended: everything before is done with."""
         return (self.end,) if self.reads is None else self.reads.ends
+
+    @property
+    def spans(self) -> tuple[tuple[TopicPartition, int, int], ...]:
+        """The source partitions that it has read, and from where to where: `[start, end)`."""
+        if self.reads is None:
+            return ((self.source, self.start, self.end),)
+        pairs = enumerate(zip(self.reads.starts, self.reads.ends, strict=True))
+        return tuple((TopicPartition(self.source.topic, number), start, end) for number, (start, end) in pairs)
 
     @property
     def epochs(self) -> Vector:

@@ -34,16 +34,7 @@ from ferry.ledger.summary import is_due
 from ferry.ledger.unit_codec import era_record
 from ferry.ledger.window_codec import window_record
 from ferry.messages.catalogue import sentence, what_is
-from ferry.model import (
-    ChangeKind,
-    Origin,
-    Plan,
-    Record,
-    RefusalKind,
-    RunRecord,
-    Sentence,
-    TopicPartition,
-)
+from ferry.model import ChangeKind, Origin, Plan, Record, RefusalKind, RunRecord, Sentence, TopicPartition
 from ferry.model.observed import OpenTransaction
 from ferry.plan.acls import AclSyncer
 from ferry.plan.change_topics import Changed, change_topics
@@ -207,7 +198,7 @@ class Planner:
         Raises Superseded, and writes nothing, when a newer run owns the lane.
         """
         view = await self.known.view()
-        most = tombstones_of(len(plan.slices) + len(plan.units))
+        most = tombstones_of(len(plan.slices))
         await sweep(self.ledger, view, self.lane, most, driver.commit)
         if more:
             await give_up(view, self.lane, plan.run, self.source, self.target, driver.commit)

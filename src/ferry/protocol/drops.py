@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ferry.errors import Retryable
 from ferry.messages.refusals import refused
-from ferry.model import Piece, Refusal, RefusalKind
+from ferry.model import Refusal, RefusalKind, Slice
 from ferry.model.sentence import Fact
 
 
@@ -15,7 +15,7 @@ from ferry.model.sentence import Fact
 class Drop:
     """One slice cannot go on past source offset `offset`, or a unit at all; not now, when it is `passing`."""
 
-    piece: Piece
+    piece: Slice
     refusal: Refusal
     offset: int
     passing: bool = False
@@ -38,7 +38,7 @@ class Hindered(Retryable):
 
 
 def drop(
-    code: str, piece: Piece, offset: int, *, kind: RefusalKind | None = None, passing: bool = False, **facts: Fact
+    code: str, piece: Slice, offset: int, *, kind: RefusalKind | None = None, passing: bool = False, **facts: Fact
 ) -> Drop:
     """A drop at source offset `offset`, with what the report will say (`ferry.messages.refusals.refused`)."""
     refusal = refused(code, piece.source.topic, piece.source.partition, kind=kind, **facts)

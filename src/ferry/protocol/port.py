@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
-from ferry.model import Flow, LedgerRecord, Piece, Plan, Receipt, Record, Refusal, TopicPartition
+from ferry.model import Flow, LedgerRecord, Plan, Receipt, Record, Refusal, Slice, TopicPartition
 
 
 class LedgerPort(Protocol):
@@ -54,8 +54,8 @@ class ChunkPart(Protocol):
     """One partition's share of a chunk."""
 
     @property
-    def piece(self) -> Piece:
-        """The slice or unit it belongs to."""
+    def piece(self) -> Slice:
+        """The slice it belongs to."""
 
     @property
     def start(self) -> int:
@@ -77,8 +77,8 @@ class SlotPort(Protocol):
     async def initialise(self) -> None:
         """InitProducerId for the slot: fences earlier attempts, ends their open transaction. This is the abort."""
 
-    async def begin(self, plan: Plan, todo: Mapping[TopicPartition, tuple[Piece, int, int]]) -> None:
-        """Start to read: by source partition the slice (or unit), and `(source_next, target_next)` where it goes on.
+    async def begin(self, plan: Plan, todo: Mapping[TopicPartition, tuple[Slice, int, int]]) -> None:
+        """Start to read: by source partition the slice, and `(source_next, target_next)` where it goes on.
 
         Raises Dropped for slices that cannot be copied any more.
         """

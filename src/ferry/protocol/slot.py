@@ -22,7 +22,7 @@ from ferry.ledger.receipts import last_receipts
 from ferry.ledger.runs import newer_attempt, sealed_plan, superseded_by
 from ferry.ledger.unit_codec import last_units, undecided_unit, unit_intruder
 from ferry.ledger.units import resumed
-from ferry.model import Flow, LedgerRecord, Piece, Plan, Receipt, Refusal, Slice, TopicPartition
+from ferry.model import Flow, LedgerRecord, Plan, Receipt, Refusal, Slice, TopicPartition
 from ferry.protocol.drops import Drop, Dropped, Hindered
 from ferry.protocol.port import SlotPort
 
@@ -88,7 +88,7 @@ class _Taken:
     """The slot is ours: the plan, where each slice goes on, and how far the ledger was read."""
 
     plan: Plan
-    todo: Mapping[TopicPartition, tuple[Piece, int, int]]
+    todo: Mapping[TopicPartition, tuple[Slice, int, int]]
     cursor: int
 
 
@@ -206,18 +206,19 @@ async def _take_over(port: SlotPort, ref: SlotRef, limits: Mapping[TopicPartitio
     if found is None:  # the driver has read it, so a new leader answers late
         raise Retryable(f"the ledger does not (yet) show the sealed plan of run {ref.run}: run its plan step first")
     plan, _ = found
-    mine = {piece.target: piece for piece in plan.of_slot(ref.slot)}
+    mine = plan.of_slot(ref.slot)
+    kept = {piece.target: piece for piece in mine if not piece.dealt}
     for record in view.open:
         key = decode_key(record.key)
-        if key[:2] == ["receipt", ref.lane] and TopicPartition(topic=key[2], partition=key[3]) in mine:
+        if key[:2] == ["receipt", ref.lane] and TopicPartition(topic=key[2], partition=key[3]) in kept:
             raise Undecided(f"a receipt at ledger offset {record.offset} is still undecided")
-    undecided = undecided_unit(view.open, ref.lane, (unit.target for unit in plan.units_of(ref.slot)))
+    undecided = undecided_unit(view.open, ref.lane, (piece.target for piece in mine if piece.dealt))
     if undecided is not None:
         raise Undecided(f"a receipt at ledger offset {undecided.offset} is still undecided")
     last_ones = last_receipts(view, ref.lane)
     done = {place: receipt for place, receipt in last_ones.items() if receipt.generation == ref.generation}
-    todo: dict[TopicPartition, tuple[Piece, int, int]] = {}
-    for place, piece in mine.items():
+    todo: dict[TopicPartition, tuple[Slice, int, int]] = {}
+    for place, piece in kept.items():
         last = done.get(place)
         source_next, target_next = (last.end, last.target_next) if last else (piece.start, piece.target_next)
         end_at = min(piece.end, limits.get(piece.source, piece.end))
@@ -228,21 +229,13 @@ async def _take_over(port: SlotPort, ref: SlotRef, limits: Mapping[TopicPartitio
 
 def _units_left(
     view: LedgerView, plan: Plan, ref: SlotRef, limits: Mapping[TopicPartition, int]
-) -> dict[TopicPartition, tuple[Piece, int, int]]:
+) -> dict[TopicPartition, tuple[Slice, int, int]]:
     """The same of units. One that cannot go on is left out: its content cannot be cut short."""
     lasts = last_units(view, ref.lane)
-    left: dict[TopicPartition, tuple[Piece, int, int]] = {}
-    for unit in plan.units_of(ref.slot):
+    left: dict[TopicPartition, tuple[Slice, int, int]] = {}
+    for unit in (piece for piece in plan.of_slot(ref.slot) if piece.dealt):
         last = lasts.get(unit.target)
-        starts = resumed(unit, last, ref.generation)
-        rest = replace(unit, starts=starts)
-        if last is not None and starts is last.ends:
-            rest = replace(
-                rest,
-                target_next=last.target_next,
-                target_epoch=last.target_epoch,
-                source_epochs=last.epochs,
-            )
+        rest = resumed(unit, last, ref.generation)
         if unit.source not in limits and rest.start < rest.end:
             left[unit.source] = (rest, rest.start, rest.target_next)
     return left

@@ -29,16 +29,7 @@ from ferry.ledger.report import Report
 from ferry.ledger.run_codec import ended_record, outcome_record
 from ferry.ledger.runs import newer_attempt, opened_run, superseded_by
 from ferry.ledger.verified_codec import due
-from ferry.model import (
-    NOTHING_SIFTED,
-    Attempt,
-    Gap,
-    Origin,
-    Piece,
-    Plan,
-    Sifted,
-    TopicPartition,
-)
+from ferry.model import NOTHING_SIFTED, Attempt, Gap, Origin, Plan, Sifted, Slice, TopicPartition
 from ferry.plan.gather import isolation_of
 from ferry.plan.options import WHOLE, RunOptions
 from ferry.plan.planner import Planner
@@ -180,10 +171,10 @@ class MicroRuns(LaneSession):
 
         return self.wait_for(work)
 
-    def left(self, plan: Plan) -> list[Piece]:
+    def left(self, plan: Plan) -> list[Slice]:
         """The slices and units of a plan that the ledger does not have up to their ends; raises as `slices_left`."""
 
-        async def work() -> list[Piece]:
+        async def work() -> list[Slice]:
             view = await self.view()
             if superseded_by(view, self.lane, plan.generation) is not None:
                 view = await self.settled_view()

@@ -16,7 +16,7 @@ from ferry.lane.connections import TargetConnection
 from ferry.ledger.receipts import heard_receipts
 from ferry.ledger.report import pieces_sentence
 from ferry.ledger.unit_codec import heard_units
-from ferry.model import LedgerRecord, Piece, Plan, Receipt, TopicPartition
+from ferry.model import LedgerRecord, Plan, Receipt, TopicPartition
 from ferry.run.pace import span
 
 EVERY_SECONDS = 5.0
@@ -32,32 +32,25 @@ class Progress:
     since_ms: int = 0
     """What was committed before, by an earlier attempt, says nothing of the pace."""
     receipts: dict[tuple[TopicPartition, int], Receipt] = field(default_factory=dict)
-    units: dict[tuple[TopicPartition, int], Receipt] = field(default_factory=dict)
 
     def add(self, records: Iterable[LedgerRecord]) -> int | None:
         """Take in the records of a read; the offset of the first undecided one, from which to read again."""
         records = list(records)
         found, first_open = heard_receipts(records, "receipt", self.plan.lane, self.plan.generation)
-        for receipt in found:
+        for receipt in (*found, *heard_units(records, self.plan.lane, self.plan.generation)):
             self.receipts[receipt.target, receipt.start] = receipt
-        for unit in heard_units(records, self.plan.lane, self.plan.generation):
-            self.units[unit.target, unit.start] = unit
         return first_open
 
     def line(self, seconds: float) -> str:
         """One line for the log: slices, records, megabytes, the rate over `seconds`, about how long the rest takes."""
         ends: dict[TopicPartition, int] = {}
-        for receipt in self.receipts.values():
-            ends[receipt.source] = max(ends.get(receipt.source, -1), receipt.end)
-        for unit in self.units.values():
-            place = TopicPartition(unit.source.topic, unit.target.partition)
-            ends[place] = max(ends.get(place, -1), unit.end)
-        pieces: list[Piece] = [*self.plan.slices, *self.plan.units]
-        written: list[Receipt] = [*self.receipts.values(), *self.units.values()]
-        done = sum(ends.get(piece.source, -1) >= piece.end for piece in pieces)
+        written = self.receipts.values()
+        for receipt in written:
+            ends[receipt.target] = max(ends.get(receipt.target, -1), receipt.end)
+        done = sum(ends.get(piece.target, -1) >= piece.end for piece in self.plan.slices)
         records = sum(receipt.records for receipt in written)
         size = sum(receipt.bytes for receipt in written) / MEGABYTE
-        left = sum(max(0, piece.end - ends.get(piece.source, piece.start)) for piece in pieces)
+        left = sum(max(0, piece.end - ends.get(piece.target, piece.start)) for piece in self.plan.slices)
         since = sum(one.end - one.start for one in written if one.at_ms >= self.since_ms)
         rest = f", {left} offset(s) left, about {span(seconds * left / since)} to go" if left and since else ""
         return (

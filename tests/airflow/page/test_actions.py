@@ -23,7 +23,7 @@ from httpx import ASGITransport, AsyncClient
 
 from ferry.ledger.codec import pause_record
 from ferry.ledger.ledger import UNREAD, LedgerView
-from ferry.model import Pause, Refusal, RefusalKind, Unit
+from ferry.model import Pause, Refusal, RefusalKind
 from ferry.reader.watch import FlowWatch, Sight
 from ferry_airflow.page import actions, paper
 from ferry_airflow.page.airflow_side import DagState
@@ -33,7 +33,7 @@ from ferry_airflow.page.watcher import MOST_WAITING, Job
 from tests.airflow.page.conftest import HERE, REPORTS, RUN, Desk, Right, Somebody, lag
 from tests.airflow.page.values import PAGES
 from tests.pure.decide.test_ledger import view_of
-from tests.pure.decide.values import PLAN, piece, place
+from tests.pure.decide.values import PLAN, dealt_slice, piece, place
 
 ROOT = Path(__file__).parents[3]
 OWN, VERIFY = "ferry__primary__backup", "ferry_verify__primary__backup"
@@ -303,10 +303,10 @@ def test_a_plan_is_shown_and_an_error_told_by_the_request_itself(desk: Desk, mon
     ended(replace(PLAN, refusals=(refused,) * 22, notes=("late",) * 21), "")
     html = str(desk.act("dry-run", {})[1]["html"])
     assert ("and 2 more refusals" in html, "and 1 more notes" in html, "more gaps" in html) == (True, True, False)
-    unit = Unit(
-        source_topic="t", target=place("a.t", 7), starts=(1, 0), ends=(5, 3), slot=0, era=1, partitions=2, digest=""
+    unit = dealt_slice(
+        topic="t", target=place("a.t", 7), starts=(1, 0), ends=(5, 3), slot=0, since=1, partitions=2, digest=""
     )
-    ended(replace(PLAN, units=(unit, replace(unit, target=place("a.t", 8)))), "")
+    ended(replace(PLAN, slices=(unit, replace(unit, target=place("a.t", 8)))), "")
     _, answer = desk.act("dry-run", {})
     assert "a.t-7" in str(answer["html"])
     assert "<dd>7<small>records at most; bytes of what is dealt" in str(answer["html"]), "each is read once"

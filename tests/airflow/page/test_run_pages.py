@@ -12,7 +12,7 @@ from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessE
 from ferry.ledger.history import Forgotten, PastRun, PastState
 from ferry.ledger.ledger import UNREAD
 from ferry.ledger.report import Report
-from ferry.model import GroupOutcome, Left, OpenedRun, Refusal, RefusalKind, Unit, Why
+from ferry.model import GroupOutcome, Left, OpenedRun, Refusal, RefusalKind, Why
 from ferry.reader.watch import Sight
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from ferry_airflow.page.snapshot import digest_of
@@ -21,7 +21,7 @@ from tests.airflow.page.conftest import HERE, Desk, lag
 from tests.airflow.page.test_reasons import read
 from tests.airflow.page.values import NINE, answered, digest, view_of
 from tests.pure.decide.test_deal import receipt
-from tests.pure.decide.values import LANE, PLAN, RECEIPT, piece, place, redealt, refusal, run_of
+from tests.pure.decide.values import LANE, PLAN, RECEIPT, dealt_slice, piece, place, redealt, refusal, run_of
 
 
 def test_a_run_says_what_it_refused_and_which_groups_failed_in_pages(desk: Desk) -> None:
@@ -64,11 +64,11 @@ def test_a_run_says_what_it_dealt_to_other_partitions(desk: Desk) -> None:
 
 def test_what_a_run_dealt_is_shown_in_pages_and_narrowed_to_a_topic(desk: Desk) -> None:
     units = tuple(redealt(receipt(n, (9, 9), target_next=47), target_start=5, records=42) for n in range(211))
-    unit = Unit(
-        source_topic="t", target=units[0].target, starts=(0, 0), ends=(9, 9), slot=0, era=1, partitions=2, digest=""
+    unit = dealt_slice(
+        topic="t", target=units[0].target, starts=(0, 0), ends=(9, 9), slot=0, since=1, partitions=2, digest=""
     )
     report = Report(
-        plan=replace(PLAN, units=(unit,)),
+        plan=replace(PLAN, slices=(unit,)),
         started_ms=1_000,
         receipts=(),
         refusals=(),

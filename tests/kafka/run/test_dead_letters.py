@@ -135,8 +135,8 @@ def test_a_record_that_is_refused_stops_its_unit_and_no_other(poisoned: Poisoned
         receipts = unit_receipts(settled(runs), runs.lane, plan.run, plan.generation)
     (refusal,) = [one for result in results.values() for one in result.refusals.values()]
     assert (refusal.kind, refusal.message) == (RefusalKind.POISON, f"no {ONE[1]}")
-    done = {one.target.partition for unit in plan.units for one in receipts if one.ends == unit.ends}
-    assert done == {unit.target.partition for unit in plan.units} - {refusal.partition}
+    done = {one.target.partition for unit in plan.dealt for one in receipts if one.ends == unit.ends}
+    assert done == {unit.target.partition for unit in plan.dealt} - {refusal.partition}
     assert not read_topic(poisoned.units.lab.target.bootstrap, poisoned.letters)[0]
 
 

@@ -335,7 +335,7 @@ def read_before(units: Units) -> ReadJob:
     with units.lab.runs() as runs:
         plan = units.plan(runs)
         options = runs.task_spec(plan, plan.row_slots[0], runs.begin(plan, local_origin())).source
-        seen = seen_before(units.lab.alias, options, read_ranges(plan.units), patience_s=ANSWER_S)
+        seen = seen_before(units.lab.alias, options, read_ranges(plan.dealt), patience_s=ANSWER_S)
     assert not seen.silent
     return ReadJob(plan, seen.marks, {slot: list(units.rows(plan, slot)) for slot in plan.row_slots})
 

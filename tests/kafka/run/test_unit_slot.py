@@ -78,7 +78,7 @@ def test_whatever_step_kills_it_each_record_is_written_once(units: Units) -> Non
     assert sum(one.records for one in receipts) == 1_500
     assert len(receipts) > TARGETS
     assert all(len(one.epochs) == SOURCES and min(one.epochs) >= 0 for one in receipts)
-    for unit in plan.units:
+    for unit in plan.dealt:
         own = [one for one in receipts if one.target == unit.target]
         assert own[0].starts == unit.starts
         assert own[-1].ends == unit.ends
@@ -123,18 +123,20 @@ def test_a_run_that_ended_early_is_gone_on_with_by_the_next_plan_and_a_changed_t
     )
     with few.lab.runs() as runs:
         finishing = few.plan(runs)
-        assert {(unit.era, unit.digest) for unit in finishing.units} == {(plan.generation, plan.units[0].digest)}
+        assert {(unit.since, unit.transform_digest) for unit in finishing.dealt} == {
+            (plan.generation, plan.dealt[0].transform_digest)
+        }
         assert "transform.finishing" in codes(finishing.notes)
         assert not finishing.changes
         units.copy(runs, finishing)  # what the old rule has begun is finished by it
         assert runs.report(finishing.run).state is RunState.SUCCESS
         begun = few.plan(runs)
         assert [(change.kind, change.partitions) for change in begun.changes] == [(ChangeKind.GROW, TARGETS + 2)]
-        assert {unit.era for unit in begun.units} == {begun.generation}
+        assert {unit.since for unit in begun.dealt} == {begun.generation}
         few.copy(runs, begun)
         era = eras(settled(runs), runs.lane)[units.target]
         assert not runs.left(begun)
-        assert not few.plan(runs).units
+        assert not few.plan(runs).dealt
     assert (era.since, era.partitions) == (begun.generation, TARGETS + 2)
 
     wanted: dict[int, list[tuple[object, ...]]] = defaultdict(list)
@@ -198,7 +200,7 @@ def test_what_others_wrote_to_a_copy_stops_its_partition_alone(units: Units, tmp
     with units.lab.runs() as runs:
         plan = runs.plan("r-strange", local_origin())
         assert [(one.partition, one.kind) for one in plan.refusals] == [(1, RefusalKind.FOREIGN_WRITER)]
-        assert {unit.target.partition for unit in plan.units} == {0, 2}
+        assert {unit.target.partition for unit in plan.dealt} == {0, 2}
         units.copy(runs, plan)
         report = runs.report(plan.run)
         assert report.state is RunState.PARTIAL

@@ -100,11 +100,11 @@ def test_units_lack_what_is_behind_the_end_of_rows_of_one_source_partition_and_h
             rows = Rows(before.rows(plan, slot))
             run_slot(spec, lambda: False, lambda _: None, result, partial(RowSlot, rows, withheld=withheld))
             told |= result.refusals
-    assert told.keys() == {unit.source for unit in plan.units}
+    assert told.keys() == {unit.source for unit in plan.dealt}
     assert {one.message for one in told.values()} == {"it breaks off"}
     assert before.assert_once() < 900
     following = units.run()
-    assert [unit.starts[1] for unit in following.units] == [short] * units.partitions
+    assert [unit.starts[1] for unit in following.dealt] == [short] * units.partitions
     assert units.assert_once() == 900
 
 

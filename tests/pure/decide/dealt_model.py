@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from ferry.model import Unit
+from ferry.model import Slice
 from ferry.wire.partitioner import partition_of_key
 
 KEYS = st.lists(st.integers(0, 5), max_size=6)
@@ -16,7 +16,7 @@ def selects(digest: str, key: int) -> bool:
     return digest == "all" or key % 2 == (digest == "odd")
 
 
-def wants(unit: Unit, partition: int, offset: int) -> bool:
+def wants(unit: Slice, partition: int, offset: int) -> bool:
     """Whether a unit wants a record of the source, if it is dealt to it at all; not of partitions that are newer."""
     return partition < len(unit.starts) and unit.starts[partition] <= offset < unit.ends[partition]
 

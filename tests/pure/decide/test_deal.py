@@ -16,18 +16,7 @@ from ferry.ledger.plan_codec import parse_plan, plan_records
 from ferry.ledger.source_reads import Read, reads_of_units
 from ferry.ledger.units import least_dealt, reached_at, resumed
 from ferry.messages.phrases import ANEW
-from ferry.model import (
-    Era,
-    Pause,
-    Plan,
-    Reads,
-    Receipt,
-    Refusal,
-    RefusalKind,
-    TopicPartition,
-    Unit,
-    Vector,
-)
+from ferry.model import Era, Pause, Plan, Reads, Receipt, Refusal, RefusalKind, Slice, TopicPartition, Vector
 from ferry.model.observed import BrokerSpace, OpenTransaction
 from ferry.model.topic_settings import TopicSettings
 from ferry.plan.rules.deal import deal_of
@@ -40,7 +29,7 @@ from ferry.plan.rules.rules import Rules, Transform
 from ferry.plan.rules.skipping import Wish, skip_gap
 from tests.golden import Golden
 from tests.pure.decide.dealt_model import KEYS, number_of, selects, wants
-from tests.pure.decide.values import FACTS, FLOW, LANE, RECEIPT, RULES, part, place, redealt, target, topic
+from tests.pure.decide.values import FACTS, FLOW, LANE, RECEIPT, RULES, dealt_slice, part, place, redealt, target, topic
 from tests.said import codes, facts_in
 from tests.tiers import examples
 
@@ -136,11 +125,11 @@ def test_a_part_is_read_from_the_log_of_its_receipt_where_it_goes_on_there() -> 
     read = {place("a.t", 0): redealt(receipt(0, (5, 3), target_next=4), epochs=(2, 1))}
     first, second = dealt(units=read).lots
     deal = dealt(units=read)
-    assert deal.unit(first, 0).source_epochs == (2, 1)
-    assert deal.unit(second, 0).source_epochs == ()
-    assert deal.unit(replace(first, starts=(5, 8)), 0).source_epochs == (2, -1), "what was skipped nobody read"
+    assert deal.slice_of(first, 0).epochs == (2, 1)
+    assert deal.slice_of(second, 0).epochs == ()
+    assert deal.slice_of(replace(first, starts=(5, 8)), 0).epochs == (2, -1), "what was skipped nobody read"
     old = replace(first, last=redealt(read[place("a.t", 0)], epochs=()))
-    assert deal.unit(old, 0).source_epochs == ()
+    assert deal.slice_of(old, 0).epochs == ()
 
 
 def test_a_changed_rule_waits_and_then_says_that_it_counts(golden: Golden) -> None:
@@ -305,7 +294,7 @@ class World:
     units: dict[TopicPartition, Receipt] = field(default_factory=dict)
     era: Era | None = None
     eras: list[Era] = field(default_factory=list)
-    planned: list[Unit] = field(default_factory=list)
+    planned: list[Slice] = field(default_factory=list)
     passed: set[tuple[int, int]] = field(default_factory=set)
     begun: dict[int, int] = field(default_factory=dict)
     partitions: int = 0
@@ -339,13 +328,13 @@ class World:
         self.passed |= {(gap.source.partition, at) for gap in found.gaps for at in range(gap.start, gap.end)}
         limited = found.limited({need.source: budget for need in found.needs})
         self.planned = [
-            Unit(
-                source_topic="t",
+            dealt_slice(
+                topic="t",
                 target=one.target,
                 starts=one.starts,
                 ends=one.ends,
                 slot=0,
-                era=found.era.since,
+                since=found.era.since,
                 partitions=found.era.partitions,
                 digest=found.era.digest,
             )
@@ -358,7 +347,7 @@ class World:
         if not self.planned:
             return
         unit = self.planned[number % len(self.planned)]
-        at = resumed(unit, self.units.get(unit.target), self.generation)
+        at = resumed(unit, self.units.get(unit.target), self.generation).starts
         if any(start < low and start < end for start, low, end in zip(at, self.log_starts, unit.ends, strict=False)):
             return
         rows = [
@@ -367,16 +356,16 @@ class World:
             for offset, key in enumerate(keys)
             if wants(unit, part, offset)
             and offset >= at[part]
-            and selects(unit.digest, key)
+            and selects(unit.transform_digest, key)
             and number_of(key, part, offset, unit.partitions) == unit.target.partition
         ]
         for _ in range(chunks):
             done, rows = rows[:size], rows[size:]
             reached = reached_at(unit, *done[-1]) if rows else unit.ends
-            self.target[unit.target.partition] += [(*row, unit.digest) for row in done]
+            self.target[unit.target.partition] += [(*row, unit.transform_digest) for row in done]
             behind = len(self.target[unit.target.partition])
             self.units[unit.target] = receipt(
-                unit.target.partition, reached, era=unit.era, generation=self.generation, target_next=behind
+                unit.target.partition, reached, era=unit.since, generation=self.generation, target_next=behind
             )
             if not rows:
                 return
@@ -458,12 +447,12 @@ BESIDE = replace(
 
 def test_units_are_planned_beside_slices_in_slots_of_their_own() -> None:
     plan = decide_plan(DEALT, BESIDE, "r", 7)
-    assert {piece.source.topic for piece in plan.slices} == {"u"}
-    assert [(unit.target, unit.starts, unit.ends, unit.era, unit.partitions) for unit in plan.units] == [
+    assert {piece.source.topic for piece in plan.kept} == {"u"}
+    assert [(unit.target, unit.starts, unit.ends, unit.since, unit.partitions) for unit in plan.dealt] == [
         (place("a.t", number), (0, 0), (100, 100), 7, 4) for number in range(4)
     ]
     assert [(era.since, era.partitions, era.begins) for era in plan.eras] == [(7, 4, (0, 0))]
-    assert not set(plan.row_slots) & {piece.slot for piece in plan.slices}
+    assert not set(plan.row_slots) & {piece.slot for piece in plan.kept}
     assert set(plan.used_slots) <= {0, 1, 2}
     created = {change.topic: change.partitions for change in plan.changes}
     assert created == {"a.t": 4, "a.u": 1}
@@ -478,11 +467,11 @@ def parse_plan_of(plan: Plan) -> Plan:
 
 def test_budgets_are_shared_by_slices_and_units() -> None:
     plan = decide_plan(replace(DEALT, max_records=90), BESIDE, "r", 7)
-    assert [piece.offsets for piece in plan.slices] == [30]
-    assert {unit.ends for unit in plan.units} == {(30, 30)}
+    assert [piece.offsets for piece in plan.kept] == [30]
+    assert {unit.ends for unit in plan.dealt} == {(30, 30)}
     half = decide_plan(replace(DEALT, max_bytes=15_000), BESIDE, "r", 7)
-    assert [piece.offsets for piece in half.slices] == [50]
-    assert {unit.ends for unit in half.units} == {(50, 50)}
+    assert [piece.offsets for piece in half.kept] == [50]
+    assert {unit.ends for unit in half.dealt} == {(50, 50)}
 
 
 def test_disks_without_room_refuse_units_too() -> None:
@@ -490,7 +479,7 @@ def test_disks_without_room_refuse_units_too() -> None:
     wide = replace(target("a.t", 0, 0, 0, 0), brokers=dict.fromkeys(range(4), (1,)))
     facts = replace(BESIDE, targets={"a.t": wide}, space=space, target_brokers=1)
     plan = decide_plan(replace(DEALT, free_percent=20), facts, "r", 7)
-    assert not plan.units
+    assert not plan.dealt
     assert not plan.eras
     assert [(one.topic, one.partition, one.kind) for one in plan.refusals] == [
         ("t", None, RefusalKind.NO_SPACE),
@@ -500,17 +489,17 @@ def test_disks_without_room_refuse_units_too() -> None:
 
 def test_a_topic_that_another_lane_claimed_meanwhile_has_no_units_and_no_rule() -> None:
     plan = without_foreign(decide_plan(DEALT, BESIDE, "r", 7), {"a.t": "other"})
-    assert not plan.units
+    assert not plan.dealt
     assert not plan.eras
     assert [one.kind for one in plan.refusals] == [RefusalKind.OWNED]
-    assert {piece.source.topic for piece in plan.slices} == {"u"}
+    assert {piece.source.topic for piece in plan.kept} == {"u"}
 
 
 def test_a_caught_up_topic_has_no_units_and_a_paused_one_no_word() -> None:
     done = {place("a.t", number): receipt(number, (9, 9), target_next=4) for number in range(2)}
     facts = replace(FACTS_HALF, units=done)
     plan = decide_plan(replace(DEALT, transform_of=lambda _: RULE), facts, "r", 7)
-    assert not plan.units
+    assert not plan.dealt
     assert plan.caught_up == 2
     paused = replace(facts, pauses={"t": Pause(topic="t", since_ms=1, who="x", why="y")})
     plan = decide_plan(replace(DEALT, transform_of=lambda _: RULE), paused, "r", 7)
@@ -526,7 +515,7 @@ def test_a_rule_that_cannot_be_carried_out_any_more_refuses_its_topic_alone(gold
     (refusal,) = plan.refusals
     assert (refusal.topic, refusal.kind) == ("t", RefusalKind.TRANSFORM)
     golden(refusal.message)
-    assert {piece.source.topic for piece in plan.slices} == {"u"}
+    assert {piece.source.topic for piece in plan.kept} == {"u"}
 
 
 def test_a_place_that_is_passed_by_hand_is_passed_for_all_target_partitions(golden: Golden) -> None:

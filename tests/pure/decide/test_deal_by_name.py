@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ferry.features.records.acts.withheld import Failure, narrowed, withheld_at
 from ferry.ledger.units import least_dealt, reached_at, resumed
-from ferry.model import ChangeKind, Era, Receipt, RefusalKind, TopicPartition, Unit
+from ferry.model import ChangeKind, Era, Receipt, RefusalKind, Slice, TopicPartition
 from ferry.plan.rules.deal import deal_of
 from ferry.plan.rules.dealt_lots import Deal
 from ferry.plan.rules.facts import Facts
@@ -42,7 +42,7 @@ class World:
     rules: dict[str, Era] = field(default_factory=dict)
     """By target topic what the ledger has under `era`."""
     begun: list[tuple[Era, frozenset[str]]] = field(default_factory=list)
-    planned: list[Unit] = field(default_factory=list)
+    planned: list[Slice] = field(default_factory=list)
     partitions: int = 1
     generation: int = 0
 
@@ -66,18 +66,18 @@ class World:
             self.begun.append((found.era, names))
         self.rules |= {era.target_topic: era for era in found.eras}
         limited = found.limited({need.source: budget for need in found.needs})
-        units = [limited.unit(one, 0) for one in limited.lots]
+        units = [limited.slice_of(one, 0) for one in limited.lots]
         assert len({unit.source for unit in units}) == len(units), "each has a number of its own"
         self.planned = self.without_unknown(units, frozenset(found.targets))
         return found
 
-    def without_unknown(self, units: list[Unit], names: frozenset[str]) -> list[Unit]:
+    def without_unknown(self, units: list[Slice], names: frozenset[str]) -> list[Slice]:
         """As the job: no unit goes past a record whose name the rule does not know."""
         failures: dict[TopicPartition, Failure] = {}
         for number, keys in enumerate(self.source):
             for offset, key in enumerate(keys):
                 asked = any(wants(unit, number, offset) for unit in units)
-                if asked and name_of(key) not in names and selects(units[0].digest.split()[0], key):
+                if asked and name_of(key) not in names and selects(units[0].transform_digest.split()[0], key):
                     failure = Failure(kind=RefusalKind.TRANSFORM, message="", offset=offset)
                     failures.setdefault(place("t", number), failure)
         return [narrowed(unit, withheld_at(failures)) for unit in units]
@@ -87,23 +87,23 @@ class World:
         if not self.planned:
             return
         unit = self.planned[number % len(self.planned)]
-        at = resumed(unit, self.units.get(unit.target), self.generation)
+        at = resumed(unit, self.units.get(unit.target), self.generation).starts
         rows = [
             (source, offset)
             for source, keys in enumerate(self.source)
             for offset, key in enumerate(keys)
             if wants(unit, source, offset)
             and offset >= at[source]
-            and selects(unit.digest.split()[0], key)
+            and selects(unit.transform_digest.split()[0], key)
             and name_of(key) == unit.target.topic
             and number_of(key, source, offset, unit.partitions) == unit.target.partition
         ]
         for _ in range(chunks):
             done, rows = rows[:size], rows[size:]
             reached = reached_at(unit, *done[-1]) if rows else unit.ends
-            self.target[unit.target] += [(*row, unit.digest) for row in done]
+            self.target[unit.target] += [(*row, unit.transform_digest) for row in done]
             behind = len(self.target[unit.target])
-            last = receipt(0, reached, era=unit.era, generation=self.generation, target_next=behind)
+            last = receipt(0, reached, era=unit.since, generation=self.generation, target_next=behind)
             self.units[unit.target] = replace(last, target=unit.target, target_topic_id=f"id-{unit.target.topic}")
             if not rows:
                 return
@@ -194,7 +194,7 @@ def test_all_topics_are_created_and_each_has_its_units() -> None:
         (ChangeKind.CREATE, "x", 2),
         (ChangeKind.CREATE, "y", 2),
     ]
-    assert {unit.target: unit.source.partition for unit in plan.units} == {
+    assert {unit.target: unit.source.partition for unit in plan.dealt} == {
         place("x", 0): 0,
         place("x", 1): 1,
         place("y", 0): 2,
@@ -233,6 +233,6 @@ def test_a_rule_that_the_ledger_has_for_some_of_its_topics_alone_begins_anew() -
     begun = Era(source_topic="t", target_topic="x", since=5, begins=(0, 0), digest="d", partitions=2)
     plan = decide_plan(BY_NAME, replace(FIRST, eras={"x": begun}, first_run=False), "r", 7)
     assert {(era.target_topic, era.since) for era in plan.eras} == {("x", 7), ("y", 7)}
-    assert {unit.target.topic for unit in plan.units} == {"x", "y"}
+    assert {unit.target.topic for unit in plan.dealt} == {"x", "y"}
     both = replace(FIRST, eras={name: replace(begun, target_topic=name) for name in ("x", "y")}, first_run=False)
     assert {era.since for era in decide_plan(BY_NAME, both, "r", 7).eras} == {5}

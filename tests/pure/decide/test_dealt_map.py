@@ -16,19 +16,9 @@ from ferry.features.groups.rules.translated import translated
 from ferry.features.groups.rules.which import GroupRules
 from ferry.ledger.codec import decode_value
 from ferry.ledger.units import reached_at
-from ferry.model import (
-    Checkpoint,
-    CommittedOffset,
-    Found,
-    Reads,
-    Receipt,
-    TopicPartition,
-    Unit,
-    Vector,
-    Why,
-)
+from ferry.model import Checkpoint, CommittedOffset, Found, Reads, Receipt, TopicPartition, Vector, Why
 from tests.golden import Golden
-from tests.pure.decide.values import FLOW, LANE, redealt
+from tests.pure.decide.values import FLOW, LANE, dealt_slice, redealt
 
 PLACE = TopicPartition("a.t", 0)
 ONE = Receipt(
@@ -61,7 +51,7 @@ def copies(draw: st.DrawFn) -> Copy:
         if run and draw(st.booleans()) and width < 4:
             width, starts = width + 1, (*starts, 0)
         ends = tuple(at + draw(st.integers(0, 6)) for at in starts)
-        unit = Unit(source_topic="t", target=PLACE, starts=starts, ends=ends, slot=0, era=1, partitions=2, digest="d")
+        unit = dealt_slice(topic="t", target=PLACE, starts=starts, ends=ends, slot=0, since=1, partitions=2, digest="d")
         mine = [(p, o) for p in range(width) for o in range(starts[p], ends[p]) if draw(st.booleans())]
         begins = starts
         while True:

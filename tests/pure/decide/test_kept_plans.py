@@ -56,5 +56,5 @@ def test_there_is_a_plan_for_each_kind_of_decision() -> None:
     assert {change.kind for plan in all_plans() for change in plan.changes} == set(ChangeKind)
     assert {gap.how for plan in all_plans() for gap in plan.gaps} == set(Lifted)
     assert {gap.why for plan in all_plans() for gap in plan.gaps} >= OF_THE_RUN
-    for field in ("slices", "units", "eras", "drift", "notes", "lifted", "paused", "caught_up"):
+    for field in ("kept", "dealt", "eras", "drift", "notes", "lifted", "paused", "caught_up"):
         assert any(getattr(plan, field) for plan in all_plans()), field

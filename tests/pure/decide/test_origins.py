@@ -108,7 +108,7 @@ def test_a_topic_whose_records_name_its_copy_is_refused_alone(partitions: int | 
     assert refused(plan) == [("orders", RefusalKind.TRANSFORM)]
     golden(plan.refusals[0].message)
     assert [piece.source.topic for piece in plan.slices] == ["payments"]
-    assert not plan.units
+    assert not plan.dealt
     assert [change.topic for change in plan.changes] == ["a.payments"]
 
 
@@ -120,7 +120,7 @@ def test_a_topic_whose_transform_cannot_be_carried_out_is_refused_alone(partitio
     assert refused(plan) == [("orders", RefusalKind.TRANSFORM)]
     golden(plan.refusals[0].message)
     assert [piece.source.topic for piece in plan.slices] == ["payments"]
-    assert not plan.units
+    assert not plan.dealt
 
 
 def test_of_two_topics_of_one_name_the_one_that_was_copied_goes_on() -> None:

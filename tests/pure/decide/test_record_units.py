@@ -21,17 +21,10 @@ from ferry.ledger.units import (
     resumed,
     standings,
 )
-from ferry.model import (
-    Era,
-    Flow,
-    Reads,
-    Receipt,
-    TopicPartition,
-    Unit,
-    Vector,
-)
+from ferry.model import Era, Flow, Reads, Receipt, Slice, TopicPartition, Vector
 from tests.golden import Golden
 from tests.pure.decide.dealt_model import KEYS, number_of, selects, wants
+from tests.pure.decide.values import dealt_slice, reading
 from tests.tiers import examples
 
 FLOW = Flow(source="a", target="b")
@@ -77,7 +70,7 @@ class World:
     era: Era | None = None
     eras: list[Era] = field(default_factory=list)
     generation: int = 0
-    units: list[Unit] = field(default_factory=list)
+    units: list[Slice] = field(default_factory=list)
 
     def plan(self, digest: str, partitions: int) -> bool:
         """Plan; whether the wish is in force."""
@@ -90,13 +83,13 @@ class World:
             self.eras.append(found.era)
         self.era = found.era
         self.units = [
-            Unit(
-                source_topic="t",
+            dealt_slice(
+                topic="t",
                 target=TopicPartition("a.t", number),
                 starts=starts,
                 ends=ends,
                 slot=0,
-                era=found.era.since,
+                since=found.era.since,
                 partitions=found.era.partitions,
                 digest=found.era.digest,
             )
@@ -109,21 +102,21 @@ class World:
         unit = self.units[number % len(self.units)]
         target = unit.target.partition
         last = self.lasts.get(target)
-        at = resumed(unit, last, self.generation)
+        at = resumed(unit, last, self.generation).starts
         rows = [
             (part, offset)
             for part, keys in enumerate(self.source)
             for offset, key in enumerate(keys)
             if wants(unit, part, offset)
             and offset >= at[part]
-            and selects(unit.digest, key)
+            and selects(unit.transform_digest, key)
             and number_of(key, part, offset, unit.partitions) == target
         ]
         for _ in range(chunks):
             done, rows = rows[:size], rows[size:]
             reached = reached_at(unit, *done[-1]) if rows else unit.ends
             assert sum(reached) >= sum(at)  # receipts ascend
-            self.target.setdefault(target, []).extend((*place, unit.digest) for place in done)
+            self.target.setdefault(target, []).extend((*place, unit.transform_digest) for place in done)
             assert self.era is not None
             self.lasts[target] = receipt(target, self.era, reached, at, self.generation)
             at = reached
@@ -231,17 +224,17 @@ def test_receipts_of_an_earlier_era_do_not_move_a_partition() -> None:
 
 
 def test_what_is_read_covers_what_each_unit_wants() -> None:
-    one = Unit(
-        source_topic="t",
+    one = dealt_slice(
+        topic="t",
         target=TopicPartition("a.t", 0),
         starts=(2, 0),
         ends=(5, 0),
         slot=0,
-        era=1,
+        since=1,
         partitions=2,
         digest="all",
     )
-    two = replace(one, target=TopicPartition("a.t", 1), starts=(4, 0), ends=(9, 0))
+    two = reading(one, target=TopicPartition("a.t", 1), starts=(4, 0), ends=(9, 0))
     assert read_ranges([one, two]) == {TopicPartition("t", 0): (2, 9)}
     last = receipt(0, era(since=1), (5, 0), generation=3)
     assert is_done(one, last)

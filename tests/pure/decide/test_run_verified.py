@@ -15,16 +15,7 @@ from ferry.ledger.receipt_codec import receipt_records
 from ferry.ledger.run_codec import run_record
 from ferry.ledger.runs import outlived
 from ferry.ledger.verified_codec import due, run_verified_record
-from ferry.model import (
-    Flow,
-    Origin,
-    Receipt,
-    Record,
-    RunRecord,
-    RunVerified,
-    Segment,
-    VerifyMode,
-)
+from ferry.model import Flow, Origin, Receipt, Record, RunRecord, RunVerified, Segment, VerifyMode
 from tests.pure.decide.values import RECEIPT, lying, place
 
 LANE = RECEIPT.lane

@@ -41,7 +41,7 @@ from ferry.model import Checkpoint, CommittedOffset, Era, Found, GroupKind, List
 from ferry.plan.rules.starts import first_run, recorded_starts
 from tests.golden import Golden
 from tests.pure.decide.test_unit_codec import ONE, UNIT
-from tests.pure.decide.values import PLAN, RECEIPT, lying, place, redealt
+from tests.pure.decide.values import PLAN, RECEIPT, lying, place, reading, redealt
 
 NOW = 1_000_000
 Moved = tuple[str | None, int, int]
@@ -215,7 +215,7 @@ def test_what_a_dealt_topic_loses_counts_from_where_all_of_its_copy_has_it() -> 
     dealt = dealt_ends([era], lasts, {place("copy"), place("copy", 1)}, started)
     for live, plan, wanted in [
         ({}, None, (6, 6, "receipt", 3)),
-        ({}, replace(PLAN, slices=(), units=(replace(UNIT, source_topic="orders", ends=(12, 4)),)), (6, 12, "plan", 7)),
+        ({}, replace(PLAN, slices=(reading(UNIT, source=place("orders", 1), ends=(12, 4)),)), (6, 12, "plan", 7)),
         ({HERE: 20}, None, (6, 20, "source", NOW)),
     ]:
         (one,) = standings([], plan, 7, live, {HERE: COPY}, {COPY: 77}, NOW, dealt=dealt)

@@ -25,21 +25,10 @@ from ferry.ledger.unit_codec import (
     unit_intruder,
     unit_receipts,
 )
-from ferry.model import (
-    Era,
-    Fate,
-    LedgerRecord,
-    Reads,
-    Receipt,
-    Record,
-    RunRecord,
-    Segment,
-    TopicPartition,
-    Unit,
-)
+from ferry.model import Era, Fate, LedgerRecord, Reads, Receipt, Record, RunRecord, Segment, TopicPartition
 from ferry.model.run import LOCAL
 from tests.golden import Golden
-from tests.pure.decide.values import FLOW, LANE, PLAN, RECEIPT, redealt
+from tests.pure.decide.values import FLOW, LANE, PLAN, RECEIPT, dealt_slice, reading, redealt
 
 ERA = Era(
     source_topic="t",
@@ -52,18 +41,18 @@ ERA = Era(
     target_topic_id="i",
     spec='{"sql":"SELECT"}',
 )
-UNIT = Unit(
-    source_topic="t",
+UNIT = dealt_slice(
+    topic="t",
     target=TopicPartition("a.t", 1),
     starts=(3, 0),
     ends=(9, 4),
     slot=2,
-    era=4,
+    since=4,
     partitions=2,
     digest="d",
     target_next=7,
     target_end=8,
-    source_epochs=(0, 3),
+    epochs=(0, 3),
 )
 ONE = Receipt(
     flow=FLOW,
@@ -128,13 +117,17 @@ def test_a_ferry_that_reads_format_1_alone_stops(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_plan_keeps_its_units_and_says_that_it_has_some() -> None:
-    units = (UNIT, replace(UNIT, target=TopicPartition("a.t", 2)), replace(UNIT, starts=(4, 4), slot=3))
-    for plan, version in ((PLAN, 1), (replace(PLAN, units=units), 2)):
+    units = (
+        UNIT,
+        reading(UNIT, source=TopicPartition("t", 2), target=TopicPartition("a.t", 2)),
+        reading(UNIT, starts=(4, 4), slot=3),
+    )
+    for plan, version in ((PLAN, 1), (replace(PLAN, slices=units), 2)):
         *parts, seal = plan_records(plan, part_bytes=100)
         values = {decode_key(one.key)[4]: one.value or b"" for one in parts}
         assert parse_plan(values, seal.value or b"", "plan") == plan
         assert json.loads(seal.value or b"")["head"]["v"] == version
-    assert replace(PLAN, units=units).unit_slots == (2, 3)
+    assert replace(PLAN, slices=units).row_slots == (2, 3)
 
 
 def test_a_summary_keeps_positions_and_rules_and_leaves_the_receipts_where_they_lie() -> None:

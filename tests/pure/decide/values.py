@@ -107,6 +107,49 @@ def redealt(
     )
 
 
+def dealt_slice(
+    topic: str = "t",
+    *,
+    target: TopicPartition,
+    starts: Vector,
+    ends: Vector,
+    epochs: Vector = (),
+    slot: int = 0,
+    since: int = 1,
+    partitions: int = 2,
+    digest: str = "d",
+    number: int | None = None,
+    **fields: Any,
+) -> Slice:
+    """A slice that records are dealt to; `number` is its own among the topic's, by default the target partition's."""
+    reads = Reads(starts=starts, ends=ends, epochs=epochs)
+    return Slice(
+        source=TopicPartition(topic, target.partition if number is None else number),
+        target=target,
+        start=reads.start,
+        end=reads.end,
+        slot=slot,
+        since=since,
+        partitions=partitions,
+        transform_digest=digest,
+        reads=reads,
+        **fields,
+    )
+
+
+def reading(
+    one: Slice, *, starts: Vector | None = None, ends: Vector | None = None, epochs: Vector | None = None, **fields: Any
+) -> Slice:
+    """A dealt slice with other fields."""
+    old = one.reads or Reads(starts=(), ends=())
+    reads = Reads(
+        starts=old.starts if starts is None else starts,
+        ends=old.ends if ends is None else ends,
+        epochs=old.epochs if epochs is None else epochs,
+    )
+    return replace(one.reading(reads), **fields)
+
+
 PLAN = Plan(flow=FLOW, lane=LANE, run="run-1", generation=3, slots=2, slices=())
 
 

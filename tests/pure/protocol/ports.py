@@ -12,18 +12,7 @@ from ferry.errors import Fenced as FencedOff
 from ferry.errors import FerryError, OutcomeUnknown, Retryable
 from ferry.ledger.codec import decode_key
 from ferry.ledger.receipt_codec import receipt_records
-from ferry.model import (
-    Flow,
-    LedgerRecord,
-    Origin,
-    Piece,
-    Plan,
-    Receipt,
-    Record,
-    Refusal,
-    Slice,
-    TopicPartition,
-)
+from ferry.model import Flow, LedgerRecord, Origin, Plan, Receipt, Record, Refusal, Slice, TopicPartition
 from ferry.protocol.drops import Dropped, drop
 from ferry.protocol.slot import SlotRef
 from ferry.wire.batch import Batch
@@ -189,11 +178,11 @@ class ModelSlot(ModelWriter):
         self._todo = {}
         await super().initialise()
 
-    async def begin(self, plan: Plan, todo: Mapping[TopicPartition, tuple[Piece, int, int]]) -> None:
+    async def begin(self, plan: Plan, todo: Mapping[TopicPartition, tuple[Slice, int, int]]) -> None:
         """As SlotPort; plans without transforms have slices only."""
         self._plan, self._todo = plan, {}
         for place, (piece, source_next, target_next) in todo.items():
-            assert isinstance(piece, Slice)
+            assert not piece.dealt
             self._todo[place] = piece, source_next, target_next
 
     async def copy_chunk(self) -> Sequence[PartProgress]:

@@ -13,13 +13,13 @@ from ferry.copy.ends import SlotEnd, failure_of, joined, refusals_of, told_repor
 from ferry.copy.task import TaskSpec
 from ferry.errors import BadInput, Corrupt, FerryError, Refused, Retryable, Superseded, Unreachable
 from ferry.ledger.report import RunState
-from ferry.model import Attempt, Origin, Receipt, Refusal, RefusalKind, TopicPartition, Unit
+from ferry.model import Attempt, Origin, Receipt, Refusal, RefusalKind, TopicPartition
 from ferry.protocol.slot import SlotResult
 from ferry.run import local
 from ferry.run.micro_run import MicroRuns
 from ferry.spark import stage
 from tests.pure.decide.test_deal import receipt as unit_receipt
-from tests.pure.decide.values import PLAN, RECEIPT, piece, redealt, refusal
+from tests.pure.decide.values import PLAN, RECEIPT, dealt_slice, piece, redealt, refusal
 
 TWO = replace(PLAN, slices=(piece("orders", 0), piece("orders", 1), piece("users", 0, slot=1)), slots=2)
 DONE = replace(RECEIPT, end=100)
@@ -38,19 +38,19 @@ def test_a_slot_that_gave_up_is_held_against_the_slices_that_it_did_not_finish()
 
 
 def test_units_of_several_topics_are_told_apart() -> None:
-    first = Unit(
-        source_topic="orders",
+    first = dealt_slice(
+        topic="orders",
         target=TopicPartition("x", 0),
         starts=(0,),
         ends=(9,),
         slot=0,
-        era=1,
+        since=1,
         partitions=1,
         digest="",
     )
-    second = replace(first, target=TopicPartition("y", 0), name=1)
+    second = replace(first, target=TopicPartition("y", 0), source=TopicPartition("orders", 1))
     done = redealt(unit_receipt(0, (9,)), topic="orders", target=second.target, generation=PLAN.generation)
-    plan = replace(PLAN, slices=(), units=(first, second))
+    plan = replace(PLAN, slices=(first, second))
     (left,) = refusals_of(plan, [SlotEnd(slot=0, units=(done,), failure=Retryable("no luck"))])
     assert left.message.startswith("x-0, dealt from topic orders, was not (wholly) copied")
     refused = replace(refusal("orders", second.source.partition or 0), message="y is full")

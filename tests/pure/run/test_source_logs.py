@@ -23,9 +23,9 @@ from ferry.features.records.acts.source_logs import EpochNotes, SourceLogs, look
 from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster, PartitionInfo, TopicInfo
 from ferry.kafka.fetch.lineage import UNKNOWN_EPOCH, Mark
-from ferry.model import Origin, Plan, RefusalKind, Slice, TopicPartition, Unit
+from ferry.model import Origin, Plan, RefusalKind, Slice, TopicPartition
 from ferry.protocol.drops import Drop, Dropped, Hindered
-from tests.pure.decide.values import FLOW, LANE
+from tests.pure.decide.values import FLOW, LANE, dealt_slice
 
 PLACE = TopicPartition("t", 0)
 OTHER = TopicPartition("t", 1)
@@ -125,17 +125,17 @@ def piece(end: int, mark: Mark = NOTHING, start: int = 0) -> Slice:
     )
 
 
-def unit(starts: tuple[int, ...], ends: tuple[int, ...], epochs: tuple[int, ...] = ()) -> Unit:
-    return Unit(
-        source_topic="t",
+def unit(starts: tuple[int, ...], ends: tuple[int, ...], epochs: tuple[int, ...] = ()) -> Slice:
+    return dealt_slice(
+        topic="t",
         target=TopicPartition("a.t", 0),
         starts=starts,
         ends=ends,
         slot=0,
-        era=1,
+        since=1,
         partitions=1,
         digest="d",
-        source_epochs=epochs,
+        epochs=epochs,
     )
 
 
@@ -281,7 +281,7 @@ def test_units_lose_the_source_partition_that_was_cut_alone() -> None:
 
 
 @pytest.mark.parametrize("of", [piece(20, Mark(5, 9), 9), unit((9,), (20,), (5,))])
-def test_what_an_earlier_attempt_has_written_is_not_gone_on_with_from_another_log(of: Slice | Unit) -> None:
+def test_what_an_earlier_attempt_has_written_is_not_gone_on_with_from_another_log(of: Slice) -> None:
     """Also where the tasks of this attempt have read nothing but the new one."""
     log = Log()
     log.append(9)

@@ -84,11 +84,11 @@ class Units:
 
     def rows(self, plan: Plan, slot: int, batch_rows: int = 150) -> Iterator[pa.RecordBatch]:
         """What Spark hands to a slot: read, kept, dealt, sorted."""
-        units = {unit.target.partition: unit for unit in plan.units_of(slot)}
+        units = {unit.target.partition: unit for unit in plan.of_slot(slot)}
         found = []
         for partition, records in read_topic(self.lab.source.bootstrap, self.topic).items():
             for offset, key, value, headers, time in records:
-                number = partition_of_record(key, partition, offset, plan.units[0].partitions)
+                number = partition_of_record(key, partition, offset, plan.dealt[0].partitions)
                 if number in units and wants(units[number], partition, offset) and self.kept(partition, offset, key):
                     pairs = [{"key": name, "value": data} for name, data in headers]
                     found.append((self.target, number, partition, offset, time, key, value, pairs))

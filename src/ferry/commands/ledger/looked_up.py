@@ -308,7 +308,7 @@ def _print_runs(past: list[PastRun]) -> None:
                 to_the_second(run.opened.record.started_ms),
                 run.opened.record.run,
                 run.state.value,
-                len(run.report.plan.slices) if run.report else None,
+                len(run.report.plan.kept) if run.report else None,
                 copied(run.report, lambda report: str(report.records)),
                 copied(run.report, lambda report: size(report.bytes)),
                 copied(run.report, lambda report: f"{report.seconds:.1f}"),

@@ -8,7 +8,7 @@ from ferry.config.flow.dead_letters import PARTITIONS
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.transforms import Poison
 from ferry.messages.refusals import refused
-from ferry.model import ChangeKind, Piece, Plan, Refusal, RefusalKind, TopicChange
+from ferry.model import ChangeKind, Plan, Refusal, RefusalKind, Slice, TopicChange
 from ferry.plan.rules.facts import Facts
 
 _USUAL_BYTES = 1_048_588
@@ -47,8 +47,8 @@ def letters_topic(flow: FlowConfig, facts: Facts, replication_factor: int, topic
     )
 
 
-def _pieces(plan: Plan) -> list[Piece]:
-    return [*plan.slices, *plan.units]
+def _pieces(plan: Plan) -> list[Slice]:
+    return [*plan.slices]
 
 
 def _settings(facts: Facts, topics: Mapping[str, str]) -> list[str | None]:

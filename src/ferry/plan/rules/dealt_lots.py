@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from ferry.model import Era, Gap, Receipt, Refusal, TopicPartition, Unit, Vector
+from ferry.model import Era, Gap, Reads, Receipt, Refusal, Slice, TopicPartition, Vector
 from ferry.plan.rules.capacity import Load
 
 
@@ -85,33 +85,29 @@ class Deal:
             found += (end - start) * size // offsets if offsets else 0
         return found // (self.era.partitions * max(1, len(self.targets)))
 
-    def unit(self, lot: Lot, slot: int) -> Unit:
+    def slice_of(self, lot: Lot, slot: int) -> Slice:
         """A lot as a slot writes it."""
-        last = lot.last
-        return Unit(
-            source_topic=self.era.source_topic,
+        last, reads = lot.last, Reads(starts=lot.starts, ends=lot.ends, epochs=_epochs(lot))
+        return Slice(
+            source=self._source_of(lot),
             target=lot.target,
-            starts=lot.starts,
-            ends=lot.ends,
+            start=reads.start,
+            end=reads.end,
             slot=slot,
-            era=self.era.since,
-            partitions=self.era.partitions,
-            digest=self.era.digest,
             source_topic_id=self.era.source_topic_id,
             target_topic_id=self.targets[lot.target.topic],
             target_next=-1 if last is None else last.target_next,
             target_end=lot.target_end,
+            since=self.era.since,
             target_epoch=-1 if last is None else last.target_epoch,
-            source_epochs=_epochs(lot),
-            name=self._number_of(lot.target.topic),
+            transform_digest=self.era.digest,
+            reads=reads,
+            partitions=self.era.partitions,
         )
 
-    def _number_of(self, name: str) -> int:
-        return list(self.targets).index(name)
-
     def _source_of(self, lot: Lot) -> TopicPartition:
-        """As of its unit."""
-        number = self._number_of(lot.target.topic) * self.era.partitions + lot.target.partition
+        """As of its slice."""
+        number = list(self.targets).index(lot.target.topic) * self.era.partitions + lot.target.partition
         return TopicPartition(topic=self.era.source_topic, partition=number)
 
     def limited(self, shares: Mapping[TopicPartition, int]) -> Deal:

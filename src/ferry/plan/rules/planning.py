@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from ferry.config.flow.guards import OnGuard
 from ferry.errors import BadInput, Refused
 from ferry.messages.catalogue import sentence
-from ferry.model import Piece, Plan, Receipt, Refusal, RefusalKind, TopicChange
+from ferry.model import Plan, Receipt, Refusal, RefusalKind, TopicChange
 from ferry.plan.rules.absence import gone_note, gone_refusal, hidden_refusals
 from ferry.plan.rules.budget import bytes_within, slice_of, within_budget
 from ferry.plan.rules.candidates import Candidate, candidates
@@ -123,16 +123,13 @@ class _Draft:
         is_row = [*(one.transform is not None for one in chosen), *(True for _ in lots)]
         slots = dealt_slots(weights, is_row, rules.max_tasks)
         slices = [slice_of(one, wanted, slot) for one, slot in zip(chosen, slots, strict=False)]
-        units = [deal.unit(lot, slot) for (deal, lot), slot in zip(lots, slots[len(chosen) :], strict=True)]
-        pieces: list[Piece] = [*slices, *units]
-        planned_loads = [Load(source=p.source, target=p.target, bytes=w) for p, w in zip(pieces, weights, strict=True)]
+        slices += [deal.slice_of(lot, slot) for (deal, lot), slot in zip(lots, slots[len(chosen) :], strict=True)]
+        planned_loads = [Load(source=p.source, target=p.target, bytes=w) for p, w in zip(slices, weights, strict=True)]
         no_space = without_room(rules, facts, planned_loads, due)
         loads = [Load(source=one.source, target=one.target, bytes=one.bytes) for one in self._candidates]
         loads += [load for deal in self._deals for load in deal.loads]
         planned = tuple(piece for piece in slices if piece.source not in no_space)
-        dealt = tuple(unit for unit in units if unit.source not in no_space)
         shut_out = {place.topic for place in no_space} - {one.source.topic for one in planned}
-        shut_out -= {unit.source_topic for unit in dealt}
         refusals = [*self.refusals, *dict.fromkeys(no_space.values())]
         return Plan(
             flow=rules.flow,
@@ -156,7 +153,6 @@ class _Draft:
                 *(gap for candidate in self._candidates for gap in candidate.gaps),
                 *(gap for deal in self._deals for gap in deal.gaps),
             ),
-            units=dealt,
             eras=tuple(era for deal in self._deals for era in deal.eras if era.source_topic not in shut_out),
             lifted=tuple(self._lifted),
             paused=tuple(self.paused),

@@ -133,11 +133,11 @@ class PartialDrill:
                 plan = runs.open_new(f"{self._options.drill}-{number}", local_origin(), RunOptions(only=self._topics))
                 found.refusals += refused_by(plan)
                 found.paused = plan.paused
-                if not plan.slices:
+                if not plan.kept:
                     break
                 self._options.opened(plan.run)
                 failure = copy_seen(runs, plan, diary.stop, chunks)
-                offsets += sum(piece.offsets for piece in plan.slices)
+                offsets += sum(piece.offsets for piece in plan.kept)
                 found.samples = samples_of(began, offsets, chunks)
                 if failure is not None:
                     raise failure

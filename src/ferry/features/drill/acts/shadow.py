@@ -91,13 +91,13 @@ class ShadowDrill:
         with MicroRuns(self._flow, patience_s=self._patience_s) as runs:
             plan = runs.preview(self._narrowed() or RunOptions())
         target = self._live.flow.target
-        topics = sorted({piece.target.topic for piece in plan.slices})
+        topics = sorted({piece.target.topic for piece in plan.kept})
         first = f"remove what is left of {', '.join(left)}" if left else "look at both clusters, and at production"
-        offsets = sum(piece.offsets for piece in plan.slices)
+        offsets = sum(piece.offsets for piece in plan.kept)
         there = f"{count_of(len(topics), 'scratch topic')} of {target} in lane {self._options.lane}"
         return (
             first,
-            f"copy {offsets} offsets of {count_of(len(plan.slices), 'partition')} to {there}",
+            f"copy {offsets} offsets of {count_of(len(plan.kept), 'partition')} to {there}",
             f"commit the groups' translated offsets to scratch groups of {target}, and read where they go on",
             "compare the copies with the source, record by record",
             "look at production again, and remove topics, groups and lane",
@@ -189,8 +189,8 @@ class ShadowDrill:
                 found.begun = True
                 plan = runs.open_new(f"{self._options.lane}-{number}", local_origin(), narrowed or RunOptions())
                 report = self._copy_one(runs, plan, diary, chunks)
-                offsets += sum(piece.offsets for piece in plan.slices)
-                partitions = max(partitions, len(plan.slices))
+                offsets += sum(piece.offsets for piece in plan.kept)
+                partitions = max(partitions, len(plan.kept))
                 size += report.bytes
                 found.records += report.records
                 found.notes += [note for note in plan.notes if note not in found.notes]
@@ -199,7 +199,7 @@ class ShadowDrill:
                 found.samples = samples_of(began, offsets, chunks)
                 there = count_of(partitions, "partition")
                 entry.detail = f"{found.records} records of {there}, {size / 1e6:.1f} MB, in {count_of(number, 'run')}"
-                if not plan.slices:
+                if not plan.kept:
                     break
             if narrowed is None:
                 found.notes.append(
@@ -218,7 +218,7 @@ class ShadowDrill:
     def _lacks(self, plan: Plan, found: _Found) -> bool:
         """Whether the next run would copy something that was there already when the drill looked."""
         ends = {loss.source: loss.source_end or 0 for loss in found.losses}
-        return any(piece.start < ends.get(piece.source, 0) for piece in plan.slices)
+        return any(piece.start < ends.get(piece.source, 0) for piece in plan.kept)
 
     def _groups(self, diary: Diary, found: _Found, connections: FlowConnections) -> None:
         scratch = ScratchGroups(flow=self._flow, connections=connections)
@@ -292,6 +292,6 @@ class ShadowDrill:
 
 def _refuse_real_topics(plan: Plan) -> None:
     """Raise Refused where a slice would go anywhere but to a scratch topic of its lane."""
-    for piece in plan.slices:
+    for piece in plan.kept:
         if scratch_lane(piece.target.topic) != plan.lane:
             raise Refused(f"a drill writes to scratch topics alone, and {piece.target} is none: nothing was copied")

@@ -23,7 +23,7 @@ class Opened:
     @property
     def ahead(self) -> int:
         """What is to be copied behind this run."""
-        return max(0, self.left - sum(piece.offsets for piece in self.plan.slices))
+        return max(0, self.left - sum(piece.offsets for piece in self.plan.kept))
 
 
 def copy_window(
@@ -50,6 +50,6 @@ def copy_window(
         rest = left()
         if rest < run.left:
             say(f"window: {outlook(whole, rest, time.monotonic() - begun)}")
-        stuck = not run.plan.slices or (rest == run.left and not run.is_done)
+        stuck = not run.plan.kept or (rest == run.left and not run.is_done)
         if not rest or stuck or not came_to_its_end:
             return

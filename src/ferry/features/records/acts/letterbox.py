@@ -15,7 +15,7 @@ from ferry.features.records.rules.letters import PoisonRule, letter_headers, let
 from ferry.kafka.admin.topic_settings import batch_limits
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.produce.transaction import Transaction
-from ferry.model import Codec, Compression, Flow, Piece, TopicPartition
+from ferry.model import Codec, Compression, Flow, Slice, TopicPartition
 from ferry.protocol.drops import Dropped, Hindered, drop
 from ferry.wire.batch import restamped
 from ferry.wire.renumber import Run
@@ -37,7 +37,7 @@ class Letter(NamedTuple):
 class LetterPart:
     """What the letters of a slice or unit are on their partition; others may write between them."""
 
-    piece: Piece
+    piece: Slice
     start: int
     target_next: int = -1
     target_epoch: int = -1
@@ -70,7 +70,7 @@ class Letterbox:
             await self._target.refresh(names)
             self._batch_bytes = await batch_limits(self._target, names)
 
-    async def post(self, outbox: Outbox, piece: Piece, letters: Iterable[Letter], *, first: bool) -> int:
+    async def post(self, outbox: Outbox, piece: Slice, letters: Iterable[Letter], *, first: bool) -> int:
         """Send letters of one slice or unit, in order; how many bytes. `first`: nothing of the chunk was sent before.
 
         Raises Dropped where the topic is gone or takes no letter of that size, Hindered where it has no leader.
@@ -89,7 +89,7 @@ class Letterbox:
         more = letter_headers(letter.rule, self._flow, topic, row.partition, row.offset, record.timestamp, letter.why)
         return record._replace(headers=[*record.headers, *more])
 
-    def _place(self, piece: Piece, letter: Letter) -> TopicPartition:
+    def _place(self, piece: Slice, letter: Letter) -> TopicPartition:
         topic = letter.rule.letters.topic
         info = self._target.topics.get(topic)
         if info is None or not info.partitions:
@@ -101,7 +101,7 @@ class Letterbox:
     async def _send(
         self,
         outbox: Outbox,
-        piece: Piece,
+        piece: Slice,
         place: TopicPartition,
         rows: list[tuple[Row, NewRecord]],
         limit: int | None,

@@ -22,7 +22,7 @@ from ferry.kafka.fetch.lineage import Mark
 from ferry.kafka.fetch.requests import READ_COMMITTED
 from ferry.kafka.fetch.source import SourceReader
 from ferry.kafka.fetch.throttle import Throttle
-from ferry.model import RefusalKind, Slice, TopicPartition, Unit
+from ferry.model import RefusalKind, Slice, TopicPartition
 from ferry.wire.batch import Batch
 
 MEMORY_BYTES = 64 << 20
@@ -91,20 +91,16 @@ def read_batches(
         reading.stop()
 
 
-def marks_of(written: Iterable[Slice | Unit], pieces: Iterable[ReadRange]) -> dict[TopicPartition, Mark]:
-    """What was read of the logs of some pieces before, as the slices and units tell that are written of them.
+def marks_of(written: Iterable[Slice], pieces: Iterable[ReadRange]) -> dict[TopicPartition, Mark]:
+    """What was read of the logs of some pieces before, as the slices say that are written of them.
 
-    Of a log that many units read, what one of them has read furthest.
+    Of a log that many slices read, what one of them has read furthest.
     """
     known: dict[TopicPartition, Mark] = {}
     for one in written:
-        if isinstance(one, Slice):
-            known[one.source] = Mark(one.read_epoch, one.read_end)
-            continue
-        for number, mark in enumerate(map(Mark, one.source_epochs, one.starts)):
-            place = TopicPartition(one.source_topic, number)
-            if mark.epoch >= 0 and (place not in known or known[place].end < mark.end):
-                known[place] = mark
+        for place, epoch, end in one.marks:
+            if not one.dealt or (epoch >= 0 and (place not in known or known[place].end < end)):
+                known[place] = Mark(epoch, end)
     return {piece.place: known[piece.place] for piece in pieces if piece.place in known}
 
 

@@ -31,7 +31,7 @@ from ferry.features.records.acts.withheld import Withholding, narrowed, told_of
 from ferry.features.records.rules.letters import PoisonRule
 from ferry.kafka.admin.topic_settings import batch_limits
 from ferry.kafka.fetch.lineage import UNKNOWN_EPOCH
-from ferry.model import Codec, Compression, Piece, Plan, Refusal, Slice, TopicPartition, Unit, Vector
+from ferry.model import Codec, Compression, Plan, Refusal, Slice, TopicPartition, Vector
 from ferry.protocol.drops import Drop, Dropped, Hindered, drop, verdict
 from ferry.wire.batch import restamped
 from ferry.wire.encoding import RecordColumns, batch_of_columns
@@ -92,7 +92,7 @@ class RowSlot(KafkaSlot):
         """Bytes of the records of the chunk under way, before they are compressed."""
         self._own: frozenset[TopicPartition] = frozenset()
 
-    async def begin(self, plan: Plan, todo: Mapping[TopicPartition, tuple[Piece, int, int]]) -> None:
+    async def begin(self, plan: Plan, todo: Mapping[TopicPartition, tuple[Slice, int, int]]) -> None:
         """As SlotPort. The rows since the last commit come again; they are those of its portion."""
         todo = todo if self._portion is None else self._portion.of(todo)
         todo = self._without_withheld(todo)
@@ -101,8 +101,7 @@ class RowSlot(KafkaSlot):
         expected = await self._begin_targets(plan, todo)
         self._rows.rewind()
         slot = self._ref.slot
-        own = {piece.target for piece in plan.of_slot(slot)}
-        self._own = frozenset(own | {unit.target for unit in plan.units_of(slot)})
+        self._own = frozenset(piece.target for piece in plan.of_slot(slot))
         self._batch_bytes = await batch_limits(self._target, {piece.target.topic for piece, _, _ in todo.values()})
         await self._letterbox.begin(
             rule.letters.topic
@@ -119,10 +118,10 @@ class RowSlot(KafkaSlot):
         """With units as far as rows of theirs come, which is told of them; Dropped for slices."""
         self._drop_withheld(piece for piece, _, _ in todo.values())
         withheld = self._kept_back()
-        found: dict[TopicPartition, tuple[Piece, int, int]] = {}
+        found: dict[TopicPartition, tuple[Slice, int, int]] = {}
         for place, (piece, source_next, target_next) in todo.items():
             rest = piece
-            if isinstance(piece, Unit):
+            if piece.dealt:
                 refusal = told_of(piece, withheld)
                 if refusal is not None:
                     self._short[place] = refusal
@@ -131,10 +130,10 @@ class RowSlot(KafkaSlot):
                 found[place] = (rest, source_next, target_next)
         return found
 
-    def _drop_withheld(self, pieces: Iterable[Piece]) -> None:
+    def _drop_withheld(self, pieces: Iterable[Slice]) -> None:
         """Raise Dropped for slices that would be copied past where their rows end."""
         withheld = self._kept_back()
-        found = ((piece, withheld.get(piece.source)) for piece in pieces if isinstance(piece, Slice))
+        found = ((piece, withheld.get(piece.source)) for piece in pieces if not piece.dealt)
         drops = [
             Drop(piece=piece, refusal=held.refusal, offset=held.offset)
             for piece, held in found
@@ -153,13 +152,13 @@ class RowSlot(KafkaSlot):
     def _part(
         self,
         plan: Plan,
-        piece: Piece,
+        piece: Slice,
         source_next: int,
         target_next: int,
         expected: int,
         epochs: Mapping[TopicPartition, int],
     ) -> RowPart:
-        if isinstance(piece, Unit):
+        if piece.dealt:
             return UnitPart(
                 plan=plan,
                 origin=self._origin,
@@ -285,7 +284,7 @@ class RowSlot(KafkaSlot):
         batch = batch_of_columns(_columns(rows), self._limits.compression or Compression(codec=Codec.NONE))
         limit = self._batch_bytes.get(piece.target.topic)
         offset = int(rows[0].offsets[0])
-        at = offset if isinstance(piece, Slice) else part.start
+        at = offset if not piece.dealt else part.start
         if limit is not None and len(batch.data) > limit:
             found = drop(
                 "record.too-large",
@@ -325,12 +324,12 @@ class RowSlot(KafkaSlot):
         self._rows.settle()
 
 
-def _epochs_of(unit: Unit, epochs: Mapping[TopicPartition, int]) -> Vector:
+def _epochs_of(unit: Slice, epochs: Mapping[TopicPartition, int]) -> Vector:
     """Those of its source partitions: of what is read now, else those of what was read last."""
-    before = unit.source_epochs
+    before = unit.epochs
     return tuple(
-        epochs.get(TopicPartition(unit.source_topic, number), before[number] if number < len(before) else -1)
-        for number in range(len(unit.ends))
+        epochs.get(place, before[number] if number < len(before) else -1)
+        for number, (place, _, _) in enumerate(unit.spans)
     )
 
 

@@ -18,10 +18,10 @@ from ferry.features.records.acts.withheld import Failure, Withheld
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.lineage import UNKNOWN_EPOCH, Mark
 from ferry.kafka.produce.kept import Cut, cut_since, reached_epochs
-from ferry.ledger.units import of_partition
+from ferry.ledger.units import read_ranges
 from ferry.messages.catalogue import sentence
 from ferry.messages.refusals import refused
-from ferry.model import Piece, RefusalKind, Slice, TopicPartition
+from ferry.model import RefusalKind, Slice, TopicPartition
 from ferry.protocol.drops import Drop, Dropped, Hindered, drop
 
 _LOOKS_BEFORE = 7
@@ -109,15 +109,13 @@ class SourceLogs:
     _before: dict[TopicPartition, Mark] = field(default_factory=dict)
     """What was written of slices, by what a receipt or the last chunk says."""
 
-    async def check(self, pieces: Iterable[Piece]) -> dict[TopicPartition, int]:
+    async def check(self, pieces: Iterable[Slice]) -> dict[TopicPartition, int]:
         """Begin with what is left; the leader epochs that go with its end, where all of it was read before.
 
         What was cut joins `cuts`, and has no epoch. Raises Hindered where nobody can tell now.
         """
         every = list(pieces)
-        self._before = {
-            piece.source: Mark(piece.read_epoch, piece.read_end) for piece in every if isinstance(piece, Slice)
-        }
+        self._before = {piece.source: Mark(piece.read_epoch, piece.read_end) for piece in every if not piece.dealt}
         ends = ends_of(every)
         if self.notes is not None or not ends:
             return {}
@@ -175,7 +173,7 @@ class SourceLogs:
     def _seen_of(self, ends: Iterable[TopicPartition]) -> list[tuple[TopicPartition, Mark]]:
         return [(place, self.seen[place]) for place in ends if place in self.seen]
 
-    def _hindered(self, piece: Piece, place: TopicPartition) -> Drop:
+    def _hindered(self, piece: Slice, place: TopicPartition) -> Drop:
         cluster = self.source.alias
         return drop("source.silent", piece, piece.start, passing=True, place=str(place), cluster=cluster)
 
@@ -186,28 +184,16 @@ class SourceLogs:
         return Withheld(offset=0, refusal=refusal)
 
 
-def ends_of(pieces: Iterable[Piece]) -> dict[TopicPartition, int]:
+def ends_of(pieces: Iterable[Slice]) -> dict[TopicPartition, int]:
     """Up to where source partitions are read for these."""
-    ends: dict[TopicPartition, int] = {}
-    for piece in pieces:
-        if isinstance(piece, Slice):
-            ends[piece.source] = piece.end
-            continue
-        for number, (start, end) in enumerate(zip(piece.starts, piece.ends, strict=True)):
-            if start < end:
-                place = TopicPartition(piece.source_topic, number)
-                ends[place] = max(end, ends.get(place, end))
-    return ends
+    return {place: end for place, (_, end) in read_ranges(pieces).items()}
 
 
-def _marks_of(pieces: Iterable[Piece]) -> list[tuple[TopicPartition, Mark]]:
+def _marks_of(pieces: Iterable[Slice]) -> list[tuple[TopicPartition, Mark]]:
     """What was written of the logs that these go on reading."""
-    found: list[tuple[TopicPartition, Mark]] = []
-    for piece in pieces:
-        if isinstance(piece, Slice):
-            found.append((piece.source, Mark(piece.read_epoch, piece.read_end)))
-            continue
-        for number, mark in enumerate(map(Mark, piece.source_epochs, piece.starts)):
-            if mark.end < of_partition(piece.ends, number):
-                found.append((TopicPartition(piece.source_topic, number), mark))
-    return found
+    return [
+        (place, Mark(epoch, end))
+        for piece in pieces
+        for (place, epoch, end), upto in zip(piece.marks, piece.ends)  # noqa: B905 - marks may be fewer
+        if end < upto
+    ]

@@ -12,7 +12,7 @@ from ferry.clock import wall_ms
 from ferry.copy.outgoing import Outgoing
 from ferry.features.records.acts.rows import Stretch
 from ferry.ledger.units import reached_at
-from ferry.model import Origin, Plan, Reads, Receipt, Segment, TopicPartition, Unit, Vector
+from ferry.model import Origin, Plan, Reads, Receipt, Segment, Slice, TopicPartition, Vector
 from ferry.wire.batch import Batch, extended_digest
 from ferry.wire.renumber import Run
 
@@ -26,7 +26,7 @@ class UnitPart:
 
     plan: Plan
     origin: Origin
-    piece: Unit
+    piece: Slice
     begins: Vector
     reached: Vector
     target_next: int
@@ -106,7 +106,7 @@ class UnitPart:
             run=plan.run,
             generation=plan.generation,
             slot=unit.slot,
-            source=TopicPartition(unit.source_topic, unit.target.partition),
+            source=TopicPartition(unit.source.topic, unit.target.partition),
             target=unit.target,
             start=reads.start,
             end=reads.end,
@@ -116,8 +116,8 @@ class UnitPart:
             bytes=self.bytes,
             batches=self.batches,
             digest=f"{self.digest:08x}",
-            since=unit.era,
-            transform_digest=unit.digest,
+            since=unit.since,
+            transform_digest=unit.transform_digest,
             at_ms=wall_ms(),
             max_timestamp_ms=self.max_timestamp,
             source_topic_id=unit.source_topic_id,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from ferry.errors import FerryError
 from ferry.kafka.fetch.intake import ReadFailure
 from ferry.messages.refusals import refused
-from ferry.model import Piece, Refusal, RefusalKind, TopicPartition, Unit
+from ferry.model import Refusal, RefusalKind, Slice, TopicPartition
 
 Failure = ReadFailure
 """Past which offset a source partition cannot be copied, and why: it cannot be read, or changed."""
@@ -58,11 +58,11 @@ def withheld_at(failures: Mapping[TopicPartition, Failure]) -> dict[TopicPartiti
     }
 
 
-def without(pieces: Iterable[Piece], withheld: Withholding) -> tuple[Piece, ...]:
+def without(pieces: Iterable[Slice], withheld: Withholding) -> tuple[Slice, ...]:
     """The pieces as far as they are copied."""
-    found: list[Piece] = []
+    found: list[Slice] = []
     for piece in pieces:
-        if isinstance(piece, Unit):
+        if piece.dealt:
             rest = narrowed(piece, withheld)
             found += [rest] if rest.start < rest.end else []
             continue
@@ -74,16 +74,13 @@ def without(pieces: Iterable[Piece], withheld: Withholding) -> tuple[Piece, ...]
     return tuple(found)
 
 
-def narrowed(unit: Unit, withheld: Withholding) -> Unit:
+def narrowed(unit: Slice, withheld: Withholding) -> Slice:
     """The unit with nothing of source partitions from where they are withheld on. What it has, it keeps."""
-    ends = list(unit.ends)
-    for place, held in withheld.items():
-        if place.topic == unit.source_topic and place.partition < len(ends):
-            ends[place.partition] = max(unit.starts[place.partition], min(ends[place.partition], held.offset))
-    return replace(unit, ends=tuple(ends))
+    ends = [max(start, min(end, withheld[at].offset)) if at in withheld else end for at, start, end in unit.spans]
+    return unit.reading(replace(unit.reads, ends=tuple(ends))) if unit.reads is not None else unit
 
 
-def told_of(unit: Unit, withheld: Withholding) -> Refusal | None:
+def told_of(unit: Slice, withheld: Withholding) -> Refusal | None:
     """Why a unit does not come to its end; None: it does. Of several partitions the first one is told."""
     if narrowed(unit, withheld) == unit:
         return None

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ferry.config.flow.start import Start, StartEarliest, StartLatest, StartOffsets, StartTime
 from ferry.errors import BadInput, Refused
 from ferry.ledger.units import read_ranges
-from ferry.model import Piece, Range, Slice, TopicPartition, Unit
+from ferry.model import Range, Slice, TopicPartition
 
 MOST_PIECES = 500
 """Partitions that one task reads at the same time."""
@@ -85,10 +85,9 @@ def _check_named(bound: StartOffsets, option: str, edges: Mapping[TopicPartition
             )
 
 
-def ranges_of(pieces: Sequence[Piece]) -> dict[TopicPartition, Range]:
+def ranges_of(pieces: Sequence[Slice]) -> dict[TopicPartition, Range]:
     """What the pieces want to have read."""
-    found = read_ranges(piece for piece in pieces if isinstance(piece, Unit))
-    return found | {piece.source: (piece.start, piece.end) for piece in pieces if isinstance(piece, Slice)}
+    return read_ranges(pieces)
 
 
 def dealt(ranges: Mapping[TopicPartition, Range], most: int) -> list[tuple[ReadRange, ...]]:

@@ -8,7 +8,6 @@ from pyspark.sql import SparkSession
 
 from ferry.features.records.rules.ranges import ranges_of
 from ferry.features.records.spark.row_job import Stream
-from ferry.model import Slice
 
 COMPILED_RECORDS = 500_000
 """From here on it pays: it takes 3 to 5 CPU-seconds, and saved ten of fifty for a million records (bench/README.md)."""
@@ -19,9 +18,7 @@ def compile_long_work(spark: SparkSession, streams: Sequence[Stream]) -> bool:
 
     Settings of `ferry.spark.submit` that a session may change. They change no result.
     """
-    through = [
-        piece for stream in streams for piece in stream.pieces if stream.plain is None or not isinstance(piece, Slice)
-    ]
+    through = [piece for stream in streams for piece in stream.pieces if stream.plain is None or piece.dealt]
     if sum(end - start for start, end in ranges_of(through).values()) < COMPILED_RECORDS:
         return False
     spark.conf.set("spark.sql.codegen.wholeStage", "true")

@@ -23,7 +23,7 @@ from ferry.features.records.acts.rows import COLUMNS
 from ferry.features.records.acts.withheld import Failure, Unread
 from ferry.features.records.rules.letters import PoisonRule, poison_sentence, unknown_target
 from ferry.features.records.rules.partition_columns import Longs, partitions_of_records
-from ferry.model import RefusalKind, Slice, TopicPartition, Unit
+from ferry.model import RefusalKind, Slice, TopicPartition
 from ferry.spark.columns import ints, nullable_binaries, strings, texts
 from ferry.wire.arrow_columns import bytes_behind, edges_of, numbers_of, valid_of
 
@@ -56,16 +56,16 @@ def rows_of_piece(rule: PoisonRule, batch: pa.RecordBatch, target: TopicPartitio
 
 
 def dealt_rows(
-    indexes: dict[int, int], units: Iterable[Unit], rule: PoisonRule, batches: Iterable[pa.RecordBatch]
+    indexes: dict[int, int], units: Iterable[Slice], rule: PoisonRule, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """The records that some unit wants, with its target partition and its slot's index; `indexes` as above.
 
     A record that the transform cannot be applied to is dealt by the key that it has. Raises Unread behind the last
     one where records go to topics that the rule does not list: nobody's transaction has a place for them.
     """
-    of_topics: dict[str, list[Unit]] = {}
+    of_topics: dict[str, list[Slice]] = {}
     for unit in units:
-        of_topics.setdefault(unit.source_topic, []).append(unit)
+        of_topics.setdefault(unit.source.topic, []).append(unit)
     of_units = {topic: _TopicUnits(indexes, mine, rule.targets.get(topic, ())) for topic, mine in of_topics.items()}
     unknown: dict[TopicPartition, Failure] = {}
     for topic, rows in chain.from_iterable(map(by_topic, batches)):
@@ -135,7 +135,7 @@ def by_topic(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
 class _TopicUnits:
     """The units of one source topic, as numbers: those of its targets lie behind each other."""
 
-    def __init__(self, indexes: Mapping[int, int], units: Sequence[Unit], targets: Sequence[str]) -> None:
+    def __init__(self, indexes: Mapping[int, int], units: Sequence[Slice], targets: Sequence[str]) -> None:
         self._targets = targets or [units[0].target.topic]
         self._count = units[0].partitions
         width = max(len(unit.starts) for unit in units)

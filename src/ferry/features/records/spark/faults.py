@@ -13,7 +13,7 @@ from ferry.features.records.acts.withheld import Failure, Withheld, withheld_at,
 from ferry.features.records.rules.locating import Ranges, located
 from ferry.features.records.rules.ranges import ranges_of
 from ferry.features.records.spark.failures import SPARKS, cause_of, told_by_ferry, unread_of
-from ferry.model import Piece, RefusalKind, TopicPartition
+from ferry.model import RefusalKind, Slice, TopicPartition
 
 LOCATE_SECONDS = 240.0
 """How long records of a transform are looked for before all of what is left is named."""
@@ -23,7 +23,7 @@ MOST_OF_TOPIC = 2
 
 
 def faults_of(
-    transform: str, pieces: Sequence[Piece], attempt: Callable[[Ranges], None]
+    transform: str, pieces: Sequence[Slice], attempt: Callable[[Ranges], None]
 ) -> dict[TopicPartition, Withheld]:
     """What is to be left out of these pieces so that the transform can be carried out on the others.
 

@@ -12,7 +12,7 @@ from ferry.copy.ends import SlotEnd, portions_joined
 from ferry.copy.portion import Portion
 from ferry.copy.task import TaskSpec
 from ferry.features.records.spark.row_job import Stream
-from ferry.model import Piece, Plan, Slice, TopicPartition
+from ferry.model import Plan, Slice, TopicPartition
 from ferry.plan.rules.portions import is_whole, portion_of
 from ferry.spark.session import at_once
 
@@ -36,11 +36,11 @@ def write_in_portions(
     content cannot be cut, are all in the first portion.
     """
     pieces = [piece for stream in streams for piece in stream.pieces]
-    left = {piece.source: piece for piece in pieces if isinstance(piece, Slice)}
+    left = {piece.source: piece for piece in pieces if not piece.dealt}
     at = {place: max(piece.start, reached.get(place, 0)) for place, piece in left.items()}
     most = each if is_whole(left.values(), at, each) else each * at_once(spark)
     ends: dict[int, SlotEnd] = {}
-    units = {piece.slot for piece in pieces if not isinstance(piece, Slice)}
+    units = {piece.slot for piece in pieces if piece.dealt}
     while units or left:
         portion = portion_of(left.values(), at, most)
         mine = [replace(stream, pieces=_narrowed(stream.pieces, portion, units=bool(units))) for stream in streams]
@@ -59,12 +59,12 @@ def write_in_portions(
 
 
 def _narrowed(
-    pieces: Sequence[Piece], portion: Mapping[TopicPartition, tuple[int, int]], *, units: bool
-) -> tuple[Piece, ...]:
+    pieces: Sequence[Slice], portion: Mapping[TopicPartition, tuple[int, int]], *, units: bool
+) -> tuple[Slice, ...]:
     """The pieces as far as they are in a portion."""
-    found: list[Piece] = []
+    found: list[Slice] = []
     for piece in pieces:
-        if not isinstance(piece, Slice):
+        if piece.dealt:
             found += [piece] if units else []
         elif piece.source in portion:
             start, end = portion[piece.source]

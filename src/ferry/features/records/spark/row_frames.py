@@ -29,7 +29,7 @@ from ferry.features.records.spark.row_job import RowJob, Stream
 from ferry.features.records.spark.schema import HEADERS, SCHEMA, WRITTEN
 from ferry.features.records.spark.tally import KEPT, READ
 from ferry.features.records.spark.unit_stage import END, FIRST, Stage, one_after_the_other, write_slot
-from ferry.model import Piece, Slice, Unit
+from ferry.model import Slice
 from ferry.spark.session import at_once, slot_frame
 from ferry.spark.stage import ROW
 
@@ -56,7 +56,7 @@ def alone_frame(job: RowJob) -> DataFrame:
     of_topic = {piece.source.topic: stream for stream in job.streams for piece in stream.pieces}
     slices: dict[int, list[Slice]] = {slot: [] for slot in job.specs}
     for piece in job.pieces:
-        if isinstance(piece, Slice):
+        if not piece.dealt:
             slices[piece.slot].append(piece)
     tasks = {}
     for slot, spec in job.specs.items():
@@ -113,19 +113,19 @@ def _rows(job: RowJob, indexes: dict[int, int], stream: Stream, number: int, tas
     """The rows of the stream of this number; what is read and what is kept of it is counted."""
     read, kept = job.tally.counting(READ, number), job.tally.counting(KEPT, number)
     changed = stream.change(source_frame(job, stream.pieces, tasks, read))
-    slices = [piece for piece in stream.pieces if isinstance(piece, Slice)]
-    units = [piece for piece in stream.pieces if isinstance(piece, Unit)]
+    slices = [piece for piece in stream.pieces if not piece.dealt]
+    units = [piece for piece in stream.pieces if piece.dealt]
     rule = stream.rule
     deal = partial(kept_rows, indexes, slices, rule) if slices else partial(dealt_rows, indexes, units, rule)
     return changed.mapInArrow(partial(one_after_the_other, kept, deal), _DEALT)
 
 
-def source_frame(job: RowJob, pieces: Sequence[Piece], tasks: ReadTasks, then: Stage) -> DataFrame:
+def source_frame(job: RowJob, pieces: Sequence[Slice], tasks: ReadTasks, then: Stage) -> DataFrame:
     """What the tasks read, which lies in the pieces; it goes through `then` where it is read."""
     return read_frame(job.spark, [_read_spec(job, pieces, of_task, len(tasks)) for of_task in tasks], then)
 
 
-def _read_spec(job: RowJob, written: Sequence[Piece], parts: tuple[ReadRange, ...], tasks: int) -> ReadSpec:
+def _read_spec(job: RowJob, written: Sequence[Slice], parts: tuple[ReadRange, ...], tasks: int) -> ReadSpec:
     """How one of so many tasks reads its parts of the source, of which these slices and units are `written`."""
     spec = job.spec
     rate = spec.limits.rate

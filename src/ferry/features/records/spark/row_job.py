@@ -13,7 +13,7 @@ from ferry.features.records.acts.withheld import Withholding, without
 from ferry.features.records.rules.letters import PoisonRule
 from ferry.features.records.spark.plain import PlainChange
 from ferry.features.records.spark.tally import Tally
-from ferry.model import Piece, Plan, Slice
+from ferry.model import Plan, Slice
 
 Change = Callable[[DataFrame], DataFrame]
 """From the columns of the source `ferry` to those of `ferry.features.records.spark.transform`."""
@@ -25,7 +25,7 @@ class Stream:
 
     change: Change
     rule: PoisonRule
-    pieces: tuple[Piece, ...]
+    pieces: tuple[Slice, ...]
     plain: PlainChange | None = None
     """The same as `change`, where Python can do it alone."""
     timeout_s: float = 0.0
@@ -59,7 +59,7 @@ class RowJob:
         return next(iter(self.specs.values()))
 
     @property
-    def pieces(self) -> list[Piece]:
+    def pieces(self) -> list[Slice]:
         """What all streams make."""
         return [piece for stream in self.streams for piece in stream.pieces]
 
@@ -85,6 +85,6 @@ class RowJob:
         other: set[int] = set()
         for stream in self.streams:
             for piece in stream.pieces:
-                is_plain = stream.plain is not None and isinstance(piece, Slice)
+                is_plain = stream.plain is not None and not piece.dealt
                 (plain if is_plain else other).add(piece.slot)
         return plain - other

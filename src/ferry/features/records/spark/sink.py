@@ -29,7 +29,7 @@ from ferry.features.records.spark.tally import Tally
 from ferry.features.records.spark.unit_stage import COUNT, count
 from ferry.features.records.spark.watching import TooSlow, watched
 from ferry.messages.refusals import refused
-from ferry.model import Plan, RefusalKind, Sifted, TopicPartition, Unit
+from ferry.model import Plan, RefusalKind, Sifted, TopicPartition
 from ferry.spark.session import is_remote
 from ferry.spark.stage import parse_rows
 
@@ -72,10 +72,8 @@ def lost_of(streams: Iterable[Stream]) -> dict[TopicPartition, Withheld]:
     """All that lost streams would read, withheld from where it begins."""
     found: dict[TopicPartition, Withheld] = {}
     for piece, why in ((piece, one.lost) for one in streams if one.lost for piece in one.pieces):
-        places = {piece.source: piece.start}
-        if isinstance(piece, Unit):
-            places = {TopicPartition(piece.source_topic, number): 0 for number in range(len(piece.starts))}
-        for place, offset in places.items():
+        for place, start, _ in piece.spans:
+            offset = 0 if piece.dealt else start
             refusal = refused("said", *place, kind=RefusalKind.TRANSFORM, why=why)
             found[place] = Withheld(offset=offset, refusal=refusal)
     return found
@@ -131,7 +129,7 @@ def _faults(job: RowJob, error: Exception) -> dict[TopicPartition, Withheld]:
         raise told
     if not found:
         for stream in job.streams:
-            if any(stream.plain is None or isinstance(piece, Unit) for piece in stream.pieces):
+            if any(stream.plain is None or piece.dealt for piece in stream.pieces):
                 found |= faults_of(stream.rule.transform, stream.pieces, partial(_attempt, job, stream))
     if ranges_of(without(job.pieces, found)) == ranges_of(job.pieces):
         raise Retryable(f"Spark gave up the transformed topics ({cause_of(error)}): see its log")

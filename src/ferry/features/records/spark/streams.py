@@ -18,7 +18,7 @@ from ferry.features.records.spark.row_job import Stream
 from ferry.features.records.spark.schema import SCHEMA
 from ferry.features.records.spark.sink import refuse_remote
 from ferry.features.records.spark.transform import prepare, transformed
-from ferry.model import Piece, Plan
+from ferry.model import Plan, Slice
 from ferry.plan.transform_digest import transform_digest
 
 
@@ -27,7 +27,7 @@ class Named:
     """A transform that a plan names, with what it makes; without `spec` the sentence why it cannot be carried out."""
 
     name: str
-    pieces: tuple[Piece, ...]
+    pieces: tuple[Slice, ...]
     spec: TransformSpec | None = None
     why: str = ""
 
@@ -37,8 +37,8 @@ Transforms = list[Named]
 
 def transforms_of(flow: FlowConfig, plan: Plan) -> Transforms:
     """The transforms that a plan names. One that is not what it was when the run was planned is told in its place."""
-    pieces: dict[tuple[str, str], list[Piece]] = {}
-    for piece in plan.slices:
+    pieces: dict[tuple[str, str], list[Slice]] = {}
+    for piece in plan.kept:
         if piece.transform:
             pieces.setdefault((piece.transform, piece.transform_digest), []).append(piece)
     known = {one.name: one for one in flow.transforms}
@@ -54,7 +54,7 @@ def transforms_of(flow: FlowConfig, plan: Plan) -> Transforms:
     return found + _dealt(flow, plan)
 
 
-def _held_against(name: str, spec: TransformSpec | None, digest: str, pieces: tuple[Piece, ...], other: str) -> Named:
+def _held_against(name: str, spec: TransformSpec | None, digest: str, pieces: tuple[Slice, ...], other: str) -> Named:
     """The transform, where it has this digest here; `other` says that it has not."""
     try:
         if spec is not None and transform_digest(spec) == digest:
@@ -67,9 +67,9 @@ def _held_against(name: str, spec: TransformSpec | None, digest: str, pieces: tu
 def _dealt(flow: FlowConfig, plan: Plan) -> Transforms:
     """The same of units, by the rules in the plan: one that the file has changed since is finished as it was."""
     rules = {era.target_topic: era for era in plan.eras}
-    pieces: dict[tuple[str, str], list[Piece]] = {}
-    for unit in plan.units:
-        pieces.setdefault((rules[unit.target.topic].spec, unit.digest), []).append(unit)
+    pieces: dict[tuple[str, str], list[Slice]] = {}
+    for unit in plan.dealt:
+        pieces.setdefault((rules[unit.target.topic].spec, unit.transform_digest), []).append(unit)
     found: Transforms = []
     for (text, digest), mine in sorted(pieces.items()):
         spec = parse_rule(text, flow.transforms)
@@ -114,10 +114,10 @@ def refuse_in_vain(flow: FlowConfig, preview: Callable[[], Plan], lost: Mapping[
         plan = preview()
     except Refused:  # by what stands against any run: the next one says it, once the transforms check
         raise Refused(_first_of(lost, lost)) from None
-    names = {_today(flow, piece.source.topic) for piece in plan.slices}
+    names = {_today(flow, piece.source.topic) for piece in plan.kept}
     rules = {era.target_topic: era for era in plan.eras}
     known = {spec.name: spec for spec in flow.transforms}
-    dealt = {(_today(flow, unit.source_topic), rules[unit.target.topic].digest) for unit in plan.units}
+    dealt = {(_today(flow, unit.source.topic), rules[unit.target.topic].digest) for unit in plan.dealt}
     names |= {name if name and _is_of(known[name], digest) else "" for name, digest in dealt}
     if names <= lost.keys():
         raise Refused(_first_of(lost, names or lost))

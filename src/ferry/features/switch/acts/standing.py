@@ -104,8 +104,8 @@ async def look_at_standings(flow: FlowConfig, connections: TargetFirst) -> list[
 def _is_whole(flow: FlowConfig, plan: Plan) -> bool:
     """Whether the file's budgets left a plan room, so that it reaches the ends that its run saw."""
     budget = flow.budget
-    size, offsets = sum(piece.bytes_estimate for piece in plan.slices), sum(piece.offsets for piece in plan.slices)
-    return not plan.units and size < budget.max_bytes and (budget.max_records is None or offsets < budget.max_records)
+    size, offsets = sum(piece.bytes_estimate for piece in plan.kept), sum(piece.offsets for piece in plan.kept)
+    return not plan.dealt and size < budget.max_bytes and (budget.max_records is None or offsets < budget.max_records)
 
 
 def _accounted(

@@ -49,4 +49,4 @@ def _chunks(done: Iterable[Receipt]) -> list[Committed]:
 def _left(plan: Plan, done: Sequence[Receipt]) -> int:
     """Offsets of a plan that its run has no receipts of."""
     ends = {receipt.source: receipt.end for receipt in sorted(done, key=lambda one: one.end)}
-    return sum(max(0, piece.end - ends.get(piece.source, piece.start)) for piece in plan.slices)
+    return sum(max(0, piece.end - ends.get(piece.source, piece.start)) for piece in plan.kept)

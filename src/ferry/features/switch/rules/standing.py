@@ -136,7 +136,7 @@ def _of_dealt(
     one: Dealt, plan: Plan | None, planned_ms: int, live: Mapping[TopicPartition, int], now_ms: int
 ) -> Standing:
     ends = [(one.copied_end, "receipt", one.at_ms)]
-    planned = {} if plan is None else read_ranges(plan.units)
+    planned = {} if plan is None else read_ranges(plan.dealt)
     if one.source in planned:
         ends.insert(0, (planned[one.source][1], "plan", planned_ms))
     if one.source in live:
@@ -179,7 +179,7 @@ def standings(
     """
     onward = goes_on or {}
     receipts = {last.source: last for last in lasts}
-    slices = {} if plan is None else {piece.source: piece for piece in plan.slices}
+    slices = {} if plan is None else {piece.source: piece for piece in plan.kept}
     copies = dict(targets)
     copies |= {source: piece.target for source, piece in slices.items()}
     copies |= {source: last.target for source, last in receipts.items()}

@@ -17,15 +17,7 @@ from ferry.kafka.fetch.offsets import EARLIEST, LATEST, listed_offsets
 from ferry.kafka.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED
 from ferry.kafka.fetch.source import SourceReader
 from ferry.lane.connections import FlowConnections
-from ferry.model import (
-    Content,
-    Difference,
-    DifferenceKind,
-    NotCompared,
-    Range,
-    TopicPartition,
-    Witness,
-)
+from ferry.model import Content, Difference, DifferenceKind, NotCompared, Range, TopicPartition, Witness
 from ferry.plan.rules.compaction import MOST_KEYS, Lone, OneSided
 from ferry.wire.codecs import Malformed, TooLong
 

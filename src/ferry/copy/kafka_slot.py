@@ -115,17 +115,17 @@ class KafkaSlot:
         self.close()
         await self._transaction.initialise()
 
-    async def begin(self, plan: Plan, todo: Mapping[TopicPartition, tuple[Slice, int, int]]) -> None:
+    async def begin(self, plan: Plan, todo: Mapping[TopicPartition, Slice]) -> None:
         """As SlotPort."""
         expected = await self._begin_targets(plan, todo)
-        pieces = {place: piece for place, (piece, _, _) in todo.items() if not piece.dealt}
+        pieces = {place: piece for place, piece in todo.items() if not piece.dealt}
         changed = next((piece for piece in pieces.values() if piece.transform), None)
         if changed is not None or len(pieces) < len(todo):
             what = "units" if changed is None else f"{changed.source} by transform {changed.transform}"
             raise Refused(f"slot {self._ref.slot} was to copy {what} as bytes (a bug): nothing was written")
         self._reader = SourceReader(
             self._source,
-            {place: (source_next, piece.end) for place, (piece, source_next, _) in todo.items()},
+            {place: (piece.start, piece.end) for place, piece in todo.items()},
             {piece.source.topic: piece.source_topic_id for piece in pieces.values()},
             marks={place: Mark(piece.read_epoch, piece.read_end) for place, piece in pieces.items()},
             isolation=self._limits.isolation,
@@ -135,7 +135,6 @@ class KafkaSlot:
             options=self._limits.fetch,
             throttle=self._share.throttle if self._share is not None else None,
         )
-        positions = {place: (source_next, target_next) for place, (_, source_next, target_next) in todo.items()}
         self._pump = Pump(
             plan,
             self._origin,
@@ -143,7 +142,6 @@ class KafkaSlot:
             self._target,
             self._transaction,
             pieces,
-            positions,
             rules=PackingRules(
                 compression=self._limits.compression,
                 batch_bytes=await batch_limits(self._target, {piece.target.topic for piece in pieces.values()}),
@@ -156,19 +154,17 @@ class KafkaSlot:
             self._share.begin(plan)
         await self._reader.start()
 
-    async def _begin_targets(
-        self, plan: Plan, todo: Mapping[TopicPartition, tuple[Slice, int, int]]
-    ) -> dict[TopicPartition, int]:
+    async def _begin_targets(self, plan: Plan, todo: Mapping[TopicPartition, Slice]) -> dict[TopicPartition, int]:
         """Look at what lies behind the last receipts; where our first batches must come to lie. Raises as `begin`."""
         self._plan = plan
         await self._check_targets(plan, todo)
         await self._logs.check(todo.values())
         return await self._look_behind(plan, todo)
 
-    async def _check_targets(self, plan: Plan, todo: Mapping[TopicPartition, tuple[Slice, int, int]]) -> None:
-        topics = await self._target.refresh({piece.target.topic for piece, _, _ in todo.values()})
+    async def _check_targets(self, plan: Plan, todo: Mapping[TopicPartition, Slice]) -> None:
+        topics = await self._target.refresh({piece.target.topic for piece in todo.values()})
         drops = []
-        for piece, source_next, _ in todo.values():
+        for piece in todo.values():
             info = topics.get(piece.target.topic)
             if info is None:
                 code = "target.gone.since-plan"
@@ -177,26 +173,24 @@ class KafkaSlot:
             else:
                 continue
             target, cluster = piece.target.topic, self._target.alias
-            drops.append(drop(code, piece, source_next, target=target, cluster=cluster, run=plan.run))
+            drops.append(drop(code, piece, piece.start, target=target, cluster=cluster, run=plan.run))
         if drops:
             raise Dropped(drops)
 
-    async def _look_behind(
-        self, plan: Plan, todo: Mapping[TopicPartition, tuple[Slice, int, int]]
-    ) -> dict[TopicPartition, int]:
+    async def _look_behind(self, plan: Plan, todo: Mapping[TopicPartition, Slice]) -> dict[TopicPartition, int]:
         """Where our first batches must come to lie.
 
         Raises Dropped where somebody else wrote since the plan's look, or has a transaction open; Hindered where nobody
         can tell now.
         """
         begins = {
-            piece.target: max(piece.target_end, target_next)
-            for piece, _, target_next in todo.values()
+            piece.target: max(piece.target_end, piece.target_next)
+            for piece in todo.values()
             if piece.target_end >= 0 and not piece.merged
         }
         behind = await look_behind(self._target, begins)
         drops = []
-        for piece, source_next, _ in todo.values():
+        for piece in todo.values():
             place, cluster = str(piece.target), self._target.alias
             offset, transaction = behind.foreign.get(piece.target), behind.undecided.get(piece.target)
             unseen = behind.unseen.get(piece.target)
@@ -206,7 +200,7 @@ class KafkaSlot:
                 found = drop(
                     "target.unseen",
                     piece,
-                    source_next,
+                    piece.start,
                     kind=kind,
                     passing=passing,
                     place=place,
@@ -216,12 +210,12 @@ class KafkaSlot:
                 drops.append(found)
             elif offset is not None:
                 found = drop(
-                    "foreign.since-plan", piece, source_next, place=place, cluster=cluster, at=offset, run=plan.run
+                    "foreign.since-plan", piece, piece.start, place=place, cluster=cluster, at=offset, run=plan.run
                 )
                 drops.append(found)
             elif transaction is not None:
                 facts = open_facts(f"{place} on cluster {cluster}", piece.target, transaction)
-                drops.append(drop("foreign.open.at-work", piece, source_next, **facts))
+                drops.append(drop("foreign.open.at-work", piece, piece.start, **facts))
         if drops:
             raise verdict(drops)
         return dict(behind.ends)

@@ -41,13 +41,12 @@ class Pump:
         target: Cluster,
         transaction: Transaction,
         pieces: Mapping[TopicPartition, Slice],
-        positions: Mapping[TopicPartition, tuple[int, int]],
         *,
         rules: PackingRules,
         request_bytes: int = REQUEST_BYTES,
         expected: Mapping[TopicPartition, int] | None = None,
     ) -> None:
-        """`pieces` by source partition; `positions` are `(source_next, target_next)` per source partition.
+        """`pieces` are what is left of slices, by source partition.
 
         `expected`: by target partition where our first batch must come to lie, where that is known.
         """
@@ -60,7 +59,7 @@ class Pump:
         self._target = target
         self._transaction = transaction
         self._pieces = pieces
-        self._positions = dict(positions)
+        self._positions = {place: (piece.start, piece.target_next) for place, piece in pieces.items()}
         self._expected = dict(expected or {})
         self._request_bytes = request_bytes
         self._parts: dict[TopicPartition, PartProgress] = {}

@@ -23,20 +23,20 @@ class TargetLogs:
         self._target = target
         self._written: dict[TopicPartition, Mark] = {}
 
-    async def check(self, todo: Iterable[tuple[Slice, int, int]]) -> None:
-        """Begin with slices and their `(source_next, target_next)`; the target's metadata are as of now.
+    async def check(self, todo: Iterable[Slice]) -> None:
+        """Begin with what is left of slices; the target's metadata are as of now.
 
         Raises Dropped where a log was cut since the last receipt, Hindered where nobody can tell now.
         """
-        begun = {piece.target: (piece, source_next, target_next) for piece, source_next, target_next in todo}
+        begun = {piece.target: piece for piece in todo}
         self._written = {
-            place: Mark(piece.target_epoch, target_next)
-            for place, (piece, _, target_next) in begun.items()
+            place: Mark(piece.target_epoch, piece.target_next)
+            for place, piece in begun.items()
             if piece.target_epoch != UNKNOWN_EPOCH
         }
         cuts = await cut_since(self._target, self._written.items())
-        drops = [self._cut(*begun[place][:2], cut) for place, cut in cuts.found.items()]
-        drops += [self._silent(*begun[place][:2]) for place in sorted(cuts.unanswered)]
+        drops = [self._cut(begun[place], begun[place].start, cut) for place, cut in cuts.found.items()]
+        drops += [self._silent(begun[place], begun[place].start) for place in sorted(cuts.unanswered)]
         if drops:
             raise verdict(drops)
 

@@ -9,7 +9,7 @@ from typing import Any
 from ferry.errors import BadInput
 from ferry.ledger.codec import Json, decode_key, decode_value, is_key, parse_gap, parse_pause
 from ferry.ledger.reading import read_as, text, whole
-from ferry.ledger.receipt_codec import parse_receipt
+from ferry.ledger.receipt_codec import parse_receipt, parsed_receipt, receipt_place
 from ferry.ledger.rolled import NOTHING_ROLLED, Rolled
 from ferry.ledger.run_codec import parse_run
 from ferry.model import Fate, Gap, LedgerRecord, OpenedRun, Pause, Receipt, RefusalKind, TopicPartition
@@ -202,11 +202,10 @@ def intruder(
         key = decode_key(record.key)
         if key[:2] == ["run", lane] and record.offset > generation:
             return f"run {key[2]} opened the lane at ledger offset {record.offset}"
-        if key[:2] == ["receipt", lane]:
-            place = TopicPartition(topic=key[2], partition=key[3])
-            start = starts.get(place)
-            if start is not None and read_as(record, parse_receipt).end > start:
-                return f"another receipt of {place} lies at ledger offset {record.offset}"
+        place = receipt_place(record, lane)
+        start = None if place is None else starts.get(place)
+        if start is not None and parsed_receipt(record).end > start:
+            return f"another receipt of {place} lies at ledger offset {record.offset}"
     return None
 
 

@@ -16,8 +16,20 @@ from operator import attrgetter
 
 from ferry.codec.form import F, Form
 from ferry.codec.kinds import FLOW, Kind, fields, many, optional, row, typed
-from ferry.ledger.codec import LEDGER_VERSION, TARGET, UNIT_VERSION, Json, encode, head
-from ferry.model import NOT_THROTTLED, Ages, Origin, Receipt, Record, Segment, Throttled, TopicPartition, parse_topic_id
+from ferry.ledger.codec import LEDGER_VERSION, TARGET, UNIT_VERSION, Json, decode_key, encode, head
+from ferry.ledger.reading import read_as
+from ferry.model import (
+    NOT_THROTTLED,
+    Ages,
+    LedgerRecord,
+    Origin,
+    Receipt,
+    Record,
+    Segment,
+    Throttled,
+    TopicPartition,
+    parse_topic_id,
+)
 
 UNIT = "unit"
 
@@ -247,3 +259,16 @@ def parse_dealt_receipt(body: Json) -> Receipt:
 def is_unit(value: bytes | None) -> bool:
     """Whether a receipt's value is of this kind, without decoding it."""
     return value is not None and b'"kind":"unit"' in value
+
+
+def receipt_place(record: LedgerRecord, lane: str) -> TopicPartition | None:
+    """The target partition of a receipt's own record of a lane; None: it is something else."""
+    key = decode_key(record.key)
+    if key[:2] == ["receipt", lane]:
+        return TopicPartition(topic=key[2], partition=key[3])
+    return TopicPartition(topic=key[3], partition=key[4]) if key[:2] == [UNIT, lane] else None
+
+
+def parsed_receipt(record: LedgerRecord) -> Receipt:
+    """The receipt of such a record."""
+    return read_as(record, parse_dealt_receipt if record.key.startswith(b'["unit"') else parse_receipt)

@@ -12,7 +12,7 @@ Their values have format 2. Whoever plans reads the last receipts of its lane, s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from ferry.codec.form import F, Form
 from ferry.codec.kinds import Kind, many
@@ -95,7 +95,7 @@ def heard_units(records: Iterable[LedgerRecord], lane: str, generation: int) -> 
     found = [
         read_as(record, parse_dealt_receipt)
         for record in records
-        if record.fate is Fate.COMMITTED and record.value is not None and _place_of(record, lane) is not None
+        if record.fate is Fate.COMMITTED and record.value is not None and decode_key(record.key)[:2] == [UNIT, lane]
     ]
     return [receipt for receipt in found if receipt.generation == generation]
 
@@ -105,7 +105,7 @@ def open_units(view: LedgerView, lane: str) -> list[Receipt]:
     return [
         read_as(record, parse_dealt_receipt)
         for record in view.open
-        if record.value is not None and _place_of(record, lane) is not None
+        if record.value is not None and decode_key(record.key)[:2] == [UNIT, lane]
     ]
 
 
@@ -125,39 +125,6 @@ def narrowed_units(view: LedgerView, lane: str, run: str | None, topic: str | No
         if key[1] == lane and run in (None, key[2])
     )
     return [receipt for receipt in found if topic in (None, receipt.source.topic)]
-
-
-def undecided_unit(open_: Iterable[LedgerRecord], lane: str, mine: Iterable[TopicPartition]) -> LedgerRecord | None:
-    """A receipt for one of these target partitions whose transaction is neither committed nor aborted."""
-    places = set(mine)
-    for record in open_:
-        place = _place_of(record, lane)
-        if place is not None and place in places:
-            return record
-    return None
-
-
-def unit_intruder(
-    records: Iterable[LedgerRecord],
-    *,
-    lane: str,
-    own_offsets: frozenset[int],
-    starts: Mapping[TopicPartition, int],
-) -> str | None:
-    """As `ferry.ledger.ledger.intruder`, of the receipts of units; `starts` as `Receipt.start`."""
-    for record in records:
-        if record.fate is Fate.ABORTED or record.offset in own_offsets or record.value is None:
-            continue
-        place = _place_of(record, lane)
-        start = None if place is None else starts.get(place)
-        if start is not None and read_as(record, parse_dealt_receipt).end > start:
-            return f"another receipt of {place} lies at ledger offset {record.offset}"
-    return None
-
-
-def _place_of(record: LedgerRecord, lane: str) -> TopicPartition | None:
-    key = decode_key(record.key)
-    return TopicPartition(topic=key[3], partition=key[4]) if key[:2] == [UNIT, lane] else None
 
 
 def unit_lines(dealt: Iterable[Slice]) -> list[Json]:

@@ -200,12 +200,28 @@ def reached_at(unit: Slice, partition: int, offset: int) -> Vector:
     return (*unit.ends[:partition], offset + 1, *unit.starts[partition + 1 :])
 
 
-def resumed(unit: Slice, last: Receipt | None, generation: int) -> Slice:
-    """What is left of a dealt slice in the run of this generation, after the last receipt of its target partition."""
-    if last is None or last.generation != generation or last.since != unit.since:
-        return unit
-    rest = unit.reading(Reads(starts=last.ends, ends=unit.ends, epochs=last.epochs))
-    return replace(rest, target_next=last.target_next, target_epoch=last.target_epoch)
+def rest_of(piece: Slice, last: Receipt | None, generation: int, limit: int | None = None) -> Slice | None:
+    """What is left of a slice in the run of this generation; None: nothing.
+
+    `last` is the last receipt of its target partition, of whichever run. `limit` is where it cannot go on, as a source
+    offset. A dealt slice that cannot go on is left out: its content cannot be cut short.
+    """
+    rest = piece
+    if last is not None and last.generation == generation:
+        rest = _after(piece, last)
+    if limit is not None:
+        rest = replace(rest, end=rest.start if piece.dealt else min(rest.end, limit))
+    return rest if rest.start < rest.end else None
+
+
+def _after(piece: Slice, last: Receipt) -> Slice:
+    """The slice with what the last receipt of its run says of both logs."""
+    rest = replace(piece, target_next=last.target_next, target_epoch=last.target_epoch)
+    if piece.reads is None:
+        return replace(rest, start=last.end, read_epoch=last.source_epoch, read_end=last.end)
+    if last.since != piece.since:
+        return piece
+    return rest.reading(Reads(starts=last.ends, ends=piece.ends, epochs=last.epochs))
 
 
 def read_ranges(pieces: Iterable[Slice]) -> dict[TopicPartition, tuple[int, int]]:

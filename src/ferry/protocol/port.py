@@ -77,8 +77,8 @@ class SlotPort(Protocol):
     async def initialise(self) -> None:
         """InitProducerId for the slot: fences earlier attempts, ends their open transaction. This is the abort."""
 
-    async def begin(self, plan: Plan, todo: Mapping[TopicPartition, tuple[Slice, int, int]]) -> None:
-        """Start to read: by source partition the slice, and `(source_next, target_next)` where it goes on.
+    async def begin(self, plan: Plan, todo: Mapping[TopicPartition, Slice]) -> None:
+        """Start to read what is left of slices, by `Slice.source`.
 
         Raises Dropped for slices that cannot be copied any more.
         """

@@ -13,15 +13,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from ferry.errors import Fenced, FerryError, OutcomeUnknown, Retryable, Superseded, Unreachable
-from ferry.ledger.codec import decode_key
-from ferry.ledger.ledger import LedgerView, fold, intruder
+from ferry.ledger.ledger import fold, intruder
+from ferry.ledger.receipt_codec import receipt_place
 from ferry.ledger.receipts import last_receipts
 from ferry.ledger.runs import newer_attempt, sealed_plan, superseded_by
-from ferry.ledger.unit_codec import last_units, undecided_unit, unit_intruder
-from ferry.ledger.units import resumed
+from ferry.ledger.unit_codec import last_units
+from ferry.ledger.units import rest_of
 from ferry.model import Flow, LedgerRecord, Plan, Receipt, Refusal, Slice, TopicPartition
 from ferry.protocol.drops import Drop, Dropped, Hindered
 from ferry.protocol.port import SlotPort
@@ -85,10 +85,10 @@ class SlotResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Taken:
-    """The slot is ours: the plan, where each slice goes on, and how far the ledger was read."""
+    """The slot is ours: the plan, what is left of each slice, and how far the ledger was read."""
 
     plan: Plan
-    todo: Mapping[TopicPartition, tuple[Slice, int, int]]
+    todo: Mapping[TopicPartition, Slice]
     cursor: int
 
 
@@ -206,46 +206,17 @@ async def _take_over(port: SlotPort, ref: SlotRef, limits: Mapping[TopicPartitio
     if found is None:  # the driver has read it, so a new leader answers late
         raise Retryable(f"the ledger does not (yet) show the sealed plan of run {ref.run}: run its plan step first")
     plan, _ = found
-    mine = plan.of_slot(ref.slot)
-    kept = {piece.target: piece for piece in mine if not piece.dealt}
+    mine = {piece.target: piece for piece in plan.of_slot(ref.slot)}
     for record in view.open:
-        key = decode_key(record.key)
-        if key[:2] == ["receipt", ref.lane] and TopicPartition(topic=key[2], partition=key[3]) in kept:
+        if receipt_place(record, ref.lane) in mine:
             raise Undecided(f"a receipt at ledger offset {record.offset} is still undecided")
-    undecided = undecided_unit(view.open, ref.lane, (piece.target for piece in mine if piece.dealt))
-    if undecided is not None:
-        raise Undecided(f"a receipt at ledger offset {undecided.offset} is still undecided")
-    last_ones = last_receipts(view, ref.lane)
-    done = {place: receipt for place, receipt in last_ones.items() if receipt.generation == ref.generation}
-    todo: dict[TopicPartition, tuple[Slice, int, int]] = {}
-    for place, piece in kept.items():
-        last = done.get(place)
-        source_next, target_next = (last.end, last.target_next) if last else (piece.start, piece.target_next)
-        end_at = min(piece.end, limits.get(piece.source, piece.end))
-        if source_next < end_at:
-            todo[piece.source] = (_rest_of(piece, end_at, last), source_next, target_next)
-    return _Taken(plan=plan, todo=todo | _units_left(view, plan, ref, limits), cursor=end)
-
-
-def _units_left(
-    view: LedgerView, plan: Plan, ref: SlotRef, limits: Mapping[TopicPartition, int]
-) -> dict[TopicPartition, tuple[Slice, int, int]]:
-    """The same of units. One that cannot go on is left out: its content cannot be cut short."""
-    lasts = last_units(view, ref.lane)
-    left: dict[TopicPartition, tuple[Slice, int, int]] = {}
-    for unit in (piece for piece in plan.of_slot(ref.slot) if piece.dealt):
-        last = lasts.get(unit.target)
-        rest = resumed(unit, last, ref.generation)
-        if unit.source not in limits and rest.start < rest.end:
-            left[unit.source] = (rest, rest.start, rest.target_next)
-    return left
-
-
-def _rest_of(piece: Slice, end: int, last: Receipt | None) -> Slice:
-    """The slice up to `end`, with what `last`, its last receipt of this run, says of both logs."""
-    if last is None:
-        return replace(piece, end=end)
-    return replace(piece, end=end, read_epoch=last.source_epoch, read_end=last.end, target_epoch=last.target_epoch)
+    lasts = {**last_receipts(view, ref.lane), **last_units(view, ref.lane)}
+    left = [
+        rest
+        for place, piece in mine.items()
+        if (rest := rest_of(piece, lasts.get(place), ref.generation, limits.get(piece.source))) is not None
+    ]
+    return _Taken(plan=plan, todo={piece.source: piece for piece in left}, cursor=end)
 
 
 async def _look(
@@ -255,7 +226,6 @@ async def _look(
     end = max(own) + 1
     records, _ = await port.read(cursor, end)
     why = intruder(records, lane=ref.lane, generation=ref.generation, own_offsets=own, starts=starts)
-    why = why or unit_intruder(records, lane=ref.lane, own_offsets=own, starts=starts)
     if why is not None:
         raise Retryable(f"chunk of slot {ref.slot} abandoned: {why}")
     return end

@@ -171,7 +171,7 @@ def test_a_slot_does_nothing_but_its_portion(kept: Kept) -> None:
                     if piece.source in ranges
                 ),
             )
-            spec = replace(runs.task_spec(plan, slot, attempt), portion=Portion(ranges=ranges, units=False))
+            spec = replace(runs.task_spec(plan, slot, attempt), portion=Portion(ranges=ranges, dealt=False))
             run_slot(spec, lambda: False, lambda _: None, writer=kept.writer(cut, slot))
 
         for slot in plan.used_slots:

@@ -14,7 +14,7 @@ from ferry.config.flow.guards import GuardPolicy, Guards, OnGuard
 from ferry.errors import Refused
 from ferry.ledger.plan_codec import parse_plan, plan_records
 from ferry.ledger.source_reads import Read, reads_of_units
-from ferry.ledger.units import least_dealt, reached_at, resumed
+from ferry.ledger.units import least_dealt, reached_at
 from ferry.messages.phrases import ANEW
 from ferry.model import Era, Pause, Plan, Reads, Receipt, Refusal, RefusalKind, Slice, TopicPartition, Vector
 from ferry.model.observed import BrokerSpace, OpenTransaction
@@ -29,7 +29,20 @@ from ferry.plan.rules.rules import Rules, Transform
 from ferry.plan.rules.skipping import Wish, skip_gap
 from tests.golden import Golden
 from tests.pure.decide.dealt_model import KEYS, number_of, selects, wants
-from tests.pure.decide.values import FACTS, FLOW, LANE, RECEIPT, RULES, dealt_slice, part, place, redealt, target, topic
+from tests.pure.decide.values import (
+    FACTS,
+    FLOW,
+    LANE,
+    RECEIPT,
+    RULES,
+    dealt_slice,
+    part,
+    place,
+    redealt,
+    starts_left,
+    target,
+    topic,
+)
 from tests.said import codes, facts_in
 from tests.tiers import examples
 
@@ -347,7 +360,7 @@ class World:
         if not self.planned:
             return
         unit = self.planned[number % len(self.planned)]
-        at = resumed(unit, self.units.get(unit.target), self.generation).starts
+        at = starts_left(unit, self.units.get(unit.target), self.generation)
         if any(start < low and start < end for start, low, end in zip(at, self.log_starts, unit.ends, strict=False)):
             return
         rows = [

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ferry.features.records.acts.withheld import Failure, narrowed, withheld_at
-from ferry.ledger.units import least_dealt, reached_at, resumed
+from ferry.ledger.units import least_dealt, reached_at
 from ferry.model import ChangeKind, Era, Receipt, RefusalKind, Slice, TopicPartition
 from ferry.plan.rules.deal import deal_of
 from ferry.plan.rules.dealt_lots import Deal
@@ -21,7 +21,7 @@ from ferry.policy import RoutedPolicy
 from tests.golden import Golden
 from tests.pure.decide.dealt_model import KEYS, number_of, selects, wants
 from tests.pure.decide.test_deal import parse_plan_of, receipt
-from tests.pure.decide.values import FACTS, RULES, part, place, target, topic
+from tests.pure.decide.values import FACTS, RULES, part, place, starts_left, target, topic
 from tests.tiers import examples
 
 NAMES = ("x", "y", "z")
@@ -87,7 +87,7 @@ class World:
         if not self.planned:
             return
         unit = self.planned[number % len(self.planned)]
-        at = resumed(unit, self.units.get(unit.target), self.generation).starts
+        at = starts_left(unit, self.units.get(unit.target), self.generation)
         rows = [
             (source, offset)
             for source, keys in enumerate(self.source)

@@ -29,7 +29,7 @@ from ferry.ledger.receipts import heard_receipts, last_receipts, open_receipts, 
 from ferry.ledger.runs import has_run, newer_attempt, outcome, sealed_plan, slots_to_fence
 from ferry.ledger.summary import parse_summary, rolled_up, seals
 from ferry.ledger.switch_codec import open_switches, switch_states
-from ferry.ledger.unit_codec import eras, last_units, narrowed_units, unit_intruder, unit_receipts
+from ferry.ledger.unit_codec import eras, last_units, narrowed_units, unit_receipts
 from ferry.ledger.verified_codec import run_verified
 from ferry.ledger.window_codec import dropped_lanes, recorded_windows
 from ferry.model import LedgerRecord, Record
@@ -114,7 +114,6 @@ def read_all(records: list[LedgerRecord]) -> tuple[int, list[str]]:
     tried(lambda: heard_receipts(records, "receipt", LANE, 4711))
     starts = {RECEIPT.target: -1}
     tried(lambda: intruder(records, lane=LANE, generation=-1, own_offsets=frozenset(), starts=starts))
-    tried(lambda: unit_intruder(records, lane=LANE, own_offsets=frozenset(), starts=starts))
     told = len(sentences)
     tried(lambda: standing(records, 7, "sink"))  # the ledger of applications has other values
     del sentences[told:]

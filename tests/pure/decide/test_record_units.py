@@ -18,13 +18,12 @@ from ferry.ledger.units import (
     reached_at,
     read_ranges,
     replanned,
-    resumed,
     standings,
 )
 from ferry.model import Era, Flow, Reads, Receipt, Slice, TopicPartition, Vector
 from tests.golden import Golden
 from tests.pure.decide.dealt_model import KEYS, number_of, selects, wants
-from tests.pure.decide.values import dealt_slice, reading
+from tests.pure.decide.values import dealt_slice, reading, starts_left
 from tests.tiers import examples
 
 FLOW = Flow(source="a", target="b")
@@ -102,7 +101,7 @@ class World:
         unit = self.units[number % len(self.units)]
         target = unit.target.partition
         last = self.lasts.get(target)
-        at = resumed(unit, last, self.generation).starts
+        at = starts_left(unit, last, self.generation)
         rows = [
             (part, offset)
             for part, keys in enumerate(self.source)

@@ -10,9 +10,9 @@ import pytest
 from ferry.errors import BadInput
 from ferry.ledger import codec
 from ferry.ledger.codec import decode_key, decode_value
-from ferry.ledger.ledger import LedgerView, fold
+from ferry.ledger.ledger import LedgerView, fold, intruder
 from ferry.ledger.plan_codec import parse_plan, plan_records
-from ferry.ledger.receipt_codec import parse_dealt_receipt, receipt_json, receipt_records
+from ferry.ledger.receipt_codec import parse_dealt_receipt, receipt_json, receipt_place, receipt_records
 from ferry.ledger.receipts import heard_receipts, last_receipts, receipts
 from ferry.ledger.run_codec import run_record
 from ferry.ledger.runs import outlived
@@ -21,8 +21,6 @@ from ferry.ledger.unit_codec import (
     era_record,
     eras,
     last_units,
-    undecided_unit,
-    unit_intruder,
     unit_receipts,
 )
 from ferry.model import Era, Fate, LedgerRecord, Reads, Receipt, Record, RunRecord, Segment, TopicPartition
@@ -165,11 +163,12 @@ def test_what_stands_against_a_commit(golden: Golden) -> None:
     records = lying((*own, *other))
 
     def why(found: list[LedgerRecord], start: int, own_offsets: tuple[int, ...] = (0, 1)) -> str | None:
-        return unit_intruder(found, lane=LANE, own_offsets=frozenset(own_offsets), starts={ONE.target: start})
+        return intruder(found, lane=LANE, generation=4, own_offsets=frozenset(own_offsets), starts={ONE.target: start})
 
     golden(why(records, 3))
     assert why(records, 11) is None  # it ends there: an earlier chunk that was read late
     assert why(lying((*own, *other), Fate.ABORTED), 3, ()) is None
     assert why(lying(own), 3) is None
-    assert undecided_unit(lying(own, Fate.OPEN), LANE, [ONE.target]) is not None
-    assert undecided_unit(lying(own, Fate.OPEN), LANE, [TopicPartition("a.t", 0)]) is None
+    (own_record, _) = lying(own, Fate.OPEN)
+    assert receipt_place(own_record, LANE) == ONE.target
+    assert receipt_place(own_record, "other") is None

@@ -8,6 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from ferry.ledger.units import rest_of
 from ferry.model import (
     ChangeKind,
     Fate,
@@ -148,6 +149,12 @@ def reading(
         epochs=old.epochs if epochs is None else epochs,
     )
     return replace(one.reading(reads), **fields)
+
+
+def starts_left(piece: Slice, last: Receipt | None, generation: int) -> Vector:
+    """Where a slice goes on after the last receipt of its target partition, by source partition."""
+    rest = rest_of(piece, last, generation)
+    return piece.ends if rest is None else rest.starts
 
 
 PLAN = Plan(flow=FLOW, lane=LANE, run="run-1", generation=3, slots=2, slices=())

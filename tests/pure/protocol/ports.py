@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -167,7 +168,7 @@ class ModelSlot(ModelWriter):
         self._source = source
         self._batches = batches
         self._plan: Plan | None = None
-        self._todo: dict[TopicPartition, tuple[Slice, int, int]] = {}
+        self._todo: dict[TopicPartition, Slice] = {}
 
     async def read(self, start: int | None, end: int | None) -> tuple[list[LedgerRecord], int]:
         """As SlotPort."""
@@ -178,18 +179,18 @@ class ModelSlot(ModelWriter):
         self._todo = {}
         await super().initialise()
 
-    async def begin(self, plan: Plan, todo: Mapping[TopicPartition, tuple[Slice, int, int]]) -> None:
+    async def begin(self, plan: Plan, todo: Mapping[TopicPartition, Slice]) -> None:
         """As SlotPort; plans without transforms have slices only."""
         self._plan, self._todo = plan, {}
-        for place, (piece, source_next, target_next) in todo.items():
+        for place, piece in todo.items():
             assert not piece.dealt
-            self._todo[place] = piece, source_next, target_next
+            self._todo[place] = piece
 
     async def copy_chunk(self) -> Sequence[PartProgress]:
         """As SlotPort: batch by batch, whole ones, the partitions in turn."""
         parts: dict[TopicPartition, PartProgress] = {}
         for _ in range(self._batches):
-            for place, (piece, source_next, target_next) in self._todo.items():
+            for place, piece in self._todo.items():
                 assert self._plan is not None
                 part = parts.setdefault(
                     place,
@@ -197,16 +198,16 @@ class ModelSlot(ModelWriter):
                         plan=self._plan,
                         origin=Origin(),
                         piece=piece,
-                        start=source_next,
-                        end=source_next,
-                        target_next=target_next,
+                        start=piece.start,
+                        end=piece.start,
+                        target_next=piece.target_next,
                     ),
                 )
                 if part.end < piece.end:
                     await self._copy_batch(part)
         moved = [part for part in parts.values() if part.moved]
         for part in moved:
-            self._todo[part.piece.source] = (part.piece, part.end, part.target_next)
+            self._todo[part.piece.source] = replace(part.piece, start=part.end, target_next=part.target_next)
         return moved
 
     async def _copy_batch(self, part: PartProgress) -> None:

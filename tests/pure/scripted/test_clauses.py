@@ -41,7 +41,6 @@ def no_look() -> Iterator[None]:
     """The last look of step 6 finds nothing."""
     with (
         patch.object(slot, "intruder", lambda *_, **__: None),
-        patch.object(slot, "unit_intruder", lambda *_, **__: None),
     ):
         yield
 

@@ -92,34 +92,34 @@ class RowSlot(KafkaSlot):
         """Bytes of the records of the chunk under way, before they are compressed."""
         self._own: frozenset[TopicPartition] = frozenset()
 
-    async def begin(self, plan: Plan, todo: Mapping[TopicPartition, tuple[Slice, int, int]]) -> None:
+    async def begin(self, plan: Plan, todo: Mapping[TopicPartition, Slice]) -> None:
         """As SlotPort. The rows since the last commit come again; they are those of its portion."""
         todo = todo if self._portion is None else self._portion.of(todo)
         todo = self._without_withheld(todo)
-        epochs = await self._sources.check(piece for piece, _, _ in todo.values())
+        epochs = await self._sources.check(todo.values())
         todo = self._without_withheld(todo)  # what was cut, too
         expected = await self._begin_targets(plan, todo)
         self._rows.rewind()
         slot = self._ref.slot
         self._own = frozenset(piece.target for piece in plan.of_slot(slot))
-        self._batch_bytes = await batch_limits(self._target, {piece.target.topic for piece, _, _ in todo.values()})
+        self._batch_bytes = await batch_limits(self._target, {piece.target.topic for piece in todo.values()})
         await self._letterbox.begin(
             rule.letters.topic
-            for rule in (self._rules.get(piece.source.topic) for piece, _, _ in todo.values())
+            for rule in (self._rules.get(piece.source.topic) for piece in todo.values())
             if rule is not None and rule.poison is Poison.SKIP
         )
         parts = [
-            self._part(plan, piece, source_next, target_next, expected.get(piece.target, -1), epochs)
-            for piece, source_next, target_next in todo.values()
+            self._part(plan, piece, piece.start, piece.target_next, expected.get(piece.target, -1), epochs)
+            for piece in todo.values()
         ]
         self._left = sorted(parts, key=lambda part: part.piece.target)
 
     def _without_withheld(self, todo: Todo) -> Todo:
         """With units as far as rows of theirs come, which is told of them; Dropped for slices."""
-        self._drop_withheld(piece for piece, _, _ in todo.values())
+        self._drop_withheld(todo.values())
         withheld = self._kept_back()
-        found: dict[TopicPartition, tuple[Slice, int, int]] = {}
-        for place, (piece, source_next, target_next) in todo.items():
+        found: dict[TopicPartition, Slice] = {}
+        for place, piece in todo.items():
             rest = piece
             if piece.dealt:
                 refusal = told_of(piece, withheld)
@@ -127,7 +127,7 @@ class RowSlot(KafkaSlot):
                     self._short[place] = refusal
                     rest = narrowed(piece, withheld)
             if rest.start < rest.end:
-                found[place] = (rest, source_next, target_next)
+                found[place] = rest
         return found
 
     def _drop_withheld(self, pieces: Iterable[Slice]) -> None:

@@ -47,7 +47,7 @@ def lineage_of(flow: FlowConfig, report: Report) -> OperatorLineage[Any, Any]:
     def ranges(cluster: str, partitions: list[dict[str, int]]) -> dict[str, Any]:
         return {RANGES_FACET: DatasetFacet().with_additional_properties(cluster=cluster, partitions=partitions)}
 
-    topics = topic_ranges(report.receipts, report.units)
+    topics = topic_ranges(report.receipts)
     run = {
         "flow": str(flow.flow),
         "lane": report.plan.lane,

@@ -66,7 +66,7 @@ def copied_topics(flow: FlowConfig, run: str) -> list[TopicRanges]:
     """What the run has copied of each topic."""
     with MicroRuns(flow) as runs:
         report = runs.report(run)
-        return topic_ranges(report.receipts, report.units)
+        return topic_ranges(report.receipts)
 
 
 def verify_by_receipt(flow: FlowConfig, run: str) -> tuple[VerifyMode, RunVerified | None]:

@@ -45,12 +45,12 @@ def report_lines(report: Report) -> list[str]:
     copied = as_known(copied, report) or UNKNOWN
     head = (
         f"run {report.plan.run} of {report.plan.flow} (lane {report.plan.lane}): {report.state}, "
-        f"{len({receipt.source for receipt in report.receipts})} of {len(report.plan.kept)} slices, {_units(report)}"
+        f"{len({receipt.source for receipt in report.kept})} of {len(report.plan.kept)} slices, {_units(report)}"
         f"{copied}{'' if report.uncounted else f', {rate:.1f} MB/s'}"
     )
-    lines = [head, *table(["source", "target", "from", "to", "records", "bytes", "chunks"], _copied(report.receipts))]
-    if report.units:
-        lines += table(["source", "target", "records", "bytes", "chunks"], _dealt(report.units))
+    lines = [head, *table(["source", "target", "from", "to", "records", "bytes", "chunks"], _copied(report.kept))]
+    if report.dealt:
+        lines += table(["source", "target", "records", "bytes", "chunks"], _dealt(report.dealt))
     said = missing_sentence(report.missing), throttled_sentence(report.throttled)
     lines += [sentence for sentence in said if sentence is not None]
     lines += [f"refused: {message}" for message in dict.fromkeys(refusal.message for refusal in report.refusals)]
@@ -123,7 +123,7 @@ def _record(record: Mapping[str, Any]) -> list[str]:
 
 def _units(report: Report) -> str:
     count = len(report.plan.dealt)
-    return f"{len({unit.target for unit in report.units})} of {count} units, " if count else ""
+    return f"{len({unit.target for unit in report.dealt})} of {count} units, " if count else ""
 
 
 def _dealt(units: Iterable[Receipt]) -> list[list[str]]:

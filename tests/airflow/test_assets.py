@@ -72,7 +72,7 @@ def test_the_event_of_a_dealt_topic_tells_both_sides_partitions_apart() -> None:
     units = [
         redealt(receipt(n, (5,) * 150, target_next=n + 2), target_start=n, records=2, bytes=10) for n in range(101)
     ]
-    (topic,) = topic_ranges([], units)
+    (topic,) = topic_ranges(units)
     extra = event_extra(flow, "r", topic)
     assert (extra["source"], extra["records"]) == ("kafka://a/t", 202)
     assert extra["partitions"][1] == {"partition": 1, "target_start": 1, "target_end": 3, "records": 2}

@@ -28,12 +28,12 @@ REPORT = Report(
         replace(RECEIPT, segments=(Segment(source_start=0, target_start=7, count=40),)),
         replace(RECEIPT, source=place("orders", 1), target=place("a.orders", 1), bytes=400),
         replace(RECEIPT, source=place("audit"), target=place("a.audit"), records=0, segments=()),
+        redealt(receipt(1, (5, 3), target_next=9), target_start=6, records=3, bytes=30),
     ),
     refusals=(refusal("t", 0),),
     unfinished=(),
     left=(),
     done=2,
-    units=(redealt(receipt(1, (5, 3), target_next=9), target_start=6, records=3, bytes=30),),
 )
 
 PROGRAM = """
@@ -48,7 +48,7 @@ from ferry_airflow.lineage import is_told, lineage_of
 
 assert is_told()
 task = FerryCopyOperator(task_id="copy", config="/f", flow="a->b", conn_id="spark_default")
-nothing = lineage_of(FLOW, replace(REPORT, receipts=(), units=()))
+nothing = lineage_of(FLOW, replace(REPORT, receipts=()))
 assert (nothing.inputs, nothing.outputs) == ([], [])
 assert task.get_openlineage_facets_on_complete(None).outputs == [], "nothing was to be copied"
 task.lineage = lineage_of(FLOW, REPORT)

@@ -280,7 +280,7 @@ def show_runs(flow: FlowConfig, runs: Sequence[str]) -> None:
             rate = report.bytes / MEGABYTE / seconds if seconds else 0.0
             rows.append(
                 [
-                    *(run, str(report.state), str(len({receipt.source for receipt in report.receipts}))),
+                    *(run, str(report.state), str(len({receipt.source for receipt in report.kept}))),
                     *(str(report.records), f"{report.bytes / MEGABYTE:.1f}", f"{seconds:.1f}", f"{rate:.1f}"),
                 ]
             )

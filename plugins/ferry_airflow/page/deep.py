@@ -74,8 +74,8 @@ def one_run(
     report = past.report if past else None
     left = gone or (past.earlier if past and not report else None)
     written = report or left
-    receipts = [one for one in (written.receipts if written else ()) if wanted in one.source.topic.lower()]
-    units = [one for one in (written.units if written else ()) if wanted in one.source.topic.lower()]
+    receipts = [one for one in (written.kept if written else ()) if wanted in one.source.topic.lower()]
+    units = [one for one in (written.dealt if written else ()) if wanted in one.source.topic.lower()]
     return shown_page(
         request,
         "run.html",

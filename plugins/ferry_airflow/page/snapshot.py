@@ -79,7 +79,7 @@ class RunDigest:
 def digest_of(past: PastRun) -> RunDigest:
     """A run in short."""
     record, report = past.opened.record, past.report
-    receipts = report.receipts if report else ()
+    receipts = report.kept if report else ()
     due: Counter[str] = Counter()
     for piece in report.plan.kept if report else ():
         due[piece.source.topic] += piece.offsets
@@ -93,7 +93,7 @@ def digest_of(past: PastRun) -> RunDigest:
         size[one.source.topic] += one.bytes
         if one.latency is not None:
             ages[one.source.topic] = max(ages.get(one.source.topic, 0), one.latency.max)
-    for unit in report.units if report else ():
+    for unit in report.dealt if report else ():
         records[unit.source.topic] += unit.records
         size[unit.source.topic] += unit.bytes
     uncounted = {piece.source.topic for piece in report.uncounted} if report else set()

@@ -230,11 +230,12 @@ RUN = Form(
     F("verified", kind=optional(RUN_VERIFIED.kind), says="null: the run did not verify itself"),
     F("notes", kind=many(), says="of the plan, and of what was copied"),
     noted_in("notes"),
-    F("receipts", kind=many(SHORT_RECEIPT.kind)),
+    F("receipts", lambda report: report.kept, many(SHORT_RECEIPT.kind)),
     F(
         "units",
-        kind=many(SHORT_UNIT.kind),
-        omit=lambda report: not report.units,
+        lambda report: report.dealt,
+        many(SHORT_UNIT.kind),
+        omit=lambda report: not report.dealt,
         says="of topics that get other partitions: what was dealt to each; absent: nothing",
     ),
     F(

@@ -26,7 +26,6 @@ class SlotEnd:
 
     slot: int
     receipts: tuple[Receipt, ...] = ()
-    units: tuple[Receipt, ...] = ()
     refusals: tuple[Refusal, ...] = ()
     retries: int = 0
     stopped: bool = False
@@ -39,7 +38,6 @@ def end_of(slot: int, result: SlotResult, failure: FerryError | None = None) -> 
     return SlotEnd(
         slot=slot,
         receipts=tuple(result.receipts),
-        units=tuple(result.units),
         refusals=tuple(result.refusals.values()),
         retries=result.retries,
         stopped=result.stopped,
@@ -63,7 +61,6 @@ def joined(before: SlotEnd | None, after: SlotEnd) -> SlotEnd:
     return replace(
         after,
         receipts=before.receipts + after.receipts,
-        units=before.units + after.units,
         refusals=refusals,
         retries=before.retries + after.retries,
     )
@@ -93,11 +90,9 @@ def outcome_of(plan: Plan, ends: Collection[SlotEnd]) -> Outcome:
 
 def _against(plan: Plan, end: SlotEnd) -> list[Refusal]:
     """Why slices of one slot were not wholly copied, each for its own reason where one is known."""
-    reached = {receipt.source: receipt.end for receipt in end.receipts}
-    dealt = {unit.target: unit.end for unit in end.units}
+    reached = {receipt.target: receipt.end for receipt in end.receipts}
     pieces = plan.of_slot(end.slot)
-    reached |= {piece.source: dealt[piece.target] for piece in pieces if piece.target in dealt}
-    finished = {piece.source for piece in pieces if reached.get(piece.source, -1) >= piece.end}
+    finished = {piece.source for piece in pieces if reached.get(piece.target, -1) >= piece.end}
     known = [refusal for refusal in end.refusals if _place(refusal) not in finished]  # a later try may have done it
     if end.failure is None:
         return known
@@ -122,10 +117,8 @@ def told_report(plan: Plan, started_ms: int, ends: Collection[SlotEnd]) -> Repor
     reached: dict[TopicPartition, int] = {}
     for receipt in receipts:
         reached[receipt.source] = max(receipt.end, reached.get(receipt.source, -1))
-    units = [unit for end in ends for unit in end.units]
-    return report_of(
-        plan, started_ms, receipts, reached, outcome_of(plan, ends), units, {unit.target: unit for unit in units}
-    )
+    lasts = {receipt.target: receipt for receipt in receipts if receipt.dealt}
+    return report_of(plan, started_ms, receipts, reached, outcome_of(plan, ends), lasts)
 
 
 def failure_of(plan: Plan, ends: Collection[SlotEnd]) -> FerryError | None:

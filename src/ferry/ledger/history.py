@@ -47,28 +47,37 @@ class Forgotten:
     """What the ledger still has of a run whose record, plan and outcome it has let go.
 
     What it was to do, what it refused and how it ended is not known any more. `receipts` are those of it that are not
-    pruned; of what it dealt to other partitions only `units` are left, which no later run has followed.
+    pruned; of what it dealt to other partitions those alone are left that no later run has followed.
     """
 
     lane: str
     run: str
     receipts: tuple[Receipt, ...] = ()
-    units: tuple[Receipt, ...] = ()
+
+    @property
+    def kept(self) -> tuple[Receipt, ...]:
+        """Those of them whose records keep the number of their partition."""
+        return tuple(one for one in self.receipts if not one.dealt)
+
+    @property
+    def dealt(self) -> tuple[Receipt, ...]:
+        """Those of what was dealt to other partitions."""
+        return tuple(one for one in self.receipts if one.dealt)
 
     @property
     def records(self) -> int:
         """Records in what is left of it."""
-        return sum(one.records for one in self.receipts) + sum(one.records for one in self.units)
+        return sum(one.records for one in self.receipts)
 
     @property
     def bytes(self) -> int:
         """Bytes in what is left of it."""
-        return sum(one.bytes for one in self.receipts) + sum(one.bytes for one in self.units)
+        return sum(one.bytes for one in self.receipts)
 
     @property
     def sentence(self) -> str:
         """What is known of it, and what is not."""
-        left = count_of(len(self.receipts) + len(self.units), "receipt")
+        left = count_of(len(self.receipts), "receipt")
         return (
             f"the ledger has let go of the plan of run {self.run} (lane {self.lane}): what it was to copy, what it "
             f"refused and how it ended is not known any more. It still has {left} of it, of "
@@ -112,7 +121,7 @@ def past_run(view: LedgerView, opened: OpenedRun) -> PastRun | Forgotten:
     if not is_remembered(view, opened) and sealed_plan(view, lane, run, generation) is None:
         return _forgotten(view, lane, run, done)
     earlier = _forgotten(view, lane, run, of_name, before=generation)
-    return replace(_past_run(view, opened, done), earlier=earlier if earlier.receipts or earlier.units else None)
+    return replace(_past_run(view, opened, done), earlier=earlier if earlier.receipts else None)
 
 
 def named_run(view: LedgerView, lane: str, run: str) -> PastRun | Forgotten | None:
@@ -121,22 +130,16 @@ def named_run(view: LedgerView, lane: str, run: str) -> PastRun | Forgotten | No
     if opened is not None:
         return past_run(view, opened)
     found = _forgotten(view, lane, run, receipts(view, lane=lane, run=run))
-    return found if found.receipts or found.units else None
+    return found if found.receipts else None
 
 
 def _forgotten(
     view: LedgerView, lane: str, run: str, written: Iterable[Receipt], before: float = math.inf
 ) -> Forgotten:
     """What is left of a run of these receipts; `before`: only what was written before that generation."""
-    units = sorted(last_units(view, lane).items())
-    return Forgotten(
-        lane=lane,
-        run=run,
-        receipts=tuple(
-            sorted((one for one in written if one.generation < before), key=lambda one: (one.source, one.start))
-        ),
-        units=tuple(unit for _, unit in units if unit.run == run and unit.generation < before),
-    )
+    kept = sorted(written, key=lambda one: (one.source, one.start))
+    dealt = (last for _, last in sorted(last_units(view, lane).items()) if last.run == run)
+    return Forgotten(lane=lane, run=run, receipts=tuple(one for one in (*kept, *dealt) if one.generation < before))
 
 
 def _past_run(view: LedgerView, opened: OpenedRun, done: list[Receipt]) -> PastRun:
@@ -166,10 +169,9 @@ def run_report(view: LedgerView, plan: Plan, opened: OpenedRun, done: Iterable[R
     report = report_of(
         plan,
         opened.record.started_ms,
-        done,
+        [*done, *(unit_receipts(view, lane, run, opened.generation) if plan.dealt else ())],
         ends,
         outcome(view, lane, run),
-        unit_receipts(view, lane, run, opened.generation) if plan.dealt else (),
         last_units(view, lane) if plan.dealt else {},
     )
     newer = superseded_by(view, lane, opened.generation) if report.unfinished else None

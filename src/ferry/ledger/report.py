@@ -34,7 +34,7 @@ from ferry.model import (
 )
 from ferry.words import count_of
 
-NO_UNITS: Mapping[TopicPartition, Receipt] = {}
+NOTHING_DEALT: Mapping[TopicPartition, Receipt] = {}
 
 
 class RunState(StrEnum):
@@ -49,9 +49,9 @@ class RunState(StrEnum):
 class Report:
     """A run as evidence.
 
-    `unfinished` are slices and units without receipts up to their end that nobody refused; `left` are those that the
-    run's time did not suffice for: the next run goes on there, and nothing is wrong. `done` counts the slices and units
-    that are copied to their end by now, by whichever run.
+    `unfinished` are slices without receipts up to their end that nobody refused; `left` are those that the run's time
+    did not suffice for: the next run goes on there, and nothing is wrong. `done` counts the slices that are copied to
+    their end by now, by whichever run.
     """
 
     plan: Plan
@@ -61,8 +61,6 @@ class Report:
     unfinished: tuple[Slice, ...]
     left: tuple[Slice, ...]
     done: int
-    units: tuple[Receipt, ...] = ()
-    """Receipts of what was dealt to other partitions."""
     sifted: Mapping[str, Sifted] = field(default_factory=dict)
     """What transforms read and kept in the run's last attempt, by source topic."""
     groups: GroupOutcome | None = None
@@ -77,23 +75,29 @@ class Report:
     """Slices whose receipts the ledger has forgotten, because their copies were deleted later: no figure has them."""
 
     @property
-    def _written(self) -> list[Receipt]:
-        return [*self.receipts, *self.units]
+    def kept(self) -> tuple[Receipt, ...]:
+        """Those of them whose records keep the number of their partition."""
+        return tuple(one for one in self.receipts if not one.dealt)
+
+    @property
+    def dealt(self) -> tuple[Receipt, ...]:
+        """Those of what was dealt to other partitions."""
+        return tuple(one for one in self.receipts if one.dealt)
 
     @property
     def records(self) -> int:
         """Records copied."""
-        return sum(receipt.records for receipt in self._written)
+        return sum(receipt.records for receipt in self.receipts)
 
     @property
     def bytes(self) -> int:
         """Bytes copied, as stored."""
-        return sum(receipt.bytes for receipt in self._written)
+        return sum(receipt.bytes for receipt in self.receipts)
 
     @property
     def batches(self) -> int:
         """Batches written."""
-        return sum(receipt.batches for receipt in self._written)
+        return sum(receipt.batches for receipt in self.receipts)
 
     @property
     def transcoded(self) -> int:
@@ -108,12 +112,12 @@ class Report:
     @property
     def dead_letters(self) -> int:
         """Records that a transform could not be applied to, and that are among the dead letters."""
-        return sum(receipt.dead_letters for receipt in self._written)
+        return sum(receipt.dead_letters for receipt in self.receipts)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What the plan notes, and what is to be known of the copy."""
-        told = missing_notes(self.plan, self.receipts), transform_notes(self.receipts), dealt_notes(self.units)
+        told = missing_notes(self.plan, self.receipts), transform_notes(self.receipts), dealt_notes(self.dealt)
         taken = superseded_notes(self.plan, self.superseded)
         return (*self.plan.notes, *taken, *chain.from_iterable(told), *sifted_notes(self.sifted))
 
@@ -125,7 +129,7 @@ class Report:
     @property
     def seconds(self) -> float:
         """From opening the run to its last receipt."""
-        last = max((receipt.at_ms for receipt in self._written), default=self.started_ms)
+        last = max((receipt.at_ms for receipt in self.receipts), default=self.started_ms)
         return max(0, last - self.started_ms) / 1000
 
     @property
@@ -140,7 +144,7 @@ class Report:
             failed = self.groups is not None and self.groups.failed
             differs = self.verified is not None and not self.verified.equal
             return RunState.PARTIAL if failed or differs else RunState.SUCCESS
-        in_part = self._written or self.done or (not self.plan.copies and self.plan.caught_up)
+        in_part = self.receipts or self.done or (not self.plan.copies and self.plan.caught_up)
         return RunState.PARTIAL if in_part else RunState.FAILED
 
 
@@ -275,14 +279,13 @@ def superseded_notes(plan: Plan, newer: str) -> list[Sentence]:
 
 
 def unfinished_sentence(report: Report, piece: Slice) -> str:
-    """How far an unfinished slice or unit came, and which run copies the rest."""
+    """How far an unfinished slice came, and which run copies the rest."""
     rest = f"ferry run --resume {report.plan.run}, or the next run, copies the rest"
     if report.superseded:
         rest = f"run {report.superseded} has the lane now, and it, or the next run, copies the rest"
+    end = max((receipt.end for receipt in report.receipts if receipt.target == piece.target), default=piece.start)
     if piece.dealt:
-        done = max((unit.end for unit in report.units if unit.target == piece.target), default=piece.start)
-        return f"{piece.told} has come through {done - piece.start} of {piece.offsets} offsets: {rest}"
-    end = max((receipt.end for receipt in report.receipts if receipt.source == piece.source), default=piece.start)
+        return f"{piece.told} has come through {end - piece.start} of {piece.offsets} offsets: {rest}"
     return f"{piece.source} was copied up to offset {end} of {piece.end}: {rest}"
 
 
@@ -343,22 +346,22 @@ def report_of(
     receipts: Iterable[Receipt],
     lane_ends: Mapping[TopicPartition, int],
     ended: Outcome | None,
-    units: Iterable[Receipt] = (),
-    unit_ends: Mapping[TopicPartition, Receipt] = NO_UNITS,
+    lasts: Mapping[TopicPartition, Receipt] = NOTHING_DEALT,
 ) -> Report:
     """The report of a run from its plan, its receipts and what its copy step recorded.
 
     `lane_ends` are where the lane stands by source partition: what a later run, or a later attempt at this one, copied
-    of its slices is not missing, whatever became of the slot at first. `unit_ends` say the same by target partition.
+    of its slices is not missing, whatever became of the slot at first. `lasts` say the same of dealt ones, by target
+    partition.
     """
-    written = tuple(sorted(receipts, key=lambda receipt: (receipt.source, receipt.start)))
+    written = tuple(sorted(receipts, key=lambda one: (one.dealt, one.target if one.dealt else one.source, one.start)))
     copied = {
         (piece.source.topic, piece.source.partition)
         for piece in plan.kept
         if lane_ends.get(piece.source, -1) >= piece.end
     }
     copied |= {
-        (unit.source.topic, unit.source.partition) for unit in plan.dealt if is_done(unit, unit_ends.get(unit.target))
+        (unit.source.topic, unit.source.partition) for unit in plan.dealt if is_done(unit, lasts.get(unit.target))
     }
     told = [
         refusal
@@ -377,7 +380,6 @@ def report_of(
         unfinished=tuple(piece for piece in short if piece.slot not in time_over),
         left=tuple(piece for piece in short if piece.slot in time_over),
         done=len(copied),
-        units=tuple(sorted(units, key=lambda unit: (unit.target, unit.start))),
         sifted=ended.sifted if ended else {},
     )
 

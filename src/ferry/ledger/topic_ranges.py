@@ -56,9 +56,11 @@ class TopicRanges:
     """Whether its records went to other partitions."""
 
 
-def topic_ranges(receipts: Iterable[Receipt], units: Iterable[Receipt] = ()) -> list[TopicRanges]:
+def topic_ranges(receipts: Iterable[Receipt]) -> list[TopicRanges]:
     """By topic, in order; topics and target partitions without a record are left out."""
-    return sorted([*_kept(receipts), *_dealt(units)], key=lambda one: (one.source, one.target))
+    every = list(receipts)
+    found = [*_kept(one for one in every if not one.dealt), *_dealt(one for one in every if one.dealt)]
+    return sorted(found, key=lambda one: (one.source, one.target))
 
 
 def _kept(receipts: Iterable[Receipt]) -> list[TopicRanges]:

@@ -18,7 +18,7 @@ from ferry.codec.form import F, Form
 from ferry.codec.kinds import Kind, many
 from ferry.ledger.codec import UNIT_VERSION, Json, decode_key, encode
 from ferry.ledger.ledger import LedgerView
-from ferry.ledger.reading import read_as
+from ferry.ledger.reading import read_as, whole
 from ferry.ledger.receipt_codec import UNIT, is_unit, parse_dealt_receipt
 from ferry.model import Era, Fate, LedgerRecord, Receipt, Record, Slice, TopicPartition, Vector
 
@@ -41,7 +41,7 @@ ERA_FORM = Form(
 
 
 def _number_of_target(piece: Slice) -> int:
-    return (piece.source.partition - piece.target.partition) // piece.partitions
+    return (piece.source.partition - piece.target.partition) // max(1, piece.partitions)
 
 
 DEALT_SLICE = Form(
@@ -145,7 +145,7 @@ def parse_unit_lines(lines: Iterable[Json]) -> tuple[Slice, ...]:
     vectors: dict[str, Vector] = dict.fromkeys(_VECTORS, ())
     for line in lines:
         vectors = {name: tuple(line.get(name, before)) for name, before in vectors.items()}
-        number = line.get("name", 0) * line["partitions"] + line["target"][1]
+        number = whole(line.get("name", 0)) * whole(line["partitions"]) + whole(line["target"][1])
         found.append(
             DEALT_SLICE.load(
                 {**line, **vectors},

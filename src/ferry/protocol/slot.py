@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ferry.errors import Fenced, FerryError, OutcomeUnknown, Retryable, Superseded, Unreachable
@@ -63,24 +63,10 @@ class SlotResult:
     """
 
     receipts: list[Receipt] = field(default_factory=list)
-    units: list[Receipt] = field(default_factory=list)
-    """The same of a slot of the record path, which has no others."""
     refusals: dict[TopicPartition, Refusal] = field(default_factory=dict)
     retries: int = 0
     stopped: bool = False
     time_over: bool = False
-
-    @property
-    def count(self) -> int:
-        """How many receipts there are."""
-        return len(self.receipts) + len(self.units)
-
-    def add(self, receipts: Sequence[Receipt]) -> list[Receipt]:
-        """Take in the receipts of a chunk; those of slices among them."""
-        slices = [one for one in receipts if one.reads is None]
-        self.receipts += slices
-        self.units += [one for one in receipts if one.reads is not None]
-        return slices
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,8 +134,8 @@ async def _copy(
                 await port.leave()
                 result.stopped = True
                 return
-            failures = failures + 1 if result.count == counted else 1
-            counted = result.count
+            failures = failures + 1 if len(result.receipts) == counted else 1
+            counted = len(result.receipts)
             result.retries += 1
             if failures > MAX_FAILURES and isinstance(error, Hindered):
                 _leave_out(error.drops, limits, result)
@@ -176,7 +162,7 @@ async def _copy_chunks(
     await port.begin(taken.plan, taken.todo)
     cursor = taken.cursor
     # One chunk in any case: a plan that waited, or a clock that is ahead, must not stand still for ever.
-    while not stop() and not (result.count and port.time_over(taken.plan)):
+    while not stop() and not (result.receipts and port.time_over(taken.plan)):
         parts = await port.copy_chunk()
         if not parts:
             break
@@ -185,7 +171,8 @@ async def _copy_chunks(
         own = await port.append_receipts(receipts)
         cursor = await _look(port, ref, cursor, own, {part.piece.target: part.start for part in parts})
         await port.commit()
-        committed(result.add(receipts))
+        result.receipts += receipts
+        committed(receipts)
 
 
 def _leave_out(drops: Iterable[Drop], limits: dict[TopicPartition, int], result: SlotResult) -> None:

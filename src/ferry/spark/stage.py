@@ -87,8 +87,7 @@ def rows(end: SlotEnd) -> list[Row]:
         "failure": None if end.failure is None else [type(end.failure).__name__, str(end.failure)],
     }
     return [
-        *((end.slot, RECEIPT, encode(receipt_json(receipt)).decode()) for receipt in end.receipts),
-        *((end.slot, UNIT, encode(receipt_json(receipt)).decode()) for receipt in end.units),
+        *((end.slot, UNIT if one.dealt else RECEIPT, encode(receipt_json(one)).decode()) for one in end.receipts),
         (end.slot, END, encode(body).decode()),
     ]
 
@@ -109,20 +108,18 @@ def parse_rows(answer: Iterable[Row]) -> list[SlotEnd]:
 
 def _ends(answer: Iterable[Row]) -> list[SlotEnd]:
     receipts: dict[int, list[Receipt]] = {}
-    units: dict[int, list[Receipt]] = {}
     ends: dict[int, dict[str, Any]] = {}
     for slot, kind, body in answer:
         if kind == RECEIPT:
             receipts.setdefault(slot, []).append(parse_receipt(json.loads(body)))
         elif kind == UNIT:
-            units.setdefault(slot, []).append(parse_dealt_receipt(json.loads(body)))
+            receipts.setdefault(slot, []).append(parse_dealt_receipt(json.loads(body)))
         else:
             ends[slot] = json.loads(body)
     return [
         SlotEnd(
             slot=slot,
             receipts=tuple(receipts.get(slot, ())),
-            units=tuple(units.get(slot, ())),
             refusals=tuple(parse_refusal(item) for item in end["refusals"]),
             retries=end["retries"],
             time_over=end["time_over"],

@@ -133,14 +133,17 @@ def _answers(now: int) -> dict[str, Any]:
     report = Report(
         plan=plan,
         started_ms=now - 9_000,
-        receipts=tuple(receipts),
+        receipts=(
+            *receipts,
+            *(
+                redealt(unit_receipt(n, (9, 9), target_next=4), target_start=0, records=4 * n, at_ms=now)
+                for n in range(2)
+            ),
+        ),
         refusals=(GONE,),
         unfinished=(piece("orders", 3),),
         left=(),
         done=3,
-        units=tuple(
-            redealt(unit_receipt(n, (9, 9), target_next=4), target_start=0, records=4 * n, at_ms=now) for n in range(2)
-        ),
     )
     opened = OpenedRun(record=replace(run_of(RUN), started_ms=now - 9_000), generation=99)
     past = PastRun(opened=opened, state=PastState.PARTIAL, report=report)

@@ -50,9 +50,7 @@ def test_a_run_says_what_it_refused_and_which_groups_failed_in_pages(desk: Desk)
 
 def test_a_run_says_what_it_dealt_to_other_partitions(desk: Desk) -> None:
     some = redealt(receipt(11, (9, 9), target_next=47), target_start=5, records=42)
-    report = Report(
-        plan=PLAN, started_ms=1_000, receipts=(), refusals=(), unfinished=(), left=(), done=1, units=(some,)
-    )
+    report = Report(plan=PLAN, started_ms=1_000, receipts=(some,), refusals=(), unfinished=(), left=(), done=1)
     past = PastRun(opened=OpenedRun(record=run_of("run-1"), generation=3), state=PastState.SUCCESS, report=report)
     answered(desk, ("run", "run-1", ""), past)
     page = desk.page(f"{HERE}/run/run-1")
@@ -70,12 +68,11 @@ def test_what_a_run_dealt_is_shown_in_pages_and_narrowed_to_a_topic(desk: Desk) 
     report = Report(
         plan=replace(PLAN, slices=(unit,)),
         started_ms=1_000,
-        receipts=(),
+        receipts=units,
         refusals=(),
         unfinished=(),
         left=(),
         done=1,
-        units=units,
     )
     past = PastRun(opened=OpenedRun(record=run_of("run-1"), generation=3), state=PastState.SUCCESS, report=report)
     answered(desk, ("run", "run-1", ""), past)
@@ -320,7 +317,7 @@ def test_a_run_whose_copy_was_deleted_after_its_source_does_not_say_that_it_copi
 def test_a_run_that_was_let_go_and_has_no_receipt_left_does_not_say_that_it_copied_nothing(desk: Desk) -> None:
     some = redealt(receipt(11, (9, 9), target_next=47), target_start=5, records=42)
     for units in ((some,), ()):
-        answered(desk, ("run", "r1", ""), Forgotten(lane=LANE, run="r1", units=units))
+        answered(desk, ("run", "r1", ""), Forgotten(lane=LANE, run="r1", receipts=units))
         page = desk.page(f"{HERE}/run/r1")
         told = page.partition('id="receipts-title"')[2].partition("</section>")[0]
         assert "what else it copied, if anything, is not known any more" in told

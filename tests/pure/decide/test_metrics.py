@@ -88,7 +88,7 @@ def test_what_was_dealt_to_other_partitions_counts_with_its_dead_letters() -> No
     """Beside what kept its partitions; what was read is the source's offsets, once for both target partitions."""
     units = tuple(replace(unit_receipt(n, (5, 3), target_next=9), records=4, bytes=40, dead_letters=2) for n in (0, 1))
     kept = replace(RECEIPT, start=0, end=40, dead_letters=1)
-    values = after_run({}, replace(report(1, 0), receipts=(kept,), units=units), FLOW)
+    values = after_run({}, replace(report(1, 0), receipts=(kept, *units)), FLOW)
     for topic, records, letters in (("a.t", 8, 4), (RECEIPT.target.topic, 40, 1)):
         assert value(values, m.RECORD_COUNT, topic=topic) == records
         assert value(values, m.DEAD_LETTER_COUNT, topic=topic) == letters

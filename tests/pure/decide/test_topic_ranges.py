@@ -38,7 +38,7 @@ def test_a_dealt_topic_has_ranges_of_the_targets_partitions_and_others_of_the_so
     without = redealt(unit_receipt(0, (9, 5), target_next=50), starts=(2, 0))
     other = redealt(without, topic="none", target=place("a.none"))
     kept = replace(RECEIPT, source=place("z"), target=place("a.z"))
-    found, last = topic_ranges([kept], [second, other, without, first])
+    found, last = topic_ranges([kept, second, other, without, first])
     assert (found.source, found.target, found.records, found.bytes, found.dealt) == ("t", "a.t", 5, 50, True)
     assert found.partitions == (DealtRange(partition=1, target_start=7, target_end=13, records=5),)
     assert found.read == (SourceRange(partition=0, start=0, end=9), SourceRange(partition=1, start=0, end=5))

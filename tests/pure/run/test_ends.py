@@ -51,10 +51,10 @@ def test_units_of_several_topics_are_told_apart() -> None:
     second = replace(first, target=TopicPartition("y", 0), source=TopicPartition("orders", 1))
     done = redealt(unit_receipt(0, (9,)), topic="orders", target=second.target, generation=PLAN.generation)
     plan = replace(PLAN, slices=(first, second))
-    (left,) = refusals_of(plan, [SlotEnd(slot=0, units=(done,), failure=Retryable("no luck"))])
+    (left,) = refusals_of(plan, [SlotEnd(slot=0, receipts=(done,), failure=Retryable("no luck"))])
     assert left.message.startswith("x-0, dealt from topic orders, was not (wholly) copied")
     refused = replace(refusal("orders", second.source.partition or 0), message="y is full")
-    (found,) = refusals_of(plan, [SlotEnd(slot=0, units=(replace(done, target=first.target),), refusals=(refused,))])
+    (found,) = refusals_of(plan, [SlotEnd(slot=0, receipts=(replace(done, target=first.target),), refusals=(refused,))])
     assert found == refused, "what stands against the other topic's partition is not taken for done"
 
 
@@ -83,7 +83,7 @@ def test_what_a_try_refused_stands_until_another_one_has_come_to_its_end(after: 
 
 
 def test_a_slice_that_a_later_try_finished_is_refused_no_more() -> None:
-    other = replace(DONE, source=LEFT_PLACE)
+    other = replace(DONE, source=LEFT_PLACE, target=TopicPartition("a.orders", 1))
     end = joined(replace(gave_up(0), refusals=(LEFT,)), gave_up(0, None, other))
     assert [(item.partition, item.kind) for item in refusals_of(TWO, [end])] == [(0, RefusalKind.SLOT_FAILED)]
 

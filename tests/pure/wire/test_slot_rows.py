@@ -36,8 +36,7 @@ FAILURES = [
 def test_the_end_of_a_slot_comes_back_as_it_was_told(failure: FerryError | None) -> None:
     end = SlotEnd(
         slot=3,
-        receipts=(RECEIPT, replace(RECEIPT, start=50, end=60)),
-        units=(ONE,),
+        receipts=(RECEIPT, replace(RECEIPT, start=50, end=60), ONE),
         refusals=(refusal("orders", 1),),
         retries=2,
         time_over=True,

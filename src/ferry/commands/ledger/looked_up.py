@@ -102,7 +102,7 @@ class Asked:
         found = None if self.run is None else named_run(view, self.lane, self.run)
         left = found if found is None or isinstance(found, Forgotten) else found.earlier
         if left is not None and self.partition is None:
-            units = [*units, *(unit for unit in left.units if self.topic in (None, unit.source.topic))]
+            units = [*units, *(unit for unit in left.dealt if self.topic in (None, unit.source.topic))]
         units = units[-self.last :] if self.last else units
         if self.run is not None and found is None:
             raise BadInput(

@@ -87,7 +87,7 @@ def outlook_of(lane: Lane, now_ms: int) -> str:
     seconds = 0.0
     run = lane.last_run
     if run is not None and run.state is PastState.OPEN and run.report is not None:
-        done = sum(receipt.end - receipt.start for receipt in run.report.receipts)
+        done = sum(receipt.end - receipt.start for receipt in run.report.kept)
         # As if all that is copied had been at this run's pace.
         seconds = max(0, now_ms - run.opened.record.started_ms) / 1000 / done * (lane.whole - lane.left) if done else 0
     return outlook(lane.whole, lane.left, seconds) if seconds else told(lane.whole, lane.left)

@@ -36,7 +36,7 @@ def run_counts(report: Report, *, per_partition: bool = False) -> dict[tuple[Met
         (m.SUCCESS_COUNT, common): float(report.state is RunState.SUCCESS),
         (m.UNFINISHED_COUNT, common): len(report.unfinished),
     }
-    for receipt in report.receipts:
+    for receipt in report.kept:
         topic = of_place(common, receipt.target, per_partition=per_partition)
         for metric, value in (
             (m.RECORD_COUNT, receipt.records),
@@ -47,7 +47,7 @@ def run_counts(report: Report, *, per_partition: bool = False) -> dict[tuple[Met
             (m.DEAD_LETTER_COUNT, receipt.dead_letters),
         ):
             counts[metric, topic] = counts.get((metric, topic), 0) + value
-    for unit in report.units:
+    for unit in report.dealt:
         topic = of_place(common, unit.target, per_partition=per_partition)
         for metric, value in (
             (m.RECORD_COUNT, unit.records),
@@ -63,8 +63,8 @@ def run_counts(report: Report, *, per_partition: bool = False) -> dict[tuple[Met
         counts[m.SIFTED_READ, source] = sifted.read
         counts[m.SIFTED_LEFT_OUT, source] = sifted.left_out
     counts[m.SOURCE_RECORD_POLL, common] = sum(
-        receipt.end - receipt.start - (receipt.missing or 0) for receipt in report.receipts if not receipt.adopted
-    ) + sum(read_of(report.units).values())
+        receipt.end - receipt.start - (receipt.missing or 0) for receipt in report.kept if not receipt.adopted
+    ) + sum(read_of(report.dealt).values())
     counts[m.SOURCE_RECORD_WRITE, common] = report.records
     throttled = report.throttled
     for by, ms in (("ferry", throttled.ferry), ("source", throttled.source), ("target", throttled.target)):
@@ -100,7 +100,7 @@ def run_gauges(report: Report, *, per_partition: bool = False) -> dict[tuple[Met
             if metric is counter:
                 gauges[rate, labels] = value / report.seconds if report.seconds else 0.0
     topics: dict[Labels, list[Receipt]] = {}
-    for receipt in report.receipts:
+    for receipt in report.kept:
         topics.setdefault(of_place(common, receipt.target, per_partition=per_partition), []).append(receipt)
     for labels, receipts in topics.items():
         newest = max((one for one in receipts if one.ages), key=lambda one: one.at_ms, default=None)

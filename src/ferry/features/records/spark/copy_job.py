@@ -21,7 +21,7 @@ from ferry.features.records.spark.row_job import Stream
 from ferry.features.records.spark.sink import write_rows
 from ferry.features.records.spark.streams import Transforms, streams_of, transforms_of
 from ferry.ledger.report import pieces_sentence, sifted_notes, throttled_sentence, throttling
-from ferry.model import Attempt, Origin, Plan, Receipt, Sifted, TopicPartition
+from ferry.model import Attempt, Origin, Plan, Sifted, TopicPartition
 from ferry.run.micro_run import MicroRuns
 from ferry.spark.call import Call
 from ferry.spark.job import Say, on_spark, run_job
@@ -159,9 +159,8 @@ def _tag(plan: Plan) -> str:
 def _tell(plan: Plan, ends: Sequence[SlotEnd], say: Say) -> None:
     """Say what was done; raise for slots that gave up."""
     receipts = [receipt for end in ends for receipt in end.receipts]
-    written: list[Receipt] = [*receipts, *(unit for end in ends for unit in end.units)]
-    records, size = sum(r.records for r in written), sum(r.bytes for r in written)
-    say(f"run {plan.run} of {plan.flow}: copied {records} records, {size / 1e6:.1f} MB, {len(written)} receipts")
+    records, size = sum(r.records for r in receipts), sum(r.bytes for r in receipts)
+    say(f"run {plan.run} of {plan.flow}: copied {records} records, {size / 1e6:.1f} MB, {len(receipts)} receipts")
     held_back = throttled_sentence(throttling(receipts))
     if held_back is not None:
         say(held_back)

@@ -10,7 +10,7 @@ from ferry.wire.renumber import Run
 
 
 class Part(Protocol):
-    """What `ferry.copy.chunk` has of a slice, and `ferry.features.records.acts.unit_part` of a unit."""
+    """What `ferry.copy.chunk` has of a slice, and `ferry.features.records.acts.unit_part` of a dealt one."""
 
     target_next: int
     target_epoch: int

@@ -480,8 +480,8 @@ def facts_of(kept: Exhibit, view: LedgerView) -> Facts:
     )
 
 
-def _source_topic(last: Any) -> str:
-    return last.source.topic if isinstance(last, Receipt) else str(last.source_topic)
+def _source_topic(last: Receipt) -> str:
+    return last.source.topic
 
 
 def _all_edges(kept: Exhibit, begins: str) -> list[tuple[int, int]]:

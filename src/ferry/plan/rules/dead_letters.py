@@ -8,7 +8,7 @@ from ferry.config.flow.dead_letters import PARTITIONS
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.transforms import Poison
 from ferry.messages.refusals import refused
-from ferry.model import ChangeKind, Plan, Refusal, RefusalKind, Slice, TopicChange
+from ferry.model import ChangeKind, Plan, Refusal, RefusalKind, TopicChange
 from ferry.plan.rules.facts import Facts
 
 _USUAL_BYTES = 1_048_588
@@ -19,7 +19,7 @@ _ROOM = 64 << 10
 
 def skipping(flow: FlowConfig, plan: Plan) -> Mapping[str, str]:
     """The transform, by its name, of each source topic in the plan whose poison goes to the dead letters."""
-    topics = {piece.source.topic for piece in _pieces(plan)}
+    topics = {piece.source.topic for piece in plan.slices}
     found = ((topic, flow.transform_of(topic)) for topic in sorted(topics))
     return {topic: spec.name for topic, spec in found if spec is not None and spec.poison is Poison.SKIP}
 
@@ -47,10 +47,6 @@ def letters_topic(flow: FlowConfig, facts: Facts, replication_factor: int, topic
     )
 
 
-def _pieces(plan: Plan) -> list[Slice]:
-    return [*plan.slices]
-
-
 def _settings(facts: Facts, topics: Mapping[str, str]) -> list[str | None]:
     found = (facts.sources[topic].settings for topic in topics if topic in facts.sources)
     return [None if one is None else one.in_force("max.message.bytes") for one in found]
@@ -63,7 +59,7 @@ def _bytes(value: str | None) -> int:
 def clashing(flow: FlowConfig, plan: Plan, topics: Mapping[str, str]) -> dict[str, Refusal]:
     """Refusals of the topics whose letters would lie in a topic that the flow copies to."""
     name = flow.dead_letters.topic
-    copied = {piece.target.topic: piece.source.topic for piece in _pieces(plan)}
+    copied = {piece.target.topic: piece.source.topic for piece in plan.slices}
     if name not in copied:
         return {}
     why = f"the flow copies {copied[name]} to it: write another name (errors.deadletterqueue.topic.name)"

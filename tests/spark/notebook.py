@@ -25,8 +25,8 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from ferry.config.settings import parse_settings
 from ferry.errors import FerryError
-from ferry.features.records.spark.plain import plain_change
 from ferry.features.records.spark.schema import SCHEMA
+from ferry.features.records.spark.transform import steps_of
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 300
@@ -70,14 +70,10 @@ class Notebook:
     ) -> list[dict[str, Any]]:
         """What the only transform of the only flow in a file's text makes of rows. Raises Failed.
 
-        `settings` are the session's before. Where its steps are plain, what Python alone makes of them has to be the
-        same.
+        `settings` are the session's before.
         """
         rows = [[_plain(value) for value in row] for row in records]
-        found = _rows(self._asked({"file": file, "records": rows, "settings": dict(settings)}))
-        alone = changed_alone(file, records)
-        assert alone is None or alone == found
-        return found
+        return _rows(self._asked({"file": file, "records": rows, "settings": dict(settings)}))
 
     def examples(self) -> list[str]:
         """Expressions that Spark's documents of its functions show, each as it stands in a query without FROM."""
@@ -152,16 +148,13 @@ def notebook(log: Path, environment: Mapping[str, str]) -> Iterator[Notebook]:
                 process.kill()
 
 
-def changed_alone(file: str, records: Sequence[Sequence[Any]]) -> list[dict[str, Any]] | None:
-    """What Python makes of them without Spark; None where it is Spark's to do."""
+def changed_alone(file: str, records: Sequence[Sequence[Any]]) -> list[dict[str, Any]]:
+    """What Python makes of them, without Spark, by the only transform of the only flow, which has no SQL."""
     (flow,) = parse_settings(file, "f").flows
-    targets = {row[0]: flow.first_name(row[0]) for row in records}
-    change = plain_change(flow.transforms[0], targets)
-    if change is None:
-        return None
+    steps = steps_of(flow.transforms[0], {row[0]: flow.first_name(row[0]) for row in records})
     # A slice, for offsets into the columns' buffers count then.
     whole = pa.Table.from_batches([_batch(records)] * 2).combine_chunks()
-    found = change(whole.to_batches()[0].slice(len(records)))
+    found = steps(whole.to_batches()[0].slice(len(records)))
     found.validate(full=True)
     return [{**row, "headers": [(pair["key"], pair["value"]) for pair in row["headers"]]} for row in found.to_pylist()]
 
@@ -195,7 +188,7 @@ def _plain(value: Any) -> Any:
 
 
 def _transformed(spark: Any, question: Mapping[str, Any]) -> dict[str, Any]:
-    from ferry.features.records.spark.transform import prepare, transformed  # noqa: PLC0415 - in the notebook's own process only
+    from ferry.features.records.spark.transform import of_frame, prepare, transformed  # noqa: PLC0415 - in the notebook's own process only
 
     for name, value in question["settings"].items():
         spark.conf.set(name, value)
@@ -204,7 +197,7 @@ def _transformed(spark: Any, question: Mapping[str, Any]) -> dict[str, Any]:
         (flow,) = parse_settings(question["file"], "f").flows
         records = [tuple(_value(value) for value in row) for row in question["records"]]
         targets = {row[0]: flow.first_name(row[0]) for row in records}
-        frame = transformed(spark.createDataFrame(records, SCHEMA), flow.transforms[0], targets)
+        frame = transformed(of_frame(spark.createDataFrame(records, SCHEMA)), flow.transforms[0], targets)
         rows = frame.collect()
     except Exception as error:
         return {"error": str(error)}

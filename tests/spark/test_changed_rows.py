@@ -23,9 +23,9 @@ from ferry.features.records.rules.letters import PoisonRule
 from ferry.features.records.rules.ranges import ReadRange
 from ferry.features.records.spark import alone
 from ferry.features.records.spark.alone import Alone, changed_rows
-from ferry.features.records.spark.plain import PlainChange
 from ferry.features.records.spark.rows import rows_of
 from ferry.features.records.spark.schema import SCHEMA
+from ferry.features.records.spark.steps import ArrowSteps
 from ferry.features.records.spark.tally import KEPT, READ
 from ferry.kafka.fetch.intake import ReadFailure
 from ferry.kafka.fetch.lineage import Mark
@@ -44,7 +44,7 @@ class Breaking:
     """The steps, which break off at a value."""
 
     def __init__(self) -> None:
-        self._change = PlainChange(STEPS, {"t": "a.t"}, b"s" * 16)
+        self._change = ArrowSteps(STEPS, {"t": "a.t"}, b"s" * 16)
 
     def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         if b"bad" in batch.column("value").to_pylist():
@@ -73,7 +73,7 @@ def test_rows_end_where_a_step_breaks_off_and_those_of_others_go_on(
         spec=cast("Any", None),
         read=cast("Any", None),
         targets={piece.place: TopicPartition("a.t", piece.place.partition) for piece in pieces},
-        changes={"t": cast("PlainChange", Breaking())},
+        changes={"t": cast("ArrowSteps", Breaking())},
         rules={"t": RULE},
     )
     withheld: dict[TopicPartition, Withheld] = {}
@@ -108,7 +108,7 @@ KEYS = st.none() | st.binary(max_size=3)
     at=st.integers(0, 8),
 )
 def test_parts_of_a_batch_are_changed_as_the_whole_is(rows: list[tuple[bytes | None, bytes | None]], at: int) -> None:
-    change = PlainChange((Sample(parts_per_million=500_000), *STEPS, MASK), {"t": "a.t"}, b"s" * 16)
+    change = ArrowSteps((Sample(parts_per_million=500_000), *STEPS, MASK), {"t": "a.t"}, b"s" * 16)
     if not rows:
         return
     (batch,) = batches(built([(7, key, value, [("h", b"x")]) for key, value in rows], Codec.NONE))

@@ -22,7 +22,12 @@ HALF = COMPILED_RECORDS // 2
 
 def stream(*records: int, plain: bool = False) -> Stream:
     pieces = tuple(replace(piece(partition=at, end=7 + count), start=7) for at, count in enumerate(records))
-    return Stream(change=lambda frame: frame, rule=RULE, pieces=pieces, plain=cast("Any", object() if plain else None))
+    return Stream(
+        change=lambda read, then, columns: read(then, columns),
+        rule=RULE,
+        pieces=pieces,
+        plain=cast("Any", object() if plain else None),
+    )
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,10 @@ from ferry.features.records.rules.filters import EVERYTHING
 from ferry.features.records.rules.letters import PoisonRule
 from ferry.features.records.rules.ranges import ReadRange
 from ferry.features.records.spark.dealing import rows_of_piece
-from ferry.features.records.spark.plain import PlainChange
 from ferry.features.records.spark.rows import rows_of
 from ferry.features.records.spark.sample import _told
 from ferry.features.records.spark.schema import SCHEMA
+from ferry.features.records.spark.steps import ArrowSteps
 from ferry.features.verify.spark.holding import HELD, held_rows
 from ferry.model import Codec, Compression, TopicPartition
 from ferry.spark.columns import texts
@@ -64,7 +64,7 @@ def read() -> pa.RecordBatch:
 
 def test_what_python_changes_alone_is_written_byte_by_byte(read: pa.RecordBatch) -> None:
     rule = PoisonRule(transform="one", poison=Poison.FAIL, letters=DeadLetters(topic="dead"))
-    changed = PlainChange(STEPS, {"t": "a.t"}, b"")(read)
+    changed = ArrowSteps(STEPS, {"t": "a.t"}, b"")(read)
     rows = Rows([rows_of_piece(rule, changed, TopicPartition("a.t", 0))])
     shown = rows.next()
     assert shown is not None

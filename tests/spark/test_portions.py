@@ -67,7 +67,7 @@ def written(
         return [judge(slot, rounds) for slot in specs]
 
     rule = PoisonRule(transform="t", poison=Poison.FAIL, letters=DeadLetters(topic="d"))
-    streams = [Stream(change=lambda frame: frame, rule=rule, pieces=SLICES)]
+    streams = [Stream(change=lambda read, then, columns: read(then, columns), rule=rule, pieces=SLICES)]
     plan = replace(PLAN, slices=SLICES, max_seconds=100)
     specs = {slot: spec(slot, wall_ms() if began_ms is None else began_ms) for slot in (0, 1)}
     return write_in_portions(NO_SPARK, plan, specs, streams, reached or {}, write, 120_000), read

@@ -36,8 +36,8 @@ from ferry.config.flow.steps import (
     When,
     meaning_of,
 )
-from ferry.features.records.spark.plain import PlainChange
 from ferry.features.records.spark.schema import SCHEMA
+from ferry.features.records.spark.steps import ArrowSteps
 
 BY_SPARK = (Keep, Rename, RouteByTime)
 """What they mean is SQL's, and so the version of PySpark's; a model holds RouteByTime (test_transforms)."""
@@ -106,7 +106,7 @@ def records() -> pa.RecordBatch:
 @pytest.mark.parametrize("kind", VERSIONS, ids=lambda kind: kind.__name__)
 def test_a_step_makes_of_records_what_its_version_makes(kind: type[Step]) -> None:
     steps, version, digest = VERSIONS[kind]
-    rows = PlainChange(steps, {"t": "a.t", "u": "a.u"}, b"0123456789abcdef")(records()).to_pylist()
+    rows = ArrowSteps(steps, {"t": "a.t", "u": "a.u"}, b"0123456789abcdef")(records()).to_pylist()
     kept = [
         (*(row[name] for name in NAMES), [(pair["key"], pair["value"]) for pair in row["headers"]], not row["poison"])
         for row in rows

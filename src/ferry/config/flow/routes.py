@@ -5,14 +5,25 @@ What is known so is the topic's name in the plan: created, claimed and guarded a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from datetime import datetime, timedelta
+from functools import lru_cache
 
 from ferry.config.flow.steps import HasHeader, Rename, Route, RouteByTime, Step, TopicMatches, When
 from ferry.config.flow.topic_sql import NotKnown, topic_by_sql
 from ferry.config.text.java_replacement import java_replacement
 from ferry.config.text.regex import compile_java
 
-__all__ = ["NotKnown", "routed", "target_by_steps", "why_by_record"]
+__all__ = ["NotKnown", "routed", "routed_by_time", "target_by_steps", "why_by_record"]
+
+_PLACES = re.compile(r"\$\{topic\}|\$\{timestamp\}")
+_TIME_PARTS = re.compile(r"yyyy|yy|MM|dd|HH|mm|ss|SSS|'(?:[^']|'')*'|.", re.DOTALL)
+_TIME_FIELDS = {
+    "yyyy": "{0.year:04}", "yy": "{1:02}", "MM": "{0.month:02}", "dd": "{0.day:02}", "HH": "{0.hour:02}",
+    "mm": "{0.minute:02}", "ss": "{0.second:02}", "SSS": "{2:03}",
+}  # fmt: skip
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - of UTC, as all that is counted from it
 
 
 def target_by_steps(steps: Iterable[Step], topic: str, target: str) -> str:
@@ -68,3 +79,24 @@ def routed(step: Route, target: str) -> str:
     if found is None or pattern.fullmatch(target) is None:
         return target
     return target[: found.start()] + found.expand(java_replacement(step.replacement)) + target[found.end() :]
+
+
+def routed_by_time(step: RouteByTime, target: str, timestamp_ms: int) -> str:
+    """The name that a route makes of another by a record's time. ValueError: it is in no year from 1 to 9999."""
+    try:
+        moment = _EPOCH + timedelta(milliseconds=timestamp_ms)
+    except OverflowError:
+        raise ValueError from None
+    written = _time_form(step.time_format).format(moment, moment.year % 100, moment.microsecond // 1000)
+    return _PLACES.sub(lambda place: target if place[0] == "${topic}" else written, step.topic_format)
+
+
+@lru_cache(maxsize=16)
+def _time_form(time_format: str) -> str:
+    """A format of `SimpleDateFormat` as one of Python for a moment, its year's last two digits and its milliseconds."""
+    return "".join(_TIME_FIELDS.get(part[0]) or _literal(part[0]) for part in _TIME_PARTS.finditer(time_format))
+
+
+def _literal(part: str) -> str:
+    text = part[1:-1].replace("''", "'") or "'" if part[0] == "'" else part
+    return text.replace("{", "{{").replace("}", "}}")

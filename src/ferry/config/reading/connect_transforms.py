@@ -58,7 +58,9 @@ _COMMON = ("type", "predicate", "negate", "plugin.version")
 _OWN = ("partitions", "targets")
 """Lines of Ferry's that go with them, as `ferry.transform.transforms.partitions`."""
 _IGNORED = "replace.null.with.default"
-_TIME_FORMAT = re.compile(r"(?:yyyy|yy|MM|dd|HH|mm|ss|SSS|'[^']*'|[^A-Za-z'\[\]{}#])+")
+_TIME_FORMAT = re.compile(
+    r"(?:(?:yyyy|yy)(?!y)|MM(?!M)|dd(?!d)|HH(?!H)|mm(?!m)|ss(?!s)|SSS(?!S)|'[^']*'|[^A-Za-z'\[\]{}#])+"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

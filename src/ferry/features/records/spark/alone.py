@@ -26,8 +26,8 @@ from ferry.features.records.rules.filters import EVERYTHING
 from ferry.features.records.rules.letters import PoisonRule
 from ferry.features.records.rules.ranges import ReadRange
 from ferry.features.records.spark.dealing import rows_of_piece
-from ferry.features.records.spark.plain import PlainChange
 from ferry.features.records.spark.rows import rows_of
+from ferry.features.records.spark.steps import ArrowSteps
 from ferry.features.records.spark.tally import KEPT, READ, Found
 from ferry.messages.refusals import refused
 from ferry.model import RefusalKind, TopicPartition
@@ -43,7 +43,7 @@ class Alone:
     read: ReadSpec
     """The pieces in the order in which they are written."""
     targets: Mapping[TopicPartition, TopicPartition]
-    changes: Mapping[str, PlainChange]
+    changes: Mapping[str, ArrowSteps]
     rules: Mapping[str, PoisonRule]
 
 
@@ -103,7 +103,7 @@ def _before(offset: int, batch: pa.RecordBatch) -> int:
 
 
 def _changed(
-    change: PlainChange, rule: PoisonRule, piece: ReadRange, batch: pa.RecordBatch
+    change: ArrowSteps, rule: PoisonRule, piece: ReadRange, batch: pa.RecordBatch
 ) -> tuple[pa.RecordBatch, Failure | None]:
     """The changed rows, up to the first one at which the change breaks off: steps should at none."""
     try:

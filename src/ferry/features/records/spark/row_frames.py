@@ -28,7 +28,8 @@ from ferry.features.records.spark.frames import read_frame
 from ferry.features.records.spark.row_job import RowJob, Stream
 from ferry.features.records.spark.schema import HEADERS, SCHEMA, WRITTEN
 from ferry.features.records.spark.tally import KEPT, READ
-from ferry.features.records.spark.unit_stage import END, FIRST, Stage, one_after_the_other, write_slot
+from ferry.features.records.spark.transform import Read
+from ferry.features.records.spark.unit_stage import END, FIRST, Stage, in_one_worker, write_slot
 from ferry.model import Slice
 from ferry.spark.session import at_once, slot_frame
 from ferry.spark.stage import ROW
@@ -112,17 +113,18 @@ def share_of(stream: Stream, tasks: ReadTasks, begin: int) -> Share:
 def _rows(job: RowJob, indexes: dict[int, int], stream: Stream, number: int, tasks: ReadTasks) -> DataFrame:
     """The rows of the stream of this number; what is read and what is kept of it is counted."""
     read, kept = job.tally.counting(READ, number), job.tally.counting(KEPT, number)
-    changed = stream.change(source_frame(job, stream.pieces, tasks, read))
     slices = [piece for piece in stream.pieces if not piece.dealt]
     units = [piece for piece in stream.pieces if piece.dealt]
     rule = stream.rule
     deal = partial(kept_rows, indexes, slices, rule) if slices else partial(dealt_rows, indexes, units, rule)
-    return changed.mapInArrow(partial(one_after_the_other, kept, deal), _DEALT)
+    reading = read_by(job, stream.pieces, tasks, read)
+    return stream.change(reading, in_one_worker(kept, deal), _DEALT)
 
 
-def source_frame(job: RowJob, pieces: Sequence[Slice], tasks: ReadTasks, then: Stage) -> DataFrame:
-    """What the tasks read, which lies in the pieces; it goes through `then` where it is read."""
-    return read_frame(job.spark, [_read_spec(job, pieces, of_task, len(tasks)) for of_task in tasks], then)
+def read_by(job: RowJob, pieces: Sequence[Slice], tasks: ReadTasks, first: Stage = iter) -> Read:
+    """What reads what the tasks are to, which lies in the pieces; it goes through `first` where it is read."""
+    specs = [_read_spec(job, pieces, of_task, len(tasks)) for of_task in tasks]
+    return lambda then, columns: read_frame(job.spark, specs, in_one_worker(first, then), columns)
 
 
 def _read_spec(job: RowJob, written: Sequence[Slice], parts: tuple[ReadRange, ...], tasks: int) -> ReadSpec:

@@ -6,17 +6,20 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from ferry.copy.task import TaskSpec
 from ferry.features.records.acts.source_logs import Marks
 from ferry.features.records.acts.withheld import Withholding, without
 from ferry.features.records.rules.letters import PoisonRule
-from ferry.features.records.spark.plain import PlainChange
+from ferry.features.records.spark.steps import ArrowSteps
 from ferry.features.records.spark.tally import Tally
+from ferry.features.records.spark.transform import Read
+from ferry.features.records.spark.unit_stage import Stage
 from ferry.model import Plan, Slice
 
-Change = Callable[[DataFrame], DataFrame]
-"""From the columns of the source `ferry` to those of `ferry.features.records.spark.transform`."""
+Change = Callable[[Read, Stage, StructType], DataFrame]
+"""As `ferry.features.records.spark.transform.transformed`, of one transform."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,8 +29,8 @@ class Stream:
     change: Change
     rule: PoisonRule
     pieces: tuple[Slice, ...]
-    plain: PlainChange | None = None
-    """The same as `change`, where Python can do it alone."""
+    plain: ArrowSteps | None = None
+    """All that `change` does, where there is no SQL in it: Python can do it alone."""
     timeout_s: float = 0.0
     """How long one Spark task of `change` may take; 0: as long as it does."""
     lost: str = ""

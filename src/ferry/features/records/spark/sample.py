@@ -20,7 +20,7 @@ from ferry.features.records.spark.failures import SPARKS, cause_of
 from ferry.features.records.spark.local_session import local_session
 from ferry.features.records.spark.rows import record_rows
 from ferry.features.records.spark.schema import SCHEMA
-from ferry.features.records.spark.transform import transformed
+from ferry.features.records.spark.transform import of_frame, transformed
 from ferry.plan.transform_digest import transform_digest
 
 MOST_FOUND = 3
@@ -126,7 +126,7 @@ def _sample(
     name = None if topic is None else named[topic]
     try:
         digest = transform_digest(spec)
-        transformed(spark.createDataFrame([], SCHEMA), spec, named)
+        transformed(of_frame(spark.createDataFrame([], SCHEMA)), spec, named)
     except (BadInput, Refused) as error:
         return Sample(transform=spec, digest="", topic=topic, target=target, named=name, pairs=(), error=error)
     trial = _Trial(spark, spec, named, clear=clear)
@@ -158,7 +158,7 @@ class _Trial:
             return
         frame = self._spark.createDataFrame([_row(one) for one in records], SCHEMA)
         try:
-            rows = transformed(frame, self._spec, self._named).collect()
+            rows = transformed(of_frame(frame), self._spec, self._named).collect()
         except SPARKS as error:
             middle = len(records) // 2
             if not middle or self._found >= MOST_FOUND:

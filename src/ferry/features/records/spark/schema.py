@@ -41,3 +41,16 @@ SCHEMA = StructType(
 
 WRITTEN = tuple(SCHEMA[name] for name in ("partition", "offset", "timestamp", "key", "value", "headers"))
 """Of a record that is written, or compared with what was: where it came from, and what goes into the batch."""
+
+CHANGED = StructType(
+    [
+        SCHEMA["topic"],
+        StructField("target", StringType(), nullable=True),
+        *WRITTEN,
+        StructField("poison", StringType(), nullable=True),
+    ]
+)
+"""What a transform answers: COLUMNS of `ferry.features.records.spark.steps`."""
+
+COUNT = StructType([StructField("records", LongType(), nullable=False)])
+"""How many there are."""

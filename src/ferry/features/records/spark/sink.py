@@ -23,10 +23,11 @@ from ferry.features.records.rules.pace import Share
 from ferry.features.records.rules.ranges import dealt, ranges_of
 from ferry.features.records.spark.failures import SPARKS, cause_of, told_by_ferry, unread_of
 from ferry.features.records.spark.faults import faults_of
-from ferry.features.records.spark.row_frames import alone_frame, share_of, shuffled_frame, source_frame
+from ferry.features.records.spark.row_frames import alone_frame, read_by, share_of, shuffled_frame
 from ferry.features.records.spark.row_job import RowJob, Stream
+from ferry.features.records.spark.schema import COUNT
 from ferry.features.records.spark.tally import Tally
-from ferry.features.records.spark.unit_stage import COUNT, count
+from ferry.features.records.spark.unit_stage import count
 from ferry.features.records.spark.watching import TooSlow, watched
 from ferry.messages.refusals import refused
 from ferry.model import Plan, RefusalKind, Sifted, TopicPartition
@@ -139,9 +140,9 @@ def _faults(job: RowJob, error: Exception) -> dict[TopicPartition, Withheld]:
 def _attempt(job: RowJob, stream: Stream, ranges: Ranges) -> None:
     """Carry a stream's transform out on these ranges, and write nothing. Raises what Spark raises, and TooSlow."""
     tasks = dealt(ranges, TASK_RECORDS)
-    changed = stream.change(source_frame(job, stream.pieces, tasks, iter)).mapInArrow(count, COUNT)
+    counted = stream.change(read_by(job, stream.pieces, tasks), count, COUNT)
     share = share_of(stream, tasks, 0)
-    watched(job.spark, [share], share.tasks.stop, changed.collect)
+    watched(job.spark, [share], share.tasks.stop, counted.collect)
 
 
 def refuse_remote(spark: SparkSession) -> None:

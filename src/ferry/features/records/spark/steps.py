@@ -1,35 +1,31 @@
-"""The steps of a transform (`ferry.config.flow.steps`) as columns of Spark.
+"""The steps of a transform (`ferry.config.flow.steps`) over Arrow batches: the only place that carries them out.
 
-JSON and hashes are Python's, in functions that see Arrow batches: a salt in an expression would stand in Spark's plans.
-They never raise, but say of a record why they cannot be applied to it: one that a filter leaves out may still be seen.
+SQL is Spark's: what a transform has of it comes before these steps, or after them (see `transform`, beside this). Runs
+in Python workers; knows no Spark.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Callable, Mapping, Sequence
-from itertools import groupby, takewhile
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import groupby
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as sf
 
-from ferry.config.flow.routes import routed
+from ferry.config.flow.routes import routed, routed_by_time
 from ferry.config.flow.steps import (
     AddHeader,
-    Cast,
     Drop,
     DropHeaders,
     HasHeader,
     HashKey,
     IsTombstone,
-    Json,
-    Keep,
-    OnlyFields,
     Provenance,
-    Rename,
     Route,
     RouteByTime,
     Sample,
@@ -37,223 +33,355 @@ from ferry.config.flow.steps import (
     TopicMatches,
     When,
 )
-from ferry.config.flow.transforms import TransformSpec
-from ferry.errors import BadInput, Refused
+from ferry.config.text.regex import compile_java
 from ferry.features.records.rules.json_column import ColumnChange
 from ferry.features.records.spark.edits import JSON_STEPS, change_of, changed_values, column_of, hashed_keys
-from ferry.features.records.spark.selection import selected
-from ferry.spark.columns import nullable_binaries
+from ferry.spark.columns import nullable_binaries, strings, texts
+from ferry.wire.arrow_columns import Flags, Longs, edges_of, name_bytes, numbers_of, valid_of
 
-T = TypeVar("T")
+COLUMNS = ("topic", "target", "partition", "offset", "timestamp", "key", "value", "headers", "poison")
+"""What a transform answers. `topic`, `partition`, `offset` say where a record came from, `target` is the whole name of
+the topic that it goes to; `poison` says why the transform cannot be applied to it, else null."""
 
-_BEFORE = ("key", "value", "headers", "target")
-_LINE = re.compile(r"\bline (\d+)")
+BEFORE = ("key", "value", "headers", "target")
+"""What a record with poison has as it was before the first step; under way as `_key` and so on."""
+
 _MILLION = 1_000_000
-_EARLIEST_MS, _LATEST_MS = -62_135_596_800_000, 253_402_300_799_999
-"""Years 1 to 9999, which are written alike by Java's formats and Spark's."""
-_TOPIC_NAME = "^[a-zA-Z0-9._-]{1,249}$"
-_EDITED = "value binary, poison string"
+_TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+_NO_NAME = b"its target is no name of a topic"
+_NO_YEAR = b"its timestamp is in no year from 1 to 9999"
 
 
-def _arrow_udf(function: Callable[..., pa.Array], kind: str) -> Callable[..., Column]:
-    """A function of Arrow arrays, batch by batch. PySpark's types do not know its own `arrow_udf`."""
-    made: Callable[..., Column] = vars(sf)["arrow_udf"](function, returnType=kind)
-    return made
+@dataclass(frozen=True)
+class ArrowSteps:
+    """Steps for the topics in `targets`, with the policy's own name of each. Travels pickled."""
+
+    steps: tuple[Step, ...]
+    targets: Mapping[str, str]
+    secret: bytes = field(repr=False)
+
+    def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """From the columns of the source `ferry` to COLUMNS.
+
+        SQL before the steps may have added `target` and `poison`; without `target` it is the policy's name, which a
+        topic that is not in `targets` does not have.
+        """
+        return self._after(batch).result()
+
+    def whole(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The same of many batches."""
+        return map(self, batches)
+
+    def begun(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The same where SQL comes after the steps: all columns, and those of BEFORE, for `finished`."""
+        return (self._after(batch).under_way() for batch in batches)
+
+    def _after(self, batch: pa.RecordBatch) -> _Table:
+        table = _Table(batch, batch, self.targets)
+        for act in self._acts:
+            act(table)
+        return table
+
+    @cached_property
+    def _acts(self) -> list[Callable[[_Table], None]]:
+        """One for each step; changes of JSON that follow each other are one."""
+        acts: list[Callable[[_Table], None]] = []
+        for (column, when), group in groupby(self.steps, lambda step: (_json_column(step), _when(step))):
+            if column:
+                changes = [change_of(step, self.secret) for step in group if isinstance(step, JSON_STEPS)]
+                acts.append(_changing(changes, when, column))
+            else:
+                acts += [_act(step, self.secret) for step in group]
+        return acts
+
+    def __getstate__(self) -> dict[str, object]:
+        """Without what is made of it."""
+        return {"steps": self.steps, "targets": self.targets, "secret": self.secret}
 
 
-def about(spec: TransformSpec, part: str, work: Callable[[], T]) -> T:
-    """What `work` answers; its BadInput and Refused get the key ahead."""
-    try:
-        return work()
-    except (BadInput, Refused) as error:
-        raise type(error)(f"ferry.transform.{spec.name}.{part}: {error}") from None
+def finished(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """From what SQL made of `ArrowSteps.begun` to COLUMNS."""
+    for batch in batches:
+        columns = [batch.column(f"_{name}") for name in BEFORE]
+        yield _Table(batch, pa.RecordBatch.from_arrays(columns, names=list(BEFORE)), {}).result()
 
 
-def carried_out(records: DataFrame, spec: TransformSpec, secret: bytes, targets: Mapping[str, str]) -> DataFrame:
-    """`records` after the steps of `spec`: those that are left, with `poison` where a step cannot be applied.
-
-    Such a record has what it had before the first step. Raises BadInput and Refused as `selected`.
-    """
-    steps = _Steps(spec, secret, frozenset(targets.values()) if _has_policy_names(spec) else None)
-    frame = records
-    filters = tuple(takewhile(lambda step: isinstance(step, Keep | Sample), spec.steps))
-    for step in filters:
-        frame = steps.after(frame, step)
-    frame = frame.withColumns({f"_{name}": sf.col(name) for name in _BEFORE})
-    # Changes of JSON that follow each other are one call of Python for each record.
-    for place, group in groupby(spec.steps[len(filters) :], _json_place):
-        if place is None:
-            for step in group:
-                frame = steps.after(frame, step)
-        else:
-            frame = steps.changed(frame, [step for step in group if isinstance(step, JSON_STEPS)], *place)
-    target = sf.col("target")
-    legal = target.isNotNull() & target.rlike(_TOPIC_NAME) & ~target.isin(".", "..")
-    frame = _spoilt(frame, ~sf.coalesce(legal, sf.lit(False)), sf.lit("its target is no name of a topic"))
-    is_poison = sf.col("poison").isNotNull()
-    return frame.withColumns({name: sf.when(is_poison, sf.col(f"_{name}")).otherwise(sf.col(name)) for name in _BEFORE})
+def _json_column(step: Step) -> str:
+    """Whose JSON a step changes; empty: none's."""
+    return column_of(step) if isinstance(step, JSON_STEPS) else ""
 
 
-def _json_place(step: Step) -> tuple[When | None, str] | None:
-    """What a step that changes JSON is for, and in which column; None: it changes none."""
-    return (step.when, column_of(step)) if isinstance(step, JSON_STEPS) else None
+def _when(step: Step) -> When | None:
+    return getattr(step, "when", None)
 
 
-def _has_policy_names(spec: TransformSpec) -> bool:
-    """Whether the targets before the first step are known: SQL and functions may name others."""
-    return spec.sql is None and spec.function is None
+def _changing(changes: Sequence[ColumnChange], when: When | None, column: str) -> Callable[[_Table], None]:
+    return lambda table: table.change(changes, when, column)
 
 
-def _spoilt(frame: DataFrame, why: Column, reason: Column) -> DataFrame:
-    return frame.withColumn("poison", sf.coalesce(sf.col("poison"), sf.when(why, reason)))
+def _act(step: Step, secret: bytes) -> Callable[[_Table], None]:  # noqa: PLR0911 - one line for each step
+    match step:
+        case Drop():
+            return lambda table: table.drop(step.when)
+        case Sample():
+            return lambda table: table.sample(step.parts_per_million)
+        case AddHeader():
+            return lambda table: table.add_headers([(step.name, step.value)], step.when)
+        case DropHeaders():
+            return lambda table: table.drop_headers(step.names, step.when)
+        case Provenance():
+            return lambda table: table.add_provenance(step.cluster)
+        case HashKey():
+            return lambda table: table.hash_keys(secret)
+        case Route():
+            return lambda table: table.route(step)
+        case RouteByTime():
+            return lambda table: table.route_by_time(step)
+    raise AssertionError(step)
 
 
-class _Steps:
-    """Carries out one step after the other; knows which targets there can be."""
+class _Table:
+    """Records under way; `before` has those of BEFORE that a record with poison gets back."""
 
-    def __init__(self, spec: TransformSpec, secret: bytes, possible: frozenset[str] | None) -> None:
-        self._spec = spec
-        self._secret = secret
-        self._possible = possible
+    def __init__(self, batch: pa.RecordBatch, before: pa.RecordBatch, targets: Mapping[str, str]) -> None:
+        self._batch = batch
+        self._before = before
+        self._names: list[str | None] = []
+        """Of targets, which `_codes` count in. It only grows: a route adds what it makes of each."""
+        self._codes = self._codes_of(batch, targets)
+        self._codes_before = self._codes if before is batch else self._codes_of(before, targets)
+        self._poison = _poison_of(batch)
 
-    def after(self, frame: DataFrame, step: Step) -> DataFrame:  # noqa: PLR0911 - one line for each step
-        """The records after the step."""
-        match step:
-            case Keep():
-                # Without TRUE AND a name in brackets would be read as columns of an alias called WHERE.
-                sql = f"SELECT * FROM records WHERE TRUE AND (\n{step.sql}\n)"
-                return self._about_line("where", lambda: selected(frame, sql))
-            case Rename():
-                self._possible = None
-                sql = f"SELECT * EXCEPT (target), CAST((\n{step.sql}\n) AS STRING) AS target FROM records"
-                return self._about_line("target", lambda: selected(frame, sql))
-            case Drop():
-                return frame.where(sf.col("poison").isNotNull() | ~_holds(step.when))
-            case Sample():
-                return frame.where(_share() < step.parts_per_million)
-            case AddHeader():
-                return frame.withColumn("headers", _if(step.when, "headers", _with_headers([(step.name, step.value)])))
-            case DropHeaders():
-                left = sf.filter("headers", lambda header: ~header["key"].isin(*step.names))
-                return frame.withColumn("headers", _if(step.when, "headers", left))
-            case Provenance():
-                return frame.withColumn("headers", _with_headers(_provenance(step)))
-            case HashKey():
-                return frame.withColumn("key", _key_hash(self._secret)("key"))
-            case Json() | OnlyFields() | Cast():
-                return self.changed(frame, [step], step.when, column_of(step))
-            case Route():
-                return self._route(frame, step)
-            case RouteByTime():
-                return self._route_by_time(frame, step)
+    def _codes_of(self, batch: pa.RecordBatch, targets: Mapping[str, str]) -> Longs:
+        """By row which of the names its target is."""
+        is_named = "target" in batch.schema.names
+        encoded = batch.column("target" if is_named else "topic").dictionary_encode(null_encoding="encode")
+        found = texts(encoded.dictionary)
+        codes: Longs = numbers_of(encoded.indices).astype(np.int64) + len(self._names)
+        self._names += found if is_named else [targets.get(topic or "") for topic in found]
+        return codes
 
-    def changed(
-        self, frame: DataFrame, steps: Sequence[Json | OnlyFields | Cast], when: When | None, column: str
-    ) -> DataFrame:
-        """The records after changes of their JSON, all for the same of them, in one column."""
-        found = sf.col("_edited")
-        changes = [change_of(step, self._secret) for step in steps]
-        frame = frame.withColumn("_edited", _json(changes, column)(column, _holds(when)))
-        spoilt = _spoilt(frame, found["poison"].isNotNull(), found["poison"])
-        return spoilt.withColumn(column, found["value"]).drop("_edited")
+    def _with(self, name: str, column: pa.Array) -> None:
+        self._batch = self._batch.set_column(self._batch.schema.get_field_index(name), name, column)
 
-    def _route(self, frame: DataFrame, step: Route) -> DataFrame:
-        if self._possible is None:
-            raise Refused(
-                f"ferry.transform.{self._spec.name}: RegexRouter stands behind what names topics record by record"
-                " (TimestampRouter, target, sql or function): put it before that, or name the topic there"
-            )
-        names = {name: routed(step, name) for name in self._possible}
-        changed = [text for pair in names.items() if pair[0] != pair[1] for text in pair]
-        self._possible |= frozenset(names.values())
-        if not changed:
-            return frame
-        target = sf.col("target")
-        routes = sf.create_map(*map(sf.lit, changed))
-        new = sf.coalesce(sf.try_element_at(routes, target), target)
-        return frame.withColumn("target", _if(step.when, "target", new))
+    def _only(self, kept: Flags) -> None:
+        if kept.all():
+            return
+        mask = _flags(kept)
+        if self._poison:
+            at = {int(row): number for number, row in enumerate(np.flatnonzero(kept))}
+            self._poison = {at[row]: why for row, why in self._poison.items() if row in at}
+        same = self._before is self._batch
+        self._batch = self._batch.filter(mask)
+        self._before = self._batch if same else self._before.filter(mask)
+        self._codes, self._codes_before = self._codes[kept], self._codes_before[kept]
 
-    def _route_by_time(self, frame: DataFrame, step: RouteByTime) -> DataFrame:
-        self._possible = None
-        holds, time = _holds(step.when), sf.col("timestamp")
-        in_range = time.between(_EARLIEST_MS, _LATEST_MS)
-        written = sf.date_format(sf.timestamp_millis(sf.when(in_range, time).otherwise(0)), step.time_format)
-        parts = [
-            sf.col("target") if part == "${topic}" else written if part == "${timestamp}" else sf.lit(part)
-            for part in re.split(r"(\$\{topic\}|\$\{timestamp\})", step.topic_format)
-            if part
+    def _holds(self, when: When | None) -> Flags:
+        count = self._batch.num_rows
+        if when is None:
+            return np.ones(count, np.bool_)
+        found: Flags
+        match when.test:
+            case TopicMatches():
+                pattern = compile_java(when.test.pattern)
+                found = self._by_name(lambda name: name is not None and pattern.fullmatch(name) is not None)
+            case HasHeader():
+                found = self._has_header(when.test.name)
+            case IsTombstone():
+                found = ~valid_of(self._batch.column("value"))
+        return ~found if when.negate else found
+
+    def _by_name(self, test: Callable[[str | None], bool]) -> Flags:
+        """What a test says of each record's target."""
+        found: Flags = np.array([test(name) for name in self._names], np.bool_)
+        return found[self._codes]
+
+    def _has_header(self, name: str) -> Flags:
+        column = self._batch.column("headers")
+        edges = edges_of(column)
+        if edges[0] == edges[-1]:
+            return np.zeros(len(column), np.bool_)
+        return np.diff(_sums(_named(column, [name]))[edges]) > 0
+
+    def sample(self, parts_per_million: int) -> None:
+        """As Sample."""
+        columns = (self._batch.column(name).to_pylist() for name in ("topic", "partition", "offset", "key"))
+        places = zip(*columns, strict=True)
+        shares = [
+            int(hashlib.sha256(f"{topic}:{partition}:{offset}".encode() if key is None else key).hexdigest()[:12], 16)
+            % _MILLION
+            for topic, partition, offset, key in places
         ]
-        frame = _spoilt(frame, holds & ~in_range, sf.lit("its timestamp is in no year from 1 to 9999"))
-        return frame.withColumn("target", sf.when(holds, sf.concat(*parts)).otherwise(sf.col("target")))
+        self._only(np.array(shares, np.int64) < parts_per_million)
 
-    def _about_line(self, part: str, work: Callable[[], DataFrame]) -> DataFrame:
-        """As `about`; the text of the file begins on the second line of the query."""
-        try:
-            return about(self._spec, part, work)
-        except (BadInput, Refused) as error:
-            raise type(error)(_LINE.sub(lambda found: f"line {max(1, int(found[1]) - 1)}", str(error))) from None
+    def drop(self, when: When | None) -> None:
+        """As Drop; one that could not be changed stays."""
+        kept = ~self._holds(when)
+        kept[list(self._poison)] = True
+        self._only(kept)
 
+    def change(self, changes: Sequence[ColumnChange], when: When | None, column: str) -> None:
+        """As Json, OnlyFields and Cast, of the value or the key."""
+        wanted = None if when is None else self._holds(when)
+        found, poison = changed_values(changes, self._batch.column(column), wanted, column)
+        self._poison = {**poison, **self._poison}  # the first reason counts
+        self._with(column, found)
 
-def _holds(when: When | None) -> Column:
-    """Whether a step is for the record; never null."""
-    if when is None:
-        return sf.lit(True)
-    found: Column
-    match when.test:
-        case TopicMatches():
-            found = sf.col("target").rlike(rf"\A(?:{when.test.pattern})\z")
-        case HasHeader():
-            name = when.test.name
-            found = sf.exists("headers", lambda header: header["key"] == name)
-        case IsTombstone():
-            found = sf.col("value").isNull()
-    return ~sf.coalesce(found, sf.lit(False)) if when.negate else sf.coalesce(found, sf.lit(False))
+    def hash_keys(self, secret: bytes) -> None:
+        """As HashKey."""
+        self._with("key", hashed_keys(self._batch.column("key"), secret))
 
+    def route(self, step: Route) -> None:
+        """As Route."""
+        count, wanted = len(self._names), self._holds(step.when)
+        self._names += [None if name is None else routed(step, name) for name in self._names]
+        self._codes = np.where(wanted, self._codes + count, self._codes)
 
-def _if(when: When | None, column: str, changed: Column) -> Column:
-    return changed if when is None else sf.when(_holds(when), changed).otherwise(sf.col(column))
+    def route_by_time(self, step: RouteByTime) -> None:
+        """As RouteByTime."""
+        times, rows = numbers_of(self._batch.column("timestamp")).tolist(), np.flatnonzero(self._holds(step.when))
+        numbers: dict[str, int] = {}
+        codes = self._codes.copy()
+        for row in rows.tolist():
+            name = self._names[codes[row]]
+            if name is None:
+                continue
+            try:
+                new = routed_by_time(step, name, times[row])
+            except ValueError:
+                self._poison.setdefault(row, _NO_YEAR)
+                continue
+            codes[row] = len(self._names) + numbers.setdefault(new, len(numbers))
+        self._names += numbers
+        self._codes = codes
 
-
-def _share() -> Column:
-    """A number below a million, by the key; without one by place."""
-    place = sf.concat_ws(":", sf.col("topic"), sf.col("partition").cast("string"), sf.col("offset").cast("string"))
-    digest = sf.sha2(sf.coalesce(sf.col("key"), place.cast("binary")), 256)
-    return sf.conv(sf.substring(digest, 1, 12), 16, 10).cast("bigint") % _MILLION
-
-
-def _with_headers(pairs: Sequence[tuple[str, str | Column]]) -> Column:
-    more = [
-        sf.struct(
-            sf.lit(name).alias("key"),
-            (sf.lit(value) if isinstance(value, str) else value).cast("binary").alias("value"),
+    def add_provenance(self, cluster: str) -> None:
+        """As Provenance."""
+        partitions, offsets = (self._batch.column(name).to_pylist() for name in ("partition", "offset"))
+        count = len(offsets)
+        self._add(
+            [
+                ("ferry.source.cluster", [cluster.encode()] * count),
+                ("ferry.source.topic", [topic.encode() for topic in self._batch.column("topic").to_pylist()]),
+                ("ferry.source.partition", [b"%d" % number for number in partitions]),
+                ("ferry.source.offset", [b"%d" % number for number in offsets]),
+            ],
+            valid_of(self._batch.column("headers")),
         )
-        for name, value in pairs
-    ]
-    return sf.concat(sf.col("headers"), sf.array(*more))
+
+    def add_headers(self, pairs: Sequence[tuple[str, str]], when: When | None) -> None:
+        """As AddHeader."""
+        count = self._batch.num_rows
+        wanted = self._holds(when) & valid_of(self._batch.column("headers"))  # SQL may have made them null
+        self._add([(name, [value.encode()] * count) for name, value in pairs], wanted)
+
+    def _add(self, more: Sequence[tuple[str, Sequence[bytes]]], wanted: Flags) -> None:
+        """Headers at the end of all that are wanted: a name, and a value for each row."""
+        column = self._batch.column("headers")
+        count, kind = len(column), column.type
+        edges = edges_of(column)
+        old = column.values.slice(int(edges[0]), int(edges[-1] - edges[0]))
+        edges = edges - edges[0]
+        new = [_pairs(kind.value_type, [name] * count, values) for name, values in more]
+        behind = np.concatenate(([0], np.cumsum(wanted) * len(more)))
+        out = edges + behind
+        order = np.empty(int(out[-1]), np.int64)
+        order[np.arange(len(old)) + np.repeat(behind[:-1], np.diff(edges))] = np.arange(len(old))
+        rows = np.flatnonzero(wanted)
+        for number in range(len(more)):
+            order[out[1:][rows] - len(more) + number] = len(old) + number * count + rows
+        self._set_headers(out, pa.concat_arrays([old, *new]).take(_longs(order)))
+
+    def drop_headers(self, names: Sequence[str], when: When | None) -> None:
+        """As DropHeaders."""
+        column = self._batch.column("headers")
+        edges = edges_of(column)
+        if edges[0] == edges[-1]:
+            return
+        gone = _named(column, names)
+        if when is not None:
+            gone[edges[0] : edges[-1]] &= np.repeat(self._holds(when), np.diff(edges))
+        kept = ~gone
+        kept[: edges[0]] = kept[edges[-1] :] = False
+        self._set_headers(_sums(kept)[edges], column.values.filter(_flags(kept)))
+
+    def _set_headers(self, edges: npt.NDArray[np.int64], pairs: pa.Array) -> None:
+        kind = self._batch.schema.field("headers").type
+        ends = pa.py_buffer(edges.astype(np.int32))
+        self._with("headers", pa.Array.from_buffers(kind, len(edges) - 1, [None, ends], children=[pairs]))
+
+    def under_way(self) -> pa.RecordBatch:
+        """All columns, with `target`, `poison` and those of BEFORE."""
+        own = {
+            "target": self._targets(self._codes),
+            "poison": self._reasons(),
+            **{f"_{name}": self._before.column(name) for name in BEFORE[:-1]},
+            "_target": self._targets(self._codes_before),
+        }
+        others = {name: self._batch.column(name) for name in self._batch.schema.names if name not in own}
+        return pa.RecordBatch.from_arrays([*others.values(), *own.values()], names=[*others, *own])
+
+    def result(self) -> pa.RecordBatch:
+        """The records that are left; one that could not be changed as it was."""
+        no_names = np.flatnonzero(~self._by_name(_is_legal))
+        self._poison = {**dict.fromkeys(no_names.tolist(), _NO_NAME), **self._poison}
+        count, codes = self._batch.num_rows, self._codes
+        columns = {name: self._batch.column(name) for name in COLUMNS if name not in ("target", "poison")}
+        if self._poison:
+            spoilt = np.zeros(count, np.bool_)
+            spoilt[list(self._poison)] = True
+            order = _longs(np.where(spoilt, np.arange(count, 2 * count), np.arange(count)))
+            for name in BEFORE[:-1]:
+                columns[name] = pa.concat_arrays([columns[name], self._before.column(name)]).take(order)
+            codes = np.where(spoilt, self._codes_before, codes)
+        columns |= {"target": self._targets(codes), "poison": self._reasons()}
+        return pa.RecordBatch.from_arrays([columns[name] for name in COLUMNS], names=list(COLUMNS))
+
+    def _targets(self, codes: Longs) -> pa.Array:
+        names = [None if name is None else name.encode() for name in self._names]
+        return nullable_binaries(names, pa.string()).take(_longs(codes))
+
+    def _reasons(self) -> pa.Array:
+        count = self._batch.num_rows
+        if not self._poison:
+            return pa.nulls(count, pa.string())
+        return nullable_binaries([self._poison.get(row) for row in range(count)], pa.string())
 
 
-def _provenance(step: Provenance) -> list[tuple[str, str | Column]]:
-    return [
-        ("ferry.source.cluster", step.cluster),
-        ("ferry.source.topic", sf.col("topic")),
-        ("ferry.source.partition", sf.col("partition").cast("string")),
-        ("ferry.source.offset", sf.col("offset").cast("string")),
-    ]
+def _poison_of(batch: pa.RecordBatch) -> dict[int, bytes]:
+    """By row why SQL says that a record cannot be changed."""
+    if "poison" not in batch.schema.names or batch.column("poison").null_count == batch.num_rows:
+        return {}
+    reasons = batch.column("poison").cast(pa.binary()).to_pylist()
+    return {row: why for row, why in enumerate(reasons) if why is not None}
 
 
-def _key_hash(salt: bytes) -> Callable[..., Column]:
-    def hashes(keys: pa.Array) -> pa.Array:
-        return hashed_keys(keys, salt)
-
-    hashes.__annotations__ = {"keys": pa.Array, "return": pa.Array}
-    return _arrow_udf(hashes, "binary")
+def _is_legal(name: str | None) -> bool:
+    return name is not None and _TOPIC_NAME.fullmatch(name) is not None and name not in (".", "..")
 
 
-def _json(changes_of_column: Sequence[ColumnChange], column: str) -> Callable[..., Column]:
-    def changes(values: pa.Array, wanted: pa.Array) -> pa.Array:
-        found, poison = changed_values(changes_of_column, values, np.array(wanted.to_pylist(), np.bool_), column)
-        why = nullable_binaries([poison.get(row) for row in range(len(found))], pa.string())
-        return pa.StructArray.from_arrays([found, why], names=["value", "poison"])
+def _named(column: pa.ListArray, names: Sequence[str]) -> Flags:
+    """Of all headers behind a column, also those that are none of its rows', whether they have one of these names."""
+    encoded = column.values.field(0).dictionary_encode()
+    wanted = {name.encode() for name in names}
+    of_codes = np.array([name in wanted for name in name_bytes(encoded.dictionary)], np.bool_)
+    found: Flags = of_codes[numbers_of(encoded.indices)]
+    return found
 
-    changes.__annotations__ = {"values": pa.Array, "wanted": pa.Array, "return": pa.Array}
-    return _arrow_udf(changes, _EDITED)
+
+def _sums(flags: Flags) -> npt.NDArray[np.int64]:
+    return np.concatenate((np.zeros(1, np.int64), np.cumsum(flags, dtype=np.int64)))
+
+
+def _flags(flags: Flags) -> pa.Array:
+    bits = pa.py_buffer(np.packbits(flags, bitorder="little"))
+    return pa.Array.from_buffers(pa.bool_(), len(flags), [None, bits])
+
+
+def _longs(numbers: npt.NDArray[np.int64]) -> pa.Array:
+    return pa.Array.from_buffers(pa.int64(), len(numbers), [None, pa.py_buffer(np.ascontiguousarray(numbers))])
+
+
+def _pairs(kind: pa.StructType, names: Sequence[str], values: Sequence[bytes]) -> pa.Array:
+    children = [strings(names), nullable_binaries(values, pa.binary())]
+    return pa.Array.from_buffers(kind, len(names), [None], children=children)

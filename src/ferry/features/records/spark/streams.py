@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from functools import partial
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.rule_text import parse_rule
 from ferry.config.flow.transforms import Poison, TransformSpec
 from ferry.errors import BadInput, Refused
 from ferry.features.records.rules.letters import PoisonRule
-from ferry.features.records.spark.plain import plain_change
 from ferry.features.records.spark.row_job import Stream
 from ferry.features.records.spark.schema import SCHEMA
 from ferry.features.records.spark.sink import refuse_remote
-from ferry.features.records.spark.transform import prepare, transformed
+from ferry.features.records.spark.transform import Read, is_plain, of_frame, prepare, steps_of, transformed
+from ferry.features.records.spark.unit_stage import Stage
 from ferry.model import Plan, Slice
 from ferry.plan.transform_digest import transform_digest
 
@@ -90,7 +90,7 @@ def _named(spec: TransformSpec, topic: str, target: str, aim: str) -> str:
 def lost_transforms(spark: SparkSession, flow: FlowConfig, only: Collection[str] | None) -> dict[str, str]:
     """The transforms of these topics (None: all) that cannot be carried out here, by name: why, by the key."""
     prepare(spark)
-    empty = spark.createDataFrame([], SCHEMA)
+    empty = of_frame(spark.createDataFrame([], SCHEMA))
     names = None if only is None else {_today(flow, topic) for topic in only}
     found: dict[str, str] = {}
     for spec in flow.transforms:
@@ -160,13 +160,16 @@ def _stream(spark: SparkSession, flow: FlowConfig, named: Named) -> Stream:
     spec, pieces = named.spec, named.pieces
     aims = sorted({(piece.source.topic, piece.target.topic) for piece in pieces})
     targets = {topic: flow.first_name(topic) for topic, _ in aims}
-    change = partial(transformed, spec=spec, targets=targets)
     try:
-        plain = plain_change(spec, targets)
+        plain = steps_of(spec, targets) if is_plain(spec) else None
         if plain is None:  # plain steps are known to be sound
-            change(spark.createDataFrame([], SCHEMA))
+            transformed(of_frame(spark.createDataFrame([], SCHEMA)), spec, targets)
     except (BadInput, Refused) as error:
         return _lost(flow, named, str(error))
+
+    def change(read: Read, then: Stage, columns: StructType) -> DataFrame:
+        return transformed(read, spec, targets, then, columns)
+
     names = {aim: (targets[topic], _named(spec, topic, targets[topic], aim)) for topic, aim in aims}
     rule = PoisonRule(
         transform=spec.name,
@@ -181,4 +184,4 @@ def _stream(spark: SparkSession, flow: FlowConfig, named: Named) -> Stream:
 def _lost(flow: FlowConfig, named: Named, why: str) -> Stream:
     """Of what nothing is read: `change` is never asked."""
     rule = PoisonRule(transform=named.name, poison=Poison.FAIL, letters=flow.dead_letters)
-    return Stream(change=lambda records: records, rule=rule, pieces=named.pieces, lost=why)
+    return Stream(change=lambda read, then, columns: read(then, columns), rule=rule, pieces=named.pieces, lost=why)

@@ -1,27 +1,38 @@
 """What a transform of the file makes of records, checked before anything is read (ADR 39).
 
-Whoever writes records asks `transformed` for them; its digest is `ferry.plan.transform_digest`'s.
+Spark's SQL comes first (`sql`, `function`, `where`), then the ready-made steps over Arrow, last `target`. What writes
+or compares records asks `transformed` for them. The digest of a transform is `ferry.plan.transform_digest`'s.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TypeVar
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
+from pyspark.sql.types import StructField, StructType
 
+from ferry.config.flow.steps import Keep, Rename
 from ferry.config.flow.transforms import TransformSpec
 from ferry.errors import BadInput, Refused
 from ferry.features.records.spark.failures import SPARKS, first_line
 from ferry.features.records.spark.meaning import SETTINGS, other_meanings
+from ferry.features.records.spark.schema import CHANGED, SCHEMA
 from ferry.features.records.spark.selection import own_columns, selected, selected_by
-from ferry.features.records.spark.steps import about, carried_out
+from ferry.features.records.spark.steps import BEFORE, ArrowSteps, finished
+from ferry.features.records.spark.unit_stage import Stage, in_one_worker
 from ferry.plan.transform_digest import imported
 
-COLUMNS = ("topic", "target", "partition", "offset", "timestamp", "key", "value", "headers", "poison")
-"""What `transformed` answers, in this order. `topic`, `partition`, `offset` say where a record came from, `target` is
-the whole name of the topic that it goes to; `poison` says why the transform cannot be applied to it, else null."""
+T = TypeVar("T")
+
+Read = Callable[[Stage, StructType], DataFrame]
+"""Reads records, has them go through a stage in the worker that reads, and answers the columns that come out of it."""
+
+_LINE = re.compile(r"\bline (\d+)")
 
 ARROW_BYTES = 8 << 20
 """Most bytes that Spark hands to a Python worker at once, or one record: else it is 10,000 records, however large."""
@@ -41,23 +52,22 @@ def prepare(spark: SparkSession) -> None:
     spark.conf.set("spark.sql.execution.arrow.maxBytesPerBatch", str(ARROW_BYTES))
 
 
-def transformed(records: DataFrame, spec: TransformSpec, targets: Mapping[str, str]) -> DataFrame:
-    """The records that are left, in COLUMNS; `targets` are the names that the policy gives, by source topic.
+def transformed(
+    read: Read, spec: TransformSpec, targets: Mapping[str, str], then: Stage = iter, columns: StructType = CHANGED
+) -> DataFrame:
+    """The records that are left, as CHANGED, and what `then` makes of these, in the same worker: `columns`.
 
-    `records` have the columns of the source `ferry`, and are of topics in `targets`; one of another topic gets no
-    target, and is poison. A record with `poison` has what it had before the transform. Nothing is read. Their session
-    is one that `prepare` has set, once.
+    `targets` are the names that the policy gives, by source topic. What is `read` has the columns of the source
+    `ferry`, and is of topics in `targets`; a record of another topic gets no target, and is poison. A record with
+    `poison` has what it had before the steps. Nothing is read. The session is one that `prepare` has set, once.
 
     Raises BadInput and Refused with the transform's key ahead: as `selected` and `selected_by`, for a function that
     cannot be imported, raises or changes the session, for what else Spark makes no query of, and for a salt that
     cannot be looked up.
     """
-    for name, value in SETTINGS.items():
-        if records.sparkSession.conf.get(name) != value:
-            raise Refused(f"transforms need a session with {name} = {value}: call prepare(spark) first")
-    secret = spec.secret()
+    steps = steps_of(spec, targets)
     try:
-        return _transformed(records, spec, secret, targets)
+        return _transformed(read, spec, steps, then, columns)
     except SPARKS as error:  # nothing is carried out yet: what Spark says of it is about the text of the file
         part = "sql" if spec.sql is not None else "function" if spec.function is not None else "topics"
         raise BadInput(
@@ -66,15 +76,84 @@ def transformed(records: DataFrame, spec: TransformSpec, targets: Mapping[str, s
         ) from error
 
 
-def _transformed(records: DataFrame, spec: TransformSpec, secret: bytes, targets: Mapping[str, str]) -> DataFrame:
+def of_frame(records: DataFrame) -> Read:
+    """Reads records that are a frame already."""
+    return lambda then, columns: records if then is iter else records.mapInArrow(then, columns)
+
+
+def is_plain(spec: TransformSpec) -> bool:
+    """Whether a transform is nothing but steps, without SQL or a function: Python carries it out alone."""
+    return spec.sql is None and spec.function is None and not any(isinstance(one, Keep | Rename) for one in spec.steps)
+
+
+def steps_of(spec: TransformSpec, targets: Mapping[str, str]) -> ArrowSteps:
+    """The steps that are not SQL's. Raises BadInput as `TransformSpec.secret`."""
+    return ArrowSteps(tuple(one for one in spec.steps if not isinstance(one, Keep | Rename)), targets, spec.secret())
+
+
+def _transformed(read: Read, spec: TransformSpec, steps: ArrowSteps, then: Stage, columns: StructType) -> DataFrame:
+    keeps = [step for step in spec.steps if isinstance(step, Keep)]
+    renames = [step for step in spec.steps if isinstance(step, Rename)]
+    work, made = (steps.begun, None) if renames else (in_one_worker(steps.whole, then), columns)
+    if spec.sql is not None or spec.function is not None or keeps:
+        records = _selected(_checked(read(iter, SCHEMA)), spec, keeps, steps.targets)
+        if made is not None:
+            records = records.select(*CHANGED.names)
+        frame = records.mapInArrow(work, made or _under_way(records.schema))
+    else:
+        frame = read(work, made or _under_way(SCHEMA))
+    if not renames:
+        return frame
+    for step in renames:
+        sql = f"SELECT * EXCEPT (target), CAST((\n{step.sql}\n) AS STRING) AS target FROM records"
+        frame = _of_line(spec, "target", _checked(frame), sql)
+    return frame.mapInArrow(in_one_worker(finished, then), columns)
+
+
+def _checked(frame: DataFrame) -> DataFrame:
+    """Refused where the session would have SQL mean something else."""
+    for name, value in SETTINGS.items():
+        if frame.sparkSession.conf.get(name) != value:
+            raise Refused(f"transforms need a session with {name} = {value}: call prepare(spark) first")
+    return frame
+
+
+def _under_way(columns: StructType) -> StructType:
+    """The columns of `ArrowSteps.begun`."""
+    before = [StructField(f"_{name}", CHANGED[name].dataType) for name in BEFORE]
+    own = StructType([CHANGED["target"], CHANGED["poison"], *before])
+    return StructType([*(field for field in columns if field.name not in own.names), *own])
+
+
+def _selected(records: DataFrame, spec: TransformSpec, keeps: Sequence[Keep], targets: Mapping[str, str]) -> DataFrame:
+    """What SQL, or a function, and the conditions ahead of the steps leave of records."""
     named = records.withColumns({"target": _named(targets), "poison": sf.lit(None).cast("string")})
     kept = named
     if spec.sql is not None:
-        kept = about(spec, "sql", lambda: _completed(named, selected(named, spec.sql or ""), targets))
+        kept = _about(spec, "sql", lambda: _completed(named, selected(named, spec.sql or ""), targets))
     elif spec.function is not None:
-        call = about(spec, "function", lambda: imported(spec.function or ""))
-        kept = about(spec, "function", lambda: _completed(named, _undisturbed(named, call), targets))
-    return carried_out(kept, spec, secret, targets).select(*COLUMNS)
+        call = _about(spec, "function", lambda: imported(spec.function or ""))
+        kept = _about(spec, "function", lambda: _completed(named, _undisturbed(named, call), targets))
+    for step in keeps:
+        # Without TRUE AND a name in brackets would be read as columns of an alias called WHERE.
+        kept = _of_line(spec, "where", kept, f"SELECT * FROM records WHERE TRUE AND (\n{step.sql}\n)")
+    return kept
+
+
+def _about(spec: TransformSpec, part: str, work: Callable[[], T]) -> T:
+    """What `work` answers; its BadInput and Refused get the key ahead."""
+    try:
+        return work()
+    except (BadInput, Refused) as error:
+        raise type(error)(f"ferry.transform.{spec.name}.{part}: {error}") from None
+
+
+def _of_line(spec: TransformSpec, part: str, records: DataFrame, sql: str) -> DataFrame:
+    """What a query makes of records in whose second line the text of the file begins: errors count from there."""
+    try:
+        return _about(spec, part, partial(selected, records, sql))
+    except (BadInput, Refused) as error:
+        raise type(error)(_LINE.sub(lambda found: f"line {max(1, int(found[1]) - 1)}", str(error))) from None
 
 
 def _named(targets: Mapping[str, str]) -> Column:
@@ -96,9 +175,9 @@ def _completed(records: DataFrame, found: DataFrame, targets: Mapping[str, str])
     for column in ("target", "poison"):
         if types.get(column, "string") not in ("string", "void"):
             raise BadInput(f"the transform makes the column {column} {types[column]}, it has to be string: cast it")
-    if "target" not in types:
-        found = found.withColumn("target", _named(targets))
-    return found if types.get("poison") == "string" else found.withColumn("poison", sf.lit(None).cast("string"))
+    target = sf.col("target").cast("string") if "target" in types else _named(targets)
+    poison = sf.col("poison").cast("string") if "poison" in types else sf.lit(None).cast("string")
+    return found.withColumns({"target": target, "poison": poison})
 
 
 def _undisturbed(records: DataFrame, call: Callable[[DataFrame], DataFrame]) -> DataFrame:

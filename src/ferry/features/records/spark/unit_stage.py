@@ -30,9 +30,6 @@ END = "~"
 JVM is gone, looks like one that ends: without this row the rest of a slot would be taken for left out."""
 
 
-COUNT = "records bigint"
-
-
 def count(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """How many rows there are, as COUNT; all of their columns are made."""
     total = sum(batch.num_rows for batch in batches)
@@ -43,24 +40,24 @@ Stage = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 """What a Python worker does."""
 
 
-def one_after_the_other(first: Stage, second: Stage, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Both in one worker, which a call of `mapInArrow` for each would not be."""
-    return second(first(batches))
+def in_one_worker(*stages: Stage) -> Stage:
+    """Stages of which each gets what the one before makes; a call of `mapInArrow` for each would be as many workers."""
+    return partial(_in_turn, stages)
 
 
-def read_pieces(
-    specs: Sequence[ReadSpec], schema: pa.Schema, batches: Iterable[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
-    """The records of the pieces that the rows name by number. Raises as `read_batches`."""
-    for batch in batches:
-        for number in batch.column("id").to_pylist():
-            yield from record_rows(specs[number], Narrowing(), schema)
+def _in_turn(stages: Sequence[Stage], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for stage in stages:
+        batches = stage(batches)
+    return iter(batches)
 
 
 def read_apart(
     specs: Sequence[ReadSpec], schema: pa.Schema, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """The same; raises Unread, for all that cannot be read on together, when what can be read is."""
+    """The records of the pieces that the rows name by number.
+
+    Raises Unread, for all that cannot be read on together, when what can be read is.
+    """
     unread: dict[TopicPartition, Failure] = {}
 
     def told(place: TopicPartition, failure: Failure) -> None:

@@ -159,7 +159,7 @@ class _Again:
     ) -> Compared:
         """What tasks find that get what is read and changed, numbered by `number`: each the rows of its numbers."""
         schema = to_arrow_schema(_HELD, timezone="UTC")
-        rows = self._changed(spec, reads).mapInArrow(number, _HELD)
+        rows = self._changed(spec, reads, number)
         count = len(set(tasks.values()))
         more = edge_tasks(len(reads), count)
         names = self.spark.range(0, 1, 1, more).mapInArrow(partial(marked_rows, tasks, schema), _HELD)
@@ -176,8 +176,8 @@ class _Again:
             found.add(pickle.loads(row.body))
         return found
 
-    def _changed(self, spec: CompareSpec, tasks: Sequence[tuple[ReadRange, ...]]) -> DataFrame:
-        """What the transform makes of pieces of the source, each of which a task reads."""
+    def _changed(self, spec: CompareSpec, tasks: Sequence[tuple[ReadRange, ...]], number: Stage) -> DataFrame:
+        """What the transform makes of pieces of the source, each of which a task reads, numbered."""
         reads = [
             ReadSpec(
                 alias=spec.flow.source,
@@ -192,7 +192,7 @@ class _Again:
         ]
         topics = {piece.place.topic for pieces in tasks for piece in pieces}
         targets = {topic: self.flow.first_name(topic) for topic in topics}
-        return transformed(read_frame(self.spark, reads, iter), self.transform, targets)
+        return transformed(partial(read_frame, self.spark, reads), self.transform, targets, number, _HELD)
 
 
 class _Stretches:

@@ -34,7 +34,7 @@ def test_copies_have_the_names_that_transforms_give_them(
     settings = {
         "ferry.transforms": "eu, fewer",
         "ferry.transform.eu.topics": kept,
-        "ferry.transform.eu.target": f"CASE topic WHEN '{kept}' THEN concat('eu.', topic) ELSE target END",
+        "ferry.transform.eu.target": "regexp_replace(concat('us.', topic), '^us', 'eu')",
         "ferry.transform.eu.redact": "$.card",  # what is no JSON is poison, and goes there as well
         "ferry.transform.eu.poison": "pass",
         "ferry.transform.fewer.topics": dealt,

@@ -15,8 +15,9 @@ RECORDS: Mapping[str, Entry] = {
         K.TRANSFORM,
         "ferry.transform.{transform} names the copy of topic {topic} record by record ({why}), and a run has to know "
         "it before",
-        "list the topics that they may name in ferry.transform.{transform}.targets, name it by topic, target and "
-        "constants alone, or RegexRouter without such a predicate, or leave the topic out (topics.exclude)",
+        "write ferry.transform.{transform}.targets = the topics that they may name, with commas between, and "
+        "ferry.transform.{transform}.partitions; or name it by topic, target, literals, concat and regexp_replace "
+        "alone, or RegexRouter without such a predicate; or leave the topic out (topics.exclude)",
     ),
     "transform.merged": Entry(
         K.TRANSFORM,

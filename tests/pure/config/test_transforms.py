@@ -265,6 +265,7 @@ def test_connects_classes_become_steps() -> None:
         ("x.type = @RegexRouter", "x.regex = (", "x.replacement = a"),
         ("x.type = @RegexRouter", "x.regex = (a)", "x.replacement = $2"),
         ("x.type = @TimestampRouter", "x.timestamp.format = EEE"),
+        ("x.type = @TimestampRouter", "x.timestamp.format = yyyyMMMM"),
         ("x.type = @Filter", "ferry.transforms = x"),
     ], ids=brief,
 )  # fmt: skip

@@ -6,6 +6,7 @@ What is known so is the topic's name in the plan: created, claimed and guarded a
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -23,6 +24,7 @@ _TIME_FIELDS = {
     "yyyy": "{0.year:04}", "yy": "{1:02}", "MM": "{0.month:02}", "dd": "{0.day:02}", "HH": "{0.hour:02}",
     "mm": "{0.minute:02}", "ss": "{0.second:02}", "SSS": "{2:03}",
 }  # fmt: skip
+_MOST_SHOWN = 120
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - of UTC, as all that is counted from it
 
 
@@ -44,7 +46,7 @@ def target_by_steps(steps: Iterable[Step], topic: str, target: str) -> str:
                 try:
                     target = topic_by_sql(step.sql, topic, target)
                 except NotKnown as why:
-                    raise NotKnown(f"its target {why}") from None
+                    raise NotKnown(f"its target {textwrap.shorten(step.sql, _MOST_SHOWN)} {why}") from None
     return target
 
 

@@ -39,8 +39,8 @@ from ferry.config.flow.steps import (
 from ferry.features.records.spark.schema import SCHEMA
 from ferry.features.records.spark.steps import ArrowSteps
 
-BY_SPARK = (Keep, Rename, RouteByTime)
-"""What they mean is SQL's, and so the version of PySpark's; a model holds RouteByTime (test_transforms)."""
+BY_SPARK = (Keep, Rename)
+"""What they mean is SQL's, and so the version of PySpark's."""
 
 NAMES = ("topic", "partition", "offset", "target", "timestamp", "key", "value")
 VALUES = (
@@ -88,6 +88,11 @@ VERSIONS: dict[type[Step], tuple[tuple[Step, ...], int, str]] = {
         (Route(pattern="a\\.(t.*)", replacement="b-$1", when=When(test=TopicMatches(pattern="a\\.t"))),),
         1,
         "4397e400383a50e0",
+    ),
+    RouteByTime: (
+        (RouteByTime(topic_format="${timestamp}_${topic}", time_format="yyyyMMdd'T'HH.mm.ss.SSS"),),
+        1,
+        "2d0eb7289de1edd3",
     ),
 }
 

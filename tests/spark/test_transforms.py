@@ -220,6 +220,22 @@ def test_names_by_time_are_those_of_kafkas_class(topics: str, times: str) -> Non
         assert found["orders", 0, at][::5] == (wanted[0], None)
 
 
+def test_a_router_sees_the_name_that_one_by_time_made() -> None:
+    file = connect(
+        "transforms = day, move\ntransforms.day.type = @TimestampRouter\ntransforms.day.timestamp.format = yyyy\n"
+        "transforms.move.type = @RegexRouter\ntransforms.move.regex = a\\\\.(.*)-2100\n"
+        "transforms.move.replacement = last-$1\n"
+    )
+    moments = (4_102_444_799_999, 4_102_444_800_000, 2**62)
+    rows: list[Row] = [("orders", 0, at, moment, 0, b"k", b"v", []) for at, moment in enumerate(moments)]
+    found = by_place(changed_alone(file, rows))
+    assert [found["orders", 0, at][::5] for at in range(3)] == [
+        ("a.orders-2099", None),
+        ("last-orders", None),
+        ("a.orders", "its timestamp is in no year from 1 to 9999"),
+    ]
+
+
 def stamp(timestamp_ms: int) -> str:
     return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=timestamp_ms)).strftime("%Y%m%d-%H%M")
 

@@ -7,7 +7,7 @@ in Airflow's audit log.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
@@ -21,15 +21,11 @@ from ferry.clock import wall_ms
 from ferry.config.flow.flow import refuse_foreign_topic
 from ferry.config.settings import load
 from ferry.errors import BadInput
-from ferry.ledger.units import read_ranges
-from ferry.model import Flow, Pause, Plan
+from ferry.model import Flow
 from ferry.model.evidence import EvidenceKind
 from ferry.model.lane import LaneKind, lane_kind
-from ferry.plan.options import RunOptions
-from ferry.reader.watch import FlowWatch
-from ferry.run.ledger.access import LedgerAccess
-from ferry.run.ledger.pausing import lift_pause, write_pause
-from ferry.run.micro_run import MicroRuns
+from ferry.reader.documents import Begin, JobStory, Look, OfJob, OfUnknown, Unknown
+from ferry.reader.process import NoReader, Slow
 from ferry_airflow.drill_fields import foreign_field, nowhere
 from ferry_airflow.naming import backfill_dag_id, drill_dag_id, verify_dag_id
 from ferry_airflow.page.access import User, refuse
@@ -39,13 +35,13 @@ from ferry_airflow.page.origin import from_here
 from ferry_airflow.page.pages import part_of_run, place_of
 from ferry_airflow.page.paper import WANTED, WrongField, airflow_of, fragment
 from ferry_airflow.page.shown import moment
-from ferry_airflow.page.watcher import Job, TooMuch
 
 WAIT_SECONDS = 15.0
 """How long a request waits for what it has begun. Whoever asks again may meet another process of the API server.
 
 It waits in the event loop: threads are few, and Airflow's other requests need them."""
-LOOK_SECONDS = 0.05
+LOOK_SECONDS, MOST_LOOK_SECONDS = 0.05, 0.5
+SILENT = "The page's reader has not answered in time: look at the flow's page whether it was done, then try again"
 TOPIC = Field(default="", max_length=249, pattern=r"^[A-Za-z0-9._-]*$")
 
 
@@ -165,12 +161,8 @@ async def dry_run(request: Request, open_flow: FlowDep, asked: Annotated[RunAske
     """Plan a run and show the plan; nothing is written."""
     refuse(open_flow.rights.run, f"plan runs of DAG {open_flow.dag_id}")
     _refuse_foreign_topics(open_flow, asked)
-
-    def work(watch: FlowWatch) -> Plan:
-        with MicroRuns(watch.flow, patience_s=watch.patience_s) as runs:
-            return runs.preview(RunOptions(only=frozenset(asked.topics) or None))
-
-    return await _begun(request, open_flow, "ferry_dry_run", _topics(asked), work)
+    begin = Begin(who=open_flow.user, what="plan", event="ferry_dry_run", topics=tuple(asked.topics))
+    return await _begun(request, open_flow, _topics(asked), begin)
 
 
 @acting.post("/pause", status_code=status.HTTP_202_ACCEPTED)
@@ -185,64 +177,42 @@ async def pause(request: Request, open_flow: FlowDep, asked: Annotated[PauseAske
         raise WrongField("why", "Say why, for whoever finds it paused")
     if asked.topic:
         _refuse_foreign("topic", open_flow, asked.topic)
-    held = Pause(topic=asked.topic, who=open_flow.user, why=asked.why.strip(), since_ms=now, until_ms=until)
-    what = f"Topic {asked.topic}" if asked.topic else f"Flow {open_flow.flow}"
-
-    def work(watch: FlowWatch) -> str:
-        with LedgerAccess(watch.flow, patience_s=watch.patience_s) as ledger:
-            write_pause(ledger, held)
-        return f"{what} is paused. A run under way is not touched."
-
-    return await _begun(request, open_flow, "ferry_pause", {"topic": asked.topic, "why": held.why}, work)
+    begin = Begin(
+        who=open_flow.user,
+        what="pause",
+        event="ferry_pause",
+        topic=asked.topic,
+        why=asked.why.strip(),
+        since_ms=now,
+        until_ms=until,
+    )
+    return await _begun(request, open_flow, {"topic": asked.topic, "why": begin.why}, begin)
 
 
 @acting.post("/resume", status_code=status.HTTP_202_ACCEPTED)
 async def resume(request: Request, open_flow: FlowDep, asked: Annotated[ResumeAsked, Body()]) -> dict[str, Any]:
     """Take a pause back."""
     refuse(open_flow.rights.pause, f"change DAG {open_flow.dag_id}")
-    what = f"Topic {asked.topic}" if asked.topic else f"Flow {open_flow.flow}"
-
-    def work(watch: FlowWatch) -> str:
-        with LedgerAccess(watch.flow, patience_s=watch.patience_s) as ledger:
-            lifted = lift_pause(ledger, asked.topic, open_flow.user, wall_ms())
-        did = "was not paused" if lifted is None else "goes on with the next run"
-        return f"{what} {did}."
-
-    return await _begun(request, open_flow, "ferry_resume", {"topic": asked.topic}, work)
+    begin = Begin(who=open_flow.user, what="resume", event="ferry_resume", topic=asked.topic)
+    return await _begun(request, open_flow, {"topic": asked.topic}, begin)
 
 
 @router.get("/job/{number}")
 def job(request: Request, number: str, user: User, office: OfficeDep) -> dict[str, Any]:
     """How far something has come that was begun by the same person."""
-    found = office.watchers.job(number)
-    if found is None or found.who != user.get_name():
+    found = office.reader.ask("", OfJob(job=number))
+    story: JobStory | None = found.got
+    if story is None:
+        raise HTTPException(status.HTTP_503_SERVICE_UNAVAILABLE, found.error or SILENT)
+    if story.who != user.get_name() or not story.job:
         raise HTTPException(status.HTTP_404_NOT_FOUND, "That is not known any more: the page shows what came of it")
-    return _told(request, found)
+    return _told(request, story)
 
 
-def _told(request: Request, found: Job) -> dict[str, Any]:
+def _told(request: Request, found: JobStory) -> dict[str, Any]:
     """What came of a job, as far as it has come."""
-    answer: dict[str, Any] = {
-        "job": found.id,
-        "done": found.done.is_set(),
-        "error": found.error,
-        "text": "",
-        "html": "",
-    }
-    if not answer["done"] or found.error:
-        return answer
-    if isinstance(found.answer, Plan):
-        answer["html"] = fragment(
-            request,
-            "plan.html",
-            plan=found.answer,
-            offsets=sum(piece.offsets for piece in found.answer.kept)
-            + sum(high - low for low, high in read_ranges(found.answer.dealt).values()),
-            bytes=sum(piece.bytes_estimate for piece in found.answer.kept),
-        )
-    else:
-        answer["text"] = str(found.answer)
-    return answer
+    html = fragment(request, "plan.html", plan=found.plan) if found.plan else ""
+    return {"job": found.job, "done": found.done, "error": found.error, "text": found.text, "html": html}
 
 
 router.include_router(acting)
@@ -257,16 +227,16 @@ def _refuse_foreign(field: str, open_flow: OpenFlow, topic: str) -> None:
 
 def _refuse_foreign_topics(open_flow: OpenFlow, asked: RunAsked) -> None:
     """Refuse topics that the flow does not copy, or that the source did not show at the last look."""
-    seen = open_flow.seen
     for topic in asked.topics:
         _refuse_foreign("topics", open_flow, topic)
-        if seen.lag_ms and not seen.troubles and not seen.hindrances and topic not in seen.lags:
-            open_flow.watcher.nudge()
-            raise WrongField(
-                "topics",
-                f"At {moment(seen.lag_ms)} cluster {open_flow.flow.source} had no topic {topic}, or did not show it: "
-                "correct the name or, if it was created since, try again in a few seconds",
-            )
+    found = open_flow.ask(OfUnknown(topics=tuple(asked.topics))) if asked.topics else None
+    if found and found.got and not found.is_asked:
+        unknown: Unknown = found.got
+        raise WrongField(
+            "topics",
+            f"At {moment(unknown.lag_ms)} cluster {open_flow.flow.source} had no topic {unknown.topic}, or did not "
+            "show it: correct the name or, if it was created since, try again in a few seconds",
+        )
 
 
 def _refuse_drill(open_flow: OpenFlow, kind: str) -> None:
@@ -304,7 +274,7 @@ def _triggered(
     except BadInput as error:
         raise HTTPException(status.HTTP_409_CONFLICT, str(error)) from error
     audit(open_flow.user, event, dag, started, {"flow": str(open_flow.flow), **conf_of_run})
-    open_flow.watcher.nudge()
+    open_flow.ask(Look())
     page = f"{place_of(request, open_flow.flow)}/{part_of_run(dag, started)}"
     links = [{"text": started, "href": page, "top": False}]
     text = f"Run {started} is queued."
@@ -314,20 +284,30 @@ def _triggered(
     return {"run": started, "dag": dag, "waits": state.paused, "text": text, "links": links}
 
 
-async def _begun(
-    request: Request, open_flow: OpenFlow, event: str, extra: Mapping[str, Any], work: Callable[[FlowWatch], Any]
-) -> dict[str, Any]:
-    def begin() -> Job:
-        audit(open_flow.user, event, open_flow.dag_id, None, {"flow": str(open_flow.flow), **extra})
+async def _begun(request: Request, open_flow: OpenFlow, extra: Mapping[str, Any], asked: Begin) -> dict[str, Any]:
+    def begin() -> JobStory:
+        audit(open_flow.user, asked.event, open_flow.dag_id, None, {"flow": str(open_flow.flow), **extra})
         try:
-            begun = open_flow.watcher.ask(open_flow.user, event, work)
-        except TooMuch as error:
-            raise HTTPException(status.HTTP_429_TOO_MANY_REQUESTS, str(error)) from error
-        open_flow.watcher.nudge()
-        return begun
+            found = open_flow.reader.act(str(open_flow.flow), asked)
+        except Slow:
+            raise HTTPException(status.HTTP_503_SERVICE_UNAVAILABLE, SILENT) from None
+        except NoReader as error:
+            raise HTTPException(status.HTTP_503_SERVICE_UNAVAILABLE, str(error)) from error
+        story: JobStory | None = found.got
+        if story is None:
+            raise HTTPException(status.HTTP_503_SERVICE_UNAVAILABLE, found.error or SILENT)
+        if story.refused:
+            raise HTTPException(status.HTTP_429_TOO_MANY_REQUESTS, story.refused)
+        return story
 
-    begun = await run_in_threadpool(begin)
-    until = asyncio.get_running_loop().time() + WAIT_SECONDS
-    while not begun.done.is_set() and asyncio.get_running_loop().time() < until:
-        await asyncio.sleep(LOOK_SECONDS)
-    return await run_in_threadpool(_told, request, begun)
+    def asked_again(known: JobStory) -> JobStory:
+        found: JobStory | None = open_flow.ask(OfJob(job=known.job)).got
+        return found if found is not None and found.job else known
+
+    story = await run_in_threadpool(begin)
+    until, rest = asyncio.get_running_loop().time() + WAIT_SECONDS, LOOK_SECONDS
+    while not story.done and asyncio.get_running_loop().time() < until:
+        await asyncio.sleep(rest)
+        rest = min(MOST_LOOK_SECONDS, 1.5 * rest)
+        story = await run_in_threadpool(asked_again, story)
+    return await run_in_threadpool(_told, request, story)

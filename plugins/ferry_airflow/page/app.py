@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-import logging
+import os
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 from airflow.api_fastapi.core_api.security import get_user
+from airflow.configuration import AIRFLOW_HOME
 from fastapi import Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
+from ferry.reader.client import Reader
+from ferry.reader.flows import CONFIG_VARIABLE
+from ferry.reader.process import ReaderProcess
+from ferry_airflow.connection import settings_of
+from ferry_airflow.deployment import airflow_deployment
 from ferry_airflow.page import actions, beside, deep, files, lanes, pages, reports, series, words
-from ferry_airflow.page.flows import Flows
+from ferry_airflow.page.flows import page_flows
 from ferry_airflow.page.office import Office
 from ferry_airflow.page.paper import error_page, unforeseen_page
-from ferry_airflow.page.watcher import Watchers
 
 # Plotly writes its own rules into the document; Airflow shows the page inside its own.
 POLICY = (
@@ -25,15 +31,21 @@ POLICY = (
 
 def page_app() -> FastAPI:
     """A new application, to be mounted by Airflow."""
-    logging.getLogger("kafka").setLevel(logging.CRITICAL)  # the page itself says what cannot be reached
     app = FastAPI(title="Ferry", docs_url=None, redoc_url=None, openapi_url=None, dependencies=[Depends(get_user)])
-    app.state.office = Office(flows=Flows(), watchers=Watchers())
+    app.state.office = Office(flows=page_flows(), reader=_reader())
     for part in (pages, words, deep, lanes, reports, beside, series, actions, files):
         app.include_router(part.router)
     app.add_exception_handler(StarletteHTTPException, error_page)
     app.add_exception_handler(RequestValidationError, error_page)
     app.middleware("http")(_guarded)
     return app
+
+
+def _reader() -> Reader:
+    """What asks the reader of this host, which the first question starts."""
+    process = ReaderProcess.of(Path(AIRFLOW_HOME) / "ferry", os.environ)
+    config = Path(os.environ.get(CONFIG_VARIABLE, "")).absolute()
+    return Reader(process.exchange, config=str(config), deployment=airflow_deployment(), lookup=settings_of)
 
 
 async def _guarded(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:

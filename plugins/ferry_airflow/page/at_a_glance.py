@@ -7,9 +7,9 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
 from ferry.model import Flow
+from ferry.reader.documents import Trouble
 from ferry_airflow.page.office import OpenFlow
 from ferry_airflow.page.run_words import Mood
-from ferry_airflow.page.snapshot import Trouble
 
 ORDER = (Mood.BAD, Mood.WARN, Mood.HELD, Mood.UNKNOWN, Mood.BUSY, Mood.GOOD)
 """What somebody is to look at first."""

@@ -1,14 +1,12 @@
 """What is read of the ledger and of the clusters when somebody asks: one run, one partition, one offset, the groups.
 
-The flow's thread asks; a request waits for a moment, and the page then fills by itself. Runs and receipts of a lane
+The reader asks; a request waits for a moment, and the page then fills by itself. Runs and receipts of a lane
 beside the flow's own have the same pages, at addresses that begin with the lane.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
-from itertools import islice
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -19,32 +17,47 @@ from fastapi.responses import RedirectResponse, Response
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.lane import in_lane
 from ferry.errors import FerryError
-from ferry.features.groups.acts.table import NotShown, find_groups
-from ferry.features.groups.rules.table import GroupTable
-from ferry.ledger.history import Forgotten, PastRun
 from ferry.model import TopicPartition
 from ferry.plan.rules.lag import PartitionLag
-from ferry.protocol.opening import KEPT_RUNS
-from ferry.reader.watch import SEARCHED, FlowWatch
+from ferry.reader.documents import (
+    Cut,
+    Dealt,
+    DealtPage,
+    GroupsStory,
+    OfDealt,
+    OfGroups,
+    OfLag,
+    OfOffset,
+    OfReceipt,
+    OfReceipts,
+    OfRun,
+    ReceiptLine,
+    ReceiptStory,
+    RunStory,
+)
+from ferry.reader.limits import KEPT_RUNS, MOST_GROUPS, SEARCHED
 from ferry_airflow.page.access import User
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from ferry_airflow.page.dag_runs import may_see_reasons, origin_in_airflow, reasons_of
-from ferry_airflow.page.dealt import MOODS, DealtStory, Sought, story_of_dealt
 from ferry_airflow.page.office import FlowDep, OpenFlow
-from ferry_airflow.page.pages import A_PAGE, Cut, shown_page
-from ferry_airflow.page.run_words import PLANNING, Badge
-from ferry_airflow.page.told import done_besides, not_done
+from ferry_airflow.page.pages import shown_page
+from ferry_airflow.page.run_words import PLANNING, Badge, Mood
 
 router = APIRouter(prefix="/flow/{source}/{target}")
 
-MOST_GROUPS = 2000
 INT32, INT64 = 2**31 - 1, 2**63 - 1
 Number = Annotated[int, Path(ge=0, le=INT32)]
 Asked = Annotated[int, Query(ge=0, le=INT32)]
 Offset = Annotated[int | None, Query(ge=0, le=INT64)]
 Key = Annotated[str, Query(max_length=1000)]
-STALE_SECONDS = 20.0
-"""After which an answer of a cluster is asked for again."""
+DEALT = {
+    Dealt.PASSED: (Mood.GOOD, "among these"),
+    Dealt.AHEAD: (Mood.BUSY, "not dealt yet"),
+    Dealt.FORGOTTEN: (Mood.WARN, "no receipt left"),
+    Dealt.EARLIER: (Mood.WARN, "before this rule"),
+}
+"""How the page says whether a record is in a target partition."""
+NOTHING: Cut[Any] = Cut.of((), 1)
 
 
 @router.get("/run/{run:path}")
@@ -62,20 +75,13 @@ def one_run(
     notes: int = 1,
 ) -> Response:
     """A run: what it was to do, what it refused, and its receipts."""
-    work = partial(FlowWatch.run, name=run, lane=lane)
-    found = open_flow.watcher.answer(("run", run, lane), work, fresh_seconds=STALE_SECONDS)
-    gone = found.got if isinstance(found.got, Forgotten) else None
-    past: PastRun | None = None if gone else found.got
+    asked = OfRun(run=run, lane=lane, q=q, page=page, dealt=dealt, refused=refused, notes=notes)
+    answer = open_flow.ask(asked)
+    story: RunStory | None = answer.got
     dag, dag_run = open_flow.dag_id, next((one for one in open_flow.dag.runs if one.run == run), None)
-    if dag_run is None and past is not None:
-        origin = past.opened.record.origin
+    if dag_run is None and story is not None and story.opened is not None:
+        origin = story.opened.record.origin
         dag, dag_run = origin.dag_id, origin_in_airflow(user, open_flow.flow, origin)
-    wanted = q.strip().lower()
-    report = past.report if past else None
-    left = gone or (past.earlier if past and not report else None)
-    written = report or left
-    receipts = [one for one in (written.kept if written else ()) if wanted in one.source.topic.lower()]
-    units = [one for one in (written.dealt if written else ()) if wanted in one.source.topic.lower()]
     return shown_page(
         request,
         "run.html",
@@ -83,23 +89,18 @@ def one_run(
         "runs",
         lane=lane,
         run=run,
-        answer=found,
-        past=past,
-        gone=gone,
-        left=left,
+        answer=answer,
+        story=story,
+        opened=story and story.opened,
+        figures=story and story.figures,
+        left=story and story.remains,
         reasons=_reasons(user, dag, dag_run),
-        written=written,
-        report=report,
         searched=SEARCHED,
         kept=KEPT_RUNS,
-        badge=past and badge_of_past(open_flow, past, lane, dag_run),
+        badge=story and badge_of_story(open_flow, story, lane, dag_run),
         planning=PLANNING,
         dag=dag,
         dag_run=dag_run,
-        cut=Cut.of(receipts, page),
-        dealt=Cut.of(units, dealt),
-        refused=Cut.of(not_done(report) if report else (), refused),
-        others=Cut.of(done_besides(report) if report else (), notes),
         q=q,
     )
 
@@ -111,14 +112,19 @@ def _reasons(user: BaseUser, dag: str, dag_run: DagRunRow | None) -> tuple[tuple
     return reasons_of(dag, dag_run.run)
 
 
-def badge_of_past(open_flow: OpenFlow, past: PastRun, lane: str, dag_run: DagRunRow | None) -> Badge:
-    """The word for a run; of another lane, `dag_run` is the run of Airflow that it is a part of."""
-    record = past.opened.record
-    heard_ms = record.started_ms + int((past.report.seconds if past.report else 0) * 1000)
+def badge_of_story(open_flow: OpenFlow, story: RunStory, lane: str, dag_run: DagRunRow | None) -> Badge | None:
+    """The word for a run; of another lane, `dag_run` is the run of Airflow that it is a part of.
+
+    None where the ledger has let go of its record.
+    """
+    if story.opened is None or story.state is None:
+        return None
+    record = story.opened.record
+    heard_ms = record.started_ms + int((story.figures.seconds if story.figures else 0) * 1000)
     if not lane:
-        return open_flow.badge_of(past.state, record.run, heard_ms)
+        return open_flow.badge_of(story.state, record.run, heard_ms)
     elsewhere = DagState(known=True, runs=(replace(dag_run, run=record.run),) if dag_run else ())
-    return open_flow.badge_of(past.state, record.run, heard_ms, elsewhere)
+    return open_flow.badge_of(story.state, record.run, heard_ms, elsewhere)
 
 
 @router.get("/partition/{topic}/{partition}")
@@ -137,35 +143,26 @@ def one_partition(
     """All receipts of a partition, newest first; of one that is dealt to others, what went to which of them."""
     place = TopicPartition(topic=topic, partition=partition)
     page = min(max(1, page), INT32)
-    work = partial(FlowWatch.receipts, place=place, skip=(page - 1) * A_PAGE, most=A_PAGE, lane=lane)
-    found = open_flow.watcher.answer(("receipts", place, page, lane), work, fresh_seconds=STALE_SECONDS)
-    receipts, total = found.got or ([], 0)
-    pages = max(1, -(-total // A_PAGE))
-    if found.got and page > pages:
-        return RedirectResponse(f"?page={pages}")
-    cut = Cut(rows=receipts, page=page, pages=pages, total=total, first=(page - 1) * A_PAGE + 1)
+    answer = open_flow.ask(OfReceipts(place=place, page=page, lane=lane))
+    cut: Cut[ReceiptLine] = answer.got or NOTHING
+    if page > cut.pages and answer.got:
+        return RedirectResponse(f"?page={cut.pages}")
     flow = in_lane(open_flow.config, lane) if lane else open_flow.config
-    name = receipts[0].target.topic if receipts else flow.policy.format_remote_topic(flow.flow.source, topic)
-    copy = TopicPartition(topic=name, partition=receipts[0].target.partition if receipts else partition)
-    lags = () if lane else open_flow.seen.lags.get(topic, ())
-    lag = next((one for one in lags if one.source == place), None)
+    first = cut.rows[0].receipt.target if cut.rows else None
+    copy = first or TopicPartition(topic=flow.policy.format_remote_topic(flow.flow.source, topic), partition=partition)
+    lag: PartitionLag | None = None if lane else open_flow.ask(OfLag(place=place)).got
     what: dict[str, Any] = {"place": place, "copy": copy, "lag": lag}
-    if receipts or not _is_dealt(flow, topic, lag):
-        return shown_page(request, "partition.html", open_flow, "topics", lane=lane, answer=found, cut=cut, **what)
-    sought = Sought(offset=offset, key=key)
-    ask = partial(story_of_dealt, place=place, sought=sought, skip=(page - 1) * A_PAGE, most=A_PAGE, lane=lane)
-    asked = ("dealt", place, page, sought, lane)
-    told = open_flow.watcher.answer(asked, ask, fresh_seconds=STALE_SECONDS)
-    story: DealtStory | None = told.got
-    total = story.total if story else 0
-    pages = max(1, -(-total // A_PAGE))
-    chunks = story.stretches if story else ()
+    if cut.rows or not _is_dealt(flow, topic, lag):
+        return shown_page(request, "partition.html", open_flow, "topics", lane=lane, answer=answer, cut=cut, **what)
+    asked = OfDealt(place=place, page=page, parts=parts, offset=offset, key=key, lane=lane)
+    told = open_flow.ask(asked)
+    story: DealtPage | None = told.got
     what |= {
         "story": story,
-        "sought": sought,
-        "words": MOODS,
-        "parts_of": Cut.of(story.parts if story else (), parts),
-        "cut": Cut(rows=chunks, page=page, pages=pages, total=total, first=(page - 1) * A_PAGE + 1),
+        "sought": asked,
+        "words": DEALT,
+        "parts_of": story.parts if story else NOTHING,
+        "cut": story.chunks if story else NOTHING,
     }
     return shown_page(request, "dealt.html", open_flow, "topics", lane=lane, answer=told, **what)
 
@@ -195,11 +192,11 @@ def one_receipt(
 ) -> Response:
     """A receipt with all of its segments."""
     place = TopicPartition(topic=topic, partition=partition)
-    work = partial(FlowWatch.receipt, place=place, start=start, run=run, lane=lane)
-    found = open_flow.watcher.answer(("receipt", place, start, run, lane), work, fresh_seconds=STALE_SECONDS)
-    cut = Cut.of(found.got.segments if found.got else (), page)
-    what = {"place": place, "start": start, "receipt": found.got}
-    return shown_page(request, "receipt.html", open_flow, "topics", lane=lane, answer=found, cut=cut, **what)
+    answer = open_flow.ask(OfReceipt(place=place, start=start, run=run, lane=lane, page=page))
+    story: ReceiptStory | None = answer.got
+    cut = story.segments if story else NOTHING
+    what = {"place": place, "start": start, "receipt": story and story.receipt}
+    return shown_page(request, "receipt.html", open_flow, "topics", lane=lane, answer=answer, cut=cut, **what)
 
 
 @router.get("/offsets")
@@ -220,11 +217,9 @@ def offsets(
     found = None
     if topic and offset is not None:
         place = TopicPartition(topic=topic.strip(), partition=partition)
-        lag = next((one for one in open_flow.seen.lags.get(place.topic, ()) if one.source == place), None)
-        if not back and _is_dealt(open_flow.config, place.topic, lag):
+        if not back and _is_dealt(open_flow.config, place.topic, open_flow.ask(OfLag(place=place)).got):
             return RedirectResponse(f"partition/{quote(place.topic, safe='')}/{partition}?offset={offset}")
-        work = partial(FlowWatch.where, place=place, offset=offset, backward=back, lane=lane)
-        found = open_flow.watcher.answer(("offset", place, offset, back, lane), work, fresh_seconds=STALE_SECONDS)
+        found = open_flow.ask(OfOffset(place=place, offset=offset, backward=back, lane=lane))
     asked = {"topic": topic, "partition": partition, "offset": offset, "back": back}
     return shown_page(request, "offsets.html", open_flow, "offsets", lane=lane, answer=found, asked=asked)
 
@@ -237,27 +232,18 @@ def groups(
 
     `group`: that one alone, with all of its partitions.
     """
-    found = open_flow.watcher.answer(("groups",), _groups, fresh_seconds=STALE_SECONDS)
-    tables, lacking, more = found.got or ((), (), False)
-    wanted = q.strip().lower()
-    rows = [table for table in tables if (table.group == group if group else wanted in table.group.lower())]
+    answer = open_flow.ask(OfGroups(page=page, q=q, group=group, partitions=partitions))
+    story: GroupsStory | None = answer.got
     return shown_page(
         request,
         "groups.html",
         open_flow,
         "groups",
-        answer=found,
-        cut=Cut.of(rows, page, 20),
+        answer=answer,
+        cut=story.groups if story else NOTHING,
         group=group,
-        of_group=Cut.of(rows[0].rows, partitions) if group and rows else None,
-        lacking=lacking,
-        most=MOST_GROUPS if more else None,
+        of_group=story and story.of_group,
+        lacking=story.lacking if story else (),
+        most=MOST_GROUPS if story and story.more else None,
         q=q,
     )
-
-
-def _groups(watch: FlowWatch) -> tuple[tuple[GroupTable, ...], tuple[NotShown, ...], bool]:
-    """The first groups by name, what they lack, and whether there are more."""
-    found = find_groups(watch.flow, patience_s=watch.patience_s)
-    tables = tuple(islice(found.tables, MOST_GROUPS))
-    return tables, found.not_shown, next(found.tables, None) is not None

@@ -2,70 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Request
 from fastapi.responses import RedirectResponse, Response
 
-from ferry.clock import wall_ms
-from ferry.features.lanes.rules.listing import Lane, outlook_of
-from ferry.ledger.history import PastRun
-from ferry.reader.watch import FlowWatch
+from ferry.reader.documents import Cut, LaneLine, LanePage, OfLane, OfLanes, RunDigest
+from ferry.reader.limits import RUNS
 from ferry_airflow.page.access import User
 from ferry_airflow.page.airflow_side import DagState
 from ferry_airflow.page.dag_runs import runs_beside
-from ferry_airflow.page.deep import INT32, STALE_SECONDS
+from ferry_airflow.page.deep import INT32, NOTHING
 from ferry_airflow.page.office import FlowDep, OpenFlow
-from ferry_airflow.page.pages import Cut, EitherRun, place_of, shown_page
+from ferry_airflow.page.pages import EitherRun, place_of, shown_page
 from ferry_airflow.page.run_words import Badge, run_badge
-from ferry_airflow.page.snapshot import RunDigest, digest_of
 
 router = APIRouter(prefix="/flow/{source}/{target}")
 
-RUNS = 20
-"""Micro-runs of a lane on one page: each is read from the ledger when it is shown."""
 LONGEST = 249
 """A lane's name is a part of topics' names."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LaneStory:
-    """A lane, without its newest run, how far it is, and some of its runs, newest first."""
-
-    lane: Lane
-    outlook: str
-    runs: Sequence[RunDigest]
-    known_runs: int
-    """How many the ledger remembers."""
 
 
 @router.get("/backfills")
 def backfills(request: Request, open_flow: FlowDep, user: User) -> Response:
     """Lanes beside the flow's own."""
-    found = open_flow.watcher.answer(("lanes",), FlowWatch.lanes, fresh_seconds=STALE_SECONDS)
-    lanes = found.got or ()
-    others = sum(name != open_flow.config.lane for name in open_flow.seen.lanes)
+    answer = open_flow.ask(OfLanes())
+    lanes: tuple[LaneLine, ...] = answer.got or ()
     return shown_page(
         request,
         "backfills.html",
         open_flow,
         "backfills",
-        answer=found,
+        answer=answer,
         lanes=lanes,
-        outlook_of=outlook_of,
-        badge_of_last=partial(_badge_of_last, open_flow),
-        more=max(0, others - len(lanes)) if lanes else 0,
+        badges={one.name: _alone(open_flow, one.last) for one in lanes if one.last},
+        more=max(0, open_flow.seen.other_lanes - len(lanes)) if lanes else 0,
         beside=runs_beside(user, open_flow.flow, "backfills"),
     )
 
 
-def _badge_of_last(open_flow: OpenFlow, lane: Lane) -> Badge:
-    assert lane.last_run is not None
-    one = digest_of(lane.last_run)
-    return open_flow.badge_of(one.state, one.run, one.ended_ms, DagState())
+def _alone(open_flow: OpenFlow, run: RunDigest) -> Badge:
+    """The word for the newest run of another lane."""
+    return open_flow.badge_of(run.state, run.run, run.ended_ms, DagState())
 
 
 @router.get("/lane/{lane}")
@@ -80,9 +58,8 @@ def one_lane(
     if lane == open_flow.config.lane:
         return RedirectResponse(f"{place_of(request, open_flow.flow)}/runs")
     page = min(max(1, page), INT32)
-    work = partial(_story, name=lane, skip=(page - 1) * RUNS)
-    found = open_flow.watcher.answer(("lane", lane, page), work, fresh_seconds=STALE_SECONDS)
-    story: LaneStory | None = found.got
+    answer = open_flow.ask(OfLane(lane=lane, page=page, parts=parts))
+    story: LanePage | None = answer.got
     digests = story.runs if story else ()
     total = story.known_runs if story else 0
     pages = max(1, -(-total // RUNS))
@@ -94,11 +71,7 @@ def one_lane(
             at_ms=one.started_ms,
             digest=one,
             dag_run=None,
-            badges=(
-                open_flow.badge_of(one.state, one.run, one.ended_ms, DagState())
-                if page == 1 and at == 0
-                else run_badge(one.state, at_work=False),
-            ),
+            badges=(_alone(open_flow, one) if page == 1 and at == 0 else run_badge(one.state, at_work=False),),
         )
         for at, one in enumerate(digests)
     ]
@@ -108,22 +81,8 @@ def one_lane(
         open_flow,
         "backfills",
         lane=lane,
-        answer=found,
+        answer=answer,
         story=story,
         cut=Cut(rows=rows, page=page, pages=pages, total=total, first=(page - 1) * RUNS + 1),
-        copied=Cut.of(sorted(story.lane.parts, key=lambda part: part.source) if story else (), parts),
-    )
-
-
-def _story(watch: FlowWatch, name: str, skip: int) -> LaneStory | None:
-    """What the ledger has of a lane; only the runs that are shown are read, and each is kept in short."""
-    found = watch.lane(name)
-    if found is None:
-        return None
-    lane, runs = found
-    return LaneStory(
-        lane=replace(lane, last_run=None),
-        outlook=outlook_of(lane, wall_ms()),
-        runs=[digest_of(past) for past in map(watch.past, runs[skip : skip + RUNS]) if isinstance(past, PastRun)],
-        known_runs=len(runs),
+        copied=story.copied if story else NOTHING,
     )

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Depends, HTTPException, Request, status
 
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
-from ferry.ledger.history import PastState
 from ferry.model import Flow
+from ferry.reader.client import Reader
+from ferry.reader.documents import Answer, PastState, RunDigest, Status
+from ferry.reader.flows import Configured, Flows
 from ferry_airflow.naming import dag_id, other_dags
 from ferry_airflow.page.access import (
     NO_RIGHTS,
@@ -27,11 +28,8 @@ from ferry_airflow.page.access import (
     seen_by,
 )
 from ferry_airflow.page.airflow_side import DagState, dag_states
-from ferry_airflow.page.flows import Configured, Flows, connected
 from ferry_airflow.page.run_words import Badge, run_badge
-from ferry_airflow.page.snapshot import RunDigest, Snapshot
 from ferry_airflow.page.standing import Expected, Standing, ended_run, is_begun, is_left, is_overdue, open_run, standing
-from ferry_airflow.page.watcher import Watcher, Watchers
 
 DAG_RUNS = 25
 """Airflow's runs of a flow's DAG that its page shows."""
@@ -42,13 +40,7 @@ class Office:
     """What the page keeps between requests."""
 
     flows: Flows
-    watchers: Watchers
-
-    def watcher(self, configured: Configured, flow: FlowConfig) -> Watcher:
-        """The thread that looks at a flow."""
-        assert configured.path is not None
-        make = partial(Watcher, partial(connected, configured.path, flow), flow.flow.source, flow.flow.target)
-        return self.watchers.of((str(flow.flow), configured.path, configured.stamp), make)
+    reader: Reader
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,8 +49,8 @@ class OpenFlow:
 
     config: FlowConfig
     path: Path
-    watcher: Watcher
-    seen: Snapshot
+    reader: Reader
+    seen: Status
     dag: DagState
     standing: Standing
     rights: Rights
@@ -69,6 +61,10 @@ class OpenFlow:
     def flow(self) -> Flow:
         """Its name."""
         return self.config.flow
+
+    def ask(self, question: Any) -> Answer:
+        """What the reader answers about it."""
+        return self.reader.ask(str(self.flow), question)
 
     @property
     def dag_id(self) -> str:
@@ -128,9 +124,12 @@ def visible(office: Office, user: User, *, runs: int) -> tuple[Configured, list[
     allowed = seen_by(user, (flow.flow for flow in configured.flows))
     chosen = [flow for flow in configured.flows if flow.flow in allowed]
     dags = dag_states({dag_id(flow.flow): runs for flow in chosen})
+    statuses = office.reader.statuses([str(flow.flow) for flow in chosen], closely=False)
     found = [
-        _opened(office, configured, flow, _as_seen(dags[dag_id(flow.flow)], allowed[flow.flow]), user, closely=False)
-        for flow in chosen
+        _opened(
+            office, configured, flow, seen, _as_seen(dags[dag_id(flow.flow)], allowed[flow.flow]), user, closely=False
+        )
+        for flow, seen in zip(chosen, statuses, strict=True)
     ]
     return told_of_file(configured, user), found
 
@@ -141,15 +140,20 @@ def _as_seen(dag: DagState, runs: bool) -> DagState:
 
 
 def _opened(
-    office: Office, configured: Configured, flow: FlowConfig, dag: DagState, user: User, *, closely: bool = True
+    office: Office,
+    configured: Configured,
+    flow: FlowConfig,
+    seen: Status,
+    dag: DagState,
+    user: User,
+    *,
+    closely: bool = True,
 ) -> OpenFlow:
     assert configured.path is not None
-    watcher = office.watcher(configured, flow)
-    seen = watcher.seen(closely=closely)
     return OpenFlow(
         config=flow,
         path=configured.path,
-        watcher=watcher,
+        reader=office.reader,
         seen=seen,
         dag=dag,
         standing=standing(seen, dag, Expected.of(flow), wall_ms()),
@@ -167,7 +171,7 @@ def open_flow(source: str, target: str, user: User, office: OfficeDep) -> OpenFl
         if flow.flow == wanted:
             name = dag_id(wanted)
             dag = _as_seen(dag_states({name: DAG_RUNS})[name], may_read(user, name, RUN))
-            return _opened(office, configured, flow, dag, user)
+            return _opened(office, configured, flow, office.reader.status(str(wanted)), dag, user)
     told = told_of_file(configured, user)
     why = told.trouble or f"{told.path or 'the file of the flows'} has no enabled flow of that name"
     raise HTTPException(status.HTTP_404_NOT_FOUND, f"Flow {wanted} is not there: {why}")

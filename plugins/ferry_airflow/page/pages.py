@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar
+from typing import Any
 from urllib.parse import quote
 
 from fastapi import APIRouter, HTTPException, Request, status
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from ferry.ledger.history import PastState
 from ferry.model import Flow
-from ferry.plan.rules.lag import PartitionLag
+from ferry.reader.documents import Cut, OfRefusals, OfTopic, OfTopics, PastState, RunDigest, TopicStory
+from ferry.reader.limits import MOST_REFUSALS
 from ferry_airflow.naming import OWN
 from ferry_airflow.page.access import User, may_see_dag, refuse
 from ferry_airflow.page.airflow_side import DagRunRow
@@ -25,35 +25,12 @@ from ferry_airflow.page.office import FlowDep, OfficeDep, OpenFlow, flow_of_dag,
 from ferry_airflow.page.paper import root_of, written
 from ferry_airflow.page.run_words import DAG_MOODS, Badge, beside_badge, dag_badge
 from ferry_airflow.page.shown import moment
-from ferry_airflow.page.snapshot import MOST_REFUSALS, RunDigest, TopicRow
-from ferry_airflow.page.told import recurring
 
 router = APIRouter()
 
-A_PAGE = 50
+WORST = 8
 DAG_RUNS_AT_A_GLANCE = 5
 """Airflow's runs of a flow that the list looks at: behind the one that runs, some may be queued."""
-T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cut(Generic[T]):
-    """A page of a list; pages count from 1."""
-
-    rows: Sequence[T]
-    page: int
-    pages: int
-    total: int
-    first: int = 1
-    """The number of the first row."""
-
-    @classmethod
-    def of(cls, rows: Sequence[T], page: int, size: int = A_PAGE) -> Cut[T]:
-        """The page, or the last one where there are not so many."""
-        pages = max(1, -(-len(rows) // size))
-        page = min(max(1, page), pages)
-        start = (page - 1) * size
-        return cls(rows=rows[start : start + size], page=page, pages=pages, total=len(rows), first=start + 1)
 
 
 def shown_page(
@@ -133,22 +110,11 @@ def part_of_run(dag: str, run: str) -> str:
 @router.get("/flow/{source}/{target}/")
 def overview(request: Request, open_flow: FlowDep) -> Response:
     """How a flow stands: its figures, plots, newest runs, and what is refused."""
-    worst = sorted(open_flow.seen.topics, key=_worst)[:8]
-    return shown_page(request, "overview.html", open_flow, "overview", worst=worst, runs=merged(open_flow)[:8])
-
-
-def _worst(row: TopicRow) -> tuple[float, int, str]:
-    unknown = float("inf") if row.total.unknown else 0.0
-    return -(unknown or row.total.seconds or 0.0), -row.total.records, row.topic
-
-
-SORTS = {
-    "topic": lambda row: row.topic,
-    "records": lambda row: (-row.total.records, row.topic),
-    "bytes": lambda row: (-row.total.bytes, row.topic),
-    "seconds": _worst,
-    "partitions": lambda row: (-row.total.partitions, row.topic),
-}
+    answer = open_flow.ask(OfTopics(size=WORST))
+    worst = answer.got.rows if answer.got else ()
+    return shown_page(
+        request, "overview.html", open_flow, "overview", answer=answer, worst=worst, runs=merged(open_flow)[:WORST]
+    )
 
 
 @router.get("/flow/{source}/{target}/topics")
@@ -156,26 +122,30 @@ def topics(
     request: Request, open_flow: FlowDep, page: int = 1, q: str = "", sort: str = "seconds", paused: bool = False
 ) -> Response:
     """The flow's topics with their lag; `paused`: only those that are."""
-    wanted = q.strip().lower()
-    rows = [row for row in open_flow.seen.topics if wanted in row.topic.lower() and (row.paused or not paused)]
-    rows.sort(key=SORTS.get(sort, SORTS["seconds"]))
-    return shown_page(
-        request, "topics.html", open_flow, "topics", cut=Cut.of(rows, page), q=q, sort=sort, paused=paused
-    )
+    answer = open_flow.ask(OfTopics(page=page, q=q, sort=sort, paused=paused))
+    what: dict[str, Any] = {
+        "answer": answer,
+        "cut": answer.got or Cut.of((), 1),
+        "q": q,
+        "sort": sort,
+        "paused": paused,
+    }
+    return shown_page(request, "topics.html", open_flow, "topics", **what)
 
 
 @router.get("/flow/{source}/{target}/topic/{topic}")
 def one_topic(request: Request, open_flow: FlowDep, topic: str, page: int = 1) -> Response:
     """A topic's partitions with their lag."""
-    row = next((row for row in open_flow.seen.topics if row.topic == topic), None)
-    if row is None and open_flow.seen.lag_ms:
+    answer = open_flow.ask(OfTopic(topic=topic, page=page))
+    story: TopicStory = answer.got or TopicStory(row=None, parts=Cut.of((), 1))
+    if answer.got and story.row is None and open_flow.seen.lag_ms:
         raise HTTPException(
             status.HTTP_404_NOT_FOUND,
             f"Flow {open_flow.flow} copies no topic {topic}, or the source does not show it, as of "
             f"{moment(open_flow.seen.lag_ms)}",
         )
-    parts: Sequence[PartitionLag] = open_flow.seen.lags.get(topic, ())
-    return shown_page(request, "topic.html", open_flow, "topics", topic=topic, row=row, cut=Cut.of(parts, page))
+    what: dict[str, Any] = {"answer": answer, "topic": topic, "row": story.row, "cut": story.parts}
+    return shown_page(request, "topic.html", open_flow, "topics", **what)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,5 +202,6 @@ def _with_reasons(user: User, dag: str, rows: Sequence[EitherRun]) -> list[Eithe
 @router.get("/flow/{source}/{target}/refusals")
 def refusals(request: Request, open_flow: FlowDep, page: int = 1) -> Response:
     """What the runs that are known refused, and since when."""
-    rows = recurring(open_flow.seen.runs)
-    return shown_page(request, "refusals.html", open_flow, "runs", cut=Cut.of(rows, page), most=MOST_REFUSALS)
+    answer = open_flow.ask(OfRefusals(page=page))
+    what: dict[str, Any] = {"answer": answer, "cut": answer.got or Cut.of((), 1), "most": MOST_REFUSALS}
+    return shown_page(request, "refusals.html", open_flow, "runs", **what)

@@ -3,20 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 
-from ferry.ledger.history import PastState
+from ferry.reader.documents import Mood, PastState
 
-
-class Mood(StrEnum):
-    """What a colour stands for; always beside a word."""
-
-    GOOD = "good"
-    BUSY = "busy"
-    WARN = "warn"
-    BAD = "bad"
-    HELD = "held"
-    UNKNOWN = "unknown"
+__all__ = ["Mood"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

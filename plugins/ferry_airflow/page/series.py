@@ -2,32 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import groupby
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 
-from ferry_airflow.page.lag_history import points_of
-from ferry_airflow.page.lag_point import LagPoint, Stretches
+from ferry.reader.documents import OfSeries, Series
 from ferry_airflow.page.office import FlowDep
 
 router = APIRouter(prefix="/api")
-
-MOST_POINTS = 400
-Row = tuple[int, int, int, float | None]
-"""Time in ms, records, bytes and seconds behind."""
-
-
-def rows_of(points: Sequence[LagPoint], looks: Stretches, most: int = MOST_POINTS) -> list[Row | None]:
-    """As many points as a chart can show, oldest first, the last one of each stretch among them; None between two."""
-    step = max(1, -(-len(points) // most))
-    rows: list[Row | None] = []
-    for _, part in groupby(points, key=lambda point: looks.number(point.at_ms)):
-        rows += [None] if rows else []
-        chosen = list(part)[::-1][::step][::-1]
-        rows += [(one.at_ms, one.records, one.bytes, one.seconds) for one in chosen]
-    return rows
 
 
 @router.get("/flow/{source}/{target}/series")
@@ -40,34 +22,30 @@ def flow_series(
     it ran, `uncounted` whether the ledger has forgotten receipts of it. `limits` are the recovery point's; that of
     records is of each partition. Of a partition only the lag: what each run copied of it is in its receipts.
     """
-    seen, limit = open_flow.seen, open_flow.config.rpo
-    points = seen.history if topic is None else tuple(points_of(seen.columns, topic, partition))
-    looks = Stretches.of(seen.history)
+    limit = open_flow.config.rpo
+    found: Series = open_flow.ask(OfSeries(topic=topic, partition=partition)).got or Series()
     rows = []
-    for run in reversed(seen.runs if partition is None else ()):
-        part = run.topics.get(topic) if topic is not None else None
-        if topic is not None and part is None:
-            continue
-        of = part or run
+    for run in found.runs:
+        badge = open_flow.badge_of(run.state, run.run, run.ended_ms)
         rows.append(
             {
                 "run": run.run,
-                "state": (badge := open_flow.badge(run)).word,
+                "state": badge.word,
                 "mood": badge.mood.value,
                 "at": run.started_ms,
                 "seconds": run.seconds,
-                "due": of.due,
-                "records": of.records,
-                "bytes": of.bytes,
-                "latency": None if of.latency_ms is None else of.latency_ms / 1000,
+                "due": run.due,
+                "records": run.records,
+                "bytes": run.bytes,
+                "latency": None if run.latency_ms is None else run.latency_ms / 1000,
                 "refused": run.refused,
-                "uncounted": of.uncounted,
-                "measured": looks.near(run.started_ms, run.ended_ms),
+                "uncounted": run.uncounted,
+                "measured": run.measured,
             }
         )
     return {
-        "number": seen.number,
+        "number": found.number,
         "limits": {"lag": limit.seconds, "due": None if partition is None else limit.records},
-        "lag": rows_of(points, looks),
+        "lag": found.lag,
         "runs": rows,
     }

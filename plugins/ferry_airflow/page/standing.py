@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ferry.config.flow.flow import FlowConfig, RecoveryPoint
 from ferry.features.observe.rules.due import due_ms, shortest_interval
-from ferry.ledger.history import PastState
-from ferry.plan.rules.lag import PartitionLag, is_behind
 from ferry.plan.rules.lag_start import PATIENCE_MS as DEAD_MS
+from ferry.reader.documents import Behind, PastState, RunDigest, Status
 from ferry_airflow.page.airflow_side import UNDER_WAY, DagRunRow, DagState
 from ferry_airflow.page.run_words import PLANNING, RUNNING, TASK_FAILED, UNFINISHED, Mood
 from ferry_airflow.page.shown import counted, duration, ms_of, number
-from ferry_airflow.page.snapshot import RunDigest, Snapshot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,12 +51,12 @@ class Expected:
         return cls(limit=flow.rpo, schedule=flow.schedule, late_intervals=flow.alerts.late_intervals)
 
 
-def standing(seen: Snapshot, dag: DagState, expected: Expected, now_ms: int) -> Standing:
+def standing(seen: Status, dag: DagState, expected: Expected, now_ms: int) -> Standing:
     """How a flow stands: what is red, then what is amber, then what comes first.
 
     It is judged by the last run that has ended: the next one under way, or a pause, makes none of it good.
     """
-    if not seen.number and not seen.troubles:
+    if not seen.number and not seen.troubles and not seen.hindrances:
         return Standing(mood=Mood.UNKNOWN, word="looking", why="The clusters are being asked for the first time.")
     last = ended_run(seen, dag, now_ms)
     possible = (
@@ -89,18 +86,18 @@ _RANKS = {Mood.BAD: 0, Mood.WARN: 1}
 _BESIDES = frozenset({Mood.BUSY, Mood.HELD})
 
 
-def ended_run(seen: Snapshot, dag: DagState, now_ms: int) -> RunDigest | None:
+def ended_run(seen: Status, dag: DagState, now_ms: int) -> RunDigest | None:
     """The newest run that nobody is at: what is told of "the last run" is told of this one."""
     return next((run for run in seen.runs if not goes_on(seen, dag, run, now_ms)), None)
 
 
-def open_run(seen: Snapshot, dag: DagState, now_ms: int) -> RunDigest | None:
+def open_run(seen: Status, dag: DagState, now_ms: int) -> RunDigest | None:
     """The newest run, when somebody is at it."""
     last = seen.last_run
     return last if last is not None and goes_on(seen, dag, last, now_ms) else None
 
 
-def goes_on(seen: Snapshot, dag: DagState, run: RunDigest, now_ms: int) -> bool:
+def goes_on(seen: Status, dag: DagState, run: RunDigest, now_ms: int) -> bool:
     """Whether somebody is at a run of the flow's own lane."""
     return is_begun(dag, run.run) or is_left(seen, dag, run.state, run.run, run.ended_ms, now_ms)
 
@@ -110,7 +107,7 @@ def is_begun(dag: DagState, run: str) -> bool:
     return any(one.run == run and one.state in UNDER_WAY for one in dag.runs)
 
 
-def is_left(seen: Snapshot, dag: DagState, state: PastState, run: str, heard_ms: int, now_ms: int) -> bool:
+def is_left(seen: Status, dag: DagState, state: PastState, run: str, heard_ms: int, now_ms: int) -> bool:
     """Whether a run is one that did not end, and somebody is at it; the rest as `is_at_work`."""
     return state in _NOT_ENDED and is_at_work(seen, dag, run, heard_ms, now_ms)
 
@@ -126,7 +123,7 @@ def is_overdue(dag: DagState, now_ms: int) -> bool:
     return now_ms - max(due, ended or 0) > PATIENCE_MS
 
 
-def is_at_work(seen: Snapshot, dag: DagState, run: str, heard_ms: int, now_ms: int) -> bool:
+def is_at_work(seen: Status, dag: DagState, run: str, heard_ms: int, now_ms: int) -> bool:
     """Whether somebody is at a run that did not end: as Airflow says, else as long as it is the newest and not silent.
 
     `heard_ms`: when it last wrote to the ledger. The ledger itself cannot tell one that was killed.
@@ -140,7 +137,7 @@ def is_at_work(seen: Snapshot, dag: DagState, run: str, heard_ms: int, now_ms: i
     return not is_older and now_ms - heard_ms < DEAD_MS
 
 
-def _unreachable(seen: Snapshot) -> Standing | None:
+def _unreachable(seen: Status) -> Standing | None:
     if not seen.troubles:
         return None
     names = " and ".join(trouble.cluster for trouble in seen.troubles)
@@ -148,7 +145,7 @@ def _unreachable(seen: Snapshot) -> Standing | None:
     return Standing(mood=Mood.BAD, word="unreachable", why=f"{who} answer.")
 
 
-def _stale(seen: Snapshot, now_ms: int) -> Standing | None:
+def _stale(seen: Status, now_ms: int) -> Standing | None:
     """What is old says nothing of how a flow stands now: it is neither well nor at work. Trouble tells its own age."""
     if seen.troubles or seen.hindrances:
         return None
@@ -161,20 +158,20 @@ def _stale(seen: Snapshot, now_ms: int) -> Standing | None:
     return Standing(mood=Mood.UNKNOWN, word=STALE, why=why)
 
 
-def _paused(seen: Snapshot) -> Standing | None:
-    if not seen.is_paused:
+def _paused(seen: Status) -> Standing | None:
+    pause = seen.pause
+    if pause is None:
         return None
-    pause = seen.pauses[""]
     return Standing(mood=Mood.HELD, word="paused", why=f"Paused by {pause.who}: {pause.why}")
 
 
-def _under_way(seen: Snapshot, dag: DagState, expected: Expected, now_ms: int) -> Standing | None:
+def _under_way(seen: Status, dag: DagState, expected: Expected, now_ms: int) -> Standing | None:
     return (
         _by_hand(seen, dag, now_ms) if dag.under_way is None else _at_work(seen, dag.under_way, dag, expected, now_ms)
     )
 
 
-def _by_hand(seen: Snapshot, dag: DagState, now_ms: int) -> Standing | None:
+def _by_hand(seen: Status, dag: DagState, now_ms: int) -> Standing | None:
     """A run that is none of Airflow's, and that somebody is at."""
     last = open_run(seen, dag, now_ms)
     if last is None:
@@ -184,7 +181,7 @@ def _by_hand(seen: Snapshot, dag: DagState, now_ms: int) -> Standing | None:
     return Standing(mood=RUNNING.mood, word=RUNNING.word, why=f"Run {last.run}, of {last.who}, is under way.")
 
 
-def _at_work(seen: Snapshot, run: DagRunRow, dag: DagState, expected: Expected, now_ms: int) -> Standing:
+def _at_work(seen: Status, run: DagRunRow, dag: DagState, expected: Expected, now_ms: int) -> Standing:
     begun_ms = ms_of(run.queued or run.started)
     waited_ms = 0 if begun_ms is None else now_ms - begun_ms
     is_queued = run.state == "queued"
@@ -203,13 +200,13 @@ def _at_work(seen: Snapshot, run: DagRunRow, dag: DagState, expected: Expected, 
     return Standing(mood=Mood.BUSY, word=run.state, why=f"Run {run.run} is {run.state}{more}.")
 
 
-def _is_late(seen: Snapshot, expected: Expected, waited_ms: int, now_ms: int) -> bool:
+def _is_late(seen: Status, expected: Expected, waited_ms: int, now_ms: int) -> bool:
     """Whether a run that has waited and run for so long is what the alert `late` tells of."""
     interval = shortest_interval(expected.schedule)
-    ends = [run.ended_ms for run in seen.runs if run.state is PastState.SUCCESS]
-    if interval is None or not expected.late_intervals or not ends:
+    succeeded_ms = seen.succeeded_ms
+    if interval is None or not expected.late_intervals or succeeded_ms is None:
         return False
-    due = due_ms(expected.schedule, max(ends), expected.late_intervals)
+    due = due_ms(expected.schedule, succeeded_ms, expected.late_intervals)
     return waited_ms >= expected.late_intervals * interval.total_seconds() * 1000 and due is not None and now_ms >= due
 
 
@@ -229,13 +226,13 @@ def _overdue(dag: DagState, now_ms: int) -> Standing | None:
     return Standing(mood=Mood.WARN, word="overdue", why=why)
 
 
-def _hindered(seen: Snapshot) -> Standing | None:
+def _hindered(seen: Status) -> Standing | None:
     if not seen.hindrances:
         return None
     return Standing(mood=Mood.WARN, word="not seen", why="The page cannot look at all of it; below is why.")
 
 
-def _failed_in_airflow(seen: Snapshot, dag: DagState, last: RunDigest | None) -> Standing | None:
+def _failed_in_airflow(seen: Status, dag: DagState, last: RunDigest | None) -> Standing | None:
     """What Airflow knows better than the ledger of its last run, unless a later one has begun and ended, by whomever.
 
     `last` is the ledger's, as `ended_run` finds it. A run that was asked for what is not there does not count.
@@ -295,15 +292,16 @@ def _left_open(last: RunDigest | None) -> Standing | None:
     return Standing(mood=UNFINISHED.mood, word=UNFINISHED.word, why=why, run=last.run)
 
 
-def _not_begun(seen: Snapshot) -> Standing | None:
+def _not_begun(seen: Status) -> Standing | None:
     if seen.last_run is not None and not seen.never_ran:
         return None
     return Standing(mood=Mood.UNKNOWN, word="never ran", why="Start a run, or unpause its DAG.")
 
 
-def _behind(seen: Snapshot, limit: RecoveryPoint) -> Standing | None:
-    why = _beyond([lag for parts in seen.lags.values() for lag in parts], limit)
-    return Standing(mood=Mood.WARN, word="behind", why=why) if why else None
+def _behind(seen: Status, limit: RecoveryPoint) -> Standing | None:
+    if seen.behind is None:
+        return None
+    return Standing(mood=Mood.WARN, word="behind", why=_beyond(seen.behind, limit))
 
 
 def _at_rest(dag: DagState) -> Standing | None:
@@ -313,15 +311,8 @@ def _at_rest(dag: DagState) -> Standing | None:
     return Standing(mood=Mood.HELD, word="DAG paused", why=why)
 
 
-def _beyond(lags: Sequence[PartitionLag], limit: RecoveryPoint) -> str:
-    """Why the flow is behind its recovery point; empty when it is not, or has none.
-
-    Partition by partition, as `is_behind` judges it for alerts, readiness and `ferry lag`: the limit is of each.
-    """
-    behind = [lag for lag in lags if is_behind(lag, max_records=limit.records, max_seconds=limit.seconds)]
-    if not behind:
-        return ""
-    known = [lag for lag in behind if lag.records is not None]
+def _beyond(behind: Behind, limit: RecoveryPoint) -> str:
+    """Why the flow is behind its recovery point."""
     limits = " or ".join(
         [
             *([] if limit.seconds is None else [duration(limit.seconds)]),
@@ -329,18 +320,18 @@ def _beyond(lags: Sequence[PartitionLag], limit: RecoveryPoint) -> str:
         ]
     )
     return (
-        f"{number(len(behind))} of {counted(len(lags), 'partition')} {'is' if len(behind) == 1 else 'are'} beyond the "
-        f"recovery point of {limits} each: {_worst(known, len(behind) - len(known))}."
+        f"{number(behind.count)} of {counted(behind.partitions, 'partition')} {'is' if behind.count == 1 else 'are'} "
+        f"beyond the recovery point of {limits} each: {_worst(behind)}."
     )
 
 
-def _worst(known: Sequence[PartitionLag], unknown: int) -> str:
+def _worst(behind: Behind) -> str:
     """What is said of partitions that are behind: the worst of those whose lag is known, and how many others."""
     told = []
-    if known:
-        worst = max(known, key=lambda lag: (lag.seconds is None, lag.seconds or 0, lag.records or 0))
+    if behind.worst:
+        worst = behind.worst
         age = "of unknown age" if worst.seconds is None else f"up to {duration(worst.seconds)} old"
         told.append(f"{worst.source} lacks {counted(worst.records or 0, 'record')} {age}")
-    if unknown:
-        told.append(f"the lag of {counted(unknown, 'partition')} is unknown, which counts as behind")
+    if behind.unknown:
+        told.append(f"the lag of {counted(behind.unknown, 'partition')} is unknown, which counts as behind")
     return "; ".join(told)

@@ -32,10 +32,9 @@ from ferry.ledger.rolled import Links
 from ferry.model import OpenedRun, Receipt, TopicPartition
 from ferry.plan.lag import lag_over
 from ferry.plan.rules.lag import PartitionLag
+from ferry.reader.limits import SEARCHED
 
 _MOST_LANES = 50
-SEARCHED = 1_000_000
-"""Ledger records that are searched for receipts of a run that the ledger has let go: some ten seconds."""
 _Piece = tuple[Chain, int | None, int]
 """A block of a chain by its index, None for what lies in no block; and how many receipts it has."""
 

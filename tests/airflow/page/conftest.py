@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from secrets import token_hex
 from typing import NoReturn
 
 import pytest
@@ -21,16 +22,19 @@ from sqlalchemy import create_engine
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import StaticPool
 
-from ferry.errors import Unreachable
+from ferry.errors import BadInput, Unreachable
 from ferry.model import TopicPartition
 from ferry.plan.rules.lag import PartitionLag
+from ferry.reader.answers import Ended, Key
+from ferry.reader.client import Reader
+from ferry.reader.documents import RunDigest
+from ferry.reader.flows import Flows
+from ferry.reader.service import Service
 from ferry.reader.watch import Sight
+from ferry.reader.watcher import Watcher, Watchers
 from ferry_airflow.page import access, actions, airflow_side, beside, dag_runs, deep, office, pages
 from ferry_airflow.page.airflow_side import DagState
-from ferry_airflow.page.answers import Ended, Key
 from ferry_airflow.page.app import page_app
-from ferry_airflow.page.snapshot import RunDigest
-from ferry_airflow.page.watcher import Watcher
 
 Right = tuple[str, str, DagAccessEntity | None]
 """A DAG, a method, and what of the DAG; None: the DAG itself."""
@@ -53,6 +57,14 @@ class Still(Watcher):
 
     def __init__(self) -> None:
         super().__init__(self._nobody, "primary", "backup")
+
+    @property
+    def name(self) -> str:
+        """Another one each time: tests change what was seen without a look."""
+        return token_hex(4)
+
+    @name.setter
+    def name(self, name: str) -> None: ...
 
     @staticmethod
     def _nobody() -> NoReturn:
@@ -118,6 +130,7 @@ class Desk:
     app: FastAPI
     client: TestClient
     watcher: Still
+    watchers: Watchers
     refused: set[Right] = field(default_factory=set)
     """What Airflow does not allow."""
     sees_faults: bool = True
@@ -145,6 +158,15 @@ class Desk:
         return answer.status_code, answer.json()
 
 
+def read_by(service: Service, config: Path) -> Reader:
+    """What asks a reader that is in this process; all that passes is written and read as between two."""
+
+    def no_connection(conn_id: str) -> Mapping[str, str]:
+        raise BadInput(f"Airflow connection {conn_id!r} does not exist")
+
+    return Reader(lambda message, seconds: service.reply(message), config=str(config), lookup=no_connection)
+
+
 @pytest.fixture
 def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
     """A page with one flow that nothing is known of yet."""
@@ -155,9 +177,12 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
     app.dependency_overrides[get_user] = Somebody
     watcher = Still()
     with TestClient(app) as client:
-        made = Desk(app=app, client=client, watcher=watcher)
-        monkeypatch.setattr(app.state.office.watchers, "of", lambda key, make: watcher)
-        monkeypatch.setattr(app.state.office.watchers, "job", watcher.job)
+        watchers = Watchers()
+        made = Desk(app=app, client=client, watcher=watcher, watchers=watchers)
+        monkeypatch.setattr(watchers, "of", lambda key, make: watcher)
+        monkeypatch.setattr(watchers, "job", watcher.job)
+        reader = read_by(Service(Flows(), watchers, stays=True), config)
+        app.state.office = replace(app.state.office, reader=reader)
         states = lambda dags: {dag: made.others.get(dag, made.dag) for dag in dags}  # noqa: E731
         for module in (office, actions, beside, dag_runs):
             monkeypatch.setattr(module, "dag_states", states)

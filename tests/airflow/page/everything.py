@@ -20,13 +20,13 @@ from ferry.ledger.history import Holder, PastRun, PastState
 from ferry.ledger.ledger import UNREAD
 from ferry.ledger.report import Report
 from ferry.model import Gap, GroupKind, LaneKind, OpenedRun, Pause, Plan, Refusal, RefusalKind, Segment
+from ferry.reader.answering import LaneStory
+from ferry.reader.dealt import Sought, story_of
+from ferry.reader.documents import Answer
+from ferry.reader.lag_point import LagPoint
+from ferry.reader.snapshot import digest_of, topic_rows
 from ferry.reader.watch import FlowWatch, Sight
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
-from ferry_airflow.page.answers import Answer
-from ferry_airflow.page.dealt import Sought, story_of
-from ferry_airflow.page.lag_point import LagPoint
-from ferry_airflow.page.lanes import LaneStory
-from ferry_airflow.page.snapshot import digest_of, topic_rows
 from tests.airflow.page.conftest import Desk, lag
 from tests.airflow.page.values import digest
 from tests.pure.decide.test_deal import receipt as unit_receipt
@@ -186,7 +186,7 @@ def _answers(now: int) -> dict[str, Any]:
         "lane": LaneStory(
             lane=replace(lane, last_run=None),
             outlook="75 % copied, 20 offset(s) left",
-            runs=[replace(digest_of(past), run=f"{RUN}~{number}") for number in range(20, 0, -1)],
+            runs=tuple(replace(digest_of(past), run=f"{RUN}~{number}") for number in range(20, 0, -1)),
             known_runs=31,
         ),
         "reports": [

@@ -15,10 +15,11 @@ from ferry.ledger.ledger import UNREAD
 from ferry.ledger.report import report_of
 from ferry.model import OpenedRun, TopicPartition
 from ferry.plan.rules.lag import PartitionLag
+from ferry.reader.documents import RunDigest
+from ferry.reader.lag_history import MOST_CELLS
+from ferry.reader.snapshot import Snapshot, digest_of
 from ferry.reader.watch import Sight
-from ferry_airflow.page.lag_history import MOST_CELLS
-from ferry_airflow.page.snapshot import RunDigest, Snapshot, digest_of
-from ferry_airflow.page.watcher import MOST_RUNS, Watcher
+from ferry.reader.watcher import MOST_RUNS, Watcher
 from tests.memory import peak_mb
 from tests.pure.decide.many import ALL, places, planned, receipt_of
 from tests.pure.decide.values import LANE, run_of

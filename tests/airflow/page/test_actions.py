@@ -25,11 +25,11 @@ from ferry.ledger.codec import pause_record
 from ferry.ledger.ledger import UNREAD, LedgerView
 from ferry.model import Pause, Refusal, RefusalKind
 from ferry.reader.watch import FlowWatch, Sight
+from ferry.reader.watcher import MOST_WAITING, Job
 from ferry_airflow.page import actions, paper
 from ferry_airflow.page.airflow_side import DagState
 from ferry_airflow.page.office import open_flow
 from ferry_airflow.page.origin import from_here
-from ferry_airflow.page.watcher import MOST_WAITING, Job
 from tests.airflow.page.conftest import HERE, REPORTS, RUN, Desk, Right, Somebody, lag
 from tests.airflow.page.values import PAGES
 from tests.pure.decide.test_ledger import view_of

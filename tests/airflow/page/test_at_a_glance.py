@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from ferry.ledger.ledger import UNREAD
+from ferry.reader.documents import Status, Trouble
 from ferry.reader.watch import Sight
 from ferry_airflow.naming import dag_id
 from ferry_airflow.page.airflow_side import DagState
 from ferry_airflow.page.at_a_glance import ORDER, chosen, hindrances, outages, sorted_by_mood
 from ferry_airflow.page.office import OpenFlow
 from ferry_airflow.page.run_words import Mood
-from ferry_airflow.page.snapshot import Snapshot, Trouble
 from ferry_airflow.page.standing import Standing
 from tests.airflow.page.conftest import Desk, lag
 from tests.airflow.page.values import digest
@@ -53,7 +53,7 @@ def test_a_cluster_that_several_flows_miss_is_told_once_since_the_first_of_them_
     late, early, other = (
         Trouble(cluster=cluster, why=f"why {at}", since_ms=at) for cluster, at in (("b", 90), ("b", 30), ("a", 60))
     )
-    seen = (Snapshot(troubles=(late,)), Snapshot(troubles=(early,)), Snapshot(troubles=(other,)))
+    seen = (Status(troubles=(late,)), Status(troubles=(early,)), Status(troubles=(other,)))
     found = outages([replace(one, seen=its) for one, its in zip(flows(*NAMES), seen, strict=True)])
     assert [(one.trouble, [str(flow) for flow in one.flows]) for one in found] == [
         (early, ["a->b", "c->b"]),
@@ -65,7 +65,7 @@ def test_what_hinders_the_page_is_told_once_for_all_flows_that_it_hinders() -> N
     one, same, other = (
         Trouble(cluster="", why=why, since_ms=at) for why, at in (("no secret", 9), ("no secret", 5), ("no right", 7))
     )
-    seen = (Snapshot(hindrances=(one,)), Snapshot(hindrances=(same, other)), Snapshot())
+    seen = (Status(hindrances=(one,)), Status(hindrances=(same, other)), Status())
     found = hindrances([replace(flow, seen=its) for flow, its in zip(flows(*NAMES), seen, strict=True)])
     assert [(shared.trouble, len(shared.flows)) for shared in found] == [(same, 2), (other, 1)]
 

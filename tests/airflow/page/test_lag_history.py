@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry_airflow.page import lag_history
-from ferry_airflow.page.lag_history import MOST_CELLS, Column, column_of, kept, points_of
-from ferry_airflow.page.lag_point import SPAN_MS
-from ferry_airflow.page.snapshot import by_topic
+from ferry.reader import lag_history
+from ferry.reader.lag_history import MOST_CELLS, Column, column_of, kept, points_of
+from ferry.reader.lag_point import SPAN_MS
+from ferry.reader.snapshot import by_topic
 from tests.airflow.page.conftest import lag
 
 

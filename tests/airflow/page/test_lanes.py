@@ -16,7 +16,8 @@ from ferry.features.lanes.rules.listing import Lane, LanePart
 from ferry.ledger.history import Holder, PastRun, PastState
 from ferry.ledger.report import Report
 from ferry.model import LaneKind, OpenedRun, Origin
-from ferry_airflow.page.lanes import RUNS, LaneStory
+from ferry.reader.answering import LaneStory
+from ferry.reader.limits import RUNS
 from tests.airflow.page.conftest import HERE, Desk
 from tests.airflow.page.values import answered, digest
 from tests.pure.decide.values import PLAN, RECEIPT, place, refusal, run_of
@@ -32,7 +33,7 @@ def story(runs: int, known: int) -> LaneStory:
     return LaneStory(
         lane=KNOWN,
         outlook="75 % copied, 20 offset(s) left",
-        runs=[digest(f"jan~{known - at}", PastState.SUCCESS) for at in range(runs)],
+        runs=tuple(digest(f"jan~{known - at}", PastState.SUCCESS) for at in range(runs)),
         known_runs=known,
     )
 

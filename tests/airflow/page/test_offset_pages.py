@@ -12,8 +12,8 @@ from ferry.features.groups.rules.offset_map import Ahead, Approximate, Before, E
 from ferry.ledger.history import Holder
 from ferry.ledger.ledger import UNREAD
 from ferry.model import Segment, TopicPartition
+from ferry.reader.dealt import Sought, story_of
 from ferry.reader.watch import Sight
-from ferry_airflow.page.dealt import Sought, story_of
 from tests.airflow.page.conftest import HERE, Desk, lag
 from tests.airflow.page.values import COPY, ORDERS, answered
 from tests.pure.decide.test_dealt_to import DEALT

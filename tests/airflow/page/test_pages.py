@@ -17,8 +17,8 @@ from ferry.features.lanes.rules.listing import Lane
 from ferry.ledger.ledger import UNREAD
 from ferry.model import TopicPartition
 from ferry.model.lane import LaneKind
+from ferry.reader import answering
 from ferry.reader.watch import Sight
-from ferry_airflow.page import reports
 from ferry_airflow.page.mount import views
 from tests.airflow.page.conftest import HERE, Desk, lag
 from tests.airflow.page.values import PAGES, answered, digest
@@ -188,7 +188,7 @@ def test_a_bad_number_in_an_address_is_told_in_a_sentence(desk: Desk, path: str,
 
 def test_a_report_that_is_being_read_loads_itself_again(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     hold = threading.Event()
-    monkeypatch.setattr(reports, "_page_of", lambda flow, name: hold.wait(60))  # a folder that answers late
+    monkeypatch.setattr(answering, "_page_of", lambda flow, name: hold.wait(60))  # a folder that answers late
     answer = desk.client.get(f"{HERE}/report/7", headers={"Accept": "text/html"})
     hold.set()
     assert (answer.status_code, answer.headers["refresh"]) == (503, "1")

@@ -8,8 +8,8 @@ from dataclasses import replace
 from ferry.ledger.history import PastState
 from ferry.ledger.ledger import UNREAD
 from ferry.model import Pause
+from ferry.reader.snapshot import topic_rows
 from ferry.reader.watch import Sight
-from ferry_airflow.page.snapshot import topic_rows
 from tests.airflow.page.conftest import HERE, Desk, lag
 from tests.airflow.page.everything import filled
 from tests.airflow.page.values import NINE, digest

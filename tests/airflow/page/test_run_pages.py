@@ -13,10 +13,10 @@ from ferry.ledger.history import Forgotten, PastRun, PastState
 from ferry.ledger.ledger import UNREAD
 from ferry.ledger.report import Report
 from ferry.model import GroupOutcome, Left, OpenedRun, Refusal, RefusalKind, Why
+from ferry.reader.snapshot import digest_of
+from ferry.reader.told import recurring
 from ferry.reader.watch import Sight
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
-from ferry_airflow.page.snapshot import digest_of
-from ferry_airflow.page.told import recurring
 from tests.airflow.page.conftest import HERE, Desk, lag
 from tests.airflow.page.test_reasons import read
 from tests.airflow.page.values import NINE, answered, digest, view_of

@@ -11,15 +11,31 @@ from ferry.config.flow.flow import RecoveryPoint
 from ferry.ledger.history import PastState
 from ferry.model import Pause, Refusal, RefusalKind
 from ferry.plan.rules.lag import PartitionLag, is_behind, total_of
+from ferry.reader.documents import RunDigest, Trouble
+from ferry.reader.snapshot import Snapshot, by_topic
+from ferry.reader.status import status_of
+from ferry_airflow.page import standing as judged
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from ferry_airflow.page.run_words import Mood
 from ferry_airflow.page.shown import duration, number, size
-from ferry_airflow.page.snapshot import Snapshot, Trouble, by_topic
-from ferry_airflow.page.standing import Expected, ended_run, is_overdue, open_run, standing
-from tests.airflow.page.conftest import lag
+from ferry_airflow.page.standing import Expected, Standing, is_overdue
+from tests.airflow.page.conftest import LANE, lag
 from tests.airflow.page.values import digest
 
 LIMIT = RecoveryPoint(records=100, seconds=60)
+
+
+def standing(seen: Snapshot, dag: DagState, expected: Expected, now_ms: int) -> Standing:
+    """As the page judges what its reader has seen."""
+    return judged.standing(status_of(seen, expected.limit, LANE), dag, expected, now_ms)
+
+
+def ended_run(seen: Snapshot, dag: DagState, now_ms: int) -> RunDigest | None:
+    return judged.ended_run(status_of(seen, LIMIT, LANE), dag, now_ms)
+
+
+def open_run(seen: Snapshot, dag: DagState, now_ms: int) -> RunDigest | None:
+    return judged.open_run(status_of(seen, LIMIT, LANE), dag, now_ms)
 
 
 def behind(*lags: PartitionLag) -> Snapshot:
@@ -220,7 +236,9 @@ def test_the_last_run_is_the_last_that_ended_and_the_one_under_way_stands_beside
         assert (last and last.run, now and now.run) == ("r1", "r2")
     silent = after(PastState.PARTIAL, True)
     assert open_run(silent, KNOWN, NOW_MS + 901_000) is None
-    assert ended_run(silent, KNOWN, NOW_MS + 901_000) == silent.runs[0]
+    ended = ended_run(silent, KNOWN, NOW_MS + 901_000)
+    assert ended is not None
+    assert ended.run == silent.runs[0].run
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,10 +18,9 @@ from ferry.errors import BadInput, FilterInVain, Refused, Unreachable
 from ferry.ledger.history import PastRun, PastState
 from ferry.ledger.ledger import UNREAD
 from ferry.model import OpenedRun
+from ferry.reader.answers import KEPT_SECONDS
 from ferry.reader.watch import FlowWatch, Sight
-from ferry_airflow.page.answers import KEPT_SECONDS
-from ferry_airflow.page.courtesy import HAND_OVER_SECONDS, behind_requests
-from ferry_airflow.page.watcher import LOOKING, MOST_ASIDE, Watcher, Watchers, rest_after
+from ferry.reader.watcher import LOOKING, MOST_ASIDE, Watcher, Watchers, rest_after
 from ferry_airflow.rest import until
 from tests.airflow.page.conftest import FLOW, TEXT, Still, lag
 from tests.airflow.page.values import view_of
@@ -176,18 +173,6 @@ def test_another_configuration_ends_the_threads_of_the_one_before() -> None:
 )
 def test_half_a_minute_lies_between_two_looks_at_most(took: float, computed: float, closely: bool, rest: float) -> None:
     assert rest_after(took, computed, closely=closely) == rest
-
-
-def test_what_computes_hands_over_soon_and_all_is_as_before_when_the_last_one_ends() -> None:
-    usual = sys.getswitchinterval()
-    with behind_requests():
-        assert sys.getswitchinterval() == pytest.approx(HAND_OVER_SECONDS)
-        assert not gc.isenabled()
-        with behind_requests():
-            pass
-        assert sys.getswitchinterval() == pytest.approx(HAND_OVER_SECONDS)
-    assert sys.getswitchinterval() == pytest.approx(usual)
-    assert gc.isenabled()
 
 
 class Asked:

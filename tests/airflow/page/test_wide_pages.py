@@ -9,9 +9,9 @@ import pytest
 from ferry.ledger.history import PastState
 from ferry.ledger.ledger import UNREAD
 from ferry.model import Refusal, RefusalKind
+from ferry.reader.limits import MOST_REFUSALS
 from ferry.reader.watch import Sight
-from ferry_airflow.page.snapshot import MOST_REFUSALS
-from ferry_airflow.page.watcher import MOST_RUNS
+from ferry.reader.watcher import MOST_RUNS
 from tests.airflow.page.conftest import HERE, Desk, lag
 from tests.airflow.page.values import digest
 from tests.pure.decide.many import ALL, places

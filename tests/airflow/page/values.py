@@ -6,8 +6,8 @@ from ferry.ledger.history import PastState
 from ferry.ledger.ledger import UNREAD, LedgerView
 from ferry.ledger.run_codec import run_record
 from ferry.model import Fate, LedgerRecord, OpenedRun, Refusal, TopicPartition
+from ferry.reader.documents import RunDigest, TopicRun
 from ferry.reader.watch import Sight
-from ferry_airflow.page.snapshot import RunDigest, TopicRun
 from tests.airflow.page.conftest import Desk
 
 PAGES = (

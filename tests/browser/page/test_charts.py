@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from playwright.sync_api import expect
 
 from ferry.ledger.ledger import UNREAD
+from ferry.reader.documents import RunDigest
+from ferry.reader.lag_point import APART_MS, MOST_POINTS, SPAN_MS, LagPoint, Stretches, followed
+from ferry.reader.status import rows_of
 from ferry.reader.watch import Sight
 from ferry_airflow.page import shown as shown_as
-from ferry_airflow.page.lag_point import APART_MS, MOST_POINTS, SPAN_MS, LagPoint, Stretches, followed
-from ferry_airflow.page.series import rows_of
-from ferry_airflow.page.snapshot import RunDigest
 from tests.airflow.page.conftest import HERE, TEXT, Desk, lag
 from tests.airflow.page.everything import filled
 from tests.airflow.page.served import served, shown

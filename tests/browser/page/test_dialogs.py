@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from ferry.reader.watch import FlowWatch
-from ferry_airflow.page.watcher import Job
+from ferry.reader.watcher import Job
 from tests.airflow.page.conftest import HERE, Desk
 from tests.airflow.page.everything import filled
 from tests.airflow.page.served import served, shown
@@ -136,7 +136,7 @@ def test_what_is_under_way_is_sent_once_and_told_to_who_has_left_the_dialog(
         asked.append(what)
         answer = None if error else told
         job = Job(id="1", who=who, what=what, work=work, done=done, answer=answer, error=error)
-        monkeypatch.setattr(desk.app.state.office.watchers, "job", lambda number: job)
+        monkeypatch.setattr(desk.watchers, "job", lambda number: job)
         return job
 
     monkeypatch.setattr(desk.watcher, "ask", ask)

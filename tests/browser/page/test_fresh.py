@@ -9,8 +9,8 @@ from playwright.sync_api import Route, expect
 
 from ferry.clock import wall_ms
 from ferry.ledger.ledger import UNREAD
+from ferry.reader.documents import Trouble
 from ferry.reader.watch import Sight
-from ferry_airflow.page.snapshot import Trouble
 from tests.airflow.page.conftest import HERE, Desk, lag
 from tests.airflow.page.everything import RUN, TOPICS, filled
 from tests.airflow.page.served import served, shown

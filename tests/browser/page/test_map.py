@@ -16,11 +16,11 @@ from ferry.clock import wall_ms
 from ferry.config.settings import parse_settings
 from ferry.ledger.history import PastState
 from ferry.ledger.ledger import UNREAD
+from ferry.reader.documents import Status
 from ferry.reader.watch import Sight
 from ferry_airflow.page.chart_map import Drawing, drawn, name_lines
 from ferry_airflow.page.chart_shapes import GAP, LABEL_HEIGHT, LABEL_WIDTH, NODE_HEIGHT, NODE_WIDTH, WIDTH, Box
 from ferry_airflow.page.office import OpenFlow
-from ferry_airflow.page.snapshot import Snapshot
 from tests.airflow.page.conftest import Desk, Still, lag
 from tests.airflow.page.served import served
 from tests.airflow.page.values import digest
@@ -33,8 +33,8 @@ def flows(*names: str) -> list[OpenFlow]:
     lines = [f"clusters = {', '.join(aliases)}", *(f"{alias}.bootstrap.servers = h:1" for alias in aliases)]
     lines += [f"{name}.{key}" for name in names for key in ("enabled = true", "topics = t")]
     found = parse_settings("\n".join(lines), "test.properties").flows
-    nothing = dict.fromkeys(("path", "dag", "standing", "rights", "user"))
-    return [OpenFlow(config=one, watcher=Still(), seen=Snapshot(), **nothing) for one in found]  # type: ignore[arg-type]
+    nothing = dict.fromkeys(("path", "reader", "dag", "standing", "rights", "user"))
+    return [OpenFlow(config=one, seen=Status(), **nothing) for one in found]  # type: ignore[arg-type]
 
 
 def mesh(*aliases: str) -> tuple[str, ...]:
@@ -146,7 +146,7 @@ def shows(desk: Desk, monkeypatch: pytest.MonkeyPatch, file: Path, *names: str) 
     file.write_text("\n".join([*lines, *(f"{n}.{key}" for n in names for key in ("enabled = true", "topics = t"))]))
     monkeypatch.setenv("FERRY_CONFIG", str(file))
     watchers = {name: Still() for name in names}
-    monkeypatch.setattr(desk.app.state.office.watchers, "of", lambda key, make: watchers[key[0]])
+    monkeypatch.setattr(desk.watchers, "of", lambda key, make: watchers[key[0]])
     return watchers
 
 

@@ -9,8 +9,8 @@ from playwright.sync_api import expect
 
 from ferry.ledger.ledger import UNREAD
 from ferry.model import Pause
+from ferry.reader.snapshot import topic_rows
 from ferry.reader.watch import Sight
-from ferry_airflow.page.snapshot import topic_rows
 from tests.airflow.page.conftest import HERE, Desk, lag
 from tests.airflow.page.served import served
 from tests.airflow.page.values import answered, digest

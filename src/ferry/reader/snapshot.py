@@ -8,72 +8,21 @@ from dataclasses import dataclass, field
 from heapq import nlargest
 
 from ferry.features.lanes.rules.listing import lane_names
-from ferry.ledger.history import PastRun, PastState
+from ferry.ledger.history import PastRun
 from ferry.ledger.ledger import LedgerView, pauses
 from ferry.ledger.report import Report
 from ferry.ledger.units import read_ranges
-from ferry.model import Gap, OpenedRun, Pause, Refusal
+from ferry.model import OpenedRun, Pause
 from ferry.plan.rules.lag import PartitionLag, TotalLag, total_of
-from ferry_airflow.page.lag_history import Column
-from ferry_airflow.page.lag_point import LagPoint
+from ferry.reader.documents import RunDigest, TopicRow, TopicRun, Trouble
+from ferry.reader.lag_history import Column
+from ferry.reader.lag_point import LagPoint
+from ferry.reader.limits import MOST_REFUSALS
 
 MOST_TOPICS = 1000
 """Topics of one run that are kept for plots over time: those with the most to copy."""
-MOST_REFUSALS = 200
-"""Refusals of one run that are kept beside their number; the run's own page has all."""
-
-
 MOST_UNDONE = 6
 """The same of what else a run left undone."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopicRun:
-    """What one run had to copy of a topic, and what it copied; `due` counts source offsets."""
-
-    due: int
-    records: int
-    bytes: int
-    latency_ms: int | None = None
-    """As of a run."""
-    uncounted: bool = False
-    """As of a run."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunDigest:
-    """A run in a few hundred bytes, so that many fit into memory. Times are ms."""
-
-    run: str
-    generation: int
-    state: PastState
-    started_ms: int
-    ended_ms: int
-    slices: int
-    """With units: one for each target partition of a dealt topic."""
-    due: int
-    """Source offsets that the plan set out to copy: how far the lane was behind, as far as the budget went."""
-    records: int
-    bytes: int
-    latency_ms: int | None
-    """Age of the oldest of its records when it was written: how far behind it came. None: their times are not known."""
-    refused: int
-    refusals: tuple[Refusal, ...]
-    kinds: Mapping[str, int]
-    gaps: tuple[Gap, ...]
-    notes: tuple[str, ...]
-    topics: Mapping[str, TopicRun]
-    who: str
-    undone: tuple[tuple[str, str], ...] = ()
-    """What else it left undone, as `left_undone` tells it: the first of it."""
-    undone_in_all: int = 0
-    uncounted: bool = False
-    """Whether the ledger has forgotten some of its receipts: records, bytes and seconds are of the others."""
-
-    @property
-    def seconds(self) -> float:
-        """From its opening to its last receipt."""
-        return max(0, self.ended_ms - self.started_ms) / 1000
 
 
 def digest_of(past: PastRun) -> RunDigest:
@@ -147,25 +96,6 @@ def left_undone(report: Report) -> list[tuple[str, str]]:
 def _who(opened: OpenedRun) -> str:
     origin = opened.record.origin
     return origin.dag_id or origin.host
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopicRow:
-    """A source topic: sums over its partitions as `total_of` makes them."""
-
-    topic: str
-    target: str
-    total: TotalLag
-    paused: Pause | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trouble:
-    """A cluster that did not answer: why, and since when."""
-
-    cluster: str
-    why: str
-    since_ms: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,18 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ferry.features.groups.rules.dealt_to import DealtPart, Stretch, dealt_parts, stretches_of, whereabouts
-from ferry.ledger.dealt_at import Dealing, Dealt, DealtAt
+from ferry.ledger.dealt_at import Dealing, DealtAt
 from ferry.model import TopicPartition
 from ferry.reader.watch import FlowWatch
-from ferry_airflow.page.run_words import Mood
-
-MOODS = {
-    Dealt.PASSED: (Mood.GOOD, "among these"),
-    Dealt.AHEAD: (Mood.BUSY, "not dealt yet"),
-    Dealt.FORGOTTEN: (Mood.WARN, "no receipt left"),
-    Dealt.EARLIER: (Mood.WARN, "before this rule"),
-}
-"""How the page says whether a record is in a target partition."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ferry.plan.rules.lag import PartitionLag
-from ferry_airflow.page.lag_point import SPAN_MS, LagPoint
+from ferry.reader.lag_point import SPAN_MS, LagPoint
 
 MOST_CELLS = 1_000_000
 """Of all partitions and looks together; 20 bytes each."""

@@ -5,17 +5,17 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from ferry.clock import wall_ms
+from ferry.reader.documents import Answer
 
-WAIT_SECONDS = 0.25
-"""How long a request waits for an answer; then the page says that it is on its way."""
+WAIT_SECONDS = 0.2
+"""How long a question waits for its answer; then the page, which waits a little longer, says that it is on its way."""
 BRIEF_SECONDS = 0.05
 """How long where an older answer can be shown: the page fetches the newer one by itself."""
 MOST_WAITING = 4
-"""How many requests wait at once, of all flows: they have threads that Airflow's other requests need."""
+"""How many questions wait at once, of all flows: each has a thread."""
 KEPT_ANSWERS = 24
 KEPT_SECONDS = 120.0
 """After which an answer that nobody asks for any more goes: one may be a run of ten thousand receipts."""
@@ -26,24 +26,6 @@ Key = tuple[Any, ...]
 """A question: its name, then what it is about."""
 Ended = Callable[[Any, str], None]
 """Is told what came of a question: the answer, or a sentence of why there is none."""
-
-
-@dataclass(slots=True)
-class Answer:
-    """The last answer to a question, and of when it is. `got` is None as long as there is none."""
-
-    got: Any = None
-    error: str = ""
-    at_ms: int = 0
-    is_asked: bool = False
-    """Whether a newer one is on its way."""
-    asked_at: float = 0.0
-    """When somebody wanted it last, by the monotonic clock."""
-
-    @property
-    def waiting(self) -> bool:
-        """Whether there is nothing to show yet."""
-        return not self.at_ms
 
 
 class Answers:

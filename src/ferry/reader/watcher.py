@@ -20,23 +20,16 @@ from typing import Any
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import FerryError
+from ferry.garbage import left_uncollected
 from ferry.ledger.history import PastRun, PastState
 from ferry.model import OpenedRun
 from ferry.plan.rules.lag import total_of
+from ferry.reader.answers import WAIT_SECONDS, Answers, Ended, Key
+from ferry.reader.documents import Answer, RunDigest, Trouble
+from ferry.reader.lag_history import column_of, kept
+from ferry.reader.lag_point import LagPoint, followed
+from ferry.reader.snapshot import Snapshot, by_topic, digest_of, ledger_parts, topic_rows
 from ferry.reader.watch import FlowWatch, Sight
-from ferry_airflow.page.answers import WAIT_SECONDS, Answer, Answers, Ended, Key
-from ferry_airflow.page.courtesy import behind_requests, settle
-from ferry_airflow.page.lag_history import column_of, kept
-from ferry_airflow.page.lag_point import LagPoint, followed
-from ferry_airflow.page.snapshot import (
-    RunDigest,
-    Snapshot,
-    Trouble,
-    by_topic,
-    digest_of,
-    ledger_parts,
-    topic_rows,
-)
 
 log = logging.getLogger(__name__)
 
@@ -88,8 +81,21 @@ class TooMuch(Exception):
 class Watcher:
     """A flow's thread, and what it saw last."""
 
-    def __init__(self, connected: Callable[[], FlowConfig], source: str, target: str) -> None:
-        """`connected` is the flow with its logins; it is asked whenever the connections are made anew."""
+    def __init__(
+        self,
+        connected: Callable[[], FlowConfig],
+        source: str,
+        target: str,
+        *,
+        at_rest: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`connected` is the flow with its logins; it is asked whenever the connections are made again.
+
+        `at_rest` is called when the thread ends, because nobody looks at the flow.
+        """
+        self.name = secrets.token_urlsafe(9)
+        """Another one for each watcher: what was seen is counted by each from 1."""
+        self._at_rest = at_rest
         self._connected = connected
         self._source, self._target = source, target
         self._inbox: SimpleQueue[Job | None] = SimpleQueue()
@@ -107,6 +113,16 @@ class Watcher:
         self._jobs: dict[str, Job] = {}
         self._answers = Answers()
         self._closed = False
+
+    @property
+    def last(self) -> Snapshot:
+        """What was seen last; whoever asks keeps no thread at work."""
+        return self._seen
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether its thread lives."""
+        return self._thread is not None and self._thread.is_alive()
 
     def seen(self, *, closely: bool = True) -> Snapshot:
         """What was seen last, at once; whoever asks keeps the thread at work, and looking often when `closely`."""
@@ -195,7 +211,7 @@ class Watcher:
 
     def _start(self) -> None:
         with self._lock:
-            if not self._closed and (self._thread is None or not self._thread.is_alive()):
+            if not self._closed and (not self.is_at_work):
                 name = f"ferry page {self._source}->{self._target}"
                 self._thread = threading.Thread(target=self._work, name=name, daemon=True)
                 self._thread.start()
@@ -207,11 +223,10 @@ class Watcher:
                 began, computed = time.monotonic(), time.thread_time()
                 try:
                     watch = watch or FlowWatch(self._connected(), patience_s=PATIENCE_SECONDS)
-                    with self._turn(watch), behind_requests():
+                    with self._turn(watch), left_uncollected():
                         began = time.monotonic()
                         if not self._closed:
                             self._look(watch)
-                    settle()
                 except FerryError as error:  # a secret or a connection that is missing
                     self._take(Sight.hindered(None, {"": error}), (), "")
                 except Exception as error:
@@ -223,6 +238,7 @@ class Watcher:
         finally:
             if watch is not None:
                 watch.close()
+            self._at_rest()
 
     @contextmanager
     def _turn(self, watch: FlowWatch) -> Iterator[None]:
@@ -247,7 +263,7 @@ class Watcher:
                 if not reading or watch is None:
                     return
                 began = time.monotonic()
-                with behind_requests():
+                with left_uncollected():
                     self._read_older(watch)
                 ended = time.monotonic()
                 resting = ended + BACKGROUND * (ended - began)
@@ -259,7 +275,7 @@ class Watcher:
     def _do_with(self, watch: FlowWatch | None, job: Job) -> Any:
         with_flow = watch or FlowWatch(self._connected(), patience_s=PATIENCE_SECONDS)
         try:
-            with behind_requests():
+            with left_uncollected():
                 return job.work(with_flow)
         finally:
             if watch is None:

@@ -3,22 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ferry.ledger.report import Report
-from ferry.model import Refusal
+from ferry.reader.documents import Line, Mood, Recurring, RunDigest
+from ferry.reader.snapshot import left_undone
 from ferry.words import count_of
-from ferry_airflow.page.run_words import Mood
-from ferry_airflow.page.snapshot import RunDigest, left_undone
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
-    """A word in its colour, and a sentence."""
-
-    mood: Mood
-    word: str
-    text: str
 
 
 def not_done(report: Report) -> list[Line]:
@@ -50,21 +40,6 @@ def done_besides(report: Report) -> list[Line]:
         for name in plan.paused
     ]
     return lines + [Line(mood=Mood.UNKNOWN, word="note", text=note) for note in report.notes]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recurring:
-    """What runs refused of a topic or partition for one reason: the newest sentence, and how long it has gone on."""
-
-    refusal: Refusal
-    run: str
-    """The newest run that refused it."""
-    at_ms: int
-    since_ms: int
-    """When the oldest one that is known was opened."""
-    runs: int
-    still: bool
-    """Whether the newest run of all refused it."""
 
 
 def recurring(runs: Sequence[RunDigest]) -> list[Recurring]:

@@ -1,0 +1,380 @@
+"""What answers each question: of what was seen last, of the ledger and the clusters by the flow's thread, of files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
+from typing import Any, TypeVar
+
+from ferry.clock import wall_ms
+from ferry.config.flow.flow import FlowConfig
+from ferry.errors import BadInput, Corrupt
+from ferry.features.evidence.acts.folder import Checked, check_folder
+from ferry.features.evidence.acts.store import store_of
+from ferry.features.evidence.rules.chain import page_name, report_name
+from ferry.features.evidence.rules.codec import decode_report
+from ferry.features.groups.acts.table import NotShown, find_groups
+from ferry.features.groups.rules.table import GroupTable
+from ferry.features.lanes.rules.listing import Lane, outlook_of
+from ferry.ledger.history import PastRun
+from ferry.model import Flow, Pause, Plan
+from ferry.model.evidence import EvidenceKind, EvidenceReport
+from ferry.plan.options import RunOptions
+from ferry.reader.dealt import Sought, story_of_dealt
+from ferry.reader.documents import (
+    A_PAGE,
+    SHOWN_REFUSALS,
+    Answer,
+    Begin,
+    Cut,
+    Done,
+    GroupsStory,
+    JobStory,
+    Lacking,
+    LanePage,
+    Look,
+    OfDealt,
+    OffsetStory,
+    OfGroups,
+    OfLag,
+    OfLane,
+    OfLanes,
+    OfOffset,
+    OfReceipt,
+    OfReceipts,
+    OfRefusals,
+    OfReport,
+    OfReports,
+    OfRun,
+    OfSeries,
+    OfStatus,
+    OfTopic,
+    OfTopics,
+    OfUnknown,
+    ReportPage,
+    ReportsStory,
+    RunDigest,
+    Unknown,
+)
+from ferry.reader.limits import MOST_GROUPS, RUNS
+from ferry.reader.snapshot import Snapshot, digest_of
+from ferry.reader.status import in_short, series_of, status_of, topic_of, topics_of
+from ferry.reader.stories import (
+    LIST_OF_GROUPS,
+    dealt_page,
+    group_line,
+    group_story,
+    holder_line,
+    lane_line,
+    lines,
+    part_line,
+    part_of,
+    plan_story,
+    receipt_line,
+    receipt_story,
+    report_line,
+    run_story,
+)
+from ferry.reader.told import recurring
+from ferry.reader.watch import FlowWatch
+from ferry.reader.watcher import Job, TooMuch, Watcher
+from ferry.run.ledger.access import LedgerAccess
+from ferry.run.ledger.pausing import lift_pause, write_pause
+from ferry.run.micro_run import MicroRuns
+
+STALE_SECONDS = 20.0
+"""After which an answer of a cluster is asked for again."""
+T = TypeVar("T")
+Handler = Callable[[FlowConfig, Watcher, Any], Answer]
+
+
+def _seen(watcher: Watcher, got: Callable[[Snapshot], Any]) -> Answer:
+    """Of what was seen last; it keeps no thread at work."""
+    seen = watcher.last
+    return Answer(got=got(seen), at_ms=seen.looked_ms or wall_ms())
+
+
+def _asked(
+    watcher: Watcher, key: tuple[Any, ...], work: Callable[[FlowWatch], Any], made: Callable[[Any], Any]
+) -> Answer:
+    """Of the ledger or the clusters, cut to what is shown."""
+    return _cut(watcher.answer(key, work, fresh_seconds=STALE_SECONDS), made)
+
+
+def _cut(found: Answer, made: Callable[[Any], Any]) -> Answer:
+    kept = replace(found)
+    return replace(kept, got=None if kept.got is None else made(kept.got))
+
+
+def _status(flow: FlowConfig, watcher: Watcher, asked: OfStatus) -> Answer:
+    seen = watcher.last
+    mark = f"{watcher.name}:{seen.number}:{asked.runs}"
+    if asked.mark == mark:
+        return Answer(at_ms=wall_ms())
+    return Answer(got=status_of(seen, flow.rpo, flow.lane, runs=asked.runs, mark=mark), at_ms=wall_ms())
+
+
+def _topics(_: FlowConfig, watcher: Watcher, asked: OfTopics) -> Answer:
+    return _seen(watcher, lambda seen: topics_of(seen, asked))
+
+
+def _topic(_: FlowConfig, watcher: Watcher, asked: OfTopic) -> Answer:
+    return _seen(watcher, lambda seen: topic_of(seen, asked.topic, asked.page))
+
+
+def _lag(_: FlowConfig, watcher: Watcher, asked: OfLag) -> Answer:
+    parts = watcher.last.lags.get(asked.place.topic, ())
+    return _seen(watcher, lambda _: next((one for one in parts if one.source == asked.place), None))
+
+
+def _unknown(_: FlowConfig, watcher: Watcher, asked: OfUnknown) -> Answer:
+    seen = watcher.last
+    answers = seen.lag_ms and not seen.troubles and not seen.hindrances
+    topic = next((one for one in asked.topics if one not in seen.lags), None) if answers else None
+    if topic is not None:
+        watcher.nudge()
+    return _seen(watcher, lambda seen: None if topic is None else Unknown(topic=topic, lag_ms=seen.lag_ms))
+
+
+def _refusals(_: FlowConfig, watcher: Watcher, asked: OfRefusals) -> Answer:
+    return _seen(watcher, lambda seen: Cut.of(recurring(seen.runs), asked.page))
+
+
+def _series(_: FlowConfig, watcher: Watcher, asked: OfSeries) -> Answer:
+    return _seen(watcher, lambda seen: series_of(seen, asked))
+
+
+def _run(_: FlowConfig, watcher: Watcher, asked: OfRun) -> Answer:
+    work = partial(FlowWatch.run, name=asked.run, lane=asked.lane)
+    return _asked(watcher, ("run", asked.run, asked.lane), work, lambda found: run_story(found, asked))
+
+
+def _receipts(_: FlowConfig, watcher: Watcher, asked: OfReceipts) -> Answer:
+    skip = (asked.page - 1) * A_PAGE
+    work = partial(FlowWatch.receipts, place=asked.place, skip=skip, most=A_PAGE, lane=asked.lane)
+    return _asked(
+        watcher,
+        ("receipts", asked.place, asked.page, asked.lane),
+        work,
+        lambda found: lines(part_of(found[0], asked.page, found[1]), receipt_line),
+    )
+
+
+def _receipt(_: FlowConfig, watcher: Watcher, asked: OfReceipt) -> Answer:
+    work = partial(FlowWatch.receipt, place=asked.place, start=asked.start, run=asked.run, lane=asked.lane)
+    key = ("receipt", asked.place, asked.start, asked.run, asked.lane)
+    return _asked(watcher, key, work, lambda found: receipt_story(found, asked))
+
+
+def _dealt(_: FlowConfig, watcher: Watcher, asked: OfDealt) -> Answer:
+    sought = Sought(offset=asked.offset, key=asked.key)
+    skip = (asked.page - 1) * A_PAGE
+    work = partial(story_of_dealt, place=asked.place, sought=sought, skip=skip, most=A_PAGE, lane=asked.lane)
+    key = ("dealt", asked.place, asked.page, sought, asked.lane)
+    return _asked(watcher, key, work, lambda found: dealt_page(found, asked))
+
+
+def _offset(_: FlowConfig, watcher: Watcher, asked: OfOffset) -> Answer:
+    work = partial(FlowWatch.where, place=asked.place, offset=asked.offset, backward=asked.backward, lane=asked.lane)
+    key = ("offset", asked.place, asked.offset, asked.backward, asked.lane)
+
+    def made(got: Any) -> OffsetStory:
+        found, held = got
+        return OffsetStory(
+            source=found.source,
+            target=found.target,
+            word=found.outcome.word,
+            offset=found.outcome.offset,
+            is_pruned=getattr(found.outcome, "pruned", None) is not None,
+            held=tuple(map(holder_line, held)),
+        )
+
+    return _asked(watcher, key, work, made)
+
+
+def _groups(_: FlowConfig, watcher: Watcher, asked: OfGroups) -> Answer:
+    wanted = asked.q.strip().lower()
+
+    def made(got: tuple[tuple[GroupTable, ...], tuple[NotShown, ...], bool]) -> GroupsStory:
+        tables, lacking, more = got
+        rows = [
+            table for table in tables if (table.group == asked.group if asked.group else wanted in table.group.lower())
+        ]
+        of_group = lines(Cut.of(rows[0].rows, asked.partitions), group_line) if asked.group and rows else None
+        return GroupsStory(
+            groups=lines(Cut.of(rows, asked.page, LIST_OF_GROUPS), group_story),
+            of_group=of_group,
+            lacking=tuple(
+                Lacking(cluster=one.cluster, group=one.group, why=one.why) for one in lacking[:SHOWN_REFUSALS]
+            ),
+            more=more,
+        )
+
+    return _asked(watcher, ("groups",), _find_groups, made)
+
+
+def _find_groups(watch: FlowWatch) -> tuple[tuple[GroupTable, ...], tuple[NotShown, ...], bool]:
+    """The first groups by name, what they lack, and whether there are more."""
+    found = find_groups(watch.flow, patience_s=watch.patience_s)
+    tables = tuple(islice(found.tables, MOST_GROUPS))
+    return tables, found.not_shown, next(found.tables, None) is not None
+
+
+def _lanes(_: FlowConfig, watcher: Watcher, asked: OfLanes) -> Answer:
+    return _asked(watcher, ("lanes",), FlowWatch.lanes, lambda found: tuple(map(lane_line, found)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaneStory:
+    """A lane, without its newest run, how far it is, and some of its runs, newest first."""
+
+    lane: Lane
+    outlook: str
+    runs: tuple[RunDigest, ...]
+    known_runs: int
+    """How many the ledger remembers."""
+
+
+def _lane(_: FlowConfig, watcher: Watcher, asked: OfLane) -> Answer:
+    def made(story: LaneStory) -> LanePage:
+        copied = Cut.of(sorted(story.lane.parts, key=lambda part: part.source), asked.parts)
+        return LanePage(
+            lane=lane_line(story.lane, story.outlook),
+            runs=tuple(map(in_short, story.runs)),
+            known_runs=story.known_runs,
+            copied=lines(copied, part_line),
+        )
+
+    work = partial(_lane_story, name=asked.lane, skip=(asked.page - 1) * RUNS)
+    return _asked(watcher, ("lane", asked.lane, asked.page), work, made)
+
+
+def _lane_story(watch: FlowWatch, name: str, skip: int) -> LaneStory | None:
+    """What the ledger has of a lane; only the runs that are shown are read, and each is kept in short."""
+    found = watch.lane(name)
+    if found is None:
+        return None
+    lane, runs = found
+    read = map(watch.past, runs[skip : skip + RUNS])
+    return LaneStory(
+        lane=replace(lane, last_run=None),
+        outlook=outlook_of(lane, wall_ms()),
+        runs=tuple(digest_of(past) for past in read if isinstance(past, PastRun)),
+        known_runs=len(runs),
+    )
+
+
+def tells_of(evidence: EvidenceReport, flow: Flow) -> bool:
+    """Whether a report is for who may see this flow.
+
+    Of a failback the report names the way that clients took, which is against the flow that was failed back.
+    """
+    return evidence.flow == flow or (evidence.kind is EvidenceKind.FAILBACK and evidence.flow == flow.back)
+
+
+def _reports(flow: FlowConfig, watcher: Watcher, asked: OfReports) -> Answer:
+    def made(found: list[Checked]) -> ReportsStory:
+        own = [
+            one for one in reversed(found) if one.kept.report is None or tells_of(one.kept.report.evidence, flow.flow)
+        ]
+        cut = Cut.of(own, asked.page)
+        return ReportsStory(
+            reports=lines(cut, lambda one: report_line(one.kept, one.problem)), others=len(found) - len(own)
+        )
+
+    work = partial(_check, flow)
+    return _cut(watcher.answer_aside(("reports",), work, fresh_seconds=STALE_SECONDS), made)
+
+
+def _check(flow: FlowConfig) -> list[Checked]:
+    return check_folder(store_of(flow.report.folder), None)
+
+
+def _report(flow: FlowConfig, watcher: Watcher, asked: OfReport) -> Answer:
+    work = partial(_page_of, flow, report_name(asked.number))
+    return _cut(
+        watcher.answer_aside(("report", asked.number), work, fresh_seconds=STALE_SECONDS),
+        lambda found: ReportPage(content=found),
+    )
+
+
+def _page_of(flow: FlowConfig, name: str) -> bytes | None:
+    """None where this flow has no such report."""
+    store = store_of(flow.report.folder)
+    try:
+        report = decode_report(store.read(name), name)
+        return store.read(page_name(name)) if tells_of(report.evidence, flow.flow) else None
+    except (OSError, BadInput, Corrupt):
+        return None
+
+
+def _begin(flow: FlowConfig, watcher: Watcher, asked: Begin) -> Answer:
+    work = {"plan": _plan, "pause": _pause, "resume": _resume}[asked.what]
+    try:
+        job = watcher.ask(asked.who, asked.event, partial(work, asked=asked, flow=flow.flow))
+    except TooMuch as error:
+        return Answer(got=JobStory(refused=str(error)), at_ms=wall_ms())
+    watcher.nudge()
+    return Answer(got=job_story(job), at_ms=wall_ms())
+
+
+def _plan(watch: FlowWatch, *, asked: Begin, flow: Flow) -> Plan:
+    with MicroRuns(watch.flow, patience_s=watch.patience_s) as runs:
+        return runs.preview(RunOptions(only=frozenset(asked.topics) or None))
+
+
+def _what(asked: Begin, flow: Flow) -> str:
+    return f"Topic {asked.topic}" if asked.topic else f"Flow {flow}"
+
+
+def _pause(watch: FlowWatch, *, asked: Begin, flow: Flow) -> str:
+    held = Pause(topic=asked.topic, who=asked.who, why=asked.why, since_ms=asked.since_ms, until_ms=asked.until_ms)
+    with LedgerAccess(watch.flow, patience_s=watch.patience_s) as ledger:
+        write_pause(ledger, held)
+    return f"{_what(asked, flow)} is paused. A run under way is not touched."
+
+
+def _resume(watch: FlowWatch, *, asked: Begin, flow: Flow) -> str:
+    with LedgerAccess(watch.flow, patience_s=watch.patience_s) as ledger:
+        lifted = lift_pause(ledger, asked.topic, asked.who, wall_ms())
+    did = "was not paused" if lifted is None else "goes on with the next run"
+    return f"{_what(asked, flow)} {did}."
+
+
+def job_story(job: Job) -> JobStory:
+    """How far a job has come."""
+    if not job.done.is_set() or job.error:
+        return JobStory(job=job.id, who=job.who, done=job.done.is_set(), error=job.error)
+    plan = plan_story(job.answer) if isinstance(job.answer, Plan) else None
+    return JobStory(job=job.id, who=job.who, done=True, text="" if plan else str(job.answer), plan=plan)
+
+
+def _look(_: FlowConfig, watcher: Watcher, asked: Look) -> Answer:
+    watcher.nudge()
+    return Answer(got=Done(), at_ms=wall_ms())
+
+
+HANDLERS: Mapping[type[Any], Handler] = {
+    OfStatus: _status,
+    OfTopics: _topics,
+    OfTopic: _topic,
+    OfLag: _lag,
+    OfUnknown: _unknown,
+    OfRefusals: _refusals,
+    OfSeries: _series,
+    OfRun: _run,
+    OfReceipts: _receipts,
+    OfReceipt: _receipt,
+    OfDealt: _dealt,
+    OfOffset: _offset,
+    OfGroups: _groups,
+    OfLanes: _lanes,
+    OfLane: _lane,
+    OfReports: _reports,
+    OfReport: _report,
+    Begin: _begin,
+    Look: _look,
+}
+"""All but OfJob, which is of no flow that the question names."""

@@ -1,0 +1,817 @@
+"""What the page asks its reader, and what it is answered: each as much as one page shows; pure.
+
+A question is a dataclass; ANSWERS says of which type the answer to each is. Both are written and read as JSON by the
+types of their fields (`ferry.reader.typed`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Generic, Literal, TypeVar
+
+from ferry.features.groups.rules.dealt_to import DealtPart, Stretch
+from ferry.features.groups.rules.table import GroupHead
+from ferry.ledger.dealt_at import Dealt
+from ferry.ledger.history import PastState
+from ferry.model import (
+    Gap,
+    LaneKind,
+    OpenedRun,
+    Pause,
+    Range,
+    Receipt,
+    Refusal,
+    Segment,
+    TopicPartition,
+)
+from ferry.plan.rules.lag import PartitionLag, TotalLag
+
+__all__ = ["Dealt", "PastState"]
+
+A_PAGE = 50
+FEW = 20
+"""Things of a kind that a plan shows."""
+SHOWN_SEGMENTS = 100
+"""Segments of a receipt that a list shows; the receipt's own page has all."""
+SHOWN_SLICES = 100
+SHOWN_REFUSALS = 6
+"""Refusals of a run that its flow's overview shows; the run's own page has all."""
+SHOWN_ROWS = 40
+"""Partitions of a group that the list of groups shows; the group's own page has all."""
+SHOWN_TOPICS = 6
+T = TypeVar("T")
+
+
+class Mood(StrEnum):
+    """What a colour stands for; always beside a word."""
+
+    GOOD = "good"
+    BUSY = "busy"
+    WARN = "warn"
+    BAD = "bad"
+    HELD = "held"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut(Generic[T]):
+    """A page of a list; pages count from 1."""
+
+    rows: Sequence[T]
+    page: int
+    pages: int
+    total: int
+    first: int = 1
+    """The number of the first row."""
+
+    @classmethod
+    def of(cls, rows: Sequence[T], page: int, size: int = A_PAGE) -> Cut[T]:
+        """The page, or the last one where there are not so many."""
+        pages = max(1, -(-len(rows) // size))
+        page = min(max(1, page), pages)
+        start = (page - 1) * size
+        return cls(rows=rows[start : start + size], page=page, pages=pages, total=len(rows), first=start + 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicRun:
+    """What one run had to copy of a topic, and what it copied; `due` counts source offsets."""
+
+    due: int
+    records: int
+    bytes: int
+    latency_ms: int | None = None
+    """As of a run."""
+    uncounted: bool = False
+    """As of a run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunDigest:
+    """A run in a few hundred bytes, so that many fit into memory. Times are ms."""
+
+    run: str
+    generation: int
+    state: PastState
+    started_ms: int
+    ended_ms: int
+    slices: int
+    """With units: one for each target partition of a dealt topic."""
+    due: int
+    """Source offsets that the plan set out to copy: how far the lane was behind, as far as the budget went."""
+    records: int
+    bytes: int
+    latency_ms: int | None
+    """Age of the oldest of its records when it was written: how far behind it came. None: their times are not known."""
+    refused: int
+    refusals: tuple[Refusal, ...]
+    kinds: Mapping[str, int]
+    gaps: tuple[Gap, ...]
+    notes: tuple[str, ...]
+    topics: Mapping[str, TopicRun]
+    who: str
+    undone: tuple[tuple[str, str], ...] = ()
+    """What else it left undone, as `left_undone` tells it: the first of it."""
+    undone_in_all: int = 0
+    uncounted: bool = False
+    """Whether the ledger has forgotten some of its receipts: records, bytes and seconds are of the others."""
+
+    @property
+    def seconds(self) -> float:
+        """From its opening to its last receipt."""
+        return max(0, self.ended_ms - self.started_ms) / 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicRow:
+    """A source topic: sums over its partitions as `total_of` makes them."""
+
+    topic: str
+    target: str
+    total: TotalLag
+    paused: Pause | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trouble:
+    """A cluster that did not answer: why, and since when."""
+
+    cluster: str
+    why: str
+    since_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A word in its colour, and a sentence."""
+
+    mood: Mood
+    word: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recurring:
+    """What runs refused of a topic or partition for one reason: the newest sentence, and how long it has gone on."""
+
+    refusal: Refusal
+    run: str
+    """The newest run that refused it."""
+    at_ms: int
+    since_ms: int
+    """When the oldest one that is known was opened."""
+    runs: int
+    still: bool
+    """Whether the newest run of all refused it."""
+
+
+@dataclass(slots=True)
+class Answer:
+    """The last answer to a question, and of when it is. `got` is None as long as there is none."""
+
+    got: Any = None
+    error: str = ""
+    at_ms: int = 0
+    is_asked: bool = False
+    """Whether a newer one is on its way."""
+    asked_at: float = 0.0
+    """When somebody wanted it last, by the monotonic clock."""
+
+    @property
+    def waiting(self) -> bool:
+        """Whether there is nothing to show yet."""
+        return not self.at_ms
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Behind:
+    """Partitions that are further behind than the recovery point allows; of so many, `unknown` tell no lag."""
+
+    count: int
+    partitions: int
+    unknown: int
+    worst: PartitionLag | None
+    """Of those that tell it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """A flow as it was last seen, as far as each of its pages shows it. `number` changes with every look; 0: none yet.
+
+    `mark` names this state of it among all that any reader has told.
+    """
+
+    mark: str = ""
+    number: int = 0
+    looked_ms: int = 0
+    """When somebody last tried to look."""
+    ledger_ms: int = 0
+    """Of when the ledger's part is; 0: it was never read."""
+    lag_ms: int = 0
+    """Of when the lag is."""
+    never_ran: bool = False
+    """Whether the ledger knows no run of the flow's own lane."""
+    total: TotalLag | None = None
+    behind: Behind | None = None
+    """None: it is within its recovery point, or has none."""
+    topics: int = 0
+    runs: tuple[RunDigest, ...] = ()
+    """The newest first, as many as were asked for, without what each has of its topics."""
+    runs_read: int = 0
+    """How many were read by now."""
+    known_runs: int = 0
+    """How many the ledger remembers of the flow's own lane."""
+    succeeded_ms: int | None = None
+    """When the last run ended that copied all that it was for."""
+    other_lanes: int = 0
+    """Lanes beside the flow's own."""
+    pause: Pause | None = None
+    """Of the whole flow."""
+    paused_topics: int = 0
+    first_paused: Pause | None = None
+    """Of the topics that are paused by themselves, the first by name."""
+    troubles: tuple[Trouble, ...] = ()
+    hindrances: tuple[Trouble, ...] = ()
+    """What hinders the page from looking, and is no outage; of no cluster."""
+
+    @property
+    def last_run(self) -> RunDigest | None:
+        """The newest run."""
+        return self.runs[0] if self.runs else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfStatus:
+    """How does the flow stand? With so many `runs`; no answer where the last one had this `mark`, and it holds yet."""
+
+    runs: int
+    mark: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfTopics:
+    """A page of the topics in an order; `paused`: only those that are."""
+
+    page: int = 1
+    q: str = ""
+    sort: str = "seconds"
+    paused: bool = False
+    size: int = A_PAGE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfTopic:
+    """A topic, and a page of its partitions."""
+
+    topic: str
+    page: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicStory:
+    """A topic; `row` is None where the source does not show it."""
+
+    row: TopicRow | None
+    parts: Cut[PartitionLag]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfLag:
+    """How far is one partition behind?"""
+
+    place: TopicPartition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfUnknown:
+    """The first of some topics that the source did not show at the last look, if it answered; it then looks again."""
+
+    topics: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unknown:
+    """A topic that the source did not show at a look."""
+
+    topic: str
+    lag_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfRefusals:
+    """A page of what runs refused again and again."""
+
+    page: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfSeries:
+    """Figures over time of the flow, of a topic or of a partition of it."""
+
+    topic: str | None = None
+    partition: int | None = None
+
+
+Row = tuple[int, int, int, float | None]
+"""Time in ms, records, bytes and seconds behind."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeriesRun:
+    """A run in a chart: of the flow, or what it did of a topic. `measured`: whether somebody looked when it ran."""
+
+    run: str
+    state: PastState
+    started_ms: int
+    ended_ms: int
+    seconds: float
+    due: int
+    records: int
+    bytes: int
+    latency_ms: int | None
+    refused: int
+    uncounted: bool
+    measured: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """Lag as it was measured, None where nobody measured between two points; and runs, oldest first."""
+
+    number: int = 0
+    lag: tuple[Row | None, ...] = ()
+    runs: tuple[SeriesRun, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfRun:
+    """A run, and a page of each of its lists; `q` is a part of the names of topics."""
+
+    run: str
+    lane: str = ""
+    q: str = ""
+    page: int = 1
+    dealt: int = 1
+    refused: int = 1
+    notes: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFigures:
+    """A run's report in figures."""
+
+    records: int
+    bytes: int
+    batches: int
+    seconds: float
+    uncounted: int
+    """Slices whose receipts are forgotten."""
+    slices: int
+    units: int
+    caught_up: int
+    done: int
+    refused: int
+    unfinished: int
+    left: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remains:
+    """What receipts are left of a run whose plan the ledger has let go."""
+
+    records: int
+    bytes: int
+    receipts: int
+    units: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReceiptLine:
+    """A receipt in a list, with the first of its segments; `segments` counts all."""
+
+    receipt: Receipt
+    segments: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitLine:
+    """A receipt of what was dealt to a target partition; `offsets` counts those of the source."""
+
+    source_topic: str
+    target: TopicPartition
+    target_start: int
+    target_next: int
+    offsets: int
+    records: int
+    bytes: int
+    digest: str
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStory:
+    """A run as the ledger has it; `opened` and `state` are None where it has let go of its record.
+
+    `figures`: None where it has no sealed plan.
+    """
+
+    opened: OpenedRun | None
+    state: PastState | None
+    figures: RunFigures | None
+    remains: Remains | None
+    """Where it was let go, or what is left of one that had its name before."""
+    units: int
+    """Receipts of what it dealt, of all topics."""
+    receipts: Cut[ReceiptLine]
+    dealt: Cut[UnitLine]
+    refused: Cut[Line]
+    others: Cut[Line]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfReceipts:
+    """A page of the receipts of a source partition, newest first."""
+
+    place: TopicPartition
+    page: int = 1
+    lane: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfReceipt:
+    """The receipt that begins at an offset, and a page of its segments; an empty `run` is the newest one."""
+
+    place: TopicPartition
+    start: int
+    run: str = ""
+    lane: str = ""
+    page: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReceiptStory:
+    """A receipt, without its segments, and a page of them."""
+
+    receipt: Receipt
+    segments: Cut[Segment]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfDealt:
+    """What went where of a source partition that is dealt to others; `offset` and `key`: of a record, if asked."""
+
+    place: TopicPartition
+    page: int = 1
+    parts: int = 1
+    offset: int | None = None
+    key: str = ""
+    lane: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhereLine:
+    """Whether a record is in a target partition, and in which stretch there."""
+
+    target: TopicPartition
+    state: Dealt
+    keyless: bool
+    stretch: Stretch | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DealtPage:
+    """A page of the target partitions, and one of the chunks."""
+
+    parts: Cut[DealtPart]
+    chunks: Cut[Stretch]
+    where: tuple[WhereLine, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfOffset:
+    """Where did an offset go? `backward`: where did it come from?"""
+
+    place: TopicPartition
+    offset: int
+    backward: bool = False
+    lane: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HolderLine:
+    """A receipt that an offset fell to; `void` is why its word does not hold any more, None where it holds."""
+
+    source: TopicPartition
+    start: int
+    end: int
+    run: str
+    at_ms: int
+    segment: Segment | None
+    void: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetStory:
+    """What an offset is on the other side, in a word and a figure, and who says so."""
+
+    source: TopicPartition
+    target: TopicPartition
+    word: str
+    offset: int
+    is_pruned: bool
+    held: tuple[HolderLine, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfGroups:
+    """A page of the consumer groups; `group`: that one alone, with a page of its `partitions`."""
+
+    page: int = 1
+    q: str = ""
+    group: str = ""
+    partitions: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stands:
+    """Where a group stands on a partition."""
+
+    offset: int | None
+    lag: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupLine:
+    """One partition of a group; `outcome` is how it is translated, None where it is not copied."""
+
+    place: TopicPartition
+    at_source: Stands | None
+    outcome: str | None
+    translated: Stands | None
+    at_target: Stands | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupStory:
+    """A group with the first of its `partitions`."""
+
+    group: str
+    source: GroupHead | None
+    target: GroupHead | None
+    rows: tuple[GroupLine, ...]
+    partitions: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lacking:
+    """What the groups lack, a cluster or one of its groups, and why."""
+
+    cluster: str
+    group: str | None
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupsStory:
+    """A page of the groups; `of_group` is one of the partitions of that which is asked for."""
+
+    groups: Cut[GroupStory]
+    of_group: Cut[GroupLine] | None
+    lacking: tuple[Lacking, ...]
+    more: bool
+    """Whether there are more groups than were looked at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfLanes:
+    """The lanes beside the flow's own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaneLine:
+    """A lane in short: with the first of its topics and how far it is."""
+
+    name: str
+    kind: LaneKind | None
+    topics: tuple[str, ...]
+    topics_in_all: int
+    parts: int
+    records: int
+    windows: int
+    uncounted: str
+    outlook: str
+    last: RunDigest | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfLane:
+    """A lane, and a page of its runs and of what it has copied."""
+
+    lane: str
+    page: int = 1
+    parts: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartLine:
+    """What a lane has copied of a partition: the first of its `ranges_in_all` ranges of source offsets."""
+
+    source: TopicPartition
+    target: TopicPartition
+    ranges: tuple[Range, ...]
+    ranges_in_all: int
+    records: int
+    pruned: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LanePage:
+    """A lane with a page of its runs, newest first, and of what it has copied."""
+
+    lane: LaneLine
+    runs: tuple[RunDigest, ...]
+    known_runs: int
+    """How many the ledger remembers."""
+    copied: Cut[PartLine]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfReports:
+    """A page of the reports that are about the flow."""
+
+    page: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportTold:
+    """What a report says, in short."""
+
+    kind: str
+    outcome: str
+    began_ms: int
+    lost_records: int | None
+    rto_s: float | None
+    summary: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportLine:
+    """A report of the folder; `told` is None where it cannot be read: `trouble` says why."""
+
+    number: int
+    has_page: bool
+    is_signed: bool
+    told: ReportTold | None
+    trouble: str
+    problem: str
+    """What is wrong with the chain there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportsStory:
+    """A page of a flow's reports, newest first; `others` are in the same folder, about other flows."""
+
+    reports: Cut[ReportLine]
+    others: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfReport:
+    """The page of a report, as it is in the folder."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportPage:
+    """The page of a report."""
+
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Begin:
+    """Plan a run, hold a topic back or let it go on, for somebody. A `topic` that is empty is the whole flow."""
+
+    who: str
+    what: Literal["plan", "pause", "resume"]
+    event: str
+    """What Airflow's audit log calls it: each person does one of a kind at a time."""
+    topics: tuple[str, ...] = ()
+    topic: str = ""
+    why: str = ""
+    since_ms: int = 0
+    until_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GapLine:
+    """Offsets that a plan passes over."""
+
+    how: str
+    source: TopicPartition
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeLine:
+    """A topic that a plan changes."""
+
+    kind: str
+    topic: str
+    partitions: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SliceLine:
+    """What a plan copies of a partition."""
+
+    source: TopicPartition
+    target: TopicPartition
+    start: int
+    end: int
+    bytes_estimate: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DealLine:
+    """What a plan deals to a target partition."""
+
+    target: TopicPartition
+    source_topic: str
+    offsets: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanStory:
+    """A plan in figures, with the first of each kind of what it is made of."""
+
+    offsets: int
+    bytes: int
+    caught_up: int
+    refusals: Cut[Refusal]
+    gaps: Cut[GapLine]
+    changes: Cut[ChangeLine]
+    paused: Cut[str]
+    notes: Cut[str]
+    slices: Cut[SliceLine]
+    units: Cut[DealLine]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobStory:
+    """How far something has come that was begun for `who`; `refused`: it was not, because too much is at work."""
+
+    job: str = ""
+    who: str = ""
+    done: bool = False
+    error: str = ""
+    text: str = ""
+    plan: PlanStory | None = None
+    refused: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfJob:
+    """How far has it come? Of whichever flow."""
+
+    job: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """Look now rather than in a few seconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """It is done."""
+
+
+ANSWERS: Mapping[type[Any], Any] = {
+    OfStatus: Status,
+    OfTopics: Cut[TopicRow],
+    OfTopic: TopicStory,
+    OfLag: PartitionLag,
+    OfUnknown: Unknown,
+    OfRefusals: Cut[Recurring],
+    OfSeries: Series,
+    OfRun: RunStory,
+    OfReceipts: Cut[ReceiptLine],
+    OfReceipt: ReceiptStory,
+    OfDealt: DealtPage,
+    OfOffset: OffsetStory,
+    OfGroups: GroupsStory,
+    OfLanes: tuple[LaneLine, ...],
+    OfLane: LanePage,
+    OfReports: ReportsStory,
+    OfReport: ReportPage,
+    Begin: JobStory,
+    OfJob: JobStory,
+    Look: Done,
+}
+"""Of which type the answer to each question is."""
+QUESTIONS = {of.__name__: of for of in ANSWERS}

@@ -1,0 +1,62 @@
+"""The flows that the page is about: those of the file that FERRY_CONFIG names, read again when it changes."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.nearby import CLUSTERS_VARIABLE, local_clusters
+from ferry.config.settings import Settings, load
+from ferry.errors import FerryError
+
+CONFIG_VARIABLE = "FERRY_CONFIG"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Configured:
+    """What the file says; `trouble` is why it says nothing."""
+
+    flows: tuple[FlowConfig, ...] = ()
+    path: Path | None = None
+    trouble: str = ""
+    stamp: tuple[int, int] = (0, 0)
+    """Changes when the file does."""
+
+
+class Flows:
+    """The configuration as this process sees it."""
+
+    def __init__(self, check: Callable[[Settings], None] = lambda _: None) -> None:
+        """`check` raises BadInput for what else is wrong with a file."""
+        self._check = check
+        self._lock = threading.Lock()
+        self._known = Configured()
+
+    def now(self) -> Configured:
+        """The flows of the file as it is now; never raises for what is wrong with it."""
+        named = os.environ.get(CONFIG_VARIABLE)
+        if not named:
+            return Configured(trouble=f"{CONFIG_VARIABLE} is not set in the environment of Airflow's API server")
+        path = Path(named).absolute()
+        try:
+            state = path.stat()
+        except OSError as error:
+            return Configured(path=path, trouble=f"{path} cannot be read: {error.strerror}")
+        stamp = state.st_mtime_ns, state.st_size
+        with self._lock:
+            if self._known.path != path or self._known.stamp != stamp:
+                self._known = self._read(path, stamp)
+            return self._known
+
+    def _read(self, path: Path, stamp: tuple[int, int]) -> Configured:
+        try:
+            settings = load(path)
+            self._check(settings)
+            settings = settings.near(local_clusters(os.environ.get(CLUSTERS_VARIABLE)))
+        except FerryError as error:
+            return Configured(path=path, trouble=str(error), stamp=stamp)
+        return Configured(path=path, flows=settings.flows, stamp=stamp)

@@ -1,0 +1,152 @@
+"""A message of questions, and the reply: finds the flow and the thread that looks at it, and bounds what is told."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import ferry
+from ferry.clock import wall_ms
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.settings import load
+from ferry.config.text.secrets import ClientProperties
+from ferry.errors import BadInput, Corrupt, FerryError
+from ferry.reader.answering import HANDLERS, job_story
+from ferry.reader.documents import ANSWERS, QUESTIONS, Answer, JobStory, OfJob
+from ferry.reader.flows import Configured, Flows
+from ferry.reader.typed import dump
+from ferry.reader.typed import load as loaded
+from ferry.reader.watcher import LOOK_SECONDS, Watcher, Watchers
+from ferry.reader.wire import MOST_TOLD, Ask, Logins, Message, Reply, Told, decoded, encoded
+
+log = logging.getLogger(__name__)
+Key = tuple[str, Path, tuple[int, int]]
+"""A flow of a state of a file."""
+
+
+class Service:
+    """What a reader knows. `stays`: it is for whichever Airflow asks, and not for the one that has started it."""
+
+    def __init__(self, flows: Flows, watchers: Watchers, *, stays: bool = False) -> None:
+        self.is_outdated = False
+        """Whether somebody of another version, or with another file, has asked: they start a reader of their own."""
+        self._flows, self._watchers, self._stays = flows, watchers, stays
+        self._lock = threading.Lock()
+        self._handed: dict[Key, tuple[float, Logins]] = {}
+        """The logins of the flows that are looked at, and when they came."""
+        self._deployment = ""
+
+    def reply(self, content: bytes) -> bytes:
+        """The reply to a message; to one that is none, why."""
+        try:
+            message: Message = decoded(Message, content)
+        except Corrupt:  # its words may have a part of a login
+            return encoded(Reply, Reply(other="what came is no message of the page"))
+        configured = self._flows.now()
+        other = self._other(message, configured)
+        if other:
+            self.is_outdated = True
+            return encoded(Reply, Reply(other=other))
+        self._deployment = message.deployment
+        told, room = [], MOST_TOLD - 1024
+        for ask in message.asks:
+            one = self._told(configured, ask)
+            size = len(encoded(Told, one))
+            if size > room:
+                one = _failed(f"the answer is {size} bytes long, and no more than {MOST_TOLD} of a reply are told")
+                size = len(encoded(Told, one))
+            room -= size
+            told.append(one)
+        return encoded(Reply, Reply(told=tuple(told)))
+
+    def _other(self, message: Message, configured: Configured) -> str:
+        if message.version != ferry.__version__:
+            return (
+                f"the page's reader is of Ferry {ferry.__version__}, and the page of Ferry {message.version}: start the"
+                " reader again with the page's version"
+            )
+        if not self._stays and message.config != str(configured.path):
+            return f"the page's reader is for {configured.path}, and the page for {message.config}"
+        return ""
+
+    def _told(self, configured: Configured, ask: Ask) -> Told:
+        of = QUESTIONS.get(ask.ask)
+        if of is None:
+            return _failed(f"the page's reader knows no question {ask.ask!r:.40}")
+        try:
+            question = loaded(of, ask.about)
+            if isinstance(question, OfJob):
+                return _written(question, self._job(question))
+            config = self._config(configured, ask.flow)
+            assert configured.path is not None
+            key: Key = (ask.flow, configured.path, configured.stamp)
+            watcher = self._watchers.of(key, partial(self._watcher, key, config))
+            if config.connections and self._lacks_logins(key, ask.logins):
+                return Told(needs=tuple(sorted(set(config.connections.values()))))
+            watcher.seen(closely=ask.closely)
+            return _written(question, HANDLERS[type(question)](config, watcher, question))
+        except FerryError as error:
+            return _failed(str(error))
+        except Exception as error:
+            log.exception("question %s about flow %s", ask.ask, ask.flow)
+            return _failed(f"unexpected {type(error).__name__} (a bug: its trace is in the API server's log)")
+
+    def _config(self, configured: Configured, flow: str) -> FlowConfig:
+        found = next((one for one in configured.flows if str(one.flow) == flow), None)
+        if found is None:
+            raise BadInput(configured.trouble or f"{configured.path} has no enabled flow {flow}")
+        return found
+
+    def _lacks_logins(self, key: Key, given: Logins | None) -> bool:
+        """Whether the logins of a flow are to be handed over; what is `given` is taken."""
+        now = time.monotonic()
+        with self._lock:
+            if given is not None:
+                self._handed[key] = now, given
+            at, kept = self._handed.get(key, (0.0, None))
+        return kept is None or bool(kept.error and now - at > LOOK_SECONDS)
+
+    def _watcher(self, key: Key, config: FlowConfig) -> Watcher:
+        flow = config.flow
+        return Watcher(
+            partial(self._connected, key, config), flow.source, flow.target, at_rest=partial(self._forget, key)
+        )
+
+    def _connected(self, key: Key, config: FlowConfig) -> FlowConfig:
+        """The flow with its logins; raises BadInput where one is missing or wrong."""
+        name, path, _ = key
+        with self._lock:
+            _, handed = self._handed.get(key, (0.0, None))
+        if not config.connections:
+            handed = Logins()
+        if handed is None:
+            raise BadInput("the flow's logins were not handed to the page's reader yet: it looks again in a moment")
+        if handed.error:
+            raise BadInput(handed.error)
+        of = handed.of
+
+        def lookup(conn_id: str) -> ClientProperties | None:
+            return ClientProperties(values_by_key=dict(of[conn_id])) if conn_id in of else None
+
+        return load(path, lookup, deployment=self._deployment).flow(name)
+
+    def _forget(self, key: Key) -> None:
+        with self._lock:
+            self._handed.pop(key, None)
+
+    def _job(self, asked: OfJob) -> Answer:
+        found = self._watchers.job(asked.job)
+        return Answer(got=job_story(found) if found else JobStory(), at_ms=wall_ms())
+
+
+def _written(question: Any, found: Answer) -> Told:
+    got = None if found.got is None else dump(ANSWERS[type(question)], found.got)
+    return Told(got=got, error=found.error, at_ms=found.at_ms, is_asked=found.is_asked)
+
+
+def _failed(why: str) -> Told:
+    return Told(error=why, at_ms=wall_ms())

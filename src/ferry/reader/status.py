@@ -1,0 +1,145 @@
+"""A flow as it was last seen, cut to what one page shows of it; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import groupby
+
+from ferry.config.flow.flow import RecoveryPoint
+from ferry.ledger.history import PastState
+from ferry.plan.rules.lag import PartitionLag, is_behind
+from ferry.reader.documents import (
+    A_PAGE,
+    SHOWN_REFUSALS,
+    Behind,
+    Cut,
+    OfSeries,
+    OfTopics,
+    Row,
+    RunDigest,
+    Series,
+    SeriesRun,
+    Status,
+    TopicRow,
+    TopicStory,
+)
+from ferry.reader.lag_history import points_of
+from ferry.reader.lag_point import LagPoint, Stretches
+from ferry.reader.snapshot import Snapshot
+
+MOST_POINTS = 400
+
+
+def status_of(seen: Snapshot, limit: RecoveryPoint, lane: str, *, runs: int = 1_000, mark: str = "") -> Status:
+    """How a flow stands, with its newest `runs`; `lane` is the flow's own, `limit` its recovery point."""
+    held = seen.paused_topics
+    ends = [run.ended_ms for run in seen.runs if run.state is PastState.SUCCESS]
+    return Status(
+        mark=mark,
+        number=seen.number,
+        looked_ms=seen.looked_ms,
+        ledger_ms=seen.ledger_ms,
+        lag_ms=seen.lag_ms,
+        never_ran=seen.never_ran,
+        total=seen.total,
+        behind=behind_of([lag for parts in seen.lags.values() for lag in parts], limit),
+        topics=len(seen.topics),
+        runs=tuple(in_short(run) for run in seen.runs[:runs]),
+        runs_read=len(seen.runs),
+        known_runs=seen.known_runs,
+        succeeded_ms=max(ends, default=None),
+        other_lanes=sum(name != lane for name in seen.lanes),
+        pause=seen.pauses.get(""),
+        paused_topics=len(held),
+        first_paused=seen.pauses[held[0]] if held else None,
+        troubles=seen.troubles,
+        hindrances=seen.hindrances,
+    )
+
+
+def in_short(run: RunDigest) -> RunDigest:
+    """A run as lists and the overview show it."""
+    return replace(run, refusals=run.refusals[:SHOWN_REFUSALS], gaps=(), notes=(), topics={})
+
+
+def behind_of(lags: Sequence[PartitionLag], limit: RecoveryPoint) -> Behind | None:
+    """Which partitions are beyond a recovery point; None where none is, or there is no such point.
+
+    Partition by partition, as `is_behind` judges it for alerts, readiness and `ferry lag`: the limit is of each.
+    """
+    behind = [lag for lag in lags if is_behind(lag, max_records=limit.records, max_seconds=limit.seconds)]
+    if not behind:
+        return None
+    known = [lag for lag in behind if lag.records is not None]
+    worst = max(known, key=lambda lag: (lag.seconds is None, lag.seconds or 0, lag.records or 0), default=None)
+    return Behind(count=len(behind), partitions=len(lags), unknown=len(behind) - len(known), worst=worst)
+
+
+def _worst(row: TopicRow) -> tuple[float, int, str]:
+    unknown = float("inf") if row.total.unknown else 0.0
+    return -(unknown or row.total.seconds or 0.0), -row.total.records, row.topic
+
+
+SORTS = {
+    "topic": lambda row: row.topic,
+    "records": lambda row: (-row.total.records, row.topic),
+    "bytes": lambda row: (-row.total.bytes, row.topic),
+    "seconds": _worst,
+    "partitions": lambda row: (-row.total.partitions, row.topic),
+}
+
+
+def topics_of(seen: Snapshot, asked: OfTopics) -> Cut[TopicRow]:
+    """A page of the topics."""
+    wanted = asked.q.strip().lower()
+    rows = [row for row in seen.topics if wanted in row.topic.lower() and (row.paused or not asked.paused)]
+    rows.sort(key=SORTS.get(asked.sort, _worst))
+    return Cut.of(rows, asked.page, min(max(1, asked.size), A_PAGE))
+
+
+def topic_of(seen: Snapshot, topic: str, page: int) -> TopicStory:
+    """A topic, and a page of its partitions."""
+    row = next((row for row in seen.topics if row.topic == topic), None)
+    parts: Sequence[PartitionLag] = seen.lags.get(topic, ())
+    return TopicStory(row=row, parts=Cut.of(parts, page))
+
+
+def series_of(seen: Snapshot, asked: OfSeries) -> Series:
+    """Figures over time. Of a partition only the lag: what each run copied of it is in its receipts."""
+    points = seen.history if asked.topic is None else tuple(points_of(seen.columns, asked.topic, asked.partition))
+    looks = Stretches.of(seen.history)
+    runs = []
+    for run in reversed(seen.runs if asked.partition is None else ()):
+        part = run.topics.get(asked.topic) if asked.topic is not None else None
+        if asked.topic is not None and part is None:
+            continue
+        of = part or run
+        runs.append(
+            SeriesRun(
+                run=run.run,
+                state=run.state,
+                started_ms=run.started_ms,
+                ended_ms=run.ended_ms,
+                seconds=run.seconds,
+                due=of.due,
+                records=of.records,
+                bytes=of.bytes,
+                latency_ms=of.latency_ms,
+                refused=run.refused,
+                uncounted=of.uncounted,
+                measured=looks.near(run.started_ms, run.ended_ms),
+            )
+        )
+    return Series(number=seen.number, lag=tuple(rows_of(points, looks)), runs=tuple(runs))
+
+
+def rows_of(points: Sequence[LagPoint], looks: Stretches, most: int = MOST_POINTS) -> list[Row | None]:
+    """As many points as a chart can show, oldest first, the last one of each stretch among them; None between two."""
+    step = max(1, -(-len(points) // most))
+    rows: list[Row | None] = []
+    for _, part in groupby(points, key=lambda point: looks.number(point.at_ms)):
+        rows += [None] if rows else []
+        chosen = list(part)[::-1][::step][::-1]
+        rows += [(one.at_ms, one.records, one.bytes, one.seconds) for one in chosen]
+    return rows

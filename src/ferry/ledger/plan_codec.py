@@ -57,6 +57,7 @@ PLAN = Form(
     F("target_cluster_id"),
     F("max_seconds"),
     F("caught_up", default=0),  # absent in plans of earlier Ferrys, which pass it over in turn
+    F("cut_short", default=False, omit=lambda plan: not plan.cut_short),
     F("lifted", kind=many(enum(RefusalKind)), default=(), omit=lambda plan: not plan.lifted),
 )
 

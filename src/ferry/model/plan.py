@@ -180,6 +180,8 @@ class Plan:
     target_cluster_id: str = ""
     max_seconds: int = 0
     caught_up: int = 0
+    cut_short: bool = False
+    """Whether a budget left something that could be copied to a later run. Plans of earlier Ferrys do not say it."""
     drift: tuple[TopicChange, ...] = ()
     """Changes of settings that are due and not made, for `sync.topic.configs.enabled` is off."""
     not_copied: tuple[NotCopied, ...] = ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache, partial
@@ -45,7 +46,8 @@ Read = Callable[[LedgerView], object]
 DOCUMENTED = documented()
 LANE = "live"
 RUN = "manual__2026-11-20"
-STRANGE: tuple[Any, ...] = (None, -1, 2**64, 1.5, "x", "\ud800", [], [[]], {}, {"v": 1}, True)
+_NUMBERS = (-1, 2**64, 1.5, math.inf, math.nan, 1e308)
+STRANGE: tuple[Any, ...] = (None, *_NUMBERS, "x", "\ud800", [], [[]], {}, {"v": 1}, True)
 
 SHARES = 12
 """One in so many wrong values of the fields, where tables run in part: of each field one or two, of a record all."""

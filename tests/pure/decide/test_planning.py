@@ -122,6 +122,7 @@ def test_a_run_uses_its_whole_budget(facts: Facts, records: int) -> None:
     left = sum(piece.offsets for piece in planned(facts).slices)
     plan = planned(facts, replace(RULES, max_records=records))
     assert sum(piece.offsets for piece in plan.slices) == min(left, records)
+    assert plan.cut_short == (records < left)
 
 
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=12), st.integers(1, 12))

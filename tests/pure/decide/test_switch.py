@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from ferry.config.flow.flow import Budget
 from ferry.features.groups.rules.both_ways import BackMaps
 from ferry.features.groups.rules.held import Held, HeldGroup, Wrote
 from ferry.features.groups.rules.offset_map import Ahead, Before, Exact, InGap, Translated
@@ -33,6 +34,7 @@ from ferry.features.switch.rules.standing import (
     loss_of,
     loss_sentence,
     parse_standing,
+    reaches_the_ends,
     standings,
 )
 from ferry.ledger.ledger import fold
@@ -113,6 +115,16 @@ def test_an_end_that_a_budget_set_was_not_seen_at_the_source() -> None:
     for whole, seen_ms in ((True, 20), (False, 7)):
         (one,) = standings([copied], plan, 20, {}, {}, {}, NOW, whole=whole)
         assert (one.source_known, one.observed_ms) == ("plan", seen_ms)
+
+
+@pytest.mark.parametrize("cut_short", [False, True])
+def test_a_plan_that_any_budget_cut_short_does_not_reach_the_ends(cut_short: bool) -> None:
+    """That of one run, too (`--max-records`), which the file does not have."""
+    planned = Slice(source=HERE, target=COPY, start=100, end=150, slot=0, bytes_estimate=10, first=False)
+    plan = replace(PLAN, slices=(planned,), cut_short=cut_short)
+    assert reaches_the_ends(plan, Budget(max_bytes=1_000, max_records=None, max_seconds=60)) is not cut_short
+    assert not reaches_the_ends(plan, Budget(max_bytes=10, max_records=None, max_seconds=60))
+    assert not reaches_the_ends(plan, Budget(max_bytes=1_000, max_records=50, max_seconds=60))
 
 
 def test_what_others_wrote_on_the_new_cluster_is_not_taken_for_copied() -> None:
@@ -213,10 +225,14 @@ def test_what_a_dealt_topic_loses_counts_from_where_all_of_its_copy_has_it() -> 
     started = {last.generation: 3}
     assert dealt_ends([era], lasts, {place("copy")}, started) == [Dealt(HERE, "copy", 6, 3, answers=False)]
     dealt = dealt_ends([era], lasts, {place("copy"), place("copy", 1)}, started)
+    cut = replace(PLAN, slices=(), cut_short=True)
     for live, plan, wanted in [
         ({}, None, (6, 6, "receipt", 3)),
         ({}, replace(PLAN, slices=(reading(UNIT, source=place("orders", 1), ends=(12, 4)),)), (6, 12, "plan", 7)),
         ({HERE: 20}, None, (6, 20, "source", NOW)),
+        ({}, replace(cut, slices=(reading(UNIT, source=place("orders", 1), ends=(12, 4)),)), (6, 12, "plan", 0)),
+        ({}, cut, (6, 6, "receipt", 0)),
+        ({HERE: 20}, cut, (6, 20, "source", NOW)),
     ]:
         (one,) = standings([], plan, 7, live, {HERE: COPY}, {COPY: 77}, NOW, dealt=dealt)
         assert (one.copied_end, one.source_end, one.source_known, one.observed_ms) == wanted

@@ -9,7 +9,7 @@ from ferry.errors import BadInput, Refused
 from ferry.messages.catalogue import sentence
 from ferry.model import Plan, Receipt, Refusal, RefusalKind, TopicChange
 from ferry.plan.rules.absence import gone_note, gone_refusal, hidden_refusals
-from ferry.plan.rules.budget import bytes_within, slice_of, within_budget
+from ferry.plan.rules.budget import Ahead, bytes_within, slice_of, within_budget
 from ferry.plan.rules.candidates import Candidate, candidates
 from ferry.plan.rules.capacity import Load, space_notes, without_room
 from ferry.plan.rules.deal import deal_of
@@ -115,7 +115,8 @@ class _Draft:
         """As much as the budgets and the target's disks allow."""
         rules, facts, due = self._rules, self._facts, self.changes.due
         ahead = [candidate for candidate in self._candidates if candidate.offsets > 0]
-        wanted = within_budget(rules, [*ahead, *(need for deal in self._deals for need in deal.needs)])
+        needs: list[Ahead] = [*ahead, *(need for deal in self._deals for need in deal.needs)]
+        wanted = within_budget(rules, needs)
         limited = [deal.limited(wanted) for deal in self._deals]
         lots = [(deal, lot) for deal in limited for lot in deal.lots if lot.offsets > 0]
         chosen = [candidate for candidate in ahead if wanted[candidate.source] > 0]
@@ -159,6 +160,7 @@ class _Draft:
             source_cluster_id=facts.source_cluster_id,
             target_cluster_id=facts.target_cluster_id,
             max_seconds=rules.max_seconds,
+            cut_short=any(wanted[need.source] < need.offsets for need in needs),
             caught_up=sum(candidate.offsets == 0 for candidate in self._candidates)
             + sum(lot.offsets == 0 for deal in self._deals for lot in deal.lots),
         )

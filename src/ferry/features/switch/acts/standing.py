@@ -9,7 +9,13 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.guards import OnGuard
 from ferry.errors import FerryError, Refused, Unreachable
 from ferry.features.switch.rules.beginning import stands_at
-from ferry.features.switch.rules.standing import Standing, copied_ends, dealt_ends, standings
+from ferry.features.switch.rules.standing import (
+    Standing,
+    copied_ends,
+    dealt_ends,
+    reaches_the_ends,
+    standings,
+)
 from ferry.kafka.connect.cluster import Cluster, TopicInfo
 from ferry.kafka.fetch.offsets import LATEST, listed_offsets
 from ferry.kafka.fetch.requests import READ_UNCOMMITTED
@@ -19,7 +25,7 @@ from ferry.ledger.ledger import LedgerView, accounted
 from ferry.ledger.receipts import last_receipts
 from ferry.ledger.runs import newest_run, sealed_plan
 from ferry.ledger.unit_codec import eras, last_units
-from ferry.model import Plan, RefusalKind, TopicPartition
+from ferry.model import RefusalKind, TopicPartition
 from ferry.policy import is_heartbeats_topic
 
 
@@ -97,15 +103,8 @@ async def look_at_standings(flow: FlowConfig, connections: TargetFirst) -> list[
             view, flow.lane, {name: connections.source.topics[name].id_text for name in {at.topic for at in live}}
         ),
         started_ms=started_ms,
-        whole=sealed is not None and _is_whole(flow, sealed[0]),
+        whole=sealed is not None and reaches_the_ends(sealed[0], flow.budget),
     )
-
-
-def _is_whole(flow: FlowConfig, plan: Plan) -> bool:
-    """Whether the file's budgets left a plan room, so that it reaches the ends that its run saw."""
-    budget = flow.budget
-    size, offsets = sum(piece.bytes_estimate for piece in plan.kept), sum(piece.offsets for piece in plan.kept)
-    return not plan.dealt and size < budget.max_bytes and (budget.max_records is None or offsets < budget.max_records)
 
 
 def _accounted(

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 
-from ferry.errors import BadInput, Refused
-from ferry.ledger.codec import LEDGER_VERSION, decode_value, encode
+from ferry.errors import Refused
+from ferry.ledger.codec import LEDGER_VERSION, Json, encode
 from ferry.ledger.ledger import LedgerView
+from ferry.ledger.reading import read_as, text, whole
 from ferry.model import Record
 from ferry.model.switch import Approval
 
@@ -27,20 +28,19 @@ def approval_of_run(view: LedgerView, run: str) -> Approval | None:
     record = view.by_key.get(encode(["approval", run]).decode())
     if record is None or record.value is None:
         return None
-    where = f"approval at ledger offset {record.offset}"
-    body = decode_value(record.value, where)
-    try:
-        return Approval(
-            run=str(body["run"]),
-            who=str(body["who"]),
-            at_ms=int(body["at_ms"]),
-            asked_by=str(body["asked_by"]),
-            params=str(body["params"]),
-            used_by=str(body["used_by"]),
-            used_ms=int(body["used_ms"]),
-        )
-    except (KeyError, TypeError, ValueError):
-        raise BadInput(f"{where} is no approval: {_AGAIN}") from None
+    return read_as(record, _parse_approval)
+
+
+def _parse_approval(body: Json) -> Approval:
+    return Approval(
+        run=text(body["run"]),
+        who=text(body["who"]),
+        at_ms=whole(body["at_ms"]),
+        asked_by=text(body["asked_by"]),
+        params=text(body["params"]),
+        used_by=text(body["used_by"]),
+        used_ms=whole(body["used_ms"]),
+    )
 
 
 def used(approval: Approval | None, *, params: str, by: str, now_ms: int, within_s: float) -> Approval:

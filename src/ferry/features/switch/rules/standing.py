@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from ferry.config.flow.flow import Budget
 from ferry.ledger.units import least_dealt, read_ranges
 from ferry.model import Era, Plan, Receipt, TopicPartition
 from ferry.words import count_of
@@ -142,6 +143,8 @@ def _of_dealt(
     if one.source in live:
         ends = [(live[one.source], "source", now_ms)]
     end, known, observed = max(ends, key=lambda each: each[0])
+    if known != "source" and plan is not None and plan.cut_short:
+        observed = 0  # more may have been there already that the run did not take
     return Standing(
         source=one.source,
         target=TopicPartition(one.copy, one.source.partition),
@@ -152,6 +155,16 @@ def _of_dealt(
         observed_ms=observed,
         target_end=0 if one.answers else None,  # nothing of it tells of this partition
     )
+
+
+def reaches_the_ends(plan: Plan, budget: Budget) -> bool:
+    """Whether the slices of single partitions reach the ends that their run saw, because no budget cut them short.
+
+    A plan of an earlier Ferry does not say whether one did: then the `budget` of the file must have left it room.
+    """
+    size, offsets = sum(piece.bytes_estimate for piece in plan.kept), sum(piece.offsets for piece in plan.kept)
+    has_room = size < budget.max_bytes and (budget.max_records is None or offsets < budget.max_records)
+    return not plan.cut_short and not plan.dealt and has_room
 
 
 def standings(

@@ -133,6 +133,12 @@ def print_warning(message: str) -> None:
     print(f"ferry: warning: {_printable(message)}", file=sys.stderr)
 
 
+def echo(*values: object, sep: str = " ", end: str = "\n", file: TextIO | None = None, flush: bool = False) -> None:
+    """What `print` does, with escapes for what would steer a terminal: sentences hold the texts of others."""
+    lines = (_LAYOUT.sub(lambda text: _printable(text[0]), str(value)) for value in values)
+    print(*lines, sep=sep, end=end, file=file, flush=flush)
+
+
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, right: Iterable[str] = ()) -> None:
     """A table without lines; columns named in `right` are numbers.
 
@@ -181,6 +187,10 @@ _BETWEEN = "  "
 _PAGE = 2_000
 _LEAST = 12
 """Characters that are left of a name when it folds; with less it is easier read in a line of its own."""
+
+
+_LAYOUT = re.compile(r"[^\n\t]+")
+"""What lies between line ends and tabs, which are meant."""
 
 
 def _printable(text: str) -> str:

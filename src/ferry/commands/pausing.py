@@ -9,6 +9,7 @@ import typer
 
 from ferry.cli.command import Context, command
 from ferry.cli.offered import offered_topics
+from ferry.cli.output import echo
 from ferry.cli.person import person
 from ferry.clock import wall_ms
 from ferry.errors import BadInput
@@ -59,7 +60,7 @@ def pause_command(
     done, end = "would be" if dry_run else "is", f"until {until}" if until else "until resumed"
     context.answer(
         lambda: {"flow": str(chosen.flow), **pause_json(pause), "dry_run": dry_run},
-        lambda: print(f"{what} {done} paused {end}, by {pause.who}: {pause.why}"),
+        lambda: echo(f"{what} {done} paused {end}, by {pause.who}: {pause.why}"),
     )
     return 0
 
@@ -89,7 +90,7 @@ def resume_command(
         sentence = f"{what} {'would be' if dry_run else 'is'} resumed; it was paused by {lifted.who}: {lifted.why}"
     context.answer(
         lambda: {"flow": str(chosen.flow), "topic": topic, "was_paused": lifted is not None, "dry_run": dry_run},
-        lambda: print(sentence),
+        lambda: echo(sentence),
     )
     return 0
 

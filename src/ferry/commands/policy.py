@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ferry.cli.command import Context, command
-from ferry.cli.output import print_table
+from ferry.cli.output import echo, print_table
 from ferry.config.text.secrets import is_secret
 from ferry.errors import BadInput
 from ferry.policy import make_policy
@@ -42,7 +42,7 @@ def check_command(
                 ([row.topic, row.target, row.source, row.upstream] for row in rows),
             )
         tried = f"{policy}: {count_of(len(topics), 'topic')} tried, {count_of(len(problems), 'problem')}"
-        print(*problems, tried, sep="\n")
+        echo(*problems, tried, sep="\n")
 
     context.answer(
         lambda: {

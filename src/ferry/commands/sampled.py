@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ferry.cli.output import print_answer, print_error, print_table
+from ferry.cli.output import echo, print_answer, print_error, print_table
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput
 from ferry.model import Content, Witness
@@ -151,14 +151,14 @@ def _print_all(found: Sequence[Sample], see: _Seer) -> None:
 def _print(one: Sample, see: _Seer) -> None:
     name = one.transform.name
     if one.topic is None:
-        print(f"transform {name}: understood; no topic of the source that the flow copies is named by its topics")
+        echo(f"transform {name}: understood; no topic of the source that the flow copies is named by its topics")
         return
     if not one.pairs:
-        print(f"transform {name} of {one.topic}: understood; the topic has no records at its end")
+        echo(f"transform {name} of {one.topic}: understood; the topic has no records at its end")
         return
     counts = [sum(_what(one, pair) == kind for pair in one.pairs) for kind in _WHAT]
     told = ", ".join(f"{count} {text}" for count, text in zip(counts, _WHAT.values(), strict=True) if count)
-    print(f"transform {name} of {one.topic}, the last {count_of(len(one.pairs), 'record')}: {told}")
+    echo(f"transform {name} of {one.topic}, the last {count_of(len(one.pairs), 'record')}: {told}")
     columns = ["partition", "offset", "", "topic", "key", "value", "headers"]
     print_table(columns, _rows(one, see), right=["partition", "offset"])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ferry.cli.output import print_table
+from ferry.cli.output import echo, print_table
 from ferry.features.groups.rules.sentences import group_sentences
 from ferry.ledger.report import (
     UNKNOWN,
@@ -46,21 +46,21 @@ def show_plan(plan: Plan) -> None:
             right=["of", "offsets", "task"],
         )
     for line in (*proposals(plan.changes), *differences(plan.drift)):
-        print(line)
+        echo(line)
     for acl in plan.acls:
-        print(f"would {acl.kind} ACL: {acl.binding}")
+        echo(f"would {acl.kind} ACL: {acl.binding}")
     for topic in plan.paused:
-        print(f"paused: {topic}")
+        echo(f"paused: {topic}")
     for note in plan.notes:
-        print(f"note: {note}")
+        echo(f"note: {note}")
     for refusal in plan.refusals:
-        print(f"refused: {refusal.message} [{refusal.kind}]")
+        echo(f"refused: {refusal.message} [{refusal.kind}]")
     for left in plan.not_copied:
-        print(f"not copied: {left.message} [{left.what}]")
+        echo(f"not copied: {left.message} [{left.what}]")
     total = sum(piece.bytes_estimate for piece in plan.kept)
     units = f"{count_of(len(plan.dealt), 'unit')}, " if plan.dealt else ""
     offsets = sum(piece.offsets for piece in plan.kept)
-    print(
+    echo(
         f"{plan.flow}: {count_of(len(plan.kept), 'slice')}, {count_of(offsets, 'offset')}, about {size(total)}, "
         f"{units}{count_of(len(plan.used_slots), 'task')}, {count_of(len(plan.refusals), 'refusal')}"
     )
@@ -69,33 +69,33 @@ def show_plan(plan: Plan) -> None:
 def show_report(report: Report, state: str | None = None) -> None:
     """A line for each thing that is to be known of a run, and one of the run itself; `state` where it is not over."""
     for acl in report.plan.acls:
-        print(f"ACL {acl.kind}d: {acl.binding}")
+        echo(f"ACL {acl.kind}d: {acl.binding}")
     for note in report.notes:
-        print(f"note: {note}")
+        echo(f"note: {note}")
     for line in differences(report.plan.drift):
-        print(line)
+        echo(line)
     for line in summary(report.plan.changes):
-        print(line)
+        echo(line)
     for topic in report.plan.paused:
-        print(f"paused: {topic}")
+        echo(f"paused: {topic}")
     # Once, where all target partitions of a topic wait for the same.
     for message, kind in dict.fromkeys((refusal.message, refusal.kind) for refusal in report.refusals):
-        print(f"refused: {message} [{kind}]")
+        echo(f"refused: {message} [{kind}]")
     for piece in report.unfinished:
-        print(f"unfinished: {unfinished_sentence(report, piece)}")
+        echo(f"unfinished: {unfinished_sentence(report, piece)}")
     if report.left:
         what = "slice or unit" if report.plan.dealt else "slice"
-        print(f"the run's time was over: the next run copies the rest of {count_of(len(report.left), what)}")
+        echo(f"the run's time was over: the next run copies the rest of {count_of(len(report.left), what)}")
     if report.transcoded:
-        print(f"transcoded, as they could not be copied as bytes: {report.transcoded} of {report.batches} batches")
+        echo(f"transcoded, as they could not be copied as bytes: {report.transcoded} of {report.batches} batches")
     found = group_sentences(report.groups) if report.groups is not None and not report.groups.is_empty else ()
     verified = verified_sentences(report.verified)
     for sentence in (*found, *verified, missing_sentence(report.missing), throttled_sentence(report.throttled)):
         if sentence is not None:
-            print(sentence)
+            echo(sentence)
     taken = f", superseded by run {report.superseded}" if report.superseded else ""
     copied = f"{count_of(report.records, 'record')}, {size(report.bytes)} in {report.seconds:.1f} s"
-    print(
+    echo(
         f"run {report.plan.run} of {report.plan.flow}: {state or report.state}{taken}; "
         f"{pieces_sentence(report.plan)}, {as_known(copied, report) or UNKNOWN}"
     )

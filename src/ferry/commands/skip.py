@@ -8,6 +8,7 @@ import typer
 
 from ferry.cli.command import Context, command
 from ferry.cli.offered import offered_topics
+from ferry.cli.output import echo
 from ferry.cli.person import new_run, person
 from ferry.errors import BadInput
 
@@ -51,6 +52,6 @@ def skip_command(
         tell_skip(chosen, gap)
     context.answer(
         lambda: skip_json(chosen.flow, run, gap),
-        lambda: print(f"{'would skip: ' if run is None else ''}{skip_sentence(gap)}"),
+        lambda: echo(f"{'would skip: ' if run is None else ''}{skip_sentence(gap)}"),
     )
     return 0

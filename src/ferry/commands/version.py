@@ -8,7 +8,7 @@ import typer
 
 from ferry import __version__
 from ferry.cli.options import JsonOption, QuietOption
-from ferry.cli.output import print_json
+from ferry.cli.output import echo, print_json
 
 
 def version_command(ctx: typer.Context, as_json: JsonOption = False, quiet: QuietOption = False) -> int:
@@ -17,5 +17,5 @@ def version_command(ctx: typer.Context, as_json: JsonOption = False, quiet: Quie
     if as_json or ctx.obj.as_json:
         print_json({"version": __version__, "python": platform.python_version()})
     else:
-        print(f"ferry {__version__} (Python {platform.python_version()})")
+        echo(f"ferry {__version__} (Python {platform.python_version()})")
     return 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ferry.cli.output import print_answer
+from ferry.cli.output import echo, print_answer
 from ferry.commands.shapes import why_json
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.settings import Settings
@@ -15,7 +15,7 @@ def show_why(flow: FlowConfig, settings: Settings, name: str, *, as_json: bool) 
     verdicts = {"topic": why_topic(flow, origins, name), "group": why_group(flow, origins, name)}
     print_answer(
         lambda: {"flow": str(flow.flow), "name": name, **{kind: why_json(why) for kind, why in verdicts.items()}},
-        lambda: print(*(_sentence(flow, settings, name, kind, why) for kind, why in verdicts.items()), sep="\n"),
+        lambda: echo(*(_sentence(flow, settings, name, kind, why) for kind, why in verdicts.items()), sep="\n"),
         as_json=as_json,
     )
 

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass, field
 
 from ferry.cli.command import Context
-from ferry.cli.output import print_table
+from ferry.cli.output import echo, print_table
 from ferry.cli.person import new_run
 from ferry.cli.stopping import Stop
 from ferry.commands.copying import copied
@@ -133,17 +133,17 @@ def _show(work: WindowWork, *, dry_run: bool) -> None:
         )
     last = work.reports[-1] if work.reports else None
     for topic in () if last is None else last.plan.paused:
-        print(f"paused: {topic}")
+        echo(f"paused: {topic}")
     for note in () if last is None or work.is_done else last.notes:
-        print(f"note: {note}")
+        echo(f"note: {note}")
     for refusal in () if last is None else last.refusals:
-        print(f"refused: {refusal.message} [{refusal.kind}]")
+        echo(f"refused: {refusal.message} [{refusal.kind}]")
     where = f"lane {work.runs.lane} of {work.runs.flow.flow}: {work.options.window}"
     if dry_run:
-        print(f"{where}: {count_of(work.left, 'offset')} would be copied")
+        echo(f"{where}: {count_of(work.left, 'offset')} would be copied")
         return
     state = "copied" if work.is_done else f"{count_of(work.left, 'offset')} left"
-    print(
+    echo(
         f"{where}: {state}; {count_of(work.records, 'record')}, {size(work.bytes)} in "
         f"{count_of(len(work.reports), 'run')}, {work.seconds:.1f} s"
     )

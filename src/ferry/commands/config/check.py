@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from ferry.cli.command import Context, command, refuse_option_as_file
-from ferry.cli.output import not_new, print_table, write_new
+from ferry.cli.output import echo, not_new, print_table, write_new
 from ferry.commands.config.shapes import check_json
 from ferry.config.account import LineAccount, LineFate, account
 from ferry.config.client_check import check_clients
@@ -106,7 +106,7 @@ def _show(examined: Examined, lines: tuple[LineAccount, ...], problems: tuple[Pr
             _show_flow(flow, _origin(enabled_line(examined, flow.flow)), shared)
         for other in examined.disabled:
             line = enabled_line(examined, other)
-            print(f"\nflow {other}: not enabled{'' if line is None else f' ({_origin(line)})'}")
+            echo(f"\nflow {other}: not enabled{'' if line is None else f' ({_origin(line)})'}")
         _show_shared(flows, shared)
         _show_unneeded(examined)
         _show_idle(lines)
@@ -136,7 +136,7 @@ def _shared(flows: tuple[Effective, ...]) -> list[Setting]:
 
 
 def _show_flow(flow: Effective, enabled: str, shared: list[Setting]) -> None:
-    print(f"\nflow {flow.flow} (enabled on {enabled})")
+    echo(f"\nflow {flow.flow} (enabled on {enabled})")
     # What the file says first, in file order; then the defaults.
     own = [one for one in flow.settings if one not in shared and (one.line is not None or one.is_acted_on)]
     ranked = sorted((*own, *flow.clients), key=lambda setting: setting.line or sys.maxsize)
@@ -145,17 +145,17 @@ def _show_flow(flow: Effective, enabled: str, shared: list[Setting]) -> None:
 
 def _show_shared(flows: tuple[Effective, ...], shared: list[Setting]) -> None:
     if flows:
-        print(f"\ndefaults of {'all flows' if len(flows) > 1 else 'the flow'}")
+        echo(f"\ndefaults of {'all flows' if len(flows) > 1 else 'the flow'}")
         acted_on = [setting for setting in shared if setting.is_acted_on]
         print_table(["from", "setting", "value"], (_row(setting) for setting in acted_on if setting.value))
-        print(f"not set: {', '.join(setting.name for setting in acted_on if not setting.value)}")
+        echo(f"not set: {', '.join(setting.name for setting in acted_on if not setting.value)}")
     idle = {one.name: one for flow in flows for one in flow.settings if one.line is None and not one.is_acted_on}
     if idle:
-        print(f"at their defaults, and what they are for no run does yet: {', '.join(idle)}")
+        echo(f"at their defaults, and what they are for no run does yet: {', '.join(idle)}")
     for departure in dict.fromkeys(departure for flow in flows for departure in flow.departures):
         where = [str(flow.flow) for flow in flows if departure in flow.departures]
         which = "" if len(where) == len(flows) else f" ({', '.join(where)})"
-        print(f"not MirrorMaker 2's default: {departure}{which}")
+        echo(f"not MirrorMaker 2's default: {departure}{which}")
 
 
 def _row(setting: Setting) -> list[str]:
@@ -175,7 +175,7 @@ def _origin(line: int | None) -> str:
 def _show_unneeded(examined: Examined) -> None:
     if not examined.unneeded:
         return
-    print("\nknown, but not needed by Ferry")
+    echo("\nknown, but not needed by Ferry")
     print_table(["line", "key", "why"], ([one.line, one.key, one.why] for one in examined.unneeded), right=["line"])
 
 
@@ -183,7 +183,7 @@ def _show_idle(lines: tuple[LineAccount, ...]) -> None:
 
     idle = [one for one in lines if one.fate in (LineFate.OVERRIDDEN, LineFate.WITHOUT_EFFECT)]
     if idle:
-        print("\nwithout effect")
+        echo("\nwithout effect")
         print_table(["line", "key", "why"], ([one.line, one.key, one.why] for one in idle), right=["line"])
 
 
@@ -191,18 +191,18 @@ def _show_problems(problems: tuple[Problem, ...]) -> None:
 
     errors = [problem for problem in problems if problem.severity is Severity.ERROR]
     if problems:
-        print()
+        echo()
     for problem in problems:
-        print(f"{problem.severity.value}: {problem}")
+        echo(f"{problem.severity.value}: {problem}")
     warnings = len(problems) - len(errors)
-    print(f"{count_of(len(errors), 'error')}, {count_of(warnings, 'warning')}")
+    echo(f"{count_of(len(errors), 'error')}, {count_of(warnings, 'warning')}")
 
 
 def _show_corrections(gone: tuple[Problem, ...], out: Path | None, *, written: bool, dry_run: bool) -> None:
 
     for problem in gone:
         place = f"{problem.file}: added" if problem.line is None else f"{problem.file}:{problem.line}"
-        print(f"corrected: {place}: {shown(problem.correction or ()) or 'removed'}")
+        echo(f"corrected: {place}: {shown(problem.correction or ()) or 'removed'}")
     if out is not None:
         done = "would be written" if dry_run else "written"
-        print(f"{done}: {out}" if written else f"not written: {out}; the errors above are yours to correct")
+        echo(f"{done}: {out}" if written else f"not written: {out}; the errors above are yours to correct")

@@ -9,7 +9,7 @@ import typer
 
 from ferry.cli.command import Context, command
 from ferry.cli.offered import offered_keys
-from ferry.cli.output import print_table
+from ferry.cli.output import echo, print_table
 from ferry.config.explain import Explanation, every_key, explain
 
 KeyArgument = Annotated[
@@ -59,12 +59,12 @@ def _show(found: Sequence[Explanation], *, in_full: bool) -> None:
 
 def _show_one(one: Explanation) -> None:
     if one.note is not None:
-        print(one.note)
-    print(f"{one.name}: {one.fate}: {one.text}")
-    print(f"  written  {', '.join(f'{place}{one.name}' for place in one.places)}")
+        echo(one.note)
+    echo(f"{one.name}: {one.fate}: {one.text}")
+    echo(f"  written  {', '.join(f'{place}{one.name}' for place in one.places)}")
     if one.values:
-        print(f"  values   {one.values}")
+        echo(f"  values   {one.values}")
     departs = f" (MirrorMaker 2: {one.kafkas_default})" if one.kafkas_default is not None else ""
     if one.default and one.fate in ("not needed", "refused"):
         departs = " (Kafka's)"
-    print("  no default" if one.default is None else f"  default  {one.default or 'empty'}{departs}")
+    echo("  no default" if one.default is None else f"  default  {one.default or 'empty'}{departs}")

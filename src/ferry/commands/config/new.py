@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from ferry.cli.command import Context, command
-from ferry.cli.output import not_new, print_json, print_warning, write_new
+from ferry.cli.output import echo, not_new, print_json, print_warning, write_new
 from ferry.commands.config.check import all_problems
 from ferry.config.first_file import FirstCluster, first_file
 from ferry.config.reading.examine import examine
@@ -81,9 +81,9 @@ def new_command(
     for warning in warnings:
         print_warning(warning)
     if dry_run:
-        print(text, end="")
+        echo(text, end="")
         return 0
-    print(f"{out} is written; next: ferry plan --config {out} '{flow}'")
+    echo(f"{out} is written; next: ferry plan --config {out} '{flow}'")
     return 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from ferry.cli.output import print_answer, print_table
+from ferry.cli.output import echo, print_answer, print_table
 from ferry.clock import wall_ms
 from ferry.commands.shapes import holders_json, past_runs_json, pause_json, receipts_json
 from ferry.commands.shown import show_report
@@ -133,26 +133,26 @@ class Asked:
 def _print_run(past: PastRun | Forgotten) -> None:
     """What was to be known of a run when it ended, or of one that did not; what is left of one that was let go."""
     if isinstance(past, Forgotten):
-        print(past.sentence)
+        echo(past.sentence)
         return
     run = past.opened.record.run
     if past.report is not None:
         show_report(past.report, past.state.value)
         if (uncounted := uncounted_sentence(past.report)) is not None:
-            print(uncounted)
+            echo(uncounted)
     if past.state is PastState.OPEN:
-        print(f"run {run} is under way, or was killed: ferry run --resume {run}, or the next run, goes on")
+        echo(f"run {run} is under way, or was killed: ferry run --resume {run}, or the next run, goes on")
 
 
 def _print_unplanned(past: PastRun, *, is_newest: bool) -> None:
     """What is to be said of a run without a sealed plan: only its age shows whether it is being planned."""
     record = past.opened.record
     if is_newest and wall_ms() - record.started_ms < PATIENCE_MS:
-        print(f"run {record.run} has no sealed plan: it is being planned, or ended before")
+        echo(f"run {record.run} has no sealed plan: it is being planned, or ended before")
     else:
-        print(f"run {record.run} ended before its plan was sealed{'' if past.earlier else ': nothing was copied'}")
+        echo(f"run {record.run} ended before its plan was sealed{'' if past.earlier else ': nothing was copied'}")
     if past.earlier is not None:
-        print(f"it was opened before under its name: {past.earlier.sentence}")
+        echo(f"it was opened before under its name: {past.earlier.sentence}")
 
 
 def _print_receipts(rows: list[Receipt]) -> None:
@@ -221,7 +221,7 @@ def _print_units(rows: list[Receipt]) -> None:
 def _print_dealt(found: list[DealtAt], skipped: list[Gap], source: str, offset: int) -> None:
     """The chunks that have an offset, one for each target partition: which of them has its record, its key decides."""
     passed = sum(one.state is Dealt.PASSED for one in found)
-    print(
+    echo(
         f"offset {offset} of {source} went where the key says that its record has on the target, if the transform "
         f"keeps it; {passed} of {len(found)} target partitions have a chunk with it:"
     )
@@ -250,7 +250,7 @@ def _print_dealt(found: list[DealtAt], skipped: list[Gap], source: str, offset: 
 def _print_skipped(skipped: list[Gap], offset: int) -> None:
     for gap in skipped:
         by = f", by {gap.who}" if gap.who else ""
-        print(
+        echo(
             f"offset {offset} of {gap.source} was skipped by run {gap.run} at {to_the_second(gap.at_ms)} with "
             f"[{gap.start}, {gap.end}){by}: {gap.reason or gap.why} [{gap.why}]"
         )
@@ -260,7 +260,7 @@ def _print_holders(
     found: list[Holder], skipped: list[Gap], adopted: list[Adoption], gone: list[Pruned], offset: int
 ) -> None:
     for one in adopted:
-        print(
+        echo(
             f"offset {offset} of {one.source} was copied to {one.target} by MirrorMaker {one.by.value[-1]}, up to "
             f"{one.end} ({one.where}): adopted by {one.who} at {to_the_second(one.at_ms)}, run {one.run}"
         )
@@ -271,27 +271,27 @@ def _print_holders(
         if segment is None:
             left = f"left out by transform {receipt.transform}, " if receipt.transform else ""
             left += "one of its dead letters, " if receipt.dead_letters else ""
-            print(f"{where}, in a gap: {left}a marker, an aborted record, or missing at the source; not copied")
+            echo(f"{where}, in a gap: {left}a marker, an aborted record, or missing at the source; not copied")
         else:
-            print(
+            echo(
                 f"{where}, in the segment of {segment.count} records from {segment.source_start}: "
                 f"it is offset {holder.target_offset} of {receipt.target}"
             )
         if holder.void is not None:
             gap = holder.void
-            print(
+            echo(
                 f"that does not hold since run {gap.run} at {to_the_second(gap.at_ms)}: {gap.reason} "
                 f"[{gap.why}, {gap.how}]"
             )
     _print_skipped(skipped, offset)
     for mark in gone:
-        print(
+        echo(
             f"the receipt of offset {offset} of {mark.source} was pruned with all before {mark.end}, by run {mark.run} "
             f"at {to_the_second(mark.at_ms)}: the source's log began at {mark.source_log_start} and that of "
             f"{mark.copy.target} at {mark.target_log_start}, so neither side had the record any more"
         )
     if not found and not skipped and not adopted and not gone:
-        print(
+        echo(
             f"no receipt holds offset {offset}: it is not copied, lies before the lane's start, or was forgotten with "
             "a copy that is deleted"
         )
@@ -326,6 +326,6 @@ def _print_pauses(found: list[Pause]) -> None:
     for pause in found:
         what = f"topic {pause.topic}" if pause.topic else "the whole flow"
         until = f"until {to_the_second(pause.until_ms)}" if pause.until_ms else "until resumed"
-        print(f"{what} is paused since {to_the_second(pause.since_ms)} {until}, by {pause.who}: {pause.why}")
+        echo(f"{what} is paused since {to_the_second(pause.since_ms)} {until}, by {pause.who}: {pause.why}")
     if not found:
-        print("nothing is paused")
+        echo("nothing is paused")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ferry.cli.command import Context, command
+from ferry.cli.output import echo
 from ferry.config.flow.flow import FlowConfig
 from ferry.features.acls.cli.shapes import acl_diff_json
 from ferry.plan.rules.acls import AclDiff, unmapped_sentence, wide_sentence
@@ -31,22 +32,22 @@ def show_diff(flow: FlowConfig, diff: AclDiff, due_ms: int | None) -> None:
     """Print a diff; `due_ms` is after how long a run acts on it, None: none does."""
     for change in diff.changes:
         sign = "+" if change.kind == "create" else "-"
-        print(f"{sign} {change.binding}  (source: {change.source})")
+        echo(f"{sign} {change.binding}  (source: {change.source})")
     for binding in diff.kept:
-        print(f"kept: {binding} (the settings ask for it no more)")
+        echo(f"kept: {binding} (the settings ask for it no more)")
     for binding in diff.foreign:
-        print(f"kept: {binding} (Ferry's by the ledger alone: nothing else shows that it is of a copy)")
+        echo(f"kept: {binding} (Ferry's by the ledger alone: nothing else shows that it is of a copy)")
     for binding in diff.bereft:
-        print(f"kept: {binding} (the source lost all ACLs that Ferry took over, at once)")
+        echo(f"kept: {binding} (the source lost all ACLs that Ferry took over, at once)")
     for out in diff.left_out:
-        print(f"left out: {out.binding} ({out.why})")
+        echo(f"left out: {out.binding} ({out.why})")
     unmapped = unmapped_sentence(diff)
     if unmapped is not None:
-        print(f"unmapped: {unmapped}")
+        echo(f"unmapped: {unmapped}")
     wide = wide_sentence(flow.flow, diff)
     if wide is not None:
-        print(f"note: {wide}")
-    print(
+        echo(f"note: {wide}")
+    echo(
         f"{flow.flow}: {len(diff.created)} to create, {len(diff.deleted)} to delete, "
         f"{count_of(diff.in_step, 'ACL')} in step, {len(diff.left_out)} left out; {_when(due_ms)}"
     )

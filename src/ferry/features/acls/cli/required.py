@@ -12,7 +12,7 @@ import typer
 
 from ferry.cli.command import Context, command, only_topics
 from ferry.cli.offered import offered_topics
-from ferry.cli.output import print_json
+from ferry.cli.output import echo, print_json
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.keys.layers import ROLE_AT, Side
 from ferry.errors import BadInput
@@ -108,12 +108,12 @@ class _OnSide:
 
     def head(self, line: str) -> None:
         """What to know before the commands."""
-        print(line)
+        echo(line)
         if self.why is not None:
-            print(f"# {self.principal} stands for Ferry's principal there, which the file does not say: {self.why}")
+            echo(f"# {self.principal} stands for Ferry's principal there, which the file does not say: {self.why}")
         if self.command_config is not None:
-            print(f"# {self.command_config}: yours to write, with security.protocol = {self.protocol} and the login of")
-            print("# somebody who may alter ACLs")
+            echo(f"# {self.command_config}: yours to write, with security.protocol = {self.protocol} and the login of")
+            echo("# somebody who may alter ACLs")
 
     def json(self) -> dict[str, object]:
         return {"principal": self.principal, "known": self.why is None, "why": self.why}
@@ -124,7 +124,7 @@ def _print(side: _OnSide, acls: list[Acl]) -> None:
     for (resource, optional), same in groupby(acls, key=lambda acl: (acl.resource, acl.optional and acl.why)):
         several = list(same)
         line = _command(side, resource, several)
-        print(f"# optional, {several[0].why}:\n# {line}" if optional else line)
+        echo(f"# optional, {several[0].why}:\n# {line}" if optional else line)
 
 
 def _json(acl: Acl, side: _OnSide) -> dict[str, object]:

@@ -11,6 +11,7 @@ import typer
 
 from ferry.cli.bar import counted
 from ferry.cli.command import Context, command
+from ferry.cli.output import echo
 from ferry.cli.person import person
 from ferry.errors import BadInput
 
@@ -43,7 +44,7 @@ def export_command(
         records, upto = export_ledger(chosen, to, make, patience_s=context.patience_s, dry_run=dry_run, told=read)
     context.answer(
         lambda: {"flow": str(chosen.flow), "file": str(to), "records": records, "upto": upto, "dry_run": dry_run},
-        lambda: print(f"{records} records before ledger offset {upto} {'would be' if dry_run else 'are'} in {to}"),
+        lambda: echo(f"{records} records before ledger offset {upto} {'would be' if dry_run else 'are'} in {to}"),
     )
     return 0
 
@@ -99,14 +100,14 @@ def _rebuilt_json(done: Rebuilt, *, dry_run: bool) -> dict[str, object]:
 
 
 def _show_rebuilt(done: Rebuilt, source: Path, *, would: str) -> None:
-    print(f"{done.records} records before ledger offset {done.upto} {would or 'are '}written from {source}")
+    echo(f"{done.records} records before ledger offset {done.upto} {would or 'are '}written from {source}")
     if done.replaced:
-        print(
+        echo(
             f"the ledger that was begun since {would or 'was '}deleted: runs had left {done.replaced} records that "
             f"they write again, {done.carried} of pauses, ACLs and lanes {would or 'are '}kept"
         )
     for one in done.ahead:
-        print(
+        echo(
             f"{one.target} was copied up to source offset {one.copied}, the export has it up to {one.exported}: "
             "it will be refused; look for a newer export"
         )

@@ -14,6 +14,7 @@ import typer
 from ferry.cli.bar import steps
 from ferry.cli.command import Context, command, only_topics
 from ferry.cli.options import YEAR_SECONDS, MaxBytesOption, TopicsOption
+from ferry.cli.output import echo
 from ferry.cli.person import new_run, person
 from ferry.cli.stopping import stop_signals
 from ferry.clock import wall_ms
@@ -254,5 +255,5 @@ def _diary(*, quiet: bool, stop: Callable[[], bool] = lambda: False) -> Iterator
 
 def _previewed(context: Context, would: tuple[str, ...]) -> int:
     lines = (f"{number}. {sentence}" for number, sentence in enumerate(would, 1))
-    context.answer(lambda: {"would": list(would)}, lambda: print(*lines, sep="\n"))
+    context.answer(lambda: {"would": list(would)}, lambda: echo(*lines, sep="\n"))
     return 0

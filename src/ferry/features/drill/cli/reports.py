@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ferry.cli.command import Context, command
-from ferry.cli.output import print_table, print_warning
+from ferry.cli.output import echo, print_table, print_warning
 from ferry.errors import BadInput
 from ferry.features.evidence.acts.store import store_of
 from ferry.features.evidence.cli.evidence import ended, prepared
@@ -129,14 +129,14 @@ def _first_broken(checked: Sequence[Checked]) -> Checked | None:
 def _show_verified(where: str, checked: Sequence[Checked], *, chain_only: bool) -> None:
     for one in checked:
         if one.problem:
-            print(f"broken: {one.problem}")
+            echo(f"broken: {one.problem}")
     what = f"{where}: {count_of(len(checked), 'report')}"
     signed = "signatures were not looked at" if chain_only else "every signature holds"
     broken = _first_broken(checked)
     if broken is None:
-        print(f"{what}, none changed or missing; {signed}; the newest has SHA-256 {checked[-1].kept.sha256}")
+        echo(f"{what}, none changed or missing; {signed}; the newest has SHA-256 {checked[-1].kept.sha256}")
     else:
-        print(f"{what}; the first broken one is {broken.kept.name}")
+        echo(f"{what}; the first broken one is {broken.kept.name}")
 
 
 def _verified_json(where: str, checked: Sequence[Checked]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ferry.cli.command import Context
-from ferry.cli.output import print_error
+from ferry.cli.output import echo, print_error
 from ferry.config.flow.report import ReportConfig
 from ferry.errors import FerryError, OutcomeUnknown
 from ferry.features.evidence.acts.store import why_unwritten
@@ -48,6 +48,6 @@ def ended(context: Context, evidence: EvidenceReport, folder: ReportFolder | Non
 
 def _show(evidence: EvidenceReport, written: Written | None) -> None:
     for line in told_lines(evidence):
-        print(line)
+        echo(line)
     if written is not None:
-        print(written.sentence)
+        echo(written.sentence)

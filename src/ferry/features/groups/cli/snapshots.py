@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ferry.cli.command import Context, command
-from ferry.cli.output import print_table
+from ferry.cli.output import echo, print_table
 from ferry.cli.person import new_run, person
 from ferry.errors import BadInput
 from ferry.features.groups.cli.shapes import SNAPSHOT
@@ -68,7 +68,7 @@ def _show_list(found: Sequence[Snapshot]) -> None:
 
 
 def _show_one(one: Snapshot, done: str) -> None:
-    print(f"snapshot {one.name} with {count_of(one.groups, 'group')} {done}")
+    echo(f"snapshot {one.name} with {count_of(one.groups, 'group')} {done}")
 
 
 @command()
@@ -90,7 +90,7 @@ def diff_command(
         if rows:
             print_table(columns, rows, right=("partition", "then", "now"))
         verb = "differs" if len(rows) == 1 else "differ"
-        print(f"{count_of(len(rows), 'offset')} {verb} from snapshot {found.name} of {to_the_second(found.at_ms)}")
+        echo(f"{count_of(len(rows), 'offset')} {verb} from snapshot {found.name} of {to_the_second(found.at_ms)}")
 
     differences = [dict(zip(columns, row, strict=True)) for row in rows]
     context.answer(
@@ -129,13 +129,13 @@ def rollback_command(
             if writes:
                 print_table(("group", "partition", "back to"), writes, right=("back to",))
             for one in left:
-                print(f"would be left: {one.message}")
-            print(f"{count_of(len(writes), 'offset')} would be written back to snapshot {found.name}")
+                echo(f"would be left: {one.message}")
+            echo(f"{count_of(len(writes), 'offset')} would be written back to snapshot {found.name}")
             return
         for line in group_sentences(done):
-            print(line)
+            echo(line)
         if done.offsets:
-            print(f"undo it with ferry groups rollback --snapshot {run}; runs leave these groups where they are now")
+            echo(f"undo it with ferry groups rollback --snapshot {run}; runs leave these groups where they are now")
 
     context.answer(
         lambda: {

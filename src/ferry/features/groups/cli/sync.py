@@ -9,7 +9,7 @@ import typer
 
 from ferry.cli.bar import working
 from ferry.cli.command import Context, command
-from ferry.cli.output import print_table
+from ferry.cli.output import echo, print_table
 from ferry.cli.person import new_run
 from ferry.features.groups.rules.sentences import group_sentences
 from ferry.model import WANTED, GroupOutcome
@@ -56,7 +56,7 @@ def sync_command(
 
 def _show_done(done: GroupOutcome) -> None:
     for line in group_sentences(done):
-        print(line)
+        echo(line)
 
 
 def _show_wish(looked: Looked) -> None:
@@ -80,12 +80,12 @@ def _show_wish(looked: Looked) -> None:
     counted, unknown = sum(one or 0 for one in again), count_of(again.count(None), "offset")
     if counted:
         more = f", and not known for {unknown}" if None in again else ""
-        print(f"{count_of(counted, 'record')} at most would be read again, of topics that get other partitions{more}")
+        echo(f"{count_of(counted, 'record')} at most would be read again, of topics that get other partitions{more}")
     elif None in again:
-        print(f"how many records would be read again is not known for {unknown}")
+        echo(f"how many records would be read again is not known for {unknown}")
     for one in looked.left:
-        print(f"would be left: {one.message}")
-    print(
+        echo(f"would be left: {one.message}")
+    echo(
         f"{count_of(len(rows), 'offset')} of {count_of(len(looked.decided.writes), 'group')} would be written, "
         f"{looked.decided.unchanged} are right already"
     )

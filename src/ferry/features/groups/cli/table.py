@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ferry.cli.command import Context, command
-from ferry.cli.output import print_json_list, print_table
+from ferry.cli.output import echo, print_json_list, print_table
 from ferry.model import TopicPartition
 
 if TYPE_CHECKING:
@@ -54,13 +54,13 @@ def show_command(
     else:
         print_table(COLUMNS, (line for table in found.tables for line in lines(table)), right=NUMBERS)
         if broker_info:
-            print()
+            echo()
             brokers = [[row["cluster"], row["broker"], row["address"]] for row in _brokers_json(found)]
             print_table(["cluster", "broker", "address"], brokers, right=["broker"])
     for one in found.not_shown[:MOST_SENTENCES]:
-        print(f"ferry: {' '.join(one.why.split())}", file=sys.stderr)
+        echo(f"ferry: {' '.join(one.why.split())}", file=sys.stderr)
     if len(found.not_shown) > MOST_SENTENCES:
-        print(f"ferry: {len(found.not_shown) - MOST_SENTENCES} more are in the answer with --json", file=sys.stderr)
+        echo(f"ferry: {len(found.not_shown) - MOST_SENTENCES} more are in the answer with --json", file=sys.stderr)
     return INCOMPLETE if found.not_shown else 0
 
 

@@ -9,7 +9,7 @@ import typer
 from ferry.cli.command import Context, command
 from ferry.cli.offered import offered_topics
 from ferry.cli.options import LaneOption
-from ferry.cli.output import print_table
+from ferry.cli.output import echo, print_table
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput
 from ferry.features.groups.rules.offset_map import Before
@@ -65,7 +65,7 @@ def translate_command(
         )
     place = TopicPartition(topic=topic, partition=partition)
     found = translate(context.flow(lane), place, offset, backward=reverse, patience_s=context.patience_s)
-    context.answer(lambda: _json(found, offset, reverse), lambda: print(_sentence(found, offset, reverse)))
+    context.answer(lambda: _json(found, offset, reverse), lambda: echo(_sentence(found, offset, reverse)))
     return NOT_KNOWN if _is_vague(found) else 0
 
 
@@ -113,10 +113,10 @@ def _print_group(whole: GroupTranslation, reverse: bool) -> None:
     rows += [[place.topic, place.partition, at, "not translated", None, None, None] for place, at, _ in whole.troubled]
     print_table([*here, "outcome", *there], rows, right=["partition", "offset"])
     for why in dict.fromkeys(why for _, _, why in whole.troubled):
-        print(why)
+        echo(why)
     for topic, place, at in whole.dealt:
         again = "all that lies there" if at.again is None else f"at most {count_of(at.again, 'record')}"
-        print(f"of {topic} nothing unread is missing from offset {at.offset} of {place} on; {again} read again")
+        echo(f"of {topic} nothing unread is missing from offset {at.offset} of {place} on; {again} read again")
 
 
 def _json(found: Translation, offset: int, reverse: bool) -> dict[str, object]:

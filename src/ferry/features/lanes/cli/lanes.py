@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ferry.cli.command import Context, command
-from ferry.cli.output import print_table
+from ferry.cli.output import echo, print_table
 from ferry.cli.person import new_run, person
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput
@@ -59,7 +59,7 @@ def _show_lanes(flow: FlowConfig, lanes: Sequence[Lane]) -> None:
     )
     for lane in lanes:
         if lane.uncounted:
-            print(f"not counted of lane {lane.name}: {lane.uncounted}")
+            echo(f"not counted of lane {lane.name}: {lane.uncounted}")
 
 
 @command(flow="option")
@@ -148,13 +148,13 @@ def _drop_json(flow: FlowConfig, found: Drop, *, dry_run: bool) -> dict[str, obj
 
 def _show(found: Drop, *, dry_run: bool) -> None:
     if found.earlier is not None:
-        print(
+        echo(
             f"lane {found.lane} was dropped by {found.earlier.who} at {time_text(found.earlier.at_ms)}: nothing is left"
         )
         return
     for topic in found.topics:
-        print(f"{'would delete' if dry_run else 'deleted'} topic {topic}")
-    print(
+        echo(f"{'would delete' if dry_run else 'deleted'} topic {topic}")
+    echo(
         f"lane {found.lane} {'would be' if dry_run else 'is'} dropped: {count_of(len(found.topics), 'topic')}, "
         f"{count_of(found.records, 'record')}{_uncounted(found)}, group {found.group}"
     )

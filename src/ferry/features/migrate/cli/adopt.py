@@ -9,7 +9,7 @@ import typer
 from ferry.cli.bar import working
 from ferry.cli.command import Context, command, only_topics
 from ferry.cli.options import TopicsOption
-from ferry.cli.output import print_table, print_warning
+from ferry.cli.output import echo, print_table, print_warning
 from ferry.cli.person import new_run, person
 from ferry.config.flow.flow import FlowConfig
 from ferry.features.migrate.cli.shapes import adoption_json
@@ -152,14 +152,14 @@ def _print(found: Takeover, *, dry_run: bool, quiet: bool) -> None:
     )
     for row in rows:
         if row.why:
-            print(f"{row.source}: {row.verdict.value}: {row.why}")
+            echo(f"{row.source}: {row.verdict.value}: {row.why}")
     for note in found.notes if not quiet else ():
         print_warning(note)
     adopted, refused = found.of(Verdict.ADOPT), found.of(Verdict.REFUSED)
     doubled = sum(row.doubled or 0 for row in adopted)
     unknown = sum(row.doubled is None for row in adopted)
     lost = sum(row.lost for row in adopted)
-    print(
+    echo(
         f"{count_of(len(adopted), 'partition')} {'would be ' if dry_run else ''}adopted from {found.left.what} by "
         f"{found.left.where}, {len(refused)} refused; lost {lost}, at most {doubled} doubled"
         + (f", and not known for {count_of(unknown, 'partition')}" if unknown else "")

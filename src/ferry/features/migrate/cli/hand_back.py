@@ -10,7 +10,7 @@ import typer
 
 from ferry.cli.command import Context, command, only_topics, refuse_option_as_file
 from ferry.cli.options import TopicsOption
-from ferry.cli.output import print_table, print_warning, write_output
+from ferry.cli.output import echo, print_table, print_warning, write_output
 from ferry.cli.person import new_run, person
 from ferry.errors import BadInput
 from ferry.features.migrate.cli.adopt import ConnectorOption, OffsetsTopicOption, StatusTopicOption, WorkersOption
@@ -115,11 +115,11 @@ def _print(found: HandedBack, where: str, *, dry_run: bool, quiet: bool) -> None
     )
     for row in found.rows:
         if row.why:
-            print(f"{row.source}: {row.verdict.value}: {row.why}")
+            echo(f"{row.source}: {row.verdict.value}: {row.why}")
     for note in found.notes if not quiet else ():
         print_warning(note)
     written = count_of(len(found.records), "position")
     if dry_run:
-        print(f"{written} would be written to {where}")
+        echo(f"{written} would be written to {where}")
     else:
-        print(f"{written} written to {where}; the flow is paused until ferry adopt mm2 or ferry resume")
+        echo(f"{written} written to {where}; the flow is paused until ferry adopt mm2 or ferry resume")

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from ferry.cli.command import Context, command, refuse_option_as_file
-from ferry.cli.output import print_json, write_output
+from ferry.cli.output import echo, print_json, write_output
 from ferry.config.keys import values
 from ferry.config.login.jaas import jaas_file
 from ferry.config.settings import read_text
@@ -110,7 +110,7 @@ def import_mm1_command(
     elif not context.quiet:
         _print(conversion, output, dry_run=dry_run)
     elif output is None:
-        print(conversion.text, end="")
+        echo(conversion.text, end="")
     return TO_DECIDE if conversion.to_decide() else 0
 
 
@@ -231,13 +231,13 @@ def _outcome_json(outcome: Outcome) -> dict[str, Any]:
 def _print(conversion: Conversion, output: Path | None, *, dry_run: bool) -> None:
     """The account; beside the file's text it goes to standard error."""
     if output is None:
-        print(conversion.text, end="", flush=True)
+        echo(conversion.text, end="", flush=True)
     account = sys.stderr if output is None else sys.stdout
     for outcome in conversion.outcomes:
-        print(_sentence(outcome), file=account)
+        echo(_sentence(outcome), file=account)
     left = len(conversion.to_decide())
     after = "nothing is written" if dry_run else f"next: ferry config check {output or 'FILE'}"
-    print(
+    echo(
         f"{count_of(len(conversion.flows), 'flow')}, {count_of(len(conversion.outcomes), 'option')} accounted for,"
         f" {left} left for you to decide; {after}",
         file=account,

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from ferry.cli.command import Context, command
+from ferry.cli.output import echo
 from ferry.errors import BadInput
 
 PORT = 9464
@@ -41,7 +42,7 @@ def serve_command(
     found = _folder(context) if folder is None else folder
     server, thread = serve(found, address, port)
     url = f"http://{f'[{address}]' if ':' in address else address}:{server.server_port}/metrics"
-    context.answer(lambda: {"url": url, "folder": str(found)}, lambda: print(f"metrics of {found} at {url}"))
+    context.answer(lambda: {"url": url, "folder": str(found)}, lambda: echo(f"metrics of {found} at {url}"))
     sys.stdout.flush()  # whoever started it waits for the address
     try:
         thread.join()

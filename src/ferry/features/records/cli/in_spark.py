@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
+from ferry.cli.output import echo
 from ferry.cli.stopping import Stop, Stopped, ended_by_signals
 from ferry.errors import FerryError, Refused, Retryable
 
@@ -42,7 +43,7 @@ def planned_in_spark(
 
     def say(text: str) -> None:
         if not quiet:
-            print(f"ferry: {text}", file=sys.stderr)
+            echo(f"ferry: {text}", file=sys.stderr)
 
     signals = ended_by_signals() if stop is None else nullcontext()
     with signals, local_session("ferry run", cores=os.cpu_count() or 1) as session:

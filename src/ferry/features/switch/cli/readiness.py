@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ferry.cli.command import Context, command
-from ferry.cli.output import print_table
+from ferry.cli.output import echo, print_table
 from ferry.features.switch.cli.options import MaxRecordsOption, MaxSecondsOption
 from ferry.features.switch.cli.switches import clients_json, clients_line
 from ferry.model.switch import Verb
@@ -70,4 +70,4 @@ def show_readiness(found: Readiness, *more: str) -> None:
         ((check.name, "ok" if check.ok else "NOT OK", check.message) for check in found.checks),
     )
     verdict = "ready" if found.ready else f"not ready: {len(found.failed)} of {len(found.checks)} checks failed"
-    print(verdict, *more, sep="\n")
+    echo(verdict, *more, sep="\n")

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from ferry.cli.command import Context, command
-from ferry.cli.output import print_table, print_warning
+from ferry.cli.output import echo, print_table, print_warning
 from ferry.cli.person import person
 from ferry.features.evidence.cli.report_place import written_json
 from ferry.features.switch.cli.options import IdArgument
@@ -54,8 +54,8 @@ def _show_list(found: Sequence[SwitchState], unread: Collection[str]) -> None:
         ),
     )
     for why in unread:
-        print(f"not read: {why}")
-    print(clients_line(found, unread))
+        echo(f"not read: {why}")
+    echo(clients_line(found, unread))
 
 
 @command(flow="required")
@@ -74,7 +74,7 @@ def switch_show_command(
 
 def _show(state: SwitchState) -> None:
     made = state.switch
-    print(f"{made.verb} {made.id} of {made.named} to {made.via.target}, by {made.who}, approved by {made.approved_by}")
+    echo(f"{made.verb} {made.id} of {made.named} to {made.via.target}, by {made.who}, approved by {made.approved_by}")
     print_table(
         ("step", "by", "seconds", "what was found"),
         (
@@ -83,7 +83,7 @@ def _show(state: SwitchState) -> None:
         ),
         right=("seconds",),
     )
-    print(_line(state)["state"] if state.end is not None else f"next step: {_line(state)['next_step']}")
+    echo(_line(state)["state"] if state.end is not None else f"next step: {_line(state)['next_step']}")
 
 
 @command(flow="required")
@@ -107,7 +107,7 @@ def switch_abandon_command(
     report = () if written is None else (written.sentence,)
     context.answer(
         lambda: {**switch_state_json(state), "report": written_json(written)},
-        lambda: print(sentence, *report, sep="\n"),
+        lambda: echo(sentence, *report, sep="\n"),
     )
     if unwritten is not None:
         print_warning(unwritten)

@@ -10,7 +10,7 @@ import typer
 
 from ferry.cli.bar import working
 from ferry.cli.command import Context, command
-from ferry.cli.output import print_warning
+from ferry.cli.output import echo, print_warning
 from ferry.cli.person import new_run, person
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig, SwitchHook
@@ -289,7 +289,7 @@ def _gone_on(context: Context, switcher: Switcher, switch: str) -> SwitchState:
                 return
             # Above the bar at a terminal; a pipe gets the line itself, for the bar keeps what is printed meanwhile.
             place = (sys.stderr if context.as_json else sys.stdout) if first.isatty() else first
-            print(f"{step}: {done.evidence.sentence}", file=place, flush=True)
+            echo(f"{step}: {done.evidence.sentence}", file=place, flush=True)
 
         return switcher.run(switch, told if not context.quiet else lambda _step, _done: None)
 
@@ -298,7 +298,7 @@ def _ended(context: Context, state: SwitchState, written: Written | None) -> Non
     report = () if written is None else (written.sentence,)
     context.answer(
         lambda: {**switch_state_json(state), "report": written_json(written)},
-        lambda: print(_finished(state), *report, sep="\n"),
+        lambda: echo(_finished(state), *report, sep="\n"),
     )
 
 
@@ -325,5 +325,5 @@ def _preview_json(preview: Preview) -> dict[str, object]:
 
 def _show_preview(preview: Preview) -> None:
     for number, (step, sentence) in enumerate(preview.steps, 1):
-        print(f"{number:2}. {step}: {sentence}")
+        echo(f"{number:2}. {step}: {sentence}")
     show_readiness(preview.readiness)

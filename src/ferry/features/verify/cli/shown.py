@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from ferry.cli.output import print_table
+from ferry.cli.output import echo, print_table
 from ferry.model import Difference, Range, Verified
 from ferry.words import count_of, size
 
@@ -36,19 +36,19 @@ def print_verified(result: Verified) -> None:
         if rows:
             print_table(["#", "side", "offset", "timestamp", "key", "value", "headers"], rows, right=["#", "offset"])
     if result.more:
-        print(f"and {count_of(result.more, 'further difference')}")
+        echo(f"and {count_of(result.more, 'further difference')}")
     for left in result.not_compared:
-        print(f"not compared: {left.message} [{left.why}]")
+        echo(f"not compared: {left.message} [{left.why}]")
     for begin in result.begins:
         if not begin.is_whole:
-            print(begin.sentence)
+            echo(begin.sentence)
     if result.begins and result.is_whole:
-        print("receipts and gaps name each partition from the beginning of its log")
+        echo("receipts and gaps name each partition from the beginning of its log")
     for note in result.notes:
-        print(f"note: {note}")
+        echo(f"note: {note}")
     if result.sample is not None:
-        print(f"a sample: one of {result.sample} segments of each partition, --seed {result.seed}")
-    print(_sum(result))
+        echo(f"a sample: one of {result.sample} segments of each partition, --seed {result.seed}")
+    echo(_sum(result))
 
 
 def _sum(result: Verified) -> str:

@@ -62,7 +62,7 @@ async def others_transactions(
     found: dict[TopicPartition, OpenTransaction] = {}
     for place in held:
         unknown = OpenTransaction(producer_id=-1, start=stable[place], last_ms=-1)
-        for one in told.get(place, (unknown,)):
+        for one in told.get(place) or (unknown,):
             if one.transactional_id not in writers:
                 found[place] = one
                 break

@@ -139,7 +139,7 @@ async def gather_facts(
         hidden=hidden,
         unmatched=unmatched,
         unfound=await found_nothing(flow, source, target),
-        held={place: begun[0] for place, begun in held.items()},
+        held={place: begun[0] for place, begun in held.items() if begun},
         skips=skips(view, lane),
         units=units,
         eras=rules,

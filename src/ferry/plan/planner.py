@@ -359,8 +359,11 @@ class Planner:
         """The oldest transaction that is open on the ledger, where the view has records of one."""
         if not view.open:
             return {}
-        found = await named_transactions(self.target, [self.ledger.place])
-        return {place: begun[0] for place, begun in found.items()}
+        place = self.ledger.place
+        begun = (await named_transactions(self.target, [place])).get(place)
+        if begun is None:  # its leader does not say more of it
+            return {place: OpenTransaction(producer_id=-1, start=min(one.offset for one in view.open), last_ms=-1)}
+        return {place: begun[0]} if begun else {}
 
     def _with_lost_rules(self, facts: Facts, digests: Mapping[str, str]) -> Facts:
         return replace(facts, lost_rules=lost_rules(self.flow, facts.eras, digests)) if facts.eras else facts

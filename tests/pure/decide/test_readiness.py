@@ -24,11 +24,14 @@ from ferry.model import (
     RefusalKind,
     RunRecord,
     TopicChange,
+    TopicPartition,
     Why,
 )
+from ferry.model.observed import OpenTransaction
 from ferry.model.switch import Evidence, Step, StepDone, Switch, SwitchState, Verb
 from ferry.model.topic_settings import Inherited, SettingOrigin, TopicSettings
 from ferry.plan.rules.acls import AclDiff, LeftOut
+from ferry.plan.rules.held import HANGING_MS
 from ferry.plan.rules.lag import lag_of, with_ages
 from ferry.policy import DefaultReplicationPolicy
 from tests.golden import Golden
@@ -366,6 +369,21 @@ def test_acls_that_are_not_synced_are_not_as_at_the_source(
 
 
 LEDGER = "ferry-ledger.a.internal"
+
+
+@pytest.mark.parametrize(
+    ("last_ms", "ok"), [(STARTED_MS + 1, True), (STARTED_MS, False), (-1, False)], ids=["new", "old", "unknown"]
+)
+def test_a_transaction_on_the_ledger_is_judged_where_its_age_is_known(last_ms: int, ok: bool, golden: Golden) -> None:
+    begun = OpenTransaction(producer_id=7, start=17, last_ms=last_ms)
+    facts = replace(
+        WELL.facts, now_ms=STARTED_MS + HANGING_MS, on_ledger={TopicPartition(topic=LEDGER, partition=0): begun}
+    )
+    check = check_of(replace(WELL, facts=facts), "ledger")
+    assert check.ok is ok
+    golden(check.message)
+
+
 WRITERS = LedgerWriters(topic=LEDGER, own="User:ferry", acls=())
 
 

@@ -19,7 +19,7 @@ from ferry.model.observed import OpenTransaction
 async def open_transactions(
     cluster: Cluster, places: Collection[TopicPartition]
 ) -> dict[TopicPartition, tuple[OpenTransaction, ...]]:
-    """The open transactions of each partition that has some, the oldest first.
+    """The open transactions of each partition, the oldest first; none where its leader says that there are none.
 
     Left out are those that a broker before 2.8 leads, and those that this login may not READ.
     """
@@ -48,7 +48,7 @@ async def open_transactions(
                     for one in part.active_producers
                     if one.current_txn_start_offset >= 0
                 ]
-                if not part.error_code and begun:
+                if not part.error_code:
                     place = TopicPartition(topic=row.name, partition=part.partition_index)
                     found[place] = tuple(sorted(begun, key=lambda one: one.start))
     return found

@@ -441,6 +441,14 @@ def _clock(looked: Looked) -> Check:
 
 def _ledger(facts: Facts) -> Check:
     notes = ledger_notes(facts)
+    for place, begun in sorted(facts.on_ledger.items()):
+        if begun.last_ms < 0 and not notes:
+            where = f"--topic {place.topic} --partition {place.partition}"
+            message = (
+                f"since when a transaction is open on it from offset {begun.start} is not known, because its leader does "
+                f"not say: look at it with kafka-transactions.sh describe-producers {where}, and ask again when it has ended"
+            )
+            return Check(name="ledger", ok=False, message=message)
     return Check(
         name="ledger",
         ok=not notes,

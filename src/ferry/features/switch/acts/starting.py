@@ -20,7 +20,7 @@ from ferry.kafka.fetch.offsets import LATEST, listed_offsets
 from ferry.kafka.fetch.requests import READ_UNCOMMITTED
 from ferry.lane import connections
 from ferry.lane.connections import FlowConnections
-from ferry.ledger.codec import resume_record
+from ferry.ledger.codec import lifted_record
 from ferry.ledger.ledger import UNREAD, LedgerView, pauses
 from ferry.model import Gap, Record, TopicPartition
 from ferry.model.switch import Evidence, Step, SwitchState, Verb
@@ -152,7 +152,7 @@ def start_flow(
             nonlocal passed, held
             records, passed = decided(driver.view)
             held = pauses(driver.view, now_ms).get("")
-            driver.keep([*records, *([resume_record("")] if held is not None else [])])
+            driver.keep([*records, *([lifted_record(held, who, now_ms)] if held is not None else [])])
             still_mine()
 
         if records or held is not None:

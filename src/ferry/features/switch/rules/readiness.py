@@ -445,8 +445,9 @@ def _ledger(facts: Facts) -> Check:
         if begun.last_ms < 0 and not notes:
             where = f"--topic {place.topic} --partition {place.partition}"
             message = (
-                f"since when a transaction is open on it from offset {begun.start} is not known, because its leader does "
-                f"not say: look at it with kafka-transactions.sh describe-producers {where}, and ask again when it has ended"
+                f"since when a transaction is open on it from offset {begun.start} is not known, because its leader "
+                f"does not say: look at it with kafka-transactions.sh describe-producers {where}, and ask again when it "
+                "has ended"
             )
             return Check(name="ledger", ok=False, message=message)
     return Check(

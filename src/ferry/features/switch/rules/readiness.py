@@ -446,8 +446,8 @@ def _ledger(facts: Facts) -> Check:
             where = f"--topic {place.topic} --partition {place.partition}"
             message = (
                 f"since when a transaction is open on it from offset {begun.start} is not known, because its leader "
-                f"does not say: look at it with kafka-transactions.sh describe-producers {where}, and ask again when it "
-                "has ended"
+                f"does not say: look at it with kafka-transactions.sh describe-producers {where}, and ask again when "
+                "it has ended"
             )
             return Check(name="ledger", ok=False, message=message)
     return Check(

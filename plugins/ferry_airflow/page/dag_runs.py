@@ -216,7 +216,7 @@ def outcome_of(story: DagRunStory) -> Outcome | None:
     """What came of a run, by what it has returned; None where that is nothing that Ferry's tasks return."""
     try:
         found = _outcome(story)
-    except (KeyError, TypeError, ValueError, AttributeError):
+    except (KeyError, TypeError, ValueError, ArithmeticError, AttributeError):
         return None
     if found is None:
         return None

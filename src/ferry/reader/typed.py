@@ -29,7 +29,7 @@ def load(hint: Any, body: Any) -> Any:
     """The value of the type `hint` that is in JSON; raises Corrupt where it is none."""
     try:
         return _ways(hint)[1](body)
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+    except (KeyError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError) as error:
         raise Corrupt(f"what came is no {getattr(hint, '__name__', hint)}: {type(error).__name__} {error}") from None
 
 

@@ -68,7 +68,7 @@ def parse_rule(text: str, now: Sequence[TransformSpec]) -> TransformSpec:
             timeout_ms=0 if same is None else same.timeout_ms,
             providers=Providers() if some is None else some.providers,
         )
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, ArithmeticError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise Refused(
             f"the ledger has a transform that this Ferry cannot read ({type(error).__name__}: {error}): use the Ferry "
             "that wrote it, or a newer one"

@@ -188,7 +188,7 @@ def decode_report(content: bytes, name: str) -> SealedReport:
         return _sealed(body)
     except Corrupt:
         raise
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError, BadInput) as error:
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError, BadInput) as error:
         raise Corrupt(f"{name} is no report of Ferry ({type(error).__name__}: {error}): somebody changed it") from None
 
 

@@ -159,7 +159,7 @@ async def _connector_state(target: Cluster, place: Mm2Place) -> str | None:
         return None
     try:
         return str(json.loads(last)["state"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, ArithmeticError, KeyError, TypeError):
         raise BadInput(
             f"topic {place.status_topic} holds {last[:60]!r} as the state of connector {place.connector}, which is "
             "not Kafka Connect's: name the workers' status.storage.topic with --status-topic"

@@ -24,6 +24,11 @@ class Rest(AirflowRest):
         """As Ferry's own, with the patience of tests."""
         return super().wait_run(dag_id, run, seconds=seconds * PATIENCE, states=states)
 
+    def parse_again(self, dag_id: str) -> None:
+        """Have Airflow read the DAG's file now, as a user does in the interface."""
+        token = self._ask("GET", f"/api/v2/dags/{dag_id}/details")["file_token"]
+        self._ask("PUT", f"/api/v2/parseDagFile/{token}")
+
     def backfill(self, dag_id: str, start: str, end: str, conf: Mapping[str, Any], reprocess: str = "none") -> None:
         """Have Airflow run the DAG for dates; `reprocess` is none, failed or completed."""
         body = {"dag_id": dag_id, "from_date": start, "to_date": end, "dag_run_conf": dict(conf)}

@@ -31,6 +31,7 @@ def test_lag_starts_a_run_and_what_it_copied_starts_a_dag_that_is_told_the_range
     try:
         for one in (READER, dag):
             flows.rest.pause(one, paused=False)
+            flows.rest.parse_again(one)  # who watches an asset is settled when the files of its DAGs are read
         until(lambda: bool(asset(flows, LAG)["watchers"]), "Airflow's look at the lag", 180)
         until(lambda: bool(flows.rest.runs(dag)), "the run that the lag calls for")
         (run,) = flows.rest.runs(dag)

@@ -74,3 +74,8 @@ class OutcomeUnknown(FerryError):
 
 class Corrupt(FerryError):
     """Bytes whose checksum or structure is wrong; they are never copied."""
+
+
+MALFORMED = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError)
+"""What reading a value that others have written raises, where it is of another form than is expected: a field missing,
+of another kind, infinite, too deep."""

@@ -17,6 +17,7 @@ from airflow.utils.session import create_session
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from ferry.errors import MALFORMED
 from ferry.model import Flow, Origin
 from ferry_airflow.naming import REASON, TELLING, backfill_dag_id, other_dags, verify_dag_id
 from ferry_airflow.page.access import may_read
@@ -216,7 +217,7 @@ def outcome_of(story: DagRunStory) -> Outcome | None:
     """What came of a run, by what it has returned; None where that is nothing that Ferry's tasks return."""
     try:
         found = _outcome(story)
-    except (KeyError, TypeError, ValueError, ArithmeticError, AttributeError):
+    except MALFORMED:
         return None
     if found is None:
         return None

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import types
-from binascii import Error as Base64Error
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import Enum
@@ -17,7 +16,7 @@ from functools import cache
 from operator import attrgetter
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from ferry.errors import BadInput
+from ferry.errors import MALFORMED, BadInput
 from ferry.ledger.codec import REMEDY, Json, decode_value
 from ferry.model import LedgerRecord, Sentence
 from ferry.model.run import MOST_SLOTS
@@ -25,9 +24,7 @@ from ferry.model.run import MOST_SLOTS
 T = TypeVar("T")
 Check = Callable[[Any], bool]
 
-_WRONG = (
-    LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, Base64Error, BadInput
-)  # fmt: skip
+_WRONG = (*MALFORMED, BadInput)
 """What parsing raises when a field is missing, or of another kind."""
 _LEAST, _MOST = -(2**63), 2**63 - 1
 

@@ -9,7 +9,7 @@ from enum import Enum
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.start import Start, StartEarliest, StartLatest, StartOffsets, StartTime
-from ferry.errors import Unreachable
+from ferry.errors import MALFORMED, Unreachable
 from ferry.kafka.admin.disks import log_sizes
 from ferry.kafka.admin.topic_settings import topic_settings
 from ferry.kafka.connect.cluster import Cluster
@@ -268,5 +268,5 @@ def position_of(offset: int, metadata: str) -> Position:
     try:
         body = json.loads(metadata)
         return Position(target_next=offset, source_next=int(body["source_next"]), generation=int(body["generation"]))
-    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
+    except MALFORMED:
         return Position(target_next=offset, source_next=-1, generation=-1)

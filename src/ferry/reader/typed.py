@@ -14,7 +14,7 @@ from functools import cache
 from operator import attrgetter
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from ferry.errors import Corrupt
+from ferry.errors import MALFORMED, Corrupt
 
 Way = Callable[[Any], Any]
 """From a value to JSON, or back."""
@@ -29,7 +29,7 @@ def load(hint: Any, body: Any) -> Any:
     """The value of the type `hint` that is in JSON; raises Corrupt where it is none."""
     try:
         return _ways(hint)[1](body)
-    except (KeyError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError) as error:
+    except MALFORMED as error:
         raise Corrupt(f"what came is no {getattr(hint, '__name__', hint)}: {type(error).__name__} {error}") from None
 
 

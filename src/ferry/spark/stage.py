@@ -19,7 +19,17 @@ import pyarrow as pa
 from ferry.copy.ends import SlotEnd, end_of
 from ferry.copy.kafka_slot import KafkaSlot, SlotWiring
 from ferry.copy.task import TaskSpec, run_slot
-from ferry.errors import BadInput, Corrupt, FerryError, OutcomeUnknown, Refused, Retryable, Superseded, Unreachable
+from ferry.errors import (
+    MALFORMED,
+    BadInput,
+    Corrupt,
+    FerryError,
+    OutcomeUnknown,
+    Refused,
+    Retryable,
+    Superseded,
+    Unreachable,
+)
 from ferry.ledger.codec import encode
 from ferry.ledger.receipt_codec import parse_dealt_receipt, parse_receipt, receipt_json
 from ferry.ledger.run_codec import parse_refusal, refusal_json
@@ -99,7 +109,7 @@ def parse_rows(answer: Iterable[Row]) -> list[SlotEnd]:
     """
     try:
         return _ends(answer)
-    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError, BadInput) as error:
+    except (*MALFORMED, BadInput) as error:
         raise OutcomeUnknown(
             f"what Spark answers for its slots is not as Ferry writes it ({type(error).__name__}: {error!s:.200}), and "
             "the ledger tells what they did: see that driver and executors have the same Ferry"

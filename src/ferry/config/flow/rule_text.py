@@ -14,7 +14,7 @@ from ferry.config.flow import steps
 from ferry.config.flow.transforms import Poison, TransformSpec
 from ferry.config.text.filters import PatternList
 from ferry.config.text.secrets import Providers
-from ferry.errors import Refused
+from ferry.errors import MALFORMED, Refused
 
 _STEPS: dict[str, type[Any]] = {
     one.__name__: one
@@ -68,7 +68,7 @@ def parse_rule(text: str, now: Sequence[TransformSpec]) -> TransformSpec:
             timeout_ms=0 if same is None else same.timeout_ms,
             providers=Providers() if some is None else some.providers,
         )
-    except (ValueError, ArithmeticError, LookupError, TypeError, AttributeError, RecursionError) as error:
+    except MALFORMED as error:
         raise Refused(
             f"the ledger has a transform that this Ferry cannot read ({type(error).__name__}: {error}): use the Ferry "
             "that wrote it, or a newer one"

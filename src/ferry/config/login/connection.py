@@ -19,7 +19,7 @@ from ferry.config.login.allowed import check_connection
 from ferry.config.login.jaas import JaasLogin, parse_jaas
 from ferry.config.text.problem import BadValue
 from ferry.config.text.secrets import ClientProperties, has_reference, is_secret
-from ferry.errors import BadInput
+from ferry.errors import MALFORMED, BadInput
 from ferry.messages.catalogue import sentence
 
 TYPE = "kafka_cluster"
@@ -82,7 +82,7 @@ def from_environment(conn_id: str) -> ClientProperties | None:
             extra=dict(extra),
             **texts,
         )
-    except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
+    except MALFORMED:
         raise BadInput(
             f"{name} is no connection in JSON; write {{"
             f'"conn_type": "{TYPE}", "host": "broker:9092", "login": ..., "password": ..., "extra": {{...}}}}'

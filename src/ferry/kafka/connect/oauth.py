@@ -6,7 +6,6 @@ Kafka's `ClientCredentialsJwtRetriever` and `FileJwtRetriever` do the same (KIP-
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import ssl
 import time
@@ -21,6 +20,7 @@ from urllib.parse import quote_plus, urlencode
 from kafka.net.sasl.oauth import AbstractTokenProvider
 
 from ferry.config.login.security import OAuthLogin
+from ferry.errors import MALFORMED
 from ferry.kafka.connect.refusal import LoginDelayed, LoginFailed
 
 _USED_SHARE = 0.8
@@ -135,7 +135,7 @@ def _parsed(content: bytes, url: str) -> tuple[str, float]:
         token = str(body["access_token"])
         life = body.get("expires_in")
         seconds = float(life) if isinstance(life, int | float) else _life_of(token)
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
+    except MALFORMED:
         raise LoginFailed(
             f"the token endpoint {_address(url)} answers without an access_token: correct its address"
         ) from None
@@ -148,7 +148,7 @@ def _life_of(token: str) -> float:
         part = token.split(".")[1]
         claims = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
         return float(claims["exp"]) - time.time()
-    except (IndexError, ValueError, KeyError, TypeError, OverflowError, RecursionError, binascii.Error):
+    except MALFORMED:
         return _DEFAULT_LIFE_SECONDS
 
 

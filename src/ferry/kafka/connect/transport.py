@@ -28,6 +28,7 @@ from kafka.protocol.parser import KafkaProtocol
 from kafka.protocol.producer import ProduceRequest
 from kafka.protocol.schemas.fields.codecs import Bytes, UnsignedVarInt32
 
+from ferry.errors import MALFORMED
 from ferry.kafka.connect.refusal import connection_error
 
 Piece = bytes | bytearray | memoryview
@@ -50,7 +51,7 @@ _PIECES_PER_CALL = 512  # Linux takes up to 1,024
 _FIRST_BYTES = 64 << 20
 """What a frame gets at once, on its size's word; one that is longer gets more as it comes."""
 
-_UNREADABLE = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, AssertionError, struct.error)
+UNREADABLE = (*MALFORMED, AssertionError, struct.error)
 """What kafka-python's decoder raises of bytes that are no answer, beside its own error."""
 
 _WOULD_BLOCK = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
@@ -202,7 +203,7 @@ class Frames(KafkaProtocol):  # type: ignore[misc]  # kafka-python has no types
             # Those of fetches have many partitions, and `ferry.kafka.fetch.requests` reads them.
             if schema is not None and not isinstance(answer, FetchResponse):
                 _refuse_nulls(answer, schema, answer.API_VERSION)
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             raise kafka_errors.KafkaProtocolError(f"an answer cannot be read: {type(error).__name__}") from error
         return number, answer
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -14,6 +13,7 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 from ferry.errors import FerryError, Refused, Retryable, Unreachable
 from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster, TooOld
+from ferry.kafka.connect.transport import UNREADABLE
 from ferry.kafka.groups.coordinators import ANSWER_SECONDS, NotPermittedGroup, Piece, settle_groups
 from ferry.kafka.groups.messages import ConsumerGroupDescribeRequest
 from ferry.model import NO_STATE, DescribedGroup, GroupKind, ListedGroup, Member, TopicPartition
@@ -186,7 +186,7 @@ def _owned(assignment: bytes) -> tuple[TopicPartition, ...]:
     try:
         parts = ConsumerProtocolAssignment.decode(bytes(assignment)).assigned_partitions
         return tuple(TopicPartition(topic=part.topic, partition=number) for part in parts for number in part.partitions)
-    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, AssertionError, struct.error):
+    except UNREADABLE:
         return ()
 
 

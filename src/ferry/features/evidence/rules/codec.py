@@ -8,7 +8,7 @@ from typing import Any
 
 from ferry.codec.form import F, Form
 from ferry.codec.kinds import FLOW, Kind, const, enum, fields, filled, many, optional, typed
-from ferry.errors import BadInput, Corrupt
+from ferry.errors import MALFORMED, BadInput, Corrupt
 from ferry.features.evidence.rules.canonical import canonical
 from ferry.ledger.codec import SOURCE, TARGET
 from ferry.model.evidence import (
@@ -188,7 +188,7 @@ def decode_report(content: bytes, name: str) -> SealedReport:
         return _sealed(body)
     except Corrupt:
         raise
-    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError, BadInput) as error:
+    except (*MALFORMED, BadInput) as error:
         raise Corrupt(f"{name} is no report of Ferry ({type(error).__name__}: {error}): somebody changed it") from None
 
 

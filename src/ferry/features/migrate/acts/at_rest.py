@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from ferry.config.flow.flow import FlowConfig
-from ferry.errors import BadInput, Refused
+from ferry.errors import MALFORMED, BadInput, Refused
 from ferry.features.migrate.rules.connect_offsets import (
     SOURCE_CONNECTOR,
     ConnectorOffsets,
@@ -159,7 +159,7 @@ async def _connector_state(target: Cluster, place: Mm2Place) -> str | None:
         return None
     try:
         return str(json.loads(last)["state"])
-    except (ValueError, ArithmeticError, KeyError, TypeError):
+    except MALFORMED:
         raise BadInput(
             f"topic {place.status_topic} holds {last[:60]!r} as the state of connector {place.connector}, which is "
             "not Kafka Connect's: name the workers' status.storage.topic with --status-topic"

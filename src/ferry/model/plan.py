@@ -138,8 +138,7 @@ class Slice:
         """The source partitions that it reads, and from where to where: `[start, end)`."""
         if self.reads is None:
             return ((self.source, self.start, self.end),)
-        pairs = enumerate(zip(self.reads.starts, self.reads.ends, strict=True))
-        return tuple((TopicPartition(self.source.topic, number), start, end) for number, (start, end) in pairs)
+        return self.reads.spans(self.source.topic)
 
     @property
     def marks(self) -> tuple[tuple[TopicPartition, int, int], ...]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ferry.model.flow import TopicPartition
+
 Vector = tuple[int, ...]
 """An offset for each partition of a source topic, by its number: everything before it is done with."""
 
@@ -29,3 +31,8 @@ class Reads:
     def end(self) -> int:
         """The same with what is read."""
         return sum(self.ends)
+
+    def spans(self, topic: str) -> tuple[tuple[TopicPartition, int, int], ...]:
+        """The partitions of the topic, and from where to where each is read: `[start, end)`."""
+        pairs = enumerate(zip(self.starts, self.ends, strict=True))
+        return tuple((TopicPartition(topic, number), start, end) for number, (start, end) in pairs)

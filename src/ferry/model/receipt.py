@@ -98,8 +98,7 @@ class Receipt:
         """The source partitions that it has read, and from where to where: `[start, end)`."""
         if self.reads is None:
             return ((self.source, self.start, self.end),)
-        pairs = enumerate(zip(self.reads.starts, self.reads.ends, strict=True))
-        return tuple((TopicPartition(self.source.topic, number), start, end) for number, (start, end) in pairs)
+        return self.reads.spans(self.source.topic)
 
     @property
     def epochs(self) -> Vector:

@@ -61,7 +61,7 @@ async def others_transactions(
     told = await named_transactions(target, held)
     found: dict[TopicPartition, OpenTransaction] = {}
     for place in held:
-        unknown = OpenTransaction(producer_id=-1, start=stable[place], last_ms=-1)
+        unknown = OpenTransaction.untold(stable[place])
         for one in told.get(place) or (unknown,):
             if one.transactional_id not in writers:
                 found[place] = one

@@ -27,6 +27,11 @@ class OpenTransaction:
     last_ms: int
     transactional_id: str = ""
 
+    @classmethod
+    def untold(cls, start: int) -> OpenTransaction:
+        """One of which its leader says nothing, or no more."""
+        return cls(producer_id=-1, start=start, last_ms=-1)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerSpace:

@@ -362,7 +362,7 @@ class Planner:
         place = self.ledger.place
         begun = (await named_transactions(self.target, [place])).get(place)
         if begun is None:  # its leader does not say more of it
-            return {place: OpenTransaction(producer_id=-1, start=min(one.offset for one in view.open), last_ms=-1)}
+            return {place: OpenTransaction.untold(min(one.offset for one in view.open))}
         return {place: begun[0]} if begun else {}
 
     def _with_lost_rules(self, facts: Facts, digests: Mapping[str, str]) -> Facts:

@@ -24,8 +24,9 @@ from ferry.errors import BadInput
 from ferry.model import Flow
 from ferry.model.evidence import EvidenceKind
 from ferry.model.lane import LaneKind, lane_kind
-from ferry.reader.documents import Begin, JobStory, Look, OfJob, OfUnknown, Unknown
+from ferry.reader.documents import JobStory, Unknown
 from ferry.reader.process import NoReader, Slow
+from ferry.reader.questions import Begin, Look, OfJob, OfUnknown
 from ferry_airflow.drill_fields import foreign_field, nowhere
 from ferry_airflow.naming import backfill_dag_id, drill_dag_id, verify_dag_id
 from ferry_airflow.page.access import User, refuse

@@ -19,23 +19,9 @@ from ferry.config.flow.lane import in_lane
 from ferry.errors import FerryError
 from ferry.model import TopicPartition
 from ferry.plan.rules.lag import PartitionLag
-from ferry.reader.documents import (
-    Cut,
-    Dealt,
-    DealtPage,
-    GroupsStory,
-    OfDealt,
-    OfGroups,
-    OfLag,
-    OfOffset,
-    OfReceipt,
-    OfReceipts,
-    OfRun,
-    ReceiptLine,
-    ReceiptStory,
-    RunStory,
-)
+from ferry.reader.documents import Cut, Dealt, DealtPage, GroupsStory, ReceiptLine, ReceiptStory, RunStory
 from ferry.reader.limits import KEPT_RUNS, MOST_GROUPS, SEARCHED
+from ferry.reader.questions import OfDealt, OfGroups, OfLag, OfOffset, OfReceipt, OfReceipts, OfRun
 from ferry_airflow.page.access import User
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from ferry_airflow.page.dag_runs import may_see_reasons, origin_in_airflow, reasons_of

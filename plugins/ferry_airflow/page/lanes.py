@@ -7,8 +7,9 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Request
 from fastapi.responses import RedirectResponse, Response
 
-from ferry.reader.documents import Cut, LaneLine, LanePage, OfLane, OfLanes, RunDigest
+from ferry.reader.documents import Cut, LaneLine, LanePage, RunDigest
 from ferry.reader.limits import RUNS
+from ferry.reader.questions import OfLane, OfLanes
 from ferry_airflow.page.access import User
 from ferry_airflow.page.airflow_side import DagState
 from ferry_airflow.page.dag_runs import runs_beside

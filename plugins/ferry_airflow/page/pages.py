@@ -11,8 +11,9 @@ from fastapi import APIRouter, HTTPException, Request, status
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from ferry.model import Flow
-from ferry.reader.documents import Cut, OfRefusals, OfTopic, OfTopics, PastState, RunDigest, TopicStory
+from ferry.reader.documents import Cut, PastState, RunDigest, TopicStory
 from ferry.reader.limits import MOST_REFUSALS
+from ferry.reader.questions import OfRefusals, OfTopic, OfTopics
 from ferry_airflow.naming import OWN
 from ferry_airflow.page.access import User, may_see_dag, refuse
 from ferry_airflow.page.airflow_side import DagRunRow

@@ -8,7 +8,8 @@ from fastapi import APIRouter, HTTPException, Path, Request, status
 from fastapi.responses import Response
 
 from ferry.features.evidence.rules.chain import page_name, report_name
-from ferry.reader.documents import OfReport, OfReports, ReportsStory
+from ferry.reader.documents import ReportsStory
+from ferry.reader.questions import OfReport, OfReports
 from ferry_airflow.page.access import User
 from ferry_airflow.page.dag_runs import runs_beside
 from ferry_airflow.page.deep import INT64, NOTHING

@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 
-from ferry.reader.documents import OfSeries, Series
+from ferry.reader.documents import Series
+from ferry.reader.questions import OfSeries
 from ferry_airflow.page.office import FlowDep
 
 router = APIRouter(prefix="/api")

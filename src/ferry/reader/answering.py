@@ -24,19 +24,26 @@ from ferry.model.evidence import EvidenceKind, EvidenceReport
 from ferry.plan.options import RunOptions
 from ferry.reader.dealt import Sought, story_of_dealt
 from ferry.reader.documents import (
-    A_PAGE,
     SHOWN_REFUSALS,
     Answer,
-    Begin,
     Cut,
     Done,
     GroupsStory,
     JobStory,
     Lacking,
     LanePage,
+    OffsetStory,
+    ReportPage,
+    ReportsStory,
+    RunDigest,
+    Unknown,
+)
+from ferry.reader.limits import MOST_GROUPS, RUNS
+from ferry.reader.questions import (
+    A_PAGE,
+    Begin,
     Look,
     OfDealt,
-    OffsetStory,
     OfGroups,
     OfLag,
     OfLane,
@@ -53,12 +60,7 @@ from ferry.reader.documents import (
     OfTopic,
     OfTopics,
     OfUnknown,
-    ReportPage,
-    ReportsStory,
-    RunDigest,
-    Unknown,
 )
-from ferry.reader.limits import MOST_GROUPS, RUNS
 from ferry.reader.snapshot import Snapshot, digest_of
 from ferry.reader.status import in_short, series_of, status_of, topic_of, topics_of
 from ferry.reader.stories import (

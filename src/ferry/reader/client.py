@@ -11,8 +11,9 @@ from typing import Any
 import ferry
 from ferry.clock import wall_ms
 from ferry.errors import Corrupt, FerryError
-from ferry.reader.documents import ANSWERS, Answer, OfStatus, Status, Trouble
+from ferry.reader.documents import ANSWERS, Answer, Status, Trouble
 from ferry.reader.process import NoReader, Slow
+from ferry.reader.questions import OfStatus
 from ferry.reader.typed import dump, load
 from ferry.reader.wire import Ask, Logins, Message, Reply, Told, decoded, encoded
 

@@ -1,7 +1,7 @@
-"""What the page asks its reader, and what it is answered: each as much as one page shows; pure.
+"""What the page's reader answers, each as much as one page shows; pure.
 
-A question is a dataclass; ANSWERS says of which type the answer to each is. Both are written and read as JSON by the
-types of their fields (`ferry.reader.typed`).
+ANSWERS says of which type the answer to each question is (`ferry.reader.questions`). Both are written and read as JSON
+by the types of their fields (`ferry.reader.typed`).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, TypeVar
 
 from ferry.features.groups.rules.dealt_to import DealtPart, Stretch
 from ferry.features.groups.rules.table import GroupHead
@@ -27,10 +27,32 @@ from ferry.model import (
     TopicPartition,
 )
 from ferry.plan.rules.lag import PartitionLag, TotalLag
+from ferry.reader.questions import (
+    A_PAGE,
+    Begin,
+    Look,
+    OfDealt,
+    OfGroups,
+    OfJob,
+    OfLag,
+    OfLane,
+    OfLanes,
+    OfOffset,
+    OfReceipt,
+    OfReceipts,
+    OfRefusals,
+    OfReport,
+    OfReports,
+    OfRun,
+    OfSeries,
+    OfStatus,
+    OfTopic,
+    OfTopics,
+    OfUnknown,
+)
 
 __all__ = ["Dealt", "PastState"]
 
-A_PAGE = 50
 FEW = 20
 """Things of a kind that a plan shows."""
 SHOWN_SEGMENTS = 100
@@ -243,33 +265,6 @@ class Status:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OfStatus:
-    """How does the flow stand? With so many `runs`; no answer where the last one had this `mark`, and it holds yet."""
-
-    runs: int
-    mark: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OfTopics:
-    """A page of the topics in an order; `paused`: only those that are."""
-
-    page: int = 1
-    q: str = ""
-    sort: str = "seconds"
-    paused: bool = False
-    size: int = A_PAGE
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OfTopic:
-    """A topic, and a page of its partitions."""
-
-    topic: str
-    page: int = 1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TopicStory:
     """A topic; `row` is None where the source does not show it."""
 
@@ -278,40 +273,11 @@ class TopicStory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OfLag:
-    """How far is one partition behind?"""
-
-    place: TopicPartition
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OfUnknown:
-    """The first of some topics that the source did not show at the last look, if it answered; it then looks again."""
-
-    topics: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Unknown:
     """A topic that the source did not show at a look."""
 
     topic: str
     lag_ms: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OfRefusals:
-    """A page of what runs refused again and again."""
-
-    page: int = 1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OfSeries:
-    """Figures over time of the flow, of a topic or of a partition of it."""
-
-    topic: str | None = None
-    partition: int | None = None
 
 
 Row = tuple[int, int, int, float | None]
@@ -343,19 +309,6 @@ class Series:
     number: int = 0
     lag: tuple[Row | None, ...] = ()
     runs: tuple[SeriesRun, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OfRun:
-    """A run, and a page of each of its lists; `q` is a part of the names of topics."""
-
-    run: str
-    lane: str = ""
-    q: str = ""
-    page: int = 1
-    dealt: int = 1
-    refused: int = 1
-    notes: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -431,43 +384,11 @@ class RunStory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OfReceipts:
-    """A page of the receipts of a source partition, newest first."""
-
-    place: TopicPartition
-    page: int = 1
-    lane: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OfReceipt:
-    """The receipt that begins at an offset, and a page of its segments; an empty `run` is the newest one."""
-
-    place: TopicPartition
-    start: int
-    run: str = ""
-    lane: str = ""
-    page: int = 1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ReceiptStory:
     """A receipt, without its segments, and a page of them."""
 
     receipt: Receipt
     segments: Cut[Segment]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OfDealt:
-    """What went where of a source partition that is dealt to others; `offset` and `key`: of a record, if asked."""
-
-    place: TopicPartition
-    page: int = 1
-    parts: int = 1
-    offset: int | None = None
-    key: str = ""
-    lane: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -487,16 +408,6 @@ class DealtPage:
     parts: Cut[DealtPart]
     chunks: Cut[Stretch]
     where: tuple[WhereLine, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OfOffset:
-    """Where did an offset go? `backward`: where did it come from?"""
-
-    place: TopicPartition
-    offset: int
-    backward: bool = False
-    lane: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -522,16 +433,6 @@ class OffsetStory:
     offset: int
     is_pruned: bool
     held: tuple[HolderLine, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OfGroups:
-    """A page of the consumer groups; `group`: that one alone, with a page of its `partitions`."""
-
-    page: int = 1
-    q: str = ""
-    group: str = ""
-    partitions: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -585,11 +486,6 @@ class GroupsStory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OfLanes:
-    """The lanes beside the flow's own."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class LaneLine:
     """A lane in short: with the first of its topics and how far it is."""
 
@@ -603,15 +499,6 @@ class LaneLine:
     uncounted: str
     outlook: str
     last: RunDigest | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OfLane:
-    """A lane, and a page of its runs and of what it has copied."""
-
-    lane: str
-    page: int = 1
-    parts: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -635,13 +522,6 @@ class LanePage:
     known_runs: int
     """How many the ledger remembers."""
     copied: Cut[PartLine]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OfReports:
-    """A page of the reports that are about the flow."""
-
-    page: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -678,32 +558,10 @@ class ReportsStory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OfReport:
-    """The page of a report, as it is in the folder."""
-
-    number: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ReportPage:
     """The page of a report."""
 
     content: bytes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Begin:
-    """Plan a run, hold a topic back or let it go on, for somebody. A `topic` that is empty is the whole flow."""
-
-    who: str
-    what: Literal["plan", "pause", "resume"]
-    event: str
-    """What Airflow's audit log calls it: each person does one of a kind at a time."""
-    topics: tuple[str, ...] = ()
-    topic: str = ""
-    why: str = ""
-    since_ms: int = 0
-    until_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -772,18 +630,6 @@ class JobStory:
     text: str = ""
     plan: PlanStory | None = None
     refused: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OfJob:
-    """How far has it come? Of whichever flow."""
-
-    job: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
-    """Look now rather than in a few seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

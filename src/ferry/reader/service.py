@@ -16,8 +16,9 @@ from ferry.config.settings import load
 from ferry.config.text.secrets import ClientProperties
 from ferry.errors import BadInput, Corrupt, FerryError
 from ferry.reader.answering import HANDLERS, job_story
-from ferry.reader.documents import ANSWERS, QUESTIONS, Answer, JobStory, OfJob
+from ferry.reader.documents import ANSWERS, QUESTIONS, Answer, JobStory
 from ferry.reader.flows import Configured, Flows
+from ferry.reader.questions import OfJob
 from ferry.reader.typed import dump
 from ferry.reader.typed import load as loaded
 from ferry.reader.watcher import LOOK_SECONDS, Watcher, Watchers

@@ -10,12 +10,9 @@ from ferry.config.flow.flow import RecoveryPoint
 from ferry.ledger.history import PastState
 from ferry.plan.rules.lag import PartitionLag, is_behind
 from ferry.reader.documents import (
-    A_PAGE,
     SHOWN_REFUSALS,
     Behind,
     Cut,
-    OfSeries,
-    OfTopics,
     Row,
     RunDigest,
     Series,
@@ -26,6 +23,7 @@ from ferry.reader.documents import (
 )
 from ferry.reader.lag_history import points_of
 from ferry.reader.lag_point import LagPoint, Stretches
+from ferry.reader.questions import A_PAGE, OfSeries, OfTopics
 from ferry.reader.snapshot import Snapshot
 
 MOST_POINTS = 400

@@ -17,7 +17,6 @@ from ferry.model import Plan, Receipt
 from ferry.model.evidence import EvidenceReport
 from ferry.reader.dealt import DealtStory
 from ferry.reader.documents import (
-    A_PAGE,
     FEW,
     SHOWN_ROWS,
     SHOWN_SEGMENTS,
@@ -32,9 +31,6 @@ from ferry.reader.documents import (
     GroupStory,
     HolderLine,
     LaneLine,
-    OfDealt,
-    OfReceipt,
-    OfRun,
     PartLine,
     PlanStory,
     ReceiptLine,
@@ -49,6 +45,7 @@ from ferry.reader.documents import (
     UnitLine,
     WhereLine,
 )
+from ferry.reader.questions import A_PAGE, OfDealt, OfReceipt, OfRun
 from ferry.reader.snapshot import digest_of
 from ferry.reader.status import in_short
 from ferry.reader.told import done_besides, not_done

@@ -23,9 +23,10 @@ from ferry.reader import process as starting
 from ferry.reader import service as serving
 from ferry.reader.answering import HANDLERS
 from ferry.reader.client import Reader
-from ferry.reader.documents import Answer, OfReports, OfTopics, Status
+from ferry.reader.documents import Answer, Status
 from ferry.reader.flows import Flows
 from ferry.reader.process import NoReader, ReaderProcess, Slow
+from ferry.reader.questions import OfReports, OfTopics
 from ferry.reader.service import Service
 from ferry.reader.watcher import Watchers
 from ferry.reader.wire import MOST_TOLD, Message, Reply, decoded, encoded, receive, send, short_path

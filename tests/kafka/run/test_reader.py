@@ -16,10 +16,10 @@ from ferry.dev import RunningCluster
 from ferry.model import OffsetWindow, TopicPartition
 from ferry.plan.options import RunOptions
 from ferry.reader.client import Reader
-from ferry.reader.documents import (
+from ferry.reader.documents import JobStory, LanePage, PastState
+from ferry.reader.process import ReaderProcess
+from ferry.reader.questions import (
     Begin,
-    JobStory,
-    LanePage,
     OfGroups,
     OfJob,
     OfLag,
@@ -34,9 +34,7 @@ from ferry.reader.documents import (
     OfTopic,
     OfTopics,
     OfUnknown,
-    PastState,
 )
-from ferry.reader.process import ReaderProcess
 from ferry.run.micro_run import MicroRuns, local_origin
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send, wait_until
 from tests.tiers import ANSWER_S

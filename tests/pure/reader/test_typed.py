@@ -14,20 +14,9 @@ from ferry.errors import Corrupt
 from ferry.model import TopicPartition
 from ferry.plan.rules.lag import PartitionLag, total_of
 from ferry.reader.answering import HANDLERS
-from ferry.reader.documents import (
-    ANSWERS,
-    Cut,
-    OfDealt,
-    OfJob,
-    OfRun,
-    OfStatus,
-    OfTopics,
-    ReportPage,
-    Status,
-    TopicRow,
-    TopicStory,
-)
+from ferry.reader.documents import ANSWERS, Cut, ReportPage, Status, TopicRow, TopicStory
 from ferry.reader.limits import MOST_REFUSALS
+from ferry.reader.questions import OfDealt, OfJob, OfRun, OfStatus, OfTopics
 from ferry.reader.snapshot import Snapshot, by_topic, topic_rows
 from ferry.reader.status import status_of, topics_of
 from ferry.reader.typed import dump, load

@@ -57,14 +57,18 @@ import sys, time
 from pathlib import Path
 from ferry.reader.client import Reader
 from ferry.reader.process import ReaderProcess
+from ferry.reader.questions import OfTopics
 process = ReaderProcess.of(Path(sys.argv[1]) / "ferry", {})
 reader = Reader(process.exchange, config=sys.argv[2], lookup=lambda _: {})
 while not reader.status("primary->backup").number:
     time.sleep(0.05)
 print("seen", flush=True)
-sys.stdin.read()
+for line in sys.stdin:
+    while not reader.ask("primary->backup", OfTopics(q=line.strip())).at_ms:
+        time.sleep(0.05)
+    print("answered", flush=True)
 """
-"""A process of the API server: it has asked, and lives until its input ends."""
+"""A process of the API server: it has asked, asks for topics by each line, and lives until its input ends."""
 
 
 def unknown(conn_id: str) -> NoReturn:
@@ -175,8 +179,14 @@ def test_processes_of_the_api_server_share_one_which_ends_when_they_are_gone(hom
         until(lambda: len(readers_at(home)) == 1, "there is more than one")
         (only,) = readers_at(home)
         workers[0].kill()
-        time.sleep(1)
-        assert readers_at(home) == [only]
+        workers[0].wait(LONG_SECONDS)
+        stdin, stdout = workers[1].stdin, workers[1].stdout
+        assert stdin is not None
+        assert stdout is not None
+        stdin.write("new\n")
+        stdin.flush()
+        assert stdout.readline() == "answered\n"
+        assert readers_at(home) == [only], "the one that is left is answered by it"
     finally:
         for one in workers:
             one.kill()

@@ -13,10 +13,10 @@ from ferry.reader.server import run
 
 
 def main() -> int:
-    """Answer until nobody asks any more."""
+    """Answer until no page asks any more."""
     parser = argparse.ArgumentParser(prog="python -m ferry.reader", description=__doc__)
     parser.add_argument("path", type=Path, help="where the socket is to be")
-    parser.add_argument("--stay", action="store_true", help="go on when nobody asks")
+    parser.add_argument("--stay", action="store_true", help="stay when no page asks")
     asked = parser.parse_args()
     return run(asked.path.absolute(), stays=asked.stay)
 

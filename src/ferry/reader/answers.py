@@ -18,7 +18,7 @@ MOST_WAITING = 4
 """How many questions wait at once, of all flows: each has a thread."""
 KEPT_ANSWERS = 24
 KEPT_SECONDS = 120.0
-"""After which an answer that nobody asks for any more goes: one may be a run of ten thousand receipts."""
+"""After which an answer that is not asked for again is dropped: one may be a run of ten thousand receipts."""
 
 _WAITING = threading.BoundedSemaphore(MOST_WAITING)
 
@@ -43,7 +43,7 @@ class Answers:
         with self._lock:
             kept = self._kept.pop(key, None) or Answer()
             kept.asked_at = time.monotonic()
-            self._kept[key] = kept  # the last one asked for goes last
+            self._kept[key] = kept  # the last one asked for is dropped last
             while len(self._kept) > KEPT_ANSWERS or self._oldest() < kept.asked_at - KEPT_SECONDS:
                 self._kept.pop(next(iter(self._kept)))
             due = not kept.is_asked and wall_ms() - kept.at_ms > fresh_seconds * 1000

@@ -24,10 +24,10 @@ BRIEF_SECONDS = 0.05
 MOST_WAITING = 4
 """How many requests wait at once: they have threads that Airflow's other requests need."""
 ACT_SECONDS = 2.0
-"""How long a request waits for what somebody wants done to be taken."""
+"""How long a request waits until what a person wants done is taken."""
 KEPT_ANSWERS = 64
 KEPT_SECONDS = 120.0
-"""After which an answer that nobody asks for any more goes."""
+"""After which an answer that is not asked for again is dropped."""
 OPEN_RUNS, GLANCE_RUNS = 1_000, 30
 """Runs that the pages of a flow know of it, and that the list of flows does."""
 
@@ -100,7 +100,7 @@ class Reader:
         return known if known.number and not found.number else found
 
     def _missing(self, why: str) -> Status:
-        """Of a flow of which nothing is known, because nobody can be asked."""
+        """Of a flow of which nothing is known, because there is no reader to ask."""
         self._missing_since = self._missing_since or wall_ms()
         return Status(hindrances=(Trouble(cluster="", why=why, since_ms=self._missing_since),))
 
@@ -150,7 +150,7 @@ class Reader:
         found.asked_at = time.monotonic()
         with self._lock:
             self._kept.pop(key, None)
-            self._kept[key] = found  # the last one asked for goes last
+            self._kept[key] = found  # the last one asked for is dropped last
             while len(self._kept) > KEPT_ANSWERS or self._oldest() < found.asked_at - KEPT_SECONDS:
                 self._kept.pop(next(iter(self._kept)))
 

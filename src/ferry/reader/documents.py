@@ -135,7 +135,7 @@ class RunDigest:
     topics: Mapping[str, TopicRun]
     who: str
     undone: tuple[tuple[str, str], ...] = ()
-    """What else it left undone, as `left_undone` tells it: the first of it."""
+    """What else it left undone, as `left_undone` says it: the first of it."""
     undone_in_all: int = 0
     uncounted: bool = False
     """Whether the ledger has forgotten some of its receipts: records, bytes and seconds are of the others."""
@@ -199,7 +199,7 @@ class Answer:
     is_asked: bool = False
     """Whether a newer one is on its way."""
     asked_at: float = 0.0
-    """When somebody wanted it last, by the monotonic clock."""
+    """When it was last asked for, by the monotonic clock."""
 
     @property
     def waiting(self) -> bool:
@@ -209,13 +209,13 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Behind:
-    """Partitions that are further behind than the recovery point allows; of so many, `unknown` tell no lag."""
+    """Partitions that are further behind than the recovery point allows; of so many, `unknown` have no known lag."""
 
     count: int
     partitions: int
     unknown: int
     worst: PartitionLag | None
-    """Of those that tell it."""
+    """Of those whose lag is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,7 +228,7 @@ class Status:
     mark: str = ""
     number: int = 0
     looked_ms: int = 0
-    """When somebody last tried to look."""
+    """When the last look was tried."""
     ledger_ms: int = 0
     """Of when the ledger's part is; 0: it was never read."""
     lag_ms: int = 0
@@ -286,7 +286,7 @@ Row = tuple[int, int, int, float | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesRun:
-    """A run in a chart: of the flow, or what it did of a topic. `measured`: whether somebody looked when it ran."""
+    """A run in a chart: of the flow, or what it did of a topic. `measured`: whether lag was measured when it ran."""
 
     run: str
     state: PastState
@@ -304,7 +304,7 @@ class SeriesRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """Lag as it was measured, None where nobody measured between two points; and runs, oldest first."""
+    """Lag as it was measured, None where nothing was measured between two points; and runs, oldest first."""
 
     number: int = 0
     lag: tuple[Row | None, ...] = ()

@@ -12,7 +12,7 @@ SPAN_MS = 4 * 3_600_000
 MOST_POINTS = 2880
 """Of a flow: that long, at a look every five seconds."""
 APART_MS = 120_000
-"""Four times the longest usual rest between two looks: nobody measured between two points that lie further apart."""
+"""Four times the longest usual rest between two looks: between two points further apart nothing was measured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ def followed(points: Sequence[LagPoint], new: LagPoint) -> tuple[LagPoint, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Stretches:
-    """When somebody measured: begin and end of each time in which no two points lie far apart, oldest first."""
+    """When lag was measured: begin and end of each time in which no two points lie far apart, oldest first."""
 
     spans: tuple[tuple[int, int], ...]
 
@@ -52,5 +52,5 @@ class Stretches:
         return bisect_right(self.spans, at_ms, key=lambda span: span[0])
 
     def near(self, begin_ms: int, end_ms: int) -> bool:
-        """Whether somebody measured at that time, or shortly before or after."""
+        """Whether lag was measured at that time, or shortly before or after."""
         return any(begin <= end_ms + APART_MS and end >= begin_ms - APART_MS for begin, end in self.spans)

@@ -17,7 +17,7 @@ from ferry.errors import Corrupt, Unreachable
 from ferry.reader.wire import MOST_TOLD, folder_trouble, is_foreign, receive, send, short_path
 
 VARIABLE = "FERRY_READER"
-"""Names the socket of a reader that somebody else has started: unix:/path."""
+"""Names the socket of a reader that another service has started: unix:/path."""
 SCHEME = "unix:"
 BETWEEN_SECONDS = 1.0
 """Between two starts, however quickly one ends: another process may have started the one that is there."""
@@ -53,7 +53,7 @@ class ReaderProcess:
         self._trouble = ""
         """Why it cannot be asked, whatever is tried."""
         self._lines: list[socket.socket] = []
-        """Connections with nothing to do. By them the reader knows that somebody may ask again."""
+        """Connections with nothing to do. By them the reader knows that this process may ask again."""
 
     @classmethod
     def of(cls, folder: Path, environment: Mapping[str, str]) -> ReaderProcess:
@@ -137,7 +137,7 @@ class ReaderProcess:
             time.sleep(_CONNECT_SECONDS)
 
     def _line(self) -> socket.socket | None:
-        """A connection; None where nobody listens. It is no other user's."""
+        """A connection; None where no process listens. It is no other user's."""
         line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             line.settimeout(_CONNECT_SECONDS)
@@ -169,7 +169,7 @@ class ReaderProcess:
             now = time.monotonic()
             if self._process is not None and (code := self._process.poll()) is not None:
                 self._process = None
-                if code:  # 0: another process had started one, or nobody asked for long
+                if code:  # 0: another process had started one, or no page asked for long
                     self._failed += 1
                     self._why = f"it ended with exit code {code}; its last words are in the API server's log"
                     self._not_before = now + min(MOST_SECONDS, BETWEEN_SECONDS * 2**self._failed / 2)

@@ -1,4 +1,4 @@
-"""The reader's process: one for each socket, for as long as somebody has a connection to it and asks."""
+"""The reader's process: one for each socket, for as long as a process is connected to it and asks."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from ferry.reader.service import Service
 
 IDLE_SECONDS = 300.0
-"""After which a reader that nobody asks ends."""
+"""After which a reader without questions ends."""
 ALONE_SECONDS = 10.0
-"""After which one ends that nobody is connected to: the processes of its page are gone."""
+"""After which one without connections ends: the processes of its page are gone."""
 MOST_CLIENTS = 64
 HAND_OVER_SECONDS = 0.0005
 """A tenth of Python's own: an answer that is there is told while a look computes."""
@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class _Clients:
-    """Who is connected, and when somebody was, and asked."""
+    """Who is connected, when the last one was, and when one last asked."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     count: int = 0
@@ -52,7 +52,7 @@ class _Clients:
 
     @property
     def are_gone(self) -> bool:
-        """Whether nobody is there any more, or nobody has asked for long."""
+        """Whether no process is connected any more, or none has asked for long."""
         now = time.monotonic()
         is_alone = not self.count and now - self.left_at > ALONE_SECONDS
         return is_alone or now - self.asked_at > IDLE_SECONDS
@@ -97,7 +97,7 @@ def _lock_of(path: Path) -> Iterator[bool]:
 
 @contextlib.contextmanager
 def _listening(path: Path) -> Iterator[socket.socket]:
-    """The socket, which only this user can connect to; a file of that name that an ended reader has left goes."""
+    """The socket, which only this user can connect to; a file of that name that an ended reader has left is removed."""
     path.unlink(missing_ok=True)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
@@ -122,7 +122,7 @@ def _serve(listener: socket.socket, path: Path, service: Service, *, stays: bool
             line, _ = listener.accept()
         except TimeoutError:
             if not path.exists() or path.stat().st_ino != own:
-                return  # nobody can find this one any more
+                return  # no process can find this one any more
             continue
         if clients.came(1) > MOST_CLIENTS or is_foreign(line):
             clients.came(-1)

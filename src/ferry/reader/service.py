@@ -34,7 +34,7 @@ class Service:
 
     def __init__(self, flows: Flows, watchers: Watchers, *, stays: bool = False) -> None:
         self.is_outdated = False
-        """Whether somebody of another version, or with another file, has asked: they start a reader of their own."""
+        """Whether a process of another version, or with another file, has asked: it starts a reader of their own."""
         self._flows, self._watchers, self._stays = flows, watchers, stays
         self._lock = threading.Lock()
         self._handed: dict[Key, tuple[float, Logins]] = {}

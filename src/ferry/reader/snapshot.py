@@ -83,7 +83,7 @@ def digest_of(past: PastRun) -> RunDigest:
 
 
 def left_undone(report: Report) -> list[tuple[str, str]]:
-    """What nobody refused and yet is not as it should be, each with a word: unfinished, a group's, what differs."""
+    """What is not refused and yet not as it should be, each with a word: unfinished, a group's, what differs."""
     newer = f"run {report.superseded} has the lane now, and it, or " if report.superseded else ""
     found = [
         ("unfinished", f"{one.told} was not copied up to {one.end}: {newer}the next run copies the rest.")
@@ -100,11 +100,11 @@ def _who(opened: OpenedRun) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """A flow as it was last seen. `number` changes with every look; 0: nobody has looked yet."""
+    """A flow as it was last seen. `number` changes with every look; 0: it was not looked at yet."""
 
     number: int = 0
     looked_ms: int = 0
-    """When somebody last tried to look."""
+    """When the last look was tried."""
     ledger_ms: int = 0
     """Of when the ledger's part is; 0: it was never read."""
     lag_ms: int = 0

@@ -68,7 +68,7 @@ class Sight:
 
 
 class FlowWatch:
-    """The connections of one flow for as long as somebody looks. Not thread-safe. Use as a context manager."""
+    """The connections of one flow for as long as it is looked at. Not thread-safe. Use as a context manager."""
 
     def __init__(self, flow: FlowConfig, *, patience_s: float) -> None:
         """`patience_s`: how long a cluster that does not answer is tried at each look."""
@@ -288,7 +288,7 @@ def _covering(pieces: Sequence[_Piece], skip: int, most: int) -> tuple[list[_Pie
 
 
 def _who_is_silent(connections: TargetFirst, error: FerryError) -> dict[str, FerryError]:
-    """Whom an error of a request is to be blamed on: the clusters that do not answer now, else nobody."""
+    """Whom an error of a request is to be blamed on: the clusters that do not answer now, else none."""
     if not isinstance(error, (Unreachable, Retryable)):
         return {"": error}
 

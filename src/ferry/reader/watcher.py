@@ -1,6 +1,6 @@
-"""One thread for each flow that somebody looks at: it asks the clusters, so that no request has to.
+"""One thread for each flow whose page is open: it asks the clusters, so that no request has to.
 
-It looks every few seconds as long as somebody asks for what it saw, and ends when nobody does any more. What needs a
+It looks every few seconds as long as a page asks for what it saw, and ends when none does any more. What needs a
 cluster besides (a plan, an old run, an offset) is a job that waits for its turn.
 """
 
@@ -40,9 +40,9 @@ GLANCE_SECONDS = 30.0
 """Between two looks at a flow that is only in the list of all flows; and at most, however long a look takes, but
 where it takes more of a core than that: then as long as it computed."""
 LOOKING = threading.BoundedSemaphore(4)
-"""How many flows are looked at side by side, whoever opens the list of very many."""
+"""How many flows are looked at side by side, also when the list of very many is opened."""
 AT_REST_SECONDS = 300.0
-"""After which a flow that nobody looks at is left alone."""
+"""After which a flow without questions is left alone."""
 PATIENCE_SECONDS = 5.0
 MOST_RUNS = 200
 """How many of the newest runs are read, one by one, when nothing else is to do: the newest first. As many as a ledger
@@ -62,7 +62,7 @@ _ASIDE = threading.BoundedSemaphore(MOST_ASIDE)
 
 @dataclass(slots=True)
 class Job:
-    """Something that a flow's thread does for somebody; `done` when there is an answer or an error."""
+    """Something that a flow's thread does for a person; `done` when there is an answer or an error."""
 
     id: str
     who: str
@@ -91,7 +91,7 @@ class Watcher:
     ) -> None:
         """`connected` is the flow with its logins; it is asked whenever the connections are made again.
 
-        `at_rest` is called when the thread ends, because nobody looks at the flow.
+        `at_rest` is called when the thread ends, because no page of the flow is open.
         """
         self.name = secrets.token_urlsafe(9)
         """Another one for each watcher: what was seen is counted by each from 1."""
@@ -116,7 +116,7 @@ class Watcher:
 
     @property
     def last(self) -> Snapshot:
-        """What was seen last; whoever asks keeps no thread at work."""
+        """What was seen last; asking keeps no thread at work."""
         return self._seen
 
     @property
@@ -125,7 +125,7 @@ class Watcher:
         return self._thread is not None and self._thread.is_alive()
 
     def seen(self, *, closely: bool = True) -> Snapshot:
-        """What was seen last, at once; whoever asks keeps the thread at work, and looking often when `closely`."""
+        """What was seen last, at once; asking keeps the thread at work, and looking often when `closely`."""
         now = time.monotonic()
         if closely and now > self._close_at + GLANCE_SECONDS and self._seen.number:
             self.nudge()
@@ -251,7 +251,7 @@ class Watcher:
             LOOKING.release()
 
     def _serve(self, watch: FlowWatch | None, until: float) -> None:
-        """Do what is asked for until it is time to look again, or somebody nudges; and read older runs meanwhile."""
+        """Do what is asked for until it is time to look again, or it is nudged; and read older runs meanwhile."""
         resting = 0.0
         while not self._closed:
             now = time.monotonic()
@@ -294,7 +294,7 @@ class Watcher:
             job.done.set()
 
     def _unforeseen(self, error: Exception, what: str) -> str:
-        """What a page says of an error that is being handled and that nobody foresaw; the log gets its trace."""
+        """What a page says of an error that is being handled and that was not foreseen; the log gets its trace."""
         log.exception("%s, flow %s->%s", what, self._source, self._target)
         return f"unexpected {type(error).__name__} (a bug: its trace is in the API server's log)"
 
@@ -313,7 +313,7 @@ class Watcher:
         there = {run.generation for run in own}
         self._digests = {at: digest for at, digest in self._digests.items() if at in there}
         before, self._newest = self._newest, own[0].generation if own else -1
-        # The newest one may go on, also after it has ended: somebody resumes it. It may have gone on to its end, too,
+        # The newest one may go on, also after it has ended: a person resumes it. It may have gone on to its end, too,
         # before the next one was opened.
         missing = [
             run
@@ -341,7 +341,7 @@ class Watcher:
             self._digests[run.generation] = digest_of(past)
 
     def _read_older(self, watch: FlowWatch) -> None:
-        """One more of the runs that are not known; the next look tells of troubles."""
+        """One more of the runs that are not known; the next look reports troubles."""
         run = self._unread.pop(0)
         try:
             self._read(watch, run)

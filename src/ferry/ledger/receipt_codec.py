@@ -73,15 +73,14 @@ def _is_verbatim(receipt: Receipt) -> bool:
     return not receipt.transform
 
 
+BY_SLOT = (F("flow", kind=FLOW), F("lane"), F("run"), F("generation"), F("slot"))
+"""Who wrote it."""
+
 RECEIPT = Form(
     Receipt,
     # A Ferry that knows no transformed records would go on with bytes.
     *head("receipt", lambda receipt: UNIT_VERSION if receipt.transform else LEDGER_VERSION),
-    F("flow", kind=FLOW),
-    F("lane"),
-    F("run"),
-    F("generation"),
-    F("slot"),
+    *BY_SLOT,
     F("topic", "source.topic", says="name at the source"),
     F("partition", "source.partition"),
     *TARGET,
@@ -179,11 +178,7 @@ RECEIPT = Form(
 DEALT_RECEIPT = Form(
     Receipt,
     *head(UNIT, lambda _: UNIT_VERSION),
-    F("flow", kind=FLOW),
-    F("lane"),
-    F("run"),
-    F("generation"),
-    F("slot"),
+    *BY_SLOT,
     F("topic", lambda receipt: receipt.source.topic, typed(str), says="name at the source"),
     *TARGET,
     F("era", "since", says="the run, by its generation, that began the rule"),

@@ -376,10 +376,12 @@ def test_requests_that_wait_for_a_cluster_take_no_thread_of_airflows_and_are_few
             asked = [asyncio.create_task(pressed(client, f"user{number}")) for number in range(45)]
             while sum(one.done() for one in asked) < 45 - MOST_WAITING:
                 await asyncio.sleep(0.01)
-            # Another route still answers, and no thread is held.
+            # Another route still answers, and no thread is held: the last of those that wait may just have left its own.
             page = await client.get(f"{HERE}/", headers={"Accept": "text/html", "X-User": "ada"})
             assert page.status_code == 200
-            assert to_thread.current_default_thread_limiter().borrowed_tokens == 0
+            while to_thread.current_default_thread_limiter().borrowed_tokens:
+                await asyncio.sleep(0.01)
+            assert sum(not one.done() for one in asked) == MOST_WAITING
             again = await pressed(client, "user0")
             refused = [one.result() for one in asked if one.done()]
             for job in list(desk.watcher._jobs.values()):

@@ -101,6 +101,8 @@ check: $(INSTALLED) ## Look at the code without running it: ruff, mypy, import c
 	$(call say,Checking the links of the documents)
 	@$(BIN)/python tools/check_docs.py
 	@$(BIN)/python tools/docs_site.py --check
+	$(call say,Checking the words)
+	@$(BIN)/python tools/check_words.py
 	$(call say,Checking that the schemas are what the forms say)
 	@$(BIN)/python tools/schemas.py --check
 

@@ -1,0 +1,176 @@
+"""Check that Ferry's texts use plain words (docs/style.md): documents, help, messages, the page, docstrings, comments.
+
+tools/words.toml lists what is not said. tools/words_pending.txt lists the files that have not been rewritten yet: they
+may have complaints, and one of them that has none is an error, so that the list only gets shorter. `--trim` takes such
+files off the list, `--pending` counts the complaints of the others, and `FILE...` checks files on or off the list.
+"""
+
+import ast
+import io
+import re
+import subprocess
+import sys
+import tokenize
+import tomllib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+WORDS = ROOT / "tools/words.toml"
+PENDING = ROOT / "tools/words_pending.txt"
+MOST_WORDS = 25
+"""A sentence of a document has at most so many; a code span, a link or a number counts as one."""
+CHECKED = ("*.md", "src/*.py", "plugins/*.py", "jobs/*.py", "dags/*.py", "plugins/*.html", "plugins/*.js")
+EXEMPT = ("docs/adr/", "tests/", "docs/internals/fault-campaign.md", "docs/internals/steady-soak.md")
+"""Decisions stay as they were written, and so do records of what was measured."""
+CODE_BLOCK = re.compile(r"^( *)(```|~~~).*?^\1\2", re.MULTILINE | re.DOTALL)
+CODE = re.compile(r"``[^`]+``|`[^`\n]+`")
+TAG = re.compile(r"<!--.*?-->|<[^<>\n]+>|\{%.*?%\}|\{\{.*?\}\}|\{#.*?#\}", re.DOTALL)
+LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
+ENDED = re.compile(r"(?<=[.!?:;])\s+(?=[\"'(A-Z`*\[<]|$)|\n{2,}")
+
+
+class Text(NamedTuple):
+    """A piece of prose: the line it begins on, what it is, and its words."""
+
+    line: int
+    kind: str
+    words: str
+
+
+class Word(NamedTuple):
+    """What is not said, and what is."""
+
+    pattern: re.Pattern[str]
+    instead: str
+
+
+def read_words(table: str) -> list[Word]:
+    """A table of words.toml."""
+    listed: dict[str, str] = tomllib.loads(WORDS.read_text())[table]
+    begin, end = ("^", "") if table == "docstrings" else (r"(?<![\w-])(?:", r")(?![\w-])")
+    flags = 0 if table == "docstrings" else re.IGNORECASE
+    return [Word(re.compile(f"{begin}{pattern}{end}", flags), instead) for pattern, instead in listed.items()]
+
+
+def blank(match: re.Match[str]) -> str:
+    """As many lines as there were, and one word that no list has."""
+    return "`code`" + "\n" * match.group().count("\n")
+
+
+def of_document(text: str) -> Iterator[Text]:
+    """Paragraphs, list items and table cells, without code."""
+    plain = CODE.sub(blank, CODE_BLOCK.sub(lambda match: "\n" * match.group().count("\n"), text))
+    plain = LINK.sub(lambda match: match.group(1) + "\n" * match.group().count("\n"), plain)
+    first, lines = 1, list[str]()
+    for number, line in enumerate([*plain.splitlines(), ""], 1):
+        row = line.strip()
+        alone = row.startswith(("#", "|"))
+        if lines and (not row or alone or re.match(r"([-*>]|\d+\.) ", row)):
+            yield Text(first, "prose", "\n".join(lines))
+            lines = []
+        if alone:
+            yield from (Text(number, "prose", cell) for cell in row.strip("#|").split("|"))
+        elif row:
+            first = number if not lines else first
+            lines.append(re.sub(r"^([-*>]|\d+\.) ", "", row))
+
+
+def of_python(text: str) -> Iterator[Text]:
+    """Docstrings, comments, and strings of more than one word."""
+    tree = ast.parse(text)
+    docstrings = set()
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        for statement in body if isinstance(body, list) else []:
+            if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+                docstrings.add(id(statement.value))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value.strip():
+            kind = "docstring" if id(node) in docstrings else "string"
+            yield Text(node.lineno, kind, CODE.sub(blank, node.value))
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            yield Text(token.start[0], "comment", CODE.sub(blank, token.string.lstrip("#! ")))
+
+
+def of_page(text: str) -> Iterator[Text]:
+    """The words between the tags of a template."""
+    for number, line in enumerate(TAG.sub(blank, text).splitlines(), 1):
+        yield Text(number, "page", line)
+
+
+def texts(file: Path) -> Iterator[Text]:
+    """All prose of a file."""
+    text = file.read_text()
+    match file.suffix:
+        case ".md":
+            yield from of_document(text)
+        case ".py":
+            yield from of_python(text)
+        case _:
+            yield from of_page(text)
+
+
+def long_sentences(text: Text) -> Iterator[tuple[int, str]]:
+    """Sentences of more than MOST_WORDS words: how many, and how they begin."""
+    for sentence in ENDED.split(text.words):
+        count = len(re.findall(r"[^\s\u2013\u2014\u00b7|/&=+<>-]\S*", sentence))
+        if count > MOST_WORDS:
+            yield count, " ".join(sentence.split()[:6])
+
+
+def complaints(file: Path) -> Iterator[str]:
+    """One line for each word that is not said, and for each sentence that is too long."""
+    name = file.relative_to(ROOT)
+    words, beginnings = read_words("instead"), read_words("docstrings")
+    for text in texts(file):
+        for word in words:
+            for match in word.pattern.finditer(text.words):
+                line = text.line + text.words[: match.start()].count("\n")
+                yield f"{name}:{line}: {match.group()!r}: {word.instead}"
+        if text.kind == "docstring":
+            for word in beginnings:
+                if match := word.pattern.match(text.words):
+                    yield f"{name}:{text.line}: {match.group()!r} begins a docstring: {word.instead}"
+        if text.kind == "prose":
+            for count, beginning in long_sentences(text):
+                yield f"{name}:{text.line}: a sentence of {count} words, {MOST_WORDS} at most: {beginning} …"
+
+
+def files() -> list[Path]:
+    """What is checked, in order."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", *CHECKED]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    return [ROOT / name for name in listed if not name.startswith(EXEMPT) and (ROOT / name).exists()]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print what is wrong; the exit code is 1 when anything is."""
+    if arguments and not arguments[0].startswith("--"):
+        found = [complaint for name in arguments for complaint in complaints(Path(name).resolve())]
+        print("\n".join([*found, f"{len(found)} complaints about words"]))
+        return 1 if found else 0
+    pending = PENDING.read_text().split()
+    counts = {name: len(list(complaints(ROOT / name))) if (ROOT / name).exists() else 0 for name in pending}
+    if arguments == ["--trim"]:
+        PENDING.write_text("".join(f"{name}\n" for name in pending if counts[name]))
+        return 0
+    if arguments == ["--pending"]:
+        print("\n".join(f"{count:5} {name}" for name, count in sorted(counts.items(), key=lambda item: -item[1])))
+        print(f"{sum(counts.values())} complaints about {len(counts)} files")
+        return 0
+    chosen = [file for file in files() if str(file.relative_to(ROOT)) not in counts]
+    found = [complaint for file in chosen for complaint in complaints(file)]
+    found += [f"{name}: is pending without a complaint: --trim takes it off" for name in pending if not counts[name]]
+    print(
+        "\n".join(
+            [*found, f"{len(chosen)} files, {len(found)} complaints about words; {len(pending)} files are pending"]
+        )
+    )
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -132,8 +132,8 @@ def complaints(file: Path) -> Iterator[str]:
                 yield f"{name}:{line}: {match.group()!r}: {word.instead}"
         if text.kind == "docstring":
             for word in beginnings:
-                if match := word.pattern.match(text.words):
-                    yield f"{name}:{text.line}: {match.group()!r} begins a docstring: {word.instead}"
+                if begins := word.pattern.match(text.words):
+                    yield f"{name}:{text.line}: {begins.group()!r} begins a docstring: {word.instead}"
         if text.kind == "prose":
             for count, beginning in long_sentences(text):
                 yield f"{name}:{text.line}: a sentence of {count} words, {MOST_WORDS} at most: {beginning} …"

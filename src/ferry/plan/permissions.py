@@ -158,7 +158,7 @@ def _for_mirror_topics(flow: FlowConfig) -> Iterator[Acl]:
 
 
 def _for_acls(flow: FlowConfig) -> Iterator[Acl]:
-    """What it takes to take ACLs over; a file that asks for all of them needs it (`ferry.plan.acls`)."""
+    """What it takes to take ACLs over; a file that asks for all of them needs it (`ferry.features.acls.acts.sync`)."""
     if flow.syncs_acls:
         optional = flow.acls.policy is not AclPolicy.FULL
         why = "to read ACLs; without it none are taken over"

@@ -25,7 +25,6 @@ from ferry.ledger.deployments import admitted, conflict
 from ferry.ledger.draining import standing_back
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.map_block import Chain
-from ferry.ledger.own_acls import own_acls
 from ferry.ledger.pruning import unswept
 from ferry.ledger.rebuilt import rebuild_notes
 from ferry.ledger.receipts import last_receipts
@@ -36,16 +35,15 @@ from ferry.ledger.window_codec import window_record
 from ferry.messages.catalogue import sentence, what_is
 from ferry.model import ChangeKind, Origin, Plan, Record, RefusalKind, RunRecord, Sentence, TopicPartition
 from ferry.model.observed import OpenTransaction
-from ferry.plan.acls import AclSyncer
 from ferry.plan.change_topics import Changed, change_topics
 from ferry.plan.claims import Claims
 from ferry.plan.dead_letters import letters_shown, with_letters
 from ferry.plan.gather import Positions, gather_facts, gather_outline
 from ferry.plan.gather_targets import gather_targets, with_resources
-from ferry.plan.options import DEFAULT_LEDGER_REPLICATION, WHOLE, RunOptions, rules_of
+from ferry.plan.options import DEFAULT_LEDGER_REPLICATION, RunOptions, rules_of
 from ferry.plan.others.foreign import with_foreign_writers, without_own
 from ferry.plan.others.neighbours import with_neighbours
-from ferry.plan.rules.acls import AclDiff
+from ferry.plan.parts import plan_parts
 from ferry.plan.rules.clock import skew_sentence
 from ferry.plan.rules.dead_letters import skipping
 from ferry.plan.rules.deletes import deleted_notes, forgetting, forgotten
@@ -114,8 +112,9 @@ class Planner:
         quotas, users = await client_quotas(self.source), await scram_users(self.source)
         plan = replace(plan, not_copied=not_copied(self.flow.flow, quotas, users, self.source.topics))
         plan = await letters_shown(self.flow, self.target, plan)
-        if _concerns_acls(options, facts):
-            plan = await self.acls.preview(view, plan)
+        if _is_whole(options, facts):
+            for part in plan_parts(self):
+                plan = await part.preview(view, plan)
         record = self.record(plan.run, Origin())
         why = standing_back(view, record, wall_ms()) or (None if options.take_over else conflict(view, record))
         why = why or await self._unfit_ledger()
@@ -130,11 +129,6 @@ class Planner:
             return await self.ledger.unfit(self.flow.ledger_replication_factor or DEFAULT_LEDGER_REPLICATION)
         except Refused:
             return None
-
-    async def acl_diff(self, view: LedgerView) -> AclDiff:
-        """How the target's ACLs differ from what the source's ask for, by a plan of now; raises as `AclSyncer.diff`."""
-        facts = await self.facts(view, positions=Positions.NONE)
-        return await self.acls.diff(view, decide_plan(rules_of(self.flow, self.lane, WHOLE), facts, "(dry run)", -1))
 
     async def open(self, run: str, origin: Origin, options: RunOptions) -> Plan:
         """Open a run: fence earlier writers, decide, create and grow topics, seal the plan in the ledger.
@@ -158,15 +152,12 @@ class Planner:
         if options.window is not None:
             await self.window(known, options)
 
-        drivers: list[Driver] = []
-
         async def decide(driver: Driver) -> Plan:
-            drivers.append(driver)
             return await self._decide(driver, options, digests, lost)
 
-        plan = await open_run(self.fencing_lane(), record, decide, known)
-        self.known.learn(drivers[-1].view, drivers[-1].read_ms)  # it has read the sealed plan, too
-        await self._keep_short(drivers[-1], plan)
+        plan, driver = await open_run(self.fencing_lane(), record, decide, known)
+        self.known.learn(driver.view, driver.read_ms)  # it has read the sealed plan, too
+        await self._keep_short(driver, plan)
         return plan
 
     async def _keep_short(self, driver: Driver, plan: Plan) -> None:
@@ -229,39 +220,46 @@ class Planner:
     async def _decide(
         self, driver: Driver, options: RunOptions, digests: Mapping[str, str], lost: Mapping[str, str]
     ) -> Plan:
-        """Look, decide, change the target's topics, decide by what is there then. What is kept counts with the plan."""
-        opened = driver.opened
-        run, generation = opened.record.run, opened.generation
+        """The plan of an opened run: gather facts, decide, change the target's topics, decide by what is there then.
+
+        What changes the target comes before the first `Driver.keep`. So all that is decided is written with the plan.
+        """
+        run, generation = driver.opened.record.run, driver.opened.generation
         self.known.learn(driver.view, driver.read_ms)
         clock = self._clock_skew()
         rules = rules_of(self.flow, self.lane, options, digests, lost)
-        looked = self._with_lost_rules(await self.facts(driver.view), digests)
-        windows = None if options.window is None else await self._windowed(driver.view, looked, options, run)
-        gathered = facts = looked if windows is None else windows.facts
+        before = self._with_lost_rules(await self.facts(driver.view), digests)
+        windows = None if options.window is None else await self._windowed(driver.view, before, options, run)
+        if windows is not None:
+            before = windows.facts
 
-        wish = plan = decide_plan(rules, facts, run, generation)
-        if wish.changes:
+        wanted = decide_plan(rules, before, run, generation)
+        if wanted.changes:
             await driver.refuse_superseded()  # no fence covers what is changed beside the ledger
-        changed = await change_topics(self.target, wish.changes)
-        if any(change.kind is not ChangeKind.CONFIGURE for change in wish.changes):
-            facts = await self._changed(driver, facts, wish, changed)
+        changed = await change_topics(self.target, wanted.changes)
+        facts, plan, created = before, wanted, []
+        if any(change.kind is not ChangeKind.CONFIGURE for change in wanted.changes):
+            facts = await self._changed(driver, before, wanted, changed)
             plan = decide_plan(rules, facts, run, generation)
+            created = creation_notes(rules, before, changed.done)
 
         if skipping(self.flow, plan) and self.flow.dead_letters.topic not in self.target.topics:
             await driver.refuse_superseded()  # before that topic is created
         plan = await with_letters(self.flow, rules, facts, self.target, plan)
-        plan = await self._claims.claim(driver, facts, plan)
-        driver.keep(self._starts(driver.view, gathered, windowed=windows is not None))
-        driver.keep(gap_record(self.lane, gap) for gap in plan.gaps)
-        driver.keep(seen_records(rules, facts, plan) if windows is None else map(window_record, windows.records))
-        driver.keep(era_record(self.lane, era) for era in plan.eras if era.since == generation)
-
-        created = creation_notes(rules, gathered, changed.done) if plan is not wish else []
+        decided = plan = await self._claims.claim(driver, facts, plan)
         notes = [*self._opening_notes(driver, clock), *deleted_notes(changed.done), *created]
         plan = _with_changes(plan, changed, notes)
         if clock is not None:
             plan = replace(plan, lifted=(*plan.lifted, RefusalKind.CLOCK_SKEW))
-        return await self._with_acls(driver, plan) if _concerns_acls(options, facts) else plan
+        if _is_whole(options, facts):
+            for part in plan_parts(self):
+                plan = await part.act(driver, plan)
+
+        driver.keep(self._starts(driver.view, before, windowed=windows is not None))
+        driver.keep(gap_record(self.lane, gap) for gap in plan.gaps)
+        driver.keep(seen_records(rules, facts, decided) if windows is None else map(window_record, windows.records))
+        driver.keep(era_record(self.lane, era) for era in plan.eras if era.since == generation)
+        return plan
 
     def _clock_skew(self) -> Sentence | None:
         """By how much the clock of this machine is off, where the flow continues in spite of it; Refused where not."""
@@ -279,13 +277,7 @@ class Planner:
             notes.append(sentence("passed.clock", what=what_is(clock)))
         return notes
 
-    async def _with_acls(self, driver: Driver, plan: Plan) -> Plan:
-        """The plan once ACLs are synced. The commit that comes before creations looks for a newer run, too."""
-        if self.acls.due_in_ms(driver.view) == 0 and own_acls(driver.view, self.lane):
-            await driver.refuse_superseded()  # before any of them is deleted
-        return await self.acls.sync(driver, plan)
-
-    async def _changed(self, driver: Driver, facts: Facts, wish: Plan, changed: Changed) -> Facts:
+    async def _changed(self, driver: Driver, facts: Facts, wanted: Plan, changed: Changed) -> Facts:
         """The facts after the changes: the target's topics are gathered again, nothing else.
 
         What was deleted is forgotten in the ledger. Between the deletion and that record a run may die: the next one
@@ -301,7 +293,7 @@ class Planner:
 
             blocks = [Record(key=key, value=None) for key in await self.known.block_keys(view, gone)]
             unswept = await unswept_tombstones(self.ledger, view, self.lane, names)
-            forgets = forgetting(view, facts, wish, deleted, await self.known.rows(view, gone))
+            forgets = forgetting(view, facts, wanted, deleted, await self.known.rows(view, gone))
             await driver.commit([*unswept, *forgets, *blocks])
         facts = forgotten(facts, deleted)
         sources = {name: topic for name, topic in facts.sources.items() if name not in changed.failed}
@@ -332,11 +324,6 @@ class Planner:
         if facts.first_run:
             return start_records(self.lane, facts, windowed=windowed)
         return later_start_records(view, self.lane, facts, windowed=windowed)
-
-    @property
-    def acls(self) -> AclSyncer:
-        """Who takes the source's ACLs over."""
-        return AclSyncer(flow=self.flow, lane=self.lane, source=self.source, target=self.target)
 
     @property
     def _claims(self) -> Claims:
@@ -387,6 +374,6 @@ def _with_changes(plan: Plan, changed: Changed, notes: Iterable[str]) -> Plan:
     )
 
 
-def _concerns_acls(options: RunOptions, facts: Facts) -> bool:
-    """Whether a run syncs ACLs: not one that is narrowed to some topics, nor while the whole flow is paused."""
+def _is_whole(options: RunOptions, facts: Facts) -> bool:
+    """Whether a run is of the whole flow: not narrowed to topics or a window, and the flow is not paused."""
     return options.topics is None and options.window is None and "" not in facts.pauses

@@ -48,4 +48,4 @@ async def skip(planner: Planner, wish: Wish, run: str, origin: Origin, *, interr
         gap = skip_gap(rules_of(planner.flow, planner.lane, WHOLE), facts, wish, run, driver.opened.generation)
         return keep_skip(driver, gap)
 
-    return await open_run(planner.fencing_lane(), record, decide, view)
+    return (await open_run(planner.fencing_lane(), record, decide, view)).plan

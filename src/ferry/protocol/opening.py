@@ -14,6 +14,7 @@ ended, or at the first record that was undecided then.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from typing import NamedTuple
 
 from ferry.clock import wall_ms
 from ferry.errors import Fenced, Retryable
@@ -34,14 +35,21 @@ OPENINGS = 3
 Decide = Callable[[Driver], Awaitable[Plan]]
 
 
-async def open_run(port: DriverPort, record: RunRecord, decide: Decide, known: LedgerView = UNREAD) -> Plan:
-    """Open a run and seal its plan. `decide` gathers the facts and may change topics; it runs after the fencing, and
-    again when the driver was fenced by a late one of an earlier run.
+class Sealed(NamedTuple):
+    """A sealed plan, and the driver that sealed it."""
 
-    What `decide` has the driver keep is written in the transaction of the plan. `known` is what was read of the ledger
-    before, however late its leader answered: it is read on from there. Raises Superseded when a newer run opened the
-    lane meanwhile, Retryable when the ledger was created again, and what the port raises: an unfenced slot is never
-    passed over.
+    plan: Plan
+    driver: Driver
+
+
+async def open_run(port: DriverPort, record: RunRecord, decide: Decide, known: LedgerView = UNREAD) -> Sealed:
+    """Open a run and seal its plan. `decide` gathers the facts and may change topics; it runs after the fencing, and
+    again, with another driver, when a late one of an earlier run fenced this one.
+
+    What `decide` has the driver keep is written in the driver's next commit; the plan's is the last. `known` is what
+    was read of the ledger before: it is read on from there. Raises Superseded when a newer run opened the lane
+    meanwhile, Retryable when the ledger was created again, and what the port raises: an unfenced slot is never passed
+    over.
     """
     for left in reversed(range(OPENINGS)):
         try:
@@ -55,7 +63,7 @@ async def open_run(port: DriverPort, record: RunRecord, decide: Decide, known: L
     raise AssertionError("the last opening returns or raises")
 
 
-async def _open(port: DriverPort, record: RunRecord, decide: Decide, known: LedgerView) -> Plan:
+async def _open(port: DriverPort, record: RunRecord, decide: Decide, known: LedgerView) -> Sealed:
     read_ms = wall_ms()
     generation = await port.append([run_record(record)])
     if generation < known.end:
@@ -74,7 +82,7 @@ async def _open(port: DriverPort, record: RunRecord, decide: Decide, known: Ledg
     old = (one for one in outlived(driver.view, record.lane, KEPT_RUNS) if one.key != own)
     await driver.commit([*plan_records(plan), *old])
     await driver.settle()
-    return plan
+    return Sealed(plan, driver)
 
 
 async def begin_attempt(port: LedgerPort, plan: Plan, origin: Origin) -> Attempt:

@@ -376,7 +376,7 @@ def test_requests_that_wait_for_a_cluster_take_no_thread_of_airflows_and_are_few
             asked = [asyncio.create_task(pressed(client, f"user{number}")) for number in range(45)]
             while sum(one.done() for one in asked) < 45 - MOST_WAITING:
                 await asyncio.sleep(0.01)
-            # Another route still answers, and no thread is held: the last of those that wait may just have left its own.
+            # Another route still answers, and no thread is held, once the last of those that wait has left its own.
             page = await client.get(f"{HERE}/", headers={"Accept": "text/html", "X-User": "ada"})
             assert page.status_code == 200
             while to_thread.current_default_thread_limiter().borrowed_tokens:

@@ -6,8 +6,8 @@ import re
 from dataclasses import replace
 
 from ferry.config.flow.acls import AclSync
+from ferry.features.acls.rules.acls import READ_SIDE, AclFacts, AclRules, decide_acls
 from ferry.model import AclBinding, Flow
-from ferry.plan.rules.acls import READ_SIDE, AclFacts, AclRules, decide_acls
 from ferry.policy import DefaultReplicationPolicy
 from tests.kafka.config.java_oracle import ask, decoded, encoded
 

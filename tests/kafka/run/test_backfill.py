@@ -20,9 +20,9 @@ from ferry.ledger.ledger import LedgerView
 from ferry.ledger.receipts import receipts
 from ferry.ledger.report import Report
 from ferry.ledger.window_codec import dropped_lanes
-from ferry.model import OffsetWindow, Plan, Record, TimeWindow, TopicPartition, TopicWindows, Window
+from ferry.model import OffsetWindow, Record, TimeWindow, TopicPartition, TopicWindows, Window
 from ferry.plan.options import RunOptions
-from ferry.protocol.opening import open_run
+from ferry.protocol.opening import Sealed, open_run
 from ferry.run.micro_run import MicroRuns, local_origin
 from tests.harness import Lab, Message, create_topic, new_alias, producer, read_topic, send, wait_until
 from tests.tiers import ANSWER_S
@@ -259,10 +259,10 @@ def test_a_drop_that_a_run_has_overtaken_deletes_nothing(history: History, monke
     history.record(0.5)
     history.copy(history.hours(0, 1))
 
-    async def late(*arguments: Any) -> Plan:
-        plan = await open_run(*arguments)
+    async def late(*arguments: Any) -> Sealed:
+        sealed = await open_run(*arguments)
         history.copy(history.hours(0, 1))
-        return plan
+        return sealed
 
     monkeypatch.setattr(dropping, "open_run", late)
     with LaneDrop(history.lab.flow, LANE) as drop, pytest.raises(Superseded):

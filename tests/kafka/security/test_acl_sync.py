@@ -221,7 +221,7 @@ def test_a_run_that_dies_or_meets_a_refused_acl_leaves_the_rest_to_the_next(
 
     both = {f"allow {who} topic {alias}.{topic}" for who in (good, bad)}
     with monkeypatch.context() as patched:
-        patched.setattr("ferry.plan.acls.create_acls", created_and_dead)
+        patched.setattr("ferry.features.acls.acts.sync.create_acls", created_and_dead)
         with pytest.raises(Died):
             lab(f"User:$1-{topic}").micro_run()
     assert wait_for(lambda: acls_of(secured.target, topic) == both, seconds=ACL_SECONDS)

@@ -11,6 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferry.config.flow.acls import AclPolicy, AclSync, principal_mapping
+from ferry.features.acls.rules.acls import (
+    AclDiff,
+    AclFacts,
+    AclRules,
+    decide_acls,
+    remarks,
+    unmapped_sentence,
+    wide_sentence,
+)
 from ferry.ledger.acl_codec import (
     acl_change_json,
     forgotten_acl_record,
@@ -24,7 +33,6 @@ from ferry.ledger.plan_codec import plan_records
 from ferry.ledger.run_codec import run_record
 from ferry.ledger.runs import sealed_plan
 from ferry.model import AclBinding, AclChange
-from ferry.plan.rules.acls import AclDiff, AclFacts, AclRules, decide_acls, remarks, unmapped_sentence, wide_sentence
 from ferry.policy import (
     DefaultReplicationPolicy,
     IdentityReplicationPolicy,

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from ferry.features.acls.rules.acls import AclDiff, LeftOut
 from ferry.features.switch.rules.readiness import Check, Looked, Rpo, came_since, readiness_of
 from ferry.ledger.history import PastRun, PastState
 from ferry.ledger.writers import LedgerWriters, writers_sentence
@@ -30,7 +31,6 @@ from ferry.model import (
 from ferry.model.observed import OpenTransaction
 from ferry.model.switch import Evidence, Step, StepDone, Switch, SwitchState, Verb
 from ferry.model.topic_settings import Inherited, SettingOrigin, TopicSettings
-from ferry.plan.rules.acls import AclDiff, LeftOut
 from ferry.plan.rules.held import HANGING_MS
 from ferry.plan.rules.lag import lag_of, with_ages
 from ferry.policy import DefaultReplicationPolicy

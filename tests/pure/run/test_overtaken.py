@@ -6,12 +6,14 @@ import pytest
 
 from ferry.clock import wall_ms
 from ferry.errors import Superseded
+from ferry.features.acls.acts import sync
+from ferry.features.acls.acts.sync import acls_of_plan
 from ferry.kafka.connect import codes
+from ferry.kafka.connect.cluster import Cluster
 from ferry.ledger.acl_codec import own_acl_record, synced_record
 from ferry.ledger.run_codec import run_record
 from ferry.model import AclBinding, AclChange
 from ferry.plan import planner
-from ferry.plan.acls import AclSyncer
 from ferry.plan.rules.planning import decide_plan
 from ferry.protocol.driver import Driver
 from tests.pure.decide.values import LANE, run_of
@@ -82,24 +84,26 @@ def test_an_overtaken_driver_creates_no_topic_of_dead_letters(monkeypatch: pytes
 
 
 def test_an_overtaken_driver_changes_no_acl(monkeypatch: pytest.MonkeyPatch, looks: list[str]) -> None:
-    synced: list[str] = []
+    asked: list[str] = []
 
-    async def sync(acls: AclSyncer, driver: Driver, plan: object) -> object:
-        synced.append(acls.lane)
-        return plan
+    async def described(cluster: Cluster) -> frozenset[AclBinding]:
+        asked.append(cluster.alias)
+        return frozenset()
 
-    monkeypatch.setattr(AclSyncer, "sync", sync)
+    monkeypatch.setattr(sync, "described_acls", described)
     with lane("") as it:
         it.target.holds("a.orders", 2)
         it.opens()
-        assert (synced, looks) == ([LANE], []), "there is nothing that could be deleted"
+        assert (asked, looks) == (["a"], []), "there is nothing that could be deleted"
+    asked.clear()
+    with lane("") as it:
+        it.target.holds("a.orders", 2)
         made = AclChange(kind="create", binding=COPY, source=COPY)
         it.ledger.records.append(own_acl_record(LANE, made, source_cluster_id="", run="run", at_ms=1))
-        with monkeypatch.context() as patched:
-            overtake(patched, it)
-            with pytest.raises(Superseded):
-                it.opens()
-        assert synced == [LANE]
+        overtake(monkeypatch, it)
+        with pytest.raises(Superseded):
+            it.opens()
+        assert asked == []
 
 
 def test_a_run_that_changes_nothing_does_not_look(looks: list[str]) -> None:
@@ -109,7 +113,7 @@ def test_a_run_that_changes_nothing_does_not_look(looks: list[str]) -> None:
         assert topics(it) == {"a.orders", LETTERS}
         looks.clear()
         made = AclChange(kind="create", binding=COPY, source=COPY)
-        settings, now_ms = it.planner.acls._settings, wall_ms()
+        settings, now_ms = acls_of_plan(it.planner)._settings, wall_ms()
         it.ledger.records.append(own_acl_record(LANE, made, source_cluster_id="", run="run", at_ms=now_ms))
         it.ledger.records.append(synced_record(LANE, run="run", settings=settings, at_ms=now_ms))
         it.opens()

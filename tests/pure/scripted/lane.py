@@ -100,7 +100,7 @@ class Lane:
 
         async def work() -> Plan:
             port = KafkaLane(LedgerTopic(target, FLOW.source), FLOW, LANE, TIMEOUT_MS)
-            return await open_run(port, record, decide, known)
+            return (await open_run(port, record, decide, known)).plan
 
         return work
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from ferry.features.acls.acts.sync import acls_of_plan
+from ferry.features.acls.rules.acls import AclDiff
 from ferry.ledger.ledger import LedgerView
+from ferry.plan.gather import Positions
+from ferry.plan.options import WHOLE, rules_of
 from ferry.plan.planner import Planner
-from ferry.plan.rules.acls import AclDiff
+from ferry.plan.rules.planning import decide_plan
 from ferry.run.micro_run import MicroRuns
 
 
@@ -15,6 +19,9 @@ def acl_diff(runs: MicroRuns) -> tuple[AclDiff, int | None]:
     """
 
     async def work(planner: Planner, view: LedgerView) -> tuple[AclDiff, int | None]:
-        return await planner.acl_diff(view), planner.acls.due_in_ms(view)
+        acls = acls_of_plan(planner)
+        facts = await planner.facts(view, positions=Positions.NONE)
+        plan = decide_plan(rules_of(planner.flow, planner.lane, WHOLE), facts, "(dry run)", -1)
+        return await acls.diff(view, plan), acls.due_in_ms(view)
 
     return runs.act(work)

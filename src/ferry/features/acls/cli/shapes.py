@@ -7,8 +7,8 @@ from dataclasses import replace
 from ferry.codec.form import F, Form, Json
 from ferry.codec.kinds import PLAIN
 from ferry.config.flow.flow import FlowConfig
+from ferry.features.acls.rules.acls import AclDiff, LeftOut
 from ferry.ledger.acl_codec import ACL, ACL_CHANGE
-from ferry.plan.rules.acls import AclDiff, LeftOut
 
 LEFT_OUT = Form(
     LeftOut,

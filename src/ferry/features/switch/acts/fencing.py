@@ -64,4 +64,4 @@ async def _fence(flow: FlowConfig, state: SwitchState, what: str, connections: T
         note = sentence("run.of-switch", step=what, verb=state.switch.verb.value, switch=state.switch.id)
         return replace(idle_plan(driver.opened), notes=(note,))
 
-    return await open_run(lane_port(flow, flow.lane, connections.ledger), record, decide, view)
+    return (await open_run(lane_port(flow, flow.lane, connections.ledger), record, decide, view)).plan

@@ -9,6 +9,8 @@ from functools import partial
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.principal import principal_of
 from ferry.errors import Refused, Unreachable
+from ferry.features.acls.acts.sync import acls_of_plan
+from ferry.features.acls.rules.acls import AclDiff
 from ferry.features.groups.acts.checkpoint import GroupSync
 from ferry.features.groups.rules.checkpoints import without_checkpoint
 from ferry.features.switch.acts.standing import ends_of
@@ -25,7 +27,6 @@ from ferry.model.switch import Step, SwitchState
 from ferry.plan.lag import first_timestamps, with_oldest
 from ferry.plan.options import WHOLE
 from ferry.plan.planner import Planner
-from ferry.plan.rules.acls import AclDiff
 from ferry.plan.rules.lag import lag_of
 from ferry.plan.transforms import transform_digests
 
@@ -165,7 +166,7 @@ async def _acls(planner: Planner, view: LedgerView, plan: Plan) -> tuple[AclDiff
     if not planner.flow.syncs_acls:
         return None, ""
     try:
-        return await planner.acls.diff(view, plan), ""
+        return await acls_of_plan(planner).diff(view, plan), ""
     except NoAuthorizer as error:
         return None, str(error)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ferry.features.acls.rules.acls import AclDiff
 from ferry.features.switch.rules.standing import came_sentence
 from ferry.ledger.history import PastRun, PastState
 from ferry.ledger.writers import LedgerWriters, writers_sentence
 from ferry.model import ChangeKind, Left, Plan, Refusal, TopicPartition, Why
 from ferry.model.switch import Step, SwitchState
 from ferry.model.topic_settings import TopicSettings
-from ferry.plan.rules.acls import AclDiff
 from ferry.plan.rules.clock import MAX_SKEW_MS
 from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.held import HANGING_MS, ledger_notes

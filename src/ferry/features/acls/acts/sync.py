@@ -1,7 +1,7 @@
-"""Takes the source's ACLs over to the target, when a run is planned: look at both sides, decide, remember, change.
+"""Takes the source's ACLs over to the target, when a run is planned: read both sides, decide, remember, change.
 
-What stands in the way never stops the copy. With `ferry.sync.acls.policy = read`, MirrorMaker 2's way and on unless the
-file says otherwise, it is a note; with `full`, which somebody asked for, a refusal: the run copies all and is red.
+A failure never stops the copy. With `ferry.sync.acls.policy = read`, MirrorMaker 2's way and the default, it is a note.
+With `full`, which the file asks for, it is a refusal: the run copies everything and then fails.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from ferry.config.flow.acls import AclPolicy
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.principal import principal_of
 from ferry.errors import Refused, Unreachable
+from ferry.features.acls.rules.acls import AclDiff, AclFacts, AclRules, decide_acls, remarks, unmapped_sentence
 from ferry.kafka.admin.acls import NoAuthorizer, create_acls, delete_acls, described_acls, may_alter_acls
 from ferry.kafka.admin.topics import NotPermitted
 from ferry.kafka.connect.cluster import Cluster
@@ -24,7 +25,7 @@ from ferry.ledger.own_acls import due_in_ms, own_acls
 from ferry.messages.catalogue import said, sentence
 from ferry.messages.refusals import refused
 from ferry.model import AclBinding, Plan, RefusalKind, Sentence
-from ferry.plan.rules.acls import AclDiff, AclFacts, AclRules, decide_acls, remarks, unmapped_sentence
+from ferry.plan.parts import Planned
 from ferry.protocol.driver import Driver
 
 log = logging.getLogger(__name__)
@@ -87,15 +88,17 @@ class AclSyncer:
             return await self._without(plan, error)
         return self._with(plan, diff)
 
-    async def sync(self, driver: Driver, plan: Plan) -> Plan:
+    async def act(self, driver: Driver, plan: Plan) -> Plan:
         """Change the target's ACLs as the source's ask for; the plan with what was changed.
 
         The ledger remembers an ACL before it is created, and until after it was deleted. What a broker refuses of
-        single ACLs leaves the others alone. Raises what the ledger raises.
+        single ACLs leaves the others alone. Raises what the ledger raises, and Superseded.
         """
         view = driver.view
         if self.due_in_ms(view) != 0:
             return plan
+        if own_acls(view, self.lane):
+            await driver.refuse_superseded()  # before one is deleted; before one is created, a commit does that
         try:
             diff = await self._permitted_diff(view, plan)
             failed = await self._apply(driver, diff, plan.run)
@@ -183,6 +186,11 @@ class AclSyncer:
     @property
     def _settings(self) -> str:
         return self.flow.digest()
+
+
+def acls_of_plan(planned: Planned) -> AclSyncer:
+    """What a run does about ACLs when it is planned (`ferry.plan.parts`)."""
+    return AclSyncer(flow=planned.flow, lane=planned.lane, source=planned.source, target=planned.target)
 
 
 def _failures(errors: list[Refused]) -> list[Sentence]:

@@ -1,0 +1,69 @@
+"""What features do when a run is planned, such as taking ACLs over. Each has a row in PARTS.
+
+A run imports them by name when it is planned: the kernel knows no feature.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Protocol
+
+from ferry.config.flow.flow import FlowConfig
+from ferry.kafka.connect.cluster import Cluster
+from ferry.ledger.ledger import LedgerView
+from ferry.model import Plan
+from ferry.protocol.driver import Driver
+
+PARTS = ("ferry.features.acls.acts.sync:acls_of_plan",)
+"""`module:function`; a function takes what is Planned and returns its PlanPart. They act in this order."""
+
+
+class Planned(Protocol):
+    """What a run is planned of: a flow in a lane, with open connections to both clusters. A Planner is one."""
+
+    @property
+    def flow(self) -> FlowConfig:
+        """The flow as its file has it."""
+
+    @property
+    def lane(self) -> str:
+        """The lane of the run."""
+
+    @property
+    def source(self) -> Cluster:
+        """The cluster that is copied from."""
+
+    @property
+    def target(self) -> Cluster:
+        """The cluster that is copied to."""
+
+
+class PlanPart(Protocol):
+    """A feature's part in planning a run of the whole flow. Lives on the event loop of the connections.
+
+    A run that is narrowed to topics or to a window, and one of a paused flow, leaves it out.
+    """
+
+    async def preview(self, view: LedgerView, plan: Plan) -> Plan:
+        """The plan with what the run would do; writes nothing."""
+
+    async def act(self, driver: Driver, plan: Plan) -> Plan:
+        """Do it, and return the plan with what was done, what is refused because of it, and notes.
+
+        It runs after the topics of the target were changed, and before the plan is sealed. It may run again: when the
+        driver was fenced by a late one, the run is opened again. `Driver.keep` writes records with the plan,
+        `Driver.commit` at once: what is about to be changed outside the ledger. `Driver.refuse_superseded` comes before
+        such a change, unless a commit does.
+        """
+
+
+def plan_parts(planned: Planned) -> list[PlanPart]:
+    """The parts of all features, in order."""
+    return [_load(place)(planned) for place in PARTS]
+
+
+def _load(place: str) -> Callable[[Planned], PlanPart]:
+    module, _, name = place.partition(":")
+    made: Callable[[Planned], PlanPart] = getattr(import_module(module), name)
+    return made

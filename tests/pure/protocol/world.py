@@ -38,7 +38,7 @@ from ferry.plan.rules.starts import recorded_starts, start_record
 from ferry.plan.skipping import keep_skip
 from ferry.policy import IdentityReplicationPolicy
 from ferry.protocol.driver import Driver
-from ferry.protocol.opening import begin_attempt, open_run
+from ferry.protocol.opening import Decide, begin_attempt, open_run
 from ferry.protocol.slot import SlotRef, SlotResult, copy_slot
 from ferry.wire.batch import Batch, batches
 from ferry.wire.records import ProducerIdentity, build_batch
@@ -64,6 +64,11 @@ def source_log(number: int, sizes: tuple[int, ...]) -> tuple[Batch, ...]:
         found.append(moved._replace(attributes=moved.attributes | _CONTROL) if size == 0 else moved)
         base = moved.next_offset
     return tuple(found)
+
+
+async def _opened(port: ModelLane, record: RunRecord, decide: Decide, known: LedgerView) -> Plan:
+    """The plan of a run once it is sealed."""
+    return (await open_run(port, record, decide, known)).plan
 
 
 class World:
@@ -99,7 +104,7 @@ class World:
             driver.keep(_decided(driver))
             return decide_plan(rules(slots, max_records), facts, run, driver.opened.generation)
 
-        return self._started(Task(f"driver {run}", open_run(lane, record, decide, self._shown())), f"{slots} slots")
+        return self._started(Task(f"driver {run}", _opened(lane, record, decide, self._shown())), f"{slots} slots")
 
     def skip(self, run: str, partition: int) -> Task:
         """Somebody passes the batch by hand at which a partition stands."""
@@ -116,7 +121,7 @@ class World:
             gap = skip_gap(rules(1), facts, wish, run, driver.opened.generation)
             return keep_skip(driver, gap)
 
-        return self._started(Task(f"skip {run}", open_run(lane, record, decide, self._shown())), f"of {place}")
+        return self._started(Task(f"skip {run}", _opened(lane, record, decide, self._shown())), f"of {place}")
 
     def _runs_seen(self) -> int:
         """How many runs were opened: what a driver that counts would count."""

@@ -2,7 +2,6 @@
 
 import functools
 import gc
-import importlib
 import os
 import random
 import re
@@ -15,7 +14,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import croniter  # type: ignore[import-untyped]  # noqa: F401 - its import starts a process, which pure tests refuse
-import matplotlib
+import matplotlib.font_manager  # noqa: F401 - its first import of all starts a process, too
 import pytest
 from hypothesis import HealthCheck, settings
 from xdist.remote import Producer
@@ -44,8 +43,6 @@ def pytest_configure(config: pytest.Config) -> None:
     """Choose the session's seed once, FERRY_SEED, else a fresh one that the header shows; time its files."""
     given = getattr(config, "workerinput", {}).get(SEED_VARIABLE) or os.environ.get(SEED_VARIABLE)
     config.stash[SEED] = int(given or secrets.randbits(32))
-    if not any(Path(matplotlib.get_cachedir()).glob("fontlist-*.json")):
-        importlib.import_module("matplotlib.font_manager")  # the first time of a user it starts a process
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(Durations())
 

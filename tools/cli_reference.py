@@ -18,7 +18,7 @@ from ferry_airflow.command import app as airflow_app
 ROOT = Path(__file__).resolve().parent.parent
 FILE = ROOT / "docs" / "cli-reference.md"
 HEAD = """\
-# Every command of `ferry`
+# Commands
 
 What `ferry COMMAND --help` says, on one page; [the command line](cli.md) explains. Written by `tools/cli_reference.py`
 from the program. A flow is `'source->target'`, in quotes.

@@ -11,7 +11,7 @@ from ferry.config.explain import Explanation, every_key
 ROOT = Path(__file__).resolve().parent.parent
 FILE = ROOT / "docs" / "keys.md"
 HEAD = """\
-# Every key of MirrorMaker 2
+# MirrorMaker 2 keys
 
 What each key of Kafka 4.3.0 does here; `ferry config explain KEY` says the same of one, `ferry config check FILE` of
 those in a file. A key that is *not acted on yet* is read and checked; what it is for no run does so far. One that

@@ -6,6 +6,7 @@ import re
 import runpy
 import subprocess
 import sys
+from collections.abc import Iterator
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
@@ -44,6 +45,19 @@ class Read(HTMLParser):
 def in_nav() -> list[str]:
     """The pages that mkdocs.yml names."""
     return list(runpy.run_path(str(TOOL))["pages"](yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"]))
+
+
+def titles(part: Any) -> Iterator[tuple[str, str]]:
+    """Pages with the titles that `nav` of mkdocs.yml gives them."""
+    if isinstance(part, dict):
+        for title, below in part.items():
+            if isinstance(below, str):
+                yield below, title
+            else:
+                yield from titles(below)
+    elif isinstance(part, list):
+        for below in part:
+            yield from titles(below)
 
 
 @cache
@@ -114,6 +128,22 @@ def test_the_list_of_all_documents_has_all() -> None:
     text = (ROOT / "docs" / "README.md").read_text()
     linked = set(re.findall(r"\]\(([\w-]+\.md)\)", text))
     assert linked == {page.name for page in (ROOT / "docs").glob("*.md")} - {"README.md"}
+
+
+def test_a_page_has_one_title() -> None:
+    """Its heading, its place in nav, and its link in docs/README.md say the same."""
+    named = dict(titles(yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"]))
+    assert {page: (ROOT / page).read_text().partition("\n")[0] for page in named} == {
+        page: f"# {title}" for page, title in named.items()
+    }
+    text = (ROOT / "docs" / "README.md").read_text()
+    listed = {
+        str((ROOT / "docs" / page).resolve().relative_to(ROOT)): title
+        for title, page in re.findall(r"^\| \[([^\]]+)\]\((\S+\.md)\)", text, re.MULTILINE)
+    }
+    assert {page: title for page, title in listed.items() if not page.startswith("docs/adr/")} == {
+        page: title for page, title in named.items() if page not in {"docs/README.md", "CHANGELOG.md"}
+    }
 
 
 def test_each_picture_is_shown_and_small() -> None:

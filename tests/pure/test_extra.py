@@ -1,4 +1,4 @@
-"""What `make test` leaves out is there, and no guarantee of the README rests on it alone."""
+"""What `make test` leaves out is there, and no guarantee of docs/internals/guarantees.md rests on it alone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.tiers import EXTRA, is_extra
 
 ROOT = Path(__file__).parents[2]
 TESTS = ROOT / "tests"
-README = (ROOT / "README.md").read_text()
+GUARANTEES = (ROOT / "docs" / "internals" / "guarantees.md").read_text()
 PATH = re.compile(r"[\w./-]*/[\w./-]*\w|\btest_\w+\.py")
 """A file or folder below tests/, as texts of the list name it."""
 PARAMETERS = re.compile(r"\[[^\]]*\]")
@@ -31,7 +31,7 @@ def test_each_name_in_the_list_is_a_test(file: str) -> None:
     assert {name.partition("[")[0] for name in EXTRA[file]} <= functions(file) | {"*"}
 
 
-@pytest.mark.parametrize("path", sorted(set(re.findall(r"`tests/([^`]*)`", README))))
+@pytest.mark.parametrize("path", sorted(set(re.findall(r"`tests/([^`]*)`", GUARANTEES))))
 def test_each_file_of_a_guarantee_is_there_and_keeps_tests(path: str) -> None:
     assert (TESTS / path).exists()
     if path.endswith(".py"):
@@ -42,7 +42,7 @@ def test_each_file_of_a_guarantee_is_there_and_keeps_tests(path: str) -> None:
 
 def test_no_test_that_a_guarantee_names_is_left_out() -> None:
     left_out = {name.partition("[")[0] for names in EXTRA.values() for name in names if "[" not in name}
-    assert not left_out & set(re.findall(r"`(test_\w+)`", README))
+    assert not left_out & set(re.findall(r"`(test_\w+)`", GUARANTEES))
 
 
 @pytest.mark.parametrize(("file", "test", "text"), IN_PLACE, ids=[f"{file}-{test}" for file, test, _ in IN_PLACE])

@@ -1,4 +1,4 @@
-"""How old brokers may be: what the README's table says of them, asked of the requests themselves.
+"""How old brokers may be: what the table of docs/support-matrix.md says, asked of the requests themselves.
 
 What versions the brokers of a release know is written down in kafka-python.
 """

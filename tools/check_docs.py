@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(\s*<?([^)\s>]+)>?[^)]*\)|!\[[^\]]*\]\(([^)\s]+)[^)]*\)")
 FENCE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`[^`\n]*`")
+PLACED = re.compile(r"<a id=\"([^\"]+)\">")
 HEADING = re.compile(r"^#{1,6}\s+(.*?)\s*#*\s*$", re.MULTILINE)
 ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 
@@ -30,7 +31,7 @@ def documents() -> list[Path]:
 
 @cache
 def anchors(document: Path) -> frozenset[str]:
-    """The anchors of a document's headings, spelled as code hosts do."""
+    """The anchors of a document's headings, spelled as code hosts do, and those that it places itself."""
     text = FENCE.sub("", document.read_text())
     found: list[str] = []
     for heading in HEADING.findall(text):
@@ -38,7 +39,7 @@ def anchors(document: Path) -> frozenset[str]:
         anchor = re.sub(r"[^\w\- ]", "", plain).replace(" ", "-")
         repeated = sum(1 for name in found if re.fullmatch(rf"{re.escape(anchor)}(-\d+)?", name))
         found.append(f"{anchor}-{repeated}" if repeated else anchor)
-    return frozenset(found)
+    return frozenset([*found, *PLACED.findall(text)])
 
 
 def links(document: Path) -> Iterator[str]:

@@ -161,7 +161,7 @@ drill: setup ## A shadow drill of the demo's clusters, of a kept demo if one is 
 	@$(BIN)/python -m ferry_airflow.demo --drill
 
 .PHONY: pictures
-pictures: setup ## Take the pictures of the page anew that README.md and docs/page.md show (twenty minutes)
+pictures: setup ## Take the pictures of the page that docs/page.md and docs/tutorial.md show again (twenty minutes)
 	$(call say,Letting flows run while a browser looks)
 	@$(need_java)
 	@$(BIN)/python tools/pictures.py

@@ -1,4 +1,4 @@
-"""Take the README's pictures of the page: `make pictures`, about twenty minutes.
+"""Take the documents' pictures of the page: `make pictures`, about twenty minutes.
 
 Clusters of this machine, producers whose rates rise and fall, an Airflow that runs a flow every minute, and somebody
 who looks at it all the while; a drill, a gap, and at last a refusal. All of it ends with the pictures.

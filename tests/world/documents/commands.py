@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import runpy
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,8 +37,14 @@ class Typed:
 
 
 def documents() -> list[Path]:
-    """README.md, and all Markdown below `docs` and `bench`; decisions name commands only in passing."""
-    return [ROOT / "README.md", ROOT / "bench" / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    """README.md, the pages of `docs`, the runbooks and the bench; decisions name commands only in passing."""
+    pages = sorted((ROOT / "docs").glob("*.md"))
+    return [ROOT / "README.md", ROOT / "bench" / "README.md", *pages, *runbooks()]
+
+
+def runbooks() -> list[Path]:
+    """The pages of `docs/runbooks`."""
+    return sorted((ROOT / "docs" / "runbooks").glob("*.md"))
 
 
 def blocks(text: str) -> Iterator[tuple[str, str]]:
@@ -90,6 +96,47 @@ def commands(language: str, block: str) -> Iterator[tuple[str, ...]]:
         waiting = ""
         yield from _simple(words)
     assert not waiting, f"a quotation without an end: {waiting}"
+
+
+def answered(page: Path) -> list[tuple[str, tuple[str, ...]]]:
+    """The commands of a page's `console` blocks in order, each with the lines that the page shows as its answer."""
+    found: list[tuple[str, list[str]]] = []
+    for language, block in blocks(page.read_text()):
+        if language != "console":
+            continue
+        for line in block.replace("\\\n", " ").splitlines():
+            if line.strip().startswith("$ "):
+                words = list(_simple(_split(line.strip().removeprefix("$ "))))
+                found += [(shlex.join(one), []) for one in words]
+            elif line.strip():
+                found[-1][1].append(line.strip())
+    return [(line, tuple(shown)) for line, shown in found]
+
+
+WHO = re.compile(r"[\w.-]+@[\w.-]+")
+ID = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{4}")
+SIZE = re.compile(r"\d+(?:\.\d+)? (?:B|kB|MB|GB)\b")
+NUMBER = re.compile(r"\d+(?:\.\d+)?")
+
+
+def unlike(shown: Iterable[str], printed: str) -> list[str]:
+    """The lines that a page shows and a command did not print.
+
+    Numbers, times, ids, sizes, spaces and the caller's name may differ. `...` is any text.
+    """
+    lines = [_plain(line) for line in printed.splitlines()]
+    return [
+        line
+        for line in shown
+        if not any(re.fullmatch(".*".join(re.escape(_plain(part)) for part in line.split("...")), one) for one in lines)
+    ]
+
+
+def _plain(text: str) -> str:
+    """A line without what differs from one call to the next."""
+    for pattern, word in ((WHO, "who"), (ID, "id"), (SIZE, "0 B"), (NUMBER, "0")):
+        text = pattern.sub(word, text)
+    return " ".join(text.split())
 
 
 def _split(text: str) -> list[str]:

@@ -22,14 +22,24 @@ from tests.world.documents.commands import (
     ROOT,
     WHOLE,
     Typed,
+    answered,
     blocks,
     documents,
     resolved,
+    runbooks,
     spans,
     told,
     typed,
 )
-from tests.world.documents.test_typed import ALONE, NOT_TYPED, OTHERS_NOT_TYPED, OTHERS_TYPED, STORY, typed_here
+from tests.world.documents.test_typed import (
+    ALONE,
+    NOT_TYPED,
+    OTHERS_NOT_TYPED,
+    OTHERS_TYPED,
+    RUNBOOKS,
+    STORY,
+    typed_here,
+)
 
 TYPED = typed()
 OF_FERRY = {one.line: one for one in TYPED if one.words[0] == "ferry"}
@@ -38,7 +48,16 @@ OTHERS = {one.line: one for one in TYPED if one.words[0] != "ferry"}
 YOURS = frozenset(["page-somebody"])
 """Stands for whatever the reader has."""
 
-ELSEWHERE = frozenset(["airflow", "kafka-console-consumer.sh", "kafka-consumer-groups.sh", "./secrets.sh", "openssl"])
+ELSEWHERE = frozenset(
+    [
+        "airflow",
+        "kafka-configs.sh",
+        "kafka-console-consumer.sh",
+        "kafka-consumer-groups.sh",
+        "./secrets.sh",
+        "openssl",
+    ]
+)
 """Programs whose lines are run as they stand."""
 
 
@@ -91,6 +110,19 @@ def test_each_line_is_typed_or_it_is_said_why_not() -> None:
     assert {line for line in OF_FERRY if (line in typed_lines) + (line in excepted) != 1} == set()
     assert NOT_TYPED.keys() <= {*OF_FERRY, *(_command(line) for line in excepted)}, "an exception of nothing"
     assert len({line for line, _ in (*ALONE, *STORY)}) == len(ALONE) + len(STORY)
+
+
+@pytest.mark.parametrize("page", runbooks(), ids=lambda page: page.stem)
+def test_a_runbook_is_typed_line_by_line_in_its_order(page: Path) -> None:
+    lines = [line for line, _ in answered(page) if line.startswith("ferry ")]
+    assert lines == [line.removeprefix("+ ") for line, _ in RUNBOOKS[page.stem] if line[0] != "!"]
+    assert {one.stem for one in runbooks()} == RUNBOOKS.keys()
+
+
+def test_each_line_that_only_runbooks_have_is_in_no_other_document() -> None:
+    alone = {line for page in RUNBOOKS.values() for line, _ in page if line[0] not in "+!"}
+    others = {one.line for one in TYPED if not one.document.startswith("docs/runbooks/")}
+    assert alone & others == set(), "write a + before it: it is typed with these, too"
 
 
 def _command(line: str) -> str:

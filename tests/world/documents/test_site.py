@@ -126,8 +126,9 @@ def test_a_page_without_a_place_is_named() -> None:
 def test_the_list_of_all_documents_has_all() -> None:
     """docs/README.md is to the repository what nav is to the site; decisions are a folder."""
     text = (ROOT / "docs" / "README.md").read_text()
-    linked = set(re.findall(r"\]\(([\w-]+\.md)\)", text))
-    assert linked == {page.name for page in (ROOT / "docs").glob("*.md")} - {"README.md"}
+    linked = set(re.findall(r"\]\(((?:runbooks/)?[\w-]+\.md)\)", text))
+    pages = {page.name for page in (ROOT / "docs").glob("*.md")} - {"README.md"}
+    assert linked == pages | {f"runbooks/{page.name}" for page in (ROOT / "docs" / "runbooks").glob("*.md")}
 
 
 def test_a_page_has_one_title() -> None:

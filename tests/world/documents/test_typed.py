@@ -5,19 +5,22 @@ from __future__ import annotations
 import shlex
 import subprocess
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient
 
-from ferry.dev import RunningCluster
+from ferry.dev import ClusterSpec, RunningCluster, up_all
 from ferry.dev.jars import jars, java
-from tests.harness import Message, commit_offsets, create_topic, producer, send, watermark
-from tests.program import warm_ferry
-from tests.tiers import IN_PART
-from tests.world.documents.commands import Typed, placed, resolved, told, typed
+from tests.clusters import KEPT
+from tests.harness import Message, commit_offsets, create_topic, delete_topic, producer, send, watermark
+from tests.program import Answer, warm_ferry
+from tests.tiers import ANSWER_S, IN_PART
+from tests.world.documents.commands import ROOT, Typed, answered, placed, resolved, told, typed, unlike
 
 RUN_HERE: Mapping[str, int] = {
     "version": 0,
@@ -141,6 +144,106 @@ STORY: Sequence[tuple[str, int]] = (
 )
 """What has its place in one story, behind those: each line with the exit code. Those with a + are in no document."""
 
+OUTAGE = "'primary->backup' --id outage-4711"
+"""The failover that its runbook names."""
+
+RUNBOOKS: Mapping[str, Sequence[tuple[str, int]]] = {
+    "lag": (
+        ("! records come to the source", 0),
+        ("ferry lag 'primary->backup' --max-records 100", 1),
+        ("+ ferry plan 'primary->backup'", 0),
+        ("ferry ledger 'primary->backup' --pauses", 0),
+        ("+ ferry ledger 'primary->backup' --runs", 0),
+        ("+ ferry ledger 'primary->backup' --run cli-20260131T060000Z-1a2b", 0),
+        ("+ ferry run 'primary->backup'", 0),
+        ("+ ferry lag 'primary->backup' --max-seconds 600", 0),
+    ),
+    "retention": (
+        ("! the source deletes records", 0),
+        ("+ ferry plan 'primary->backup'", 1),
+        ("ferry lag 'primary->backup' --topic orders", 0),
+        ("ferry skip 'primary->backup' orders 3 --to 2450 --reason 'retention passed, INC-4712' --dry-run", 0),
+        ("ferry skip 'primary->backup' orders 3 --to 2450 --reason 'retention passed, INC-4712'", 0),
+        ("+ ferry run 'primary->backup'", 0),
+        ("ferry ledger 'primary->backup' --topic orders --partition 3 --offset 2400", 1),  # no receipt
+    ),
+    "upgrade": (
+        ("ferry version", 0),
+        ("ferry ledger export 'primary->backup' --to before-upgrade.jsonl", 0),
+        ("+ ferry groups snapshot 'primary->backup' --name before-upgrade", 0),
+        ("ferry pause 'primary->backup' --why upgrade", 0),
+        ("ferry ledger 'primary->backup' --runs --last 1", 0),
+        ("ferry version", 0),
+        ("ferry config check --quiet", 0),
+        ("+ ferry plan 'primary->backup'", 0),
+        ("ferry resume 'primary->backup'", 0),
+        ("+ ferry run 'primary->backup'", 0),
+        ("+ ferry verify 'primary->backup'", 0),
+        ("+ ferry groups diff 'primary->backup' --snapshot before-upgrade", 0),
+    ),
+    "without-airflow": (
+        ("ferry config check --quiet", 0),
+        ("ferry flows", 0),
+        ("+ ferry plan 'primary->backup'", 0),
+        ("+ ferry run 'primary->backup'", 0),
+        ("ferry run 'primary->backup' --take-over", 0),
+        ("+ ferry lag 'primary->backup' --max-seconds 600", 0),
+        ("+ ferry switch list 'primary->backup'", 0),
+    ),
+    "lost-ledger": (
+        ("+ ferry ledger export 'primary->backup' --to ledger.jsonl", 0),
+        ("! the ledger is lost", 0),
+        ("+ ferry plan 'primary->backup'", 1),
+        ("+ ferry ledger rebuild 'primary->backup' --from ledger.jsonl --dry-run", 0),
+        ("ferry ledger rebuild 'primary->backup' --from ledger.jsonl", 0),
+        ("+ ferry run 'primary->backup'", 0),
+        ("+ ferry verify 'primary->backup'", 0),
+        ("+ ferry groups sync 'primary->backup' --dry-run", 0),
+    ),
+    "failover": (
+        ("! records come to the source", 0),
+        ("! the source is lost", 0),
+        ("ferry lag 'primary->backup' --patience 10", 3),
+        ("ferry switch list 'primary->backup' --patience 10", 0),
+        ("ferry failover 'primary->backup' --dry-run --patience 10", 0),
+        (f"ferry failover {OUTAGE} --approve-by ann --lost-at 2026-01-31T06:00:00Z --patience 10", 0),
+        (f"ferry failover {OUTAGE} --patience 10", 0),
+        ("ferry switch show 'primary->backup' outage-4711 --patience 10", 0),
+        ("+ ferry reports list", 0),
+    ),
+    "failback": (
+        ("! records come to the target", 0),
+        ("! the source is back", 0),
+        ("+ ferry switch list 'primary->backup'", 0),
+        ("ferry failback 'primary->backup' --dry-run", 0),
+        ("ferry failback 'primary->backup' --id return-4711 --approve-by ann --export stranded-4711.jsonl", 0),
+        ("ferry failback 'primary->backup' --id return-4711", 0),
+        ("ferry switch show 'primary->backup' return-4711", 0),
+        ("+ ferry run 'primary->backup'", 0),
+        ("+ ferry readiness 'primary->backup'", 0),
+        ("+ ferry verify 'primary->backup'", 0),
+    ),
+    "switchover": (
+        ("+ ferry readiness 'primary->backup'", 0),
+        ("+ ferry switchover 'primary->backup' --dry-run", 0),
+        ("+ ferry switchover 'primary->backup' --id june-exercise --approve-by ann", 0),
+        ("ferry switchover 'primary->backup' --id june-exercise", 0),
+        ("+ ferry switch show 'primary->backup' june-exercise", 0),
+        ("ferry switch abandon 'primary->backup' june-exercise --why 'producers do not stop'", 2),  # it has ended
+        ("ferry run 'backup->primary'", 0),
+        ("ferry readiness 'backup->primary'", 0),
+        ("+ ferry switch list 'primary->backup'", 0),
+    ),
+}
+"""The commands of each runbook in its order, each with the exit code, and the pages in an order that works.
+
+Those with a + are in other documents, too, and typed with these as well. A ! does to the clusters what the runbook is
+for.
+"""
+
+OF_RUNBOOKS = frozenset(line for page in RUNBOOKS.values() for line, _ in page if line[0] not in "+!")
+"""The lines that only runbooks have."""
+
 HASTE = ("switchover", "failback")
 """Commands that wait for producers to be quiet for ten seconds; here it is one."""
 
@@ -178,6 +281,7 @@ OTHERS_TYPED: Mapping[tuple[str, ...], str] = {
     ("kafka-consumer-groups.sh",): "kafka/mm1/test_takeover.py",
     ("kafka-console-consumer.sh", "--formatter"): "kafka/mirror/test_clients.py",
     ("kafka-console-consumer.sh", "print.key=true"): "world/documents/test_typed.py",
+    ("kafka-configs.sh",): "world/documents/test_typed.py",
     ("/opt/kafka/bin/kafka-topics.sh",): "world/documents/test_typed.py",
     ("/opt/kafka/bin/kafka-producer-perf-test.sh",): "world/documents/test_typed.py",
     ("make", "wheel"): "world/packaging/test_wheel.py",
@@ -231,6 +335,7 @@ TOOLS = {
     "kafka-topics.sh": "org.apache.kafka.tools.TopicCommand",
     "kafka-producer-perf-test.sh": "org.apache.kafka.tools.ProducerPerformance",
     "kafka-console-consumer.sh": "org.apache.kafka.tools.consumer.ConsoleConsumer",
+    "kafka-configs.sh": "kafka.admin.ConfigCommand",
 }
 """What Kafka's scripts run."""
 RUN = "cli-20260131T060000Z-1a2b"
@@ -243,25 +348,39 @@ JANUARY = 1_768_003_200_000
 @pytest.fixture
 def folder(source_cluster: RunningCluster, target_cluster: RunningCluster, tmp_path: Path) -> Path:
     """A folder with mm2.properties, the documents' flow; its topics have what the documents name in them."""
+    return fill(source_cluster, target_cluster, tmp_path)
+
+
+@pytest.fixture
+def pair(cluster_home: Path) -> Iterator[tuple[RunningCluster, RunningCluster]]:
+    """Two clusters of the runbooks' own: one is stopped, and the other documents' topics have the same names."""
+    specs = [ClusterSpec(name=f"runbook-{name}", properties=KEPT) for name in ("primary", "backup")]
+    primary, backup = up_all(specs, home=cluster_home)
+    yield primary, backup
+    primary.stop()
+    backup.stop()
+
+
+def fill(source: RunningCluster, target: RunningCluster, folder: Path) -> Path:
+    """Write the documents' file to a folder, and the records that they name to the source."""
     kept = {"retention.ms": "-1"}
-    create_topic(source_cluster, "orders", 6, kept)
-    create_topic(source_cluster, "payments.audit", 1, kept)
-    create_topic(source_cluster, "payments", 1, kept)
+    create_topic(source, "orders", 6, kept)
+    create_topic(source, "payments.audit", 1, kept)
+    create_topic(source, "payments", 1, kept)
     records = [
         Message(value=b"%d" % number, key=b"%d" % number, partition=partition, timestamp=JANUARY + number)
         for partition, count in enumerate((50, 50, 50, 2_100, 50, 50))
         for number in range(count)
     ]
-    client = producer(source_cluster)
+    client = producer(source)
     send(client, "orders", records)
     send(client, "payments.audit", records[:50])
     send(client, "payments", [replace(record, partition=0) for record in records[:1_100]])
     # Of now: what a drill looks at, and the group is about to read.
     send(client, "orders", [Message(value=b"%d" % number, key=b"now", partition=3) for number in range(50)])
-    commit_offsets(source_cluster, "billing", {("orders", 3): 2_110})
-    file = FILE.format(source=source_cluster.bootstrap, target=target_cluster.bootstrap)
-    (tmp_path / "mm2.properties").write_text(file)
-    return tmp_path
+    commit_offsets(source, "billing", {("orders", 3): 2_110})
+    (folder / "mm2.properties").write_text(FILE.format(source=source.bootstrap, target=target.bootstrap))
+    return folder
 
 
 def lines_of(names: Collection[str]) -> dict[str, list[Typed]]:
@@ -269,7 +388,7 @@ def lines_of(names: Collection[str]) -> dict[str, list[Typed]]:
     found: dict[str, dict[str, Typed]] = {name: {} for name in names}
     for one in typed():
         name = resolved(one.words[1:])[0] if one.words[0] == "ferry" else ""
-        if name in found and one.line not in NOT_TYPED:
+        if name in found and one.line not in {*NOT_TYPED, *OF_RUNBOOKS}:
             found[name][one.line] = one
     for name, lines in found.items():
         assert lines, f"no document tells to type `ferry {name}`: take it out"
@@ -284,9 +403,11 @@ def due(line: str) -> bool:
 def typed_here() -> set[str]:
     """All lines of documents that are typed here."""
     lines = lines_of({**RUN_HERE, **WITHOUT_CLUSTERS})
-    return {one.line for them in lines.values() for one in them} | {
-        line for line, _ in (*ALONE, *STORY) if line[0] != "+"
-    }
+    return (
+        {one.line for them in lines.values() for one in them}
+        | {line for line, _ in (*ALONE, *STORY) if line[0] != "+"}
+        | OF_RUNBOOKS
+    )
 
 
 @pytest.mark.timeout(480)  # a hundred commands, one after the other
@@ -313,6 +434,61 @@ def test_every_line_ends_as_it_should(
     assert wrong == [], "\n".join(wrong)
     assert (folder / "moved").read_text().split() == ["backup"], "whom the hook of the documents' line was told"
     assert not (folder / "stranded.jsonl").exists(), "nothing was left behind"
+
+
+@pytest.mark.timeout(900)  # the clusters are started, and one of them is lost on the way
+def test_every_runbook_ends_and_prints_as_it_says(
+    pair: tuple[RunningCluster, RunningCluster], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    primary, backup = pair
+    config = fill(primary, backup, tmp_path) / "mm2.properties"
+    config.write_text(config.read_text() + BOTH_WAYS + "backup->primary.topics = orders, payments.*\n")
+    _keys(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    first = warm_ferry("run", "primary->backup", "--run", RUN, config=config)
+    assert first.code == 0, first.err
+    happens: Mapping[str, Callable[[], object]] = {
+        "records come to the source": lambda: _send_more(primary, 200),
+        "the source deletes records": lambda: _delete_before(primary, 2_450),
+        "the ledger is lost": lambda: delete_topic(backup, "ferry-ledger.primary.internal"),
+        "the source is lost": primary.stop,
+        "records come to the target": lambda: _send_more(backup, 20),
+        "the source is back": primary.start,
+    }
+    wrong = [text for page in RUNBOOKS for text in _runbook(page, happens, config)]
+    assert wrong == [], "\n".join(wrong)
+
+
+def _runbook(page: str, happens: Mapping[str, Callable[[], object]], config: Path) -> Iterator[str]:
+    """What is wrong with the ends of a runbook's lines, and with the answers that it shows."""
+    document = ROOT / "docs" / "runbooks" / f"{page}.md"
+    shown = [answer for line, answer in answered(document) if line.startswith("ferry ")]
+    for text, code in RUNBOOKS[page]:
+        mark, line = (text[0], text[2:]) if text[0] in "+!" else ("", text)
+        if mark == "!":
+            happens[line]()
+            continue
+        one = Typed(document=f"docs/runbooks/{page}.md", words=tuple(shlex.split(line)))
+        answer = warm_ferry(*_here(one.words[1:]), config=config)
+        yield from _amiss(one, code, answer)
+        for absent in unlike(shown.pop(0), answer.out + answer.err):
+            yield f"{one.document}: {line}\ndoes not print: {absent}\n{answer.out[-1500:]}{answer.err[-500:]}"
+
+
+def _send_more(cluster: RunningCluster, count: int) -> None:
+    send(producer(cluster), "orders", [Message(value=b"%d" % number, partition=3) for number in range(count)])
+
+
+def _delete_before(cluster: RunningCluster, offset: int) -> None:
+    """Delete records that no run has copied, and raise the topic's retention, as the runbook says."""
+    _send_more(cluster, 200)
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    place = TopicPartition("orders", 3, offset)
+    assert admin.delete_records([place])[place].result(ANSWER_S).low_watermark == offset
+    line = told("kafka-configs.sh")
+    words = of_kafka(line.words[0], placed(line, {"SOURCE": cluster.bootstrap}))
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def _read_ledger(target: RunningCluster) -> None:
@@ -378,7 +554,7 @@ def test_lines_that_need_no_cluster_end_as_they_should(tmp_path: Path, monkeypat
 
 
 def test_each_command_has_a_line_that_make_test_types() -> None:
-    here = typed_here() | {line for line, _ in STORY}
+    here = (typed_here() - OF_RUNBOOKS) | {line for line, _ in STORY}
     assert not BY_TEST_ALL - here, "no document has it any more"
     assert {command_of(line) for line in here} == {command_of(line) for line in here - BY_TEST_ALL}
 
@@ -390,7 +566,11 @@ def command_of(line: str) -> str:
 
 def _not_so(one: Typed, code: int, config: Path | None = None) -> list[str]:
     """What is wrong with a line's end."""
-    answer = warm_ferry(*_here(one.words[1:]), config=config)
+    return _amiss(one, code, warm_ferry(*_here(one.words[1:]), config=config))
+
+
+def _amiss(one: Typed, code: int, answer: Answer) -> list[str]:
+    """What is wrong with the end of a line that gave this answer."""
     if answer.code == code and "Traceback" not in answer.err:
         return []
     return [f"{one.document}: {one.line}\nexit code {answer.code}\n{answer.out[-500:]}{answer.err[-500:]}"]
@@ -398,7 +578,12 @@ def _not_so(one: Typed, code: int, config: Path | None = None) -> list[str]:
 
 def _here(words: tuple[str, ...]) -> list[str]:
     """A line's words with the places of here, a time that is still to come, and less patience with producers."""
-    ahead = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 3600))
-    placed = [PLACES.get(word, ahead if before == "--until" else word) for before, word in pairwise(("", *words))]
+    times = {"--until": _time_in(3600), "--lost-at": _time_in(-60)}
+    placed = [PLACES.get(word, times.get(before, word)) for before, word in pairwise(("", *words))]
     hasty = words[0] in HASTE and "--approve-by" in words and "--quiet-timeout" not in words
     return [*placed, *(("--quiet-seconds", "1") if hasty else ())]
+
+
+def _time_in(seconds: float) -> str:
+    """A time from now, as it is typed."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + seconds))

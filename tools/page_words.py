@@ -19,8 +19,8 @@ SECTIONS = {"The flow's word": "state", "A run's word": "state", "What a run ref
 """Headings with tables of words, and what the words are of."""
 COLUMNS = {
     "what it means": "means",
-    "look first at": "look",
-    "what mends it": "mends",
+    "check first": "look",
+    "what fixes it": "mends",
 }
 LINK = re.compile(r"\[([^]]+)\]\(([^)#]*)(#[^)]*)?\)")
 
@@ -41,7 +41,7 @@ def _place(document: str, anchor: str) -> str:
 
 
 def entries() -> Iterator[dict[str, str]]:
-    """Each word with what it means, what to look at first, and what mends it, in the document's order."""
+    """Each word with what it means, what to check first, and what fixes it, in the document's order."""
     section, head = "", [""]
     for line in SOURCE.read_text().splitlines():
         if line.startswith("## "):

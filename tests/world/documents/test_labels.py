@@ -19,7 +19,7 @@ TOLD = {
 }
 """How a document writes what is on the page, and some of what it has to name."""
 
-OTHERWISE = {"Copy it anew"}
+OTHERWISE = {"Copy it under another name"}
 """Written so for another reason."""
 
 

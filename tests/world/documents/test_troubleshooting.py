@@ -89,7 +89,7 @@ def test_each_word_of_the_page_has_a_row_and_its_colours() -> None:
         assert COLOURS[mood] in row_of("The flow's word", word)[1], f"{word} may be {COLOURS[mood]}"
     page = (ROOT / "docs" / "page.md").read_text().partition("## A flow's state")[2].partition("\n## ")[0]
     of_page = {row.split("|")[1].strip(): row for row in page.splitlines() if row.startswith("|")}
-    assert {(word, mood) for word, mood in standings() if f"*{word}*" not in of_page[COLOURS[mood]]} == set()
+    assert {(word, mood) for word, mood in standings() if f"`{word}`" not in of_page[COLOURS[mood]]} == set()
 
 
 def test_each_kind_of_refusal_has_one_row() -> None:

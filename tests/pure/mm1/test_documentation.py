@@ -1,4 +1,4 @@
-"""The page about coming from MirrorMaker says what the command does."""
+"""The page about MirrorMaker 1's options has what the command does with each."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import pytest
 from ferry.features.migrate.mm1.arguments import OPTIONS, Option
 from ferry.features.migrate.mm1.keys import CONSUMER_KEYS, PRODUCER_KEYS, KeyRule
 
-PAGE = (Path(__file__).parents[3] / "docs" / "coming-from-mirrormaker.md").read_text()
+PAGE = (Path(__file__).parents[3] / "docs" / "mm1-options.md").read_text()
 
 
 def listed(names: tuple[str, ...], before: str = "") -> str:

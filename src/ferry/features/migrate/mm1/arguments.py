@@ -57,7 +57,7 @@ OPTIONS = (
         spellings=("abortOnSendFail", "abortOnSendFailure"),
         takes=Takes.PERHAPS,
         fate=Fate.ALWAYS,
-        why="Ferry never goes on past a record that could not be written: the partition waits and the run says so",
+        why="Ferry never passes a record that could not be written: the partition waits and the run reports it",
     ),
     Option(
         name="new.consumer",

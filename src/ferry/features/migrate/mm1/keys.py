@@ -42,7 +42,7 @@ class KeyRule:
     fate: Fate
     why: str
     becomes: str = ""
-    """The key behind the cluster's alias in the new file."""
+    """The key after the cluster's alias in the new file."""
     meaning: Meaning | None = None
     convert: Callable[[str], str] = str.strip
 
@@ -104,7 +104,7 @@ _ZOOKEEPER = (
     _rule(
         Fate.GONE,
         "zookeeper.connect zk.connect",
-        "clients find each other through brokers; the bootstrap servers stand in its place",
+        "clients find each other through brokers; the bootstrap servers replace it",
         Meaning.ZOOKEEPER,
     ),
     _rule(
@@ -216,7 +216,7 @@ CONSUMER_KEYS = (
     _rule(
         Fate.ALWAYS,
         "exclude.internal.topics",
-        "internal topics (`__...`) are never copied, whatever anybody writes",
+        "internal topics (`__...`) are never copied, whatever the file says",
     ),
     _rule(
         Fate.ALWAYS,
@@ -238,7 +238,7 @@ CONSUMER_KEYS = (
         Fate.GONE,
         "rebalance.max.retries rebalance.retries.max rebalance.backoff.ms partition.assignment.strategy"
         " session.timeout.ms heartbeat.interval.ms max.poll.interval.ms",
-        "there is no consumer group, so no rebalance: the plan deals the partitions out",
+        "there is no consumer group, so no rebalance: the plan assigns the partitions",
     ),
     _rule(
         Fate.GONE,
@@ -309,7 +309,7 @@ PRODUCER_KEYS = (
     _rule(
         Fate.GONE,
         "delivery.timeout.ms timeout.ms",
-        "giving up on a write loses nothing here, so the client's own default stands",
+        "a write that fails loses nothing here, so the client's own default counts",
     ),
     _rule(
         Fate.GONE,

@@ -31,6 +31,8 @@ class LedgerKind:
     """The parts of the key after the kind: names and JSON types. `lane` first: `ferry lanes drop` deletes it. `lane`,
     `run`: deleted when the ledger lets the run go."""
     says: str
+    formats: tuple[int, ...] = (1,)
+    """The values of `v` that this Ferry writes; for a plan those in the head of its seal."""
     optional: int = 0
     """How many of the last parts are not always there."""
     of_lost: OfLost = OfLost.REPLACED
@@ -69,6 +71,7 @@ KINDS: Mapping[str, LedgerKind] = {
     "plan": LedgerKind(
         key={**_RUN, "generation": int, "part": _NUMBER_OR_SEAL},
         says='a piece of the plan; part "seal" makes it exist',
+        formats=(1, 2),
         in_summary=False,
     ),
     "attempt": LedgerKind(
@@ -80,7 +83,8 @@ KINDS: Mapping[str, LedgerKind] = {
     "verified": LedgerKind(key=_RUN, says="what came of a run that verified itself"),
     "unit": LedgerKind(
         key={**_RUN, "target": str, "partition": int, "number": int},
-        says="one chunk of one target partition of a transformed topic",
+        says="one chunk of one target partition of a topic that gets other partitions",
+        formats=(2,),
         of_lost=OfLost.EVIDENCE,
         plural="receipts of transformed records",
         in_summary=False,
@@ -89,6 +93,7 @@ KINDS: Mapping[str, LedgerKind] = {
     "receipt": LedgerKind(
         key={**_TARGET_PARTITION, "start": int, "since": int},
         says="one chunk of one target partition; `since` where a run went back on the partition",
+        formats=(1, 2),
         optional=1,
         of_lost=OfLost.EVIDENCE,
         plural="receipts of copied records",
@@ -97,6 +102,7 @@ KINDS: Mapping[str, LedgerKind] = {
     "last": LedgerKind(
         key=_TARGET_PARTITION,
         says="the same value again: a target partition's last receipt",
+        formats=(1, 2),
         of_lost=OfLost.EVIDENCE,
         plural="newest receipts of partitions",
         goes_with_copy=True,
@@ -104,13 +110,14 @@ KINDS: Mapping[str, LedgerKind] = {
     ),
     "era": LedgerKind(
         key=_TARGET,
-        says="by which rule records are dealt to a target topic",
+        says="by which rule a transform gives a target topic its records",
+        formats=(2,),
         of_lost=OfLost.EVIDENCE,
         plural="rules of transformed topics",
     ),
     "accounted": LedgerKind(
         key=_TARGET,
-        says="how far a target topic was looked through for records of others",
+        says="how far a target topic was searched for records of other producers",
         goes_with_copy=True,
     ),
     "adopted": LedgerKind(
@@ -122,7 +129,7 @@ KINDS: Mapping[str, LedgerKind] = {
     ),
     "pruned": LedgerKind(
         key={**_TARGET_PARTITION, "since": int},
-        says="receipts that are given up",
+        says="receipts that no longer count, because neither side has their records",
         optional=1,
         goes_with_copy=True,
     ),

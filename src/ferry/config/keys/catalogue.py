@@ -96,7 +96,7 @@ FAMILIES = (
         groups=("flow",),
         fate=Fate.USED,
         text="class and parameters of a transform or a predicate: "
-        "[those that are known](record-path.md#connects-transforms); another class is refused",
+        "[those that are known](transforms.md#connects-transforms); another class is refused",
     ),
     *(
         Family(name=re.compile(re.escape(name)), shown=name, groups=("flow",), fate=Fate.USED, text=text)

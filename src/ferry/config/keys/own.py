@@ -20,26 +20,26 @@ FERRY_KEYS = (
         name="ferry.schedule",
         default="*/5 * * * *",
         values="cron, an Airflow preset, `@continuous` or `none`",
-        meaning="when Airflow starts a micro-run; `none` leaves it to you",
+        meaning="when Airflow starts a run; `none`: it starts none by itself",
     ),
     FerryKey(
         name="ferry.schedule.lag.records",
         default="",
-        values="records, at least 1; empty: their number starts nothing",
-        meaning="so many records behind, all partitions together, start a micro-run, too: see "
+        values="records, at least 1; empty: not used",
+        meaning="a lag of this many records, all partitions together, starts a run, too: "
         "[runs that the lag starts](airflow.md#runs-that-the-lag-starts)",
     ),
     FerryKey(
         name="ferry.schedule.lag.seconds",
         default="",
-        values="seconds, at least 1; empty: their age starts nothing",
-        meaning="a record that has waited so long starts a micro-run, too",
+        values="seconds, at least 1; empty: not used",
+        meaning="a record that has waited for this time starts a run, too",
     ),
     FerryKey(
         name="ferry.schedule.lag.every.seconds",
         default="60",
         values="seconds, 1 to 86400",
-        meaning="how often Airflow's triggerer looks at the lag where one of the former is set",
+        meaning="how often Airflow's triggerer reads the lag, where one of the two keys above is set",
     ),
     FerryKey(
         name="ferry.airflow.assets",
@@ -58,32 +58,32 @@ FERRY_KEYS = (
         name="ferry.run.max.bytes",
         default=str(10 * 1024**3),
         values="bytes, at least 1",
-        meaning="most bytes of one micro-run, as compressed at the source; an estimate by the plan",
+        meaning="most bytes of one run, as compressed at the source; the plan estimates them",
     ),
     FerryKey(
         name="ferry.run.max.records",
         default="",
         values="records, at least 1; empty: no limit",
-        meaning="most offsets of one micro-run",
+        meaning="most offsets of one run",
     ),
     FerryKey(
         name="ferry.run.max.seconds",
         default="900",
         values="seconds, at least 1",
-        meaning="this long after the copy step began no task opens a further chunk (each copies one at least); "
-        "the next run goes on from there",
+        meaning="time budget: this long after the copy step began, no task starts another transaction. Each task "
+        "commits at least one; the next run continues from there",
     ),
     FerryKey(
         name="ferry.lane",
         default="live",
         values="letters, digits, dot, underscore, hyphen",
-        meaning="the position this flow works on",
+        meaning="the lane whose positions the flow uses",
     ),
     FerryKey(
         name="ferry.deployment",
         default="",
         values="letters, digits, dot, underscore, hyphen; empty: `FERRY_DEPLOYMENT`, else by where the file is used",
-        meaning="the deployment's id; two deployments with different files may not work on one lane",
+        meaning="the deployment's id; two deployments with different files may not use one lane",
     ),
     FerryKey(
         name="ferry.merge.topics",
@@ -95,8 +95,7 @@ FERRY_KEYS = (
         name="ferry.transforms",
         default="",
         values="names of transforms, with commas between; empty: none",
-        meaning="which of the `ferry.transform.{name}.*` of the file are used: "
-        "[records changed on the way](record-path.md)",
+        meaning="the [transforms](transforms.md) that are used: a flow copies their topics changed",
     ),
     FerryKey(
         name="ferry.replication.factor",
@@ -115,77 +114,78 @@ FERRY_KEYS = (
     FerryKey(
         name="ferry.target.free.percent",
         default="5",
-        values="0 to 99; empty: nobody looks",
-        meaning="what must stay free of a target broker's log directories; what would take more of it is refused",
+        values="0 to 99; empty: not checked",
+        meaning="how much of a target broker's log directories must stay free; slices that would take more are refused",
     ),
     FerryKey(
         name="ferry.guard.topics.none",
         default="fail",
         values="`fail` or `skip`",
-        meaning="a flow whose `topics` take no topic of the source: refused, or noted, to wait for topics to come",
+        meaning="a flow whose `topics` match no topic of the source. `fail`: refused; `skip`: noted, to wait for "
+        "topics",
     ),
     FerryKey(
         name="ferry.guard.topic.gone",
         default="fail",
-        values="`fail` or `skip`; for some topics `policy:regex` behind a comma",
-        meaning="a topic that was copied before and that the source does not show any more: refused in each run, "
-        "or noted and left out",
+        values="`fail` or `skip`; for some topics `policy:regex` after a comma",
+        meaning="a topic that was copied before and that the source does not show any more. `fail`: refused in "
+        "each run; `skip`: noted and left out",
     ),
     FerryKey(
         name="ferry.guard.topic.recreated",
         default="fail",
-        values="`fail` or `restart`; for some topics `policy:regex` behind a comma",
-        meaning="a source topic that was deleted and created again: refused, or copied from its beginning behind "
-        "the old records",
+        values="`fail` or `restart`; for some topics `policy:regex` after a comma",
+        meaning="a source topic that was deleted and created again. `fail`: refused; `restart`: copied from its "
+        "beginning, after the old records",
     ),
     FerryKey(
         name="ferry.guard.retention.passed",
         default="fail",
-        values="`fail` or `skip`; for some topics `policy:regex` behind a comma",
-        meaning="records that the source deleted before they were copied: their partition is refused, or goes on "
-        "behind them, with a gap in the ledger",
+        values="`fail` or `skip`; for some topics `policy:regex` after a comma",
+        meaning="records that the source deleted before they were copied. `fail`: their partition is refused; "
+        "`skip`: it continues after them, with a gap in the ledger",
     ),
     FerryKey(
         name="ferry.guard.source.truncated",
         default="fail",
-        values="`fail`, `restart` or `skip`; for some topics `policy:regex` behind a comma",
-        meaning="a source log that lost records which were copied (unclean leader election): refused, copied "
-        "again from where both logs part, or gone on with behind what was copied",
+        values="`fail`, `restart` or `skip`; for some topics `policy:regex` after a comma",
+        meaning="a source log that lost records which were copied (unclean leader election). `fail`: refused; "
+        "`restart`: copied again from where both logs differ; `skip`: continued after what was copied",
     ),
     FerryKey(
         name="ferry.guard.target.changed",
         default="fail",
-        values="`fail`, `restart` or `skip`; for some topics `policy:regex` behind a comma",
-        meaning="a target topic that is gone, was created again or lost records: refused, what it lost copied "
-        "again, or gone on with where the lane stands",
+        values="`fail`, `restart` or `skip`; for some topics `policy:regex` after a comma",
+        meaning="a target topic that is gone, was created again or lost records. `fail`: refused; `restart`: "
+        "what it lost is copied again; `skip`: continued at the lane's position",
     ),
     FerryKey(
         name="ferry.guard.foreign.writer",
         default="fail",
-        values="`fail` or `skip`; for some topics `policy:regex` behind a comma",
-        meaning="records of another producer on the target, its open transaction, or any records before a first copy: "
-        "refused, or left where they are",
+        values="`fail` or `skip`; for some topics `policy:regex` after a comma",
+        meaning="records of another producer on the target, its open transaction, or any records before a first "
+        "copy. `fail`: refused; `skip`: left where they are",
     ),
     FerryKey(
         name="ferry.guard.tombstones.passed",
         default="fail",
-        values="`fail` or `skip`; for some topics `policy:regex` behind a comma",
-        meaning="a compacted source topic that was not read to its end for longer than its `delete.retention.ms`, "
-        "so that deleted keys may live on at the target: refused, or gone on with",
+        values="`fail` or `skip`; for some topics `policy:regex` after a comma",
+        meaning="a compacted source topic that was not read to its end for longer than its "
+        "`delete.retention.ms`. Deleted keys may stay on the target. `fail`: refused; `skip`: continued",
     ),
     FerryKey(
         name="ferry.guard.cluster.changed",
         default="fail",
         values="`fail` or `restart`",
-        meaning="another cluster under the source's alias: the run is refused, or each topic is copied from its "
-        "beginning behind the old records",
+        meaning="another cluster under the source's alias. `fail`: the run is refused; `restart`: each topic is "
+        "copied from its beginning, after the old records",
     ),
     FerryKey(
         name="ferry.guard.clock.skew",
         default="fail",
         values="`fail` or `skip`",
-        meaning="this machine's clock is more than five minutes off that of the broker that leads the ledger: the run "
-        "is refused, or goes on with a note",
+        meaning="this machine's clock differs by more than five minutes from that of the broker that leads the "
+        "ledger. `fail`: the run is refused; `skip`: it continues with a note",
     ),
     FerryKey(
         name="ferry.sync.acls.policy",
@@ -223,8 +223,8 @@ FERRY_KEYS = (
         name="ferry.portion.bytes",
         default=str(1024**3),
         values="bytes, at least 1048576",
-        meaning="how much of transformed topics Spark sorts on its disks before it is written, for each task that "
-        "works at once, about; what is written counts. Topics with `partitions` are all in the first portion",
+        meaning="about how much of transformed topics Spark sorts on its disks before it is written, for each "
+        "running task. What is written counts. Topics with `partitions` are all in the first portion",
     ),
     FerryKey(
         name="ferry.transaction.timeout.ms",
@@ -236,21 +236,21 @@ FERRY_KEYS = (
         name="ferry.throttle.bytes.per.second",
         default="",
         values="bytes a second, at least 1024; empty: no limit",
-        meaning="most that all tasks of a run together fetch from the source, and so write to the target; the run of"
-        " another lane has a rate of its own",
+        meaning="most that all tasks of a run together fetch from the source, and so write to the target. The "
+        "run of another lane has a rate of its own",
     ),
     FerryKey(
         name="ferry.rpo.records",
         default="",
         values="records, 0 or more; empty: no limit",
         meaning="how many records of a partition may be lost at most (recovery point objective): `ferry readiness` and "
-        "alerts hold the lag against it",
+        "alerts compare the lag with it",
     ),
     FerryKey(
         name="ferry.rpo.seconds",
         default="",
         values="seconds, 0 or more; empty: no limit",
-        meaning="the same as the age of the oldest record that is not copied; drills hold their figure against it, too",
+        meaning="the same as the age of the oldest record that is not copied; drills compare their figure with it, too",
     ),
     FerryKey(
         name="ferry.switch.stop.command",
@@ -348,14 +348,15 @@ FERRY_KEYS = (
     FerryKey(
         name="ferry.approvers",
         default="",
-        values="ids of Airflow's users (SimpleAuthManager: their names); empty: whoever may answer there",
-        meaning="who may approve, in Airflow, of switches and of drills that touch production",
+        values="ids of Airflow's users (SimpleAuthManager: their names); empty: all users who may answer there",
+        meaning="who may approve switches, and drills that touch production, in Airflow",
     ),
     FerryKey(
         name="ferry.approve.own",
         default="false",
         values="`true` or `false`",
-        meaning="whether who triggered a switch or a drill in Airflow may also [approve it](airflow.md#approvals)",
+        meaning="whether the user who triggered a switch or a drill in Airflow may also "
+        "[approve it](airflow.md#approvals)",
     ),
     FerryKey(
         name="ferry.report.dir",
@@ -392,33 +393,33 @@ FERRY_KEYS = (
         name="ferry.metrics.per.partition",
         default="false",
         values="`true` or `false`",
-        meaning="whether [metrics](metrics.md) that have a topic are told of each of its partitions instead, with "
-        "MirrorMaker 2's label `partition`: some twenty-five series each, so mind Prometheus where partitions are many",
+        meaning="whether [metrics](metrics.md) of topics are written for each partition instead, with MirrorMaker 2's "
+        "label `partition`: some 25 series for each, so size Prometheus for them",
     ),
     FerryKey(
         name="ferry.rto.seconds",
         default="",
         values="seconds, at least 0; empty: no goal",
-        meaning="the goal for the time from a failover's begin to service at the target; drills hold their figure "
-        "against it",
+        meaning="the goal for the time from the begin of a failover to service at the target; drills compare their "
+        "figure with it",
     ),
     FerryKey(
         name="ferry.alert.late.intervals",
         default="3",
-        values="0 to 1000; 0: nobody counts",
-        meaning="so many times in a row a run was due by `ferry.schedule` and none has succeeded: somebody is told",
+        values="0 to 1000; 0: not used",
+        meaning="how many due times of `ferry.schedule` in a row may pass without a success before the alert `late`",
     ),
     FerryKey(
         name="ferry.alert.callback",
         default="",
-        values="the import path of a function or of an Airflow notifier; empty: nobody is called",
-        meaning="whom Airflow's tasks call for each [alert](alerts.md#from-airflow)",
+        values="the import path of a function or of an Airflow notifier; empty: none",
+        meaning="what Airflow's tasks call for each [alert](alerts.md#from-airflow)",
     ),
     FerryKey(
         name="ferry.alert.callback.arguments",
         default="",
         values="a JSON object; empty: none",
-        meaning="what the notifier is made with, or the function called with; secrets belong into a connection",
+        meaning="what the notifier is made with, or the function called with; put secrets into a connection",
     ),
 )
 
@@ -433,13 +434,13 @@ TRANSFORM_KEYS = (
         name="ferry.transform.{name}.sql",
         default="",
         values="`SELECT ... FROM records WHERE ...`",
-        meaning="[a selection](record-path.md#sql) in Spark's SQL, made first",
+        meaning="[a selection](transforms.md#sql) in Spark's SQL, made first",
     ),
     FerryKey(
         name="ferry.transform.{name}.function",
         default="",
         values="`package.module:function`",
-        meaning="[a function](record-path.md#a-function) of Python in place of `sql`: a DataFrame in, a DataFrame out",
+        meaning="[a function](transforms.md#a-function) of Python in place of `sql`: a DataFrame in, a DataFrame out",
     ),
     FerryKey(
         name="ferry.transform.{name}.where",
@@ -451,13 +452,13 @@ TRANSFORM_KEYS = (
         name="ferry.transform.{name}.sample",
         default="",
         values="percent, as `10%` or `0.5%`; empty: all",
-        meaning="so many of the keys are copied, each with all of its records or none; without a key, of the records",
+        meaning="the share of keys that is copied, each with all of its records or none; without a key, of records",
     ),
     FerryKey(
         name="ferry.transform.{name}.remove",
         default="",
         values="paths into JSON, as `$.card.number, $.lines[*].note`",
-        meaning="fields that are taken out of the value, name and all",
+        meaning="fields that are removed from the value, with their names",
     ),
     FerryKey(
         name="ferry.transform.{name}.redact",
@@ -475,14 +476,14 @@ TRANSFORM_KEYS = (
         name="ferry.transform.{name}.cast",
         default="",
         values="paths into JSON, each with `:` and a type, as `$.amount:float64, $.id:string`; `$:string`: all of it",
-        meaning="fields that become of another type: `int8`, `int16`, `int32`, `int64`, `float32`, `float64`, "
+        meaning="fields that get another type: `int8`, `int16`, `int32`, `int64`, `float32`, `float64`, "
         "`boolean`, `string`; one that cannot is poison",
     ),
     FerryKey(
         name="ferry.transform.{name}.cast.key",
         default="",
-        values="as of `cast`",
-        meaning="the same of the record's key, which has to be JSON",
+        values="as for `cast`",
+        meaning="the same for the record's key, which must be JSON",
     ),
     FerryKey(
         name="ferry.transform.{name}.hash.key",
@@ -518,7 +519,7 @@ TRANSFORM_KEYS = (
         name="ferry.transform.{name}.targets",
         default="",
         values="names of topics of the target, as `{topic}-eu, {topic}-us`; `{target}` is the policy's name",
-        meaning="[the topics](record-path.md#a-name-that-records-decide) that records may name as their `target`, each"
+        meaning="[the topics](transforms.md#a-name-that-records-decide) that records may name as their `target`, each"
         " for itself; with `partitions`",
     ),
     FerryKey(
@@ -555,8 +556,8 @@ CONNECTION = FerryKey(
     name="ferry.airflow.conn.id",
     default="",
     values="an Airflow connection id",
-    meaning="the connection of type Kafka cluster that stands in for the cluster's own settings",
+    meaning="the connection of type Kafka cluster that replaces the cluster's own settings",
 )
-"""The one key that stands behind a cluster's alias."""
+"""The one key after a cluster's alias."""
 
 FERRY_KEYS_BY_NAME = {key.name: key for key in FERRY_KEYS}

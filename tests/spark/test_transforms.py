@@ -261,7 +261,7 @@ def test_sql_functions_and_targets(book: Notebook) -> None:
 
 
 def test_the_documents_enriched_records_have_what_its_table_says(book: Notebook) -> None:
-    shown = (ROOT / "docs/filter-and-mask.md").read_text().partition("## Enriched from a table")[2]
+    shown = (ROOT / "docs/transforms.md").read_text().partition("## Enriched from a table")[2]
     block = shown.partition("```python\n")[2].partition("```")[0]
     assert block == (ROOT / "tests/spark/functions_of_documents.py").read_text()
     values: list[bytes | None] = [b'{"prefix": "49"}', b'{"prefix": "1"}', b"{}", None, b"no JSON"]

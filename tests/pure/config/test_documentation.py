@@ -5,16 +5,26 @@ from pathlib import Path
 
 import pytest
 
-from ferry.config.keys.own import FERRY_KEYS, FerryKey
+from ferry.config.keys.own import FERRY_KEYS, TRANSFORM_KEYS, FerryKey
 from ferry.config.settings import parse_settings
 
 PAGE = Path(__file__).parents[3] / "docs" / "configuration.md"
 
 
+def row(key: FerryKey) -> str:
+    default = f"`{key.default}`" if key.default else ""
+    return f"| `{key.name}` | {default} | {key.values} | {key.meaning} |"
+
+
 @pytest.mark.parametrize("key", FERRY_KEYS, ids=lambda key: key.name)
 def test_every_key_of_ferry_is_in_the_table(key: FerryKey) -> None:
-    default = f"`{key.default}`" if key.default else ""
-    assert f"| `{key.name}` | {default} | {key.values} | {key.meaning} |" in PAGE.read_text()
+    assert row(key) in PAGE.read_text()
+
+
+@pytest.mark.parametrize("key", TRANSFORM_KEYS, ids=lambda key: key.name)
+def test_every_key_of_a_transform_is_in_its_table(key: FerryKey) -> None:
+    assert row(key) in PAGE.with_name("transforms.md").read_text()
+    assert f"`{key.name.removeprefix('ferry.transform.{name}.')}`" in PAGE.read_text()
 
 
 def test_every_variable_of_ferry_is_in_its_table() -> None:

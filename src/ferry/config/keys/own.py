@@ -532,8 +532,8 @@ TRANSFORM_KEYS = (
         name="ferry.transform.{name}.timeout.ms",
         default="0",
         values="milliseconds; 0: as long as it takes",
-        meaning="how long one Spark task of it (500,000 records at most) may take before the run refuses its topics; "
-        "of `sql`, `function`, `where`, `target` and `partitions`",
+        meaning="how long one Spark task of it (at most 500,000 records) may take before the run refuses its topics. "
+        "It counts for `sql`, `function`, `where`, `target` and `partitions`",
     ),
 )
 """Keys of one transform; `ferry.transforms` names those that are used."""

@@ -30,13 +30,13 @@ from ferry.clock import wall_ms
 from ferry.config.settings import parse_settings
 from ferry.dev import ClusterSpec, RunningCluster, guard, up_all
 from ferry.features.groups.acts.offset_maps import load_maps
-from ferry.kafka.produce.ledger import ledger_topic
+from ferry.kafka.produce.ledger_topic import ledger_topic
 from ferry.lane.connections import TargetConnection
 from ferry.lane.summaries import write_summary
+from ferry.ledger.block_index import NO_LINKS, LedgerDigest, Links, grown
 from ferry.ledger.ledger import LedgerView, fold
-from ferry.ledger.map_block import Chain, MapRow
+from ferry.ledger.map_block import Chain, MapEntry
 from ferry.ledger.receipt_codec import receipt_records
-from ferry.ledger.rolled import NO_LINKS, Links, Rolled, grown
 from ferry.model import Fate, Flow, LedgerRecord, Origin, Receipt, Segment, TopicPartition
 from ferry.run.micro_run import MicroRuns
 
@@ -125,10 +125,10 @@ class Text:
             template=value,
         )
 
-    def row(self, number: int, at: int) -> MapRow:
+    def row(self, number: int, at: int) -> MapEntry:
         """The same receipt in short."""
         start = number * (RECORDS + 1)
-        return MapRow(
+        return MapEntry(
             at=at,
             source=self.chain.source,
             start=start,
@@ -190,7 +190,7 @@ class History:
         texts = [Text.of(partition, self.clusters) for partition in range(PARTITIONS)]
         topic = ledger_topic(FLOW.source)
         for first in range(self.written, upto, ROUND):
-            rows: dict[Chain, list[MapRow]] = {text.chain: [] for text in texts}
+            rows: dict[Chain, list[MapEntry]] = {text.chain: [] for text in texts}
             producer.begin_transaction()
             for number in range(first, min(first + ROUND, upto)):
                 filled = holes(number)
@@ -222,7 +222,7 @@ class History:
                 for key, (offset, value) in self.lasts.items()
             }
             whole = {**before.by_key, **newest}
-            view = replace(before, end=self.at, by_key=whole, rolled=Rolled(upto=self.at, chains=self.links))
+            view = replace(before, end=self.at, by_key=whole, rolled=LedgerDigest(upto=self.at, chains=self.links))
             assert await self._end() == self.at, "the places of the receipts are those that the blocks name"
             summary = await write_summary(self.connection.ledger, view, generation=self.at - 1, read_ms=wall_ms())
             return summary.rolled.chains

@@ -18,7 +18,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic, OffsetSp
 from ferry.config.flow.clients import kafka_python_options
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.settings import parse_settings
-from ferry.copy.ends import end_of
+from ferry.copy.slot_end import end_of
 from ferry.copy.task import run_slot
 from ferry.dev import RunningCluster
 from ferry.features.groups.rules.offset_map import Exact, OffsetMap

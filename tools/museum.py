@@ -37,7 +37,7 @@ from tests.pure.run.unit_flows import Units, messages
 IDENTITY = "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
 SMALL = {
     "ferry.lane.summaries.FIRST_WINDOW": 4,
-    "ferry.ledger.rolled.BLOCK_ROWS": 2,
+    "ferry.ledger.block_index.BLOCK_ROWS": 2,
     "ferry.features.groups.acts.offset_maps._WHOLE_BLOCKS": 0,
     "ferry.protocol.opening.KEPT_RUNS": 2,
     "ferry.lane.pruning.TOMBSTONES_A_RUN": 2,

@@ -13,7 +13,7 @@ from ferry.codec.form import Form
 from ferry.codec.kinds import SECONDS, Kind
 from ferry.codec.schema import Json, described, nullable, object_of, of_type
 from ferry.commands.flows import FLOW_CONFIG
-from ferry.commands.shapes import (
+from ferry.commands.forms import (
     ADOPTED,
     DEALT,
     HOLDER,
@@ -28,10 +28,10 @@ from ferry.commands.shapes import (
     WHY,
 )
 from ferry.config.flow.acls import AclPolicy
-from ferry.features.acls.cli.shapes import LEFT_OUT
+from ferry.features.acls.cli.forms import LEFT_OUT
 from ferry.features.evidence.rules import codec as evidence
-from ferry.features.groups.cli.shapes import SNAPSHOT, WRITE
-from ferry.features.migrate.cli.shapes import HANDED, TAKEN
+from ferry.features.groups.cli.forms import SNAPSHOT, WRITE
+from ferry.features.migrate.cli.forms import HANDED, TAKEN
 from ferry.ledger.acl_codec import ACL, ACL_CHANGE
 from ferry.ledger.checkpoint_codec import LEFT
 from ferry.ledger.codec import GAP

@@ -10,14 +10,14 @@ import typer
 
 from ferry.cli.command import Context, command
 from ferry.cli.examples import show_examples
-from ferry.cli.options import JsonOption, Wishes
+from ferry.cli.options import GlobalOptions, JsonOption
 from ferry.errors import Refused
 from ferry_airflow import setup
 
 app = typer.Typer(name="airflow", no_args_is_help=True, add_completion=False)
 
 
-def main(arguments: Sequence[str], wishes: Wishes) -> int:
+def main(arguments: Sequence[str], wishes: GlobalOptions) -> int:
     """Run a command of `app`; `wishes` are the options before `airflow`. Errors are the caller's to show."""
     show_examples(app, "airflow")
     return int(app(args=list(arguments), prog_name="ferry airflow", standalone_mode=False, obj=wishes) or 0)

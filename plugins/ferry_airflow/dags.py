@@ -22,7 +22,7 @@ from typing import Any
 from airflow.sdk import DAG, TriggerRule, get_parsing_context
 
 from ferry.config.flow.flow import FlowConfig
-from ferry.config.nearby import CLUSTERS_VARIABLE, local_clusters
+from ferry.config.local_clusters import CLUSTERS_VARIABLE, local_clusters
 from ferry.config.settings import load
 from ferry.errors import BadInput
 from ferry.model import Flow, VerifyMode

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
-from ferry.cli.person import new_run
+from ferry.cli.identity import new_run
 from ferry.config.flow.flow import FlowConfig, refuse_foreign_topic
 from ferry.config.flow.start import Start, StartTime, parse_start
 from ferry.config.settings import Settings

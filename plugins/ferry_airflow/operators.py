@@ -107,7 +107,7 @@ class FerryReportOperator(FerryOperator):
 
     def execute(self, context: Context) -> None:
         """Prints a table and tells who watches; a failing run's error names what was not copied and why."""
-        from ferry.features.observe.acts.told import Told, tell_run  # noqa: PLC0415 - as above
+        from ferry.features.observe.acts.after_run import Told, tell_run  # noqa: PLC0415 - as above
         from ferry_airflow import metrics, steps, tables  # noqa: PLC0415 - as above
         from ferry_airflow.alerts import tell  # noqa: PLC0415 - as above
 

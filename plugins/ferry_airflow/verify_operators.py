@@ -87,7 +87,7 @@ class FerryVerifyOperator(FerrySparkOperator):
             raise final_failure(tables.verified_sentence(body))
 
     def _over_connect(self, flow: FlowConfig, wanted: Wanted) -> dict[str, Any]:
-        from ferry.features.observe.acts.told import tell_verification  # noqa: PLC0415 - as above
+        from ferry.features.observe.acts.after_run import tell_verification  # noqa: PLC0415 - as above
         from ferry.features.verify.spark.job import VerifyRequest, verify_flow  # noqa: PLC0415 - as above
         from ferry.ledger.verified_codec import verified_json  # noqa: PLC0415 - as above
 

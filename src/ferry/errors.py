@@ -39,7 +39,7 @@ class Refused(FerryError):
     exit_code = 2
 
 
-class FilterInVain(Refused):
+class EmptyFilter(Refused):
     """A flow takes no topic and has no reason to wait for one: what a plan of it would refuse (ADR 25)."""
 
     exit_code = 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ferry.model import ChangeKind, NotCopied, TopicChange
+from ferry.model import ChangeKind, TopicChange, Unsupported
 from ferry_airflow.tables import plan_lines, verified_sentence
 from tests.pure.decide.values import PLAN
 
@@ -13,7 +13,7 @@ DRIFT = replace(GROW, kind=ChangeKind.CONFIGURE, configs=(("segment.ms", "5"),),
 
 
 def test_a_plan_that_is_only_shown_says_what_a_run_would_do_and_what_is_not_copied() -> None:
-    left = NotCopied(what="scram-users", count=2, message="2 SCRAM users are not copied")
+    left = Unsupported(what="scram-users", count=2, message="2 SCRAM users are not copied")
     shown = replace(PLAN, generation=-1, changes=(GROW,), drift=(DRIFT,), not_copied=(left,))
     lines = plan_lines(shown)
     assert "would grow topic a.orders to 3 partitions" in lines

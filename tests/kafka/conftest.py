@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import ferry
-from ferry.kafka.produce.ledger import LedgerTopic
+from ferry.kafka.produce.ledger_topic import LedgerTopic
 from ferry.ledger.codec import decode_key
 from ferry.model import Record
 

@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient
 
 from ferry.dev import RunningCluster
 from ferry.ledger.report import RunState
-from ferry.model import RefusalKind, Sifted
+from ferry.model import FilterCounts, RefusalKind
 from tests.harness import Lab, Message, create_topic, new_alias, producer, read_topic, send
 from tests.spark.jobs import ROOT, plan, submit
 from tests.tiers import ANSWER_S
@@ -102,8 +102,8 @@ def test_what_breaks_off_or_is_gone_is_refused_from_there_on_and_all_else_is_wri
             assert [row[2] for row in copied[partition]] == values(name, partition)[:end]
             assert reached.get((f"{topic}-{name}", partition), 0) == end
     assert report.sifted == {
-        **{f"{topic}-{name}": Sifted(RECORDS + 3, RECORDS + 3) for name in (*BROKEN, "dealt")},
-        **{f"{topic}-{name}": Sifted(RECORDS, RECORDS) for name in ("fine", "alone")},
+        **{f"{topic}-{name}": FilterCounts(RECORDS + 3, RECORDS + 3) for name in (*BROKEN, "dealt")},
+        **{f"{topic}-{name}": FilterCounts(RECORDS, RECORDS) for name in ("fine", "alone")},
     }
 
 

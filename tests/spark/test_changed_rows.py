@@ -15,20 +15,20 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from ferry.config.flow.dead_letters import DeadLetters
 from ferry.config.flow.steps import Change, HashKey, Json, Provenance, Sample, Step
 from ferry.config.flow.transforms import Poison
+from ferry.features.records.acts.cutoffs import Told, Withheld
 from ferry.features.records.acts.reading import Noted
 from ferry.features.records.acts.source_logs import EpochNotes
-from ferry.features.records.acts.withheld import Told, Withheld
+from ferry.features.records.rules.dead_letters import PoisonRule
 from ferry.features.records.rules.filters import EVERYTHING
-from ferry.features.records.rules.letters import PoisonRule
 from ferry.features.records.rules.ranges import ReadRange
-from ferry.features.records.spark import alone
-from ferry.features.records.spark.alone import Alone, changed_rows
+from ferry.features.records.spark import local_transform
+from ferry.features.records.spark.local_transform import Alone, changed_rows
 from ferry.features.records.spark.rows import rows_of
 from ferry.features.records.spark.schema import SCHEMA
 from ferry.features.records.spark.steps import ArrowSteps
 from ferry.features.records.spark.tally import KEPT, READ
-from ferry.kafka.fetch.intake import ReadFailure
-from ferry.kafka.fetch.lineage import Mark
+from ferry.kafka.fetch.epoch_check import Mark
+from ferry.kafka.fetch.fetch_buffer import ReadFailure
 from ferry.model import Codec, RefusalKind, TopicPartition
 from ferry.wire.batch import Batch, batches
 from tests.spark.test_record_rows import built
@@ -68,7 +68,7 @@ def test_rows_end_where_a_step_breaks_off_and_those_of_others_go_on(
             noted(piece.place, Mark(batch.leader_epoch, batch.next_offset))
             yield piece, batch
 
-    monkeypatch.setattr(alone, "read_batches", read)
+    monkeypatch.setattr(local_transform, "read_batches", read)
     one = Alone(
         spec=cast("Any", None),
         read=cast("Any", None),

@@ -10,7 +10,7 @@ import pytest
 
 from ferry.config.flow.dead_letters import DeadLetters
 from ferry.config.flow.transforms import Poison
-from ferry.features.records.rules.letters import PoisonRule
+from ferry.features.records.rules.dead_letters import PoisonRule
 from ferry.features.records.spark.compiling import COMPILED_RECORDS, compile_long_work
 from ferry.features.records.spark.row_job import Stream
 from ferry.spark.submit import submit_conf

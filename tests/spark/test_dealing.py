@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from ferry.config.flow.dead_letters import DeadLetters
 from ferry.config.flow.transforms import Poison
-from ferry.features.records.acts.withheld import Unread, parse_unread
-from ferry.features.records.rules.letters import PoisonRule
-from ferry.features.records.spark.dealing import dealt_rows
+from ferry.features.records.acts.cutoffs import Unread, parse_unread
+from ferry.features.records.rules.dead_letters import PoisonRule
+from ferry.features.records.spark.slot_assignment import dealt_rows
 from ferry.model import Slice, TopicPartition
 from tests.pure.decide.dealt_model import partition_of_record, wants
 from tests.pure.decide.values import dealt_slice

@@ -8,13 +8,13 @@ import pytest
 from pyspark.errors import PySparkException, PythonException
 
 from ferry.errors import Refused, Unreachable
-from ferry.features.records.acts.withheld import Unread, parse_unread, told_of, without
+from ferry.features.records.acts.cutoffs import Unread, parse_unread, told_of, without
 from ferry.features.records.rules.locating import Ranges
 from ferry.features.records.rules.ranges import ranges_of
-from ferry.features.records.spark import faults
+from ferry.features.records.spark import record_errors
 from ferry.features.records.spark.failures import cause_of, told_by_ferry, unread_of
-from ferry.features.records.spark.faults import MOST_OF_TOPIC, faults_of
-from ferry.kafka.fetch.intake import ReadFailure
+from ferry.features.records.spark.record_errors import MOST_OF_TOPIC, faults_of
+from ferry.kafka.fetch.fetch_buffer import ReadFailure
 from ferry.model import RefusalKind, Slice, TopicPartition
 from tests.pure.decide.values import dealt_slice, reading
 
@@ -128,7 +128,7 @@ def test_a_topic_with_many_such_records_is_withheld_wholly_and_the_others_go_on(
 
 
 def test_nobody_looks_longer_than_the_time_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(faults, "LOCATE_SECONDS", 0.0)
+    monkeypatch.setattr(record_errors, "LOCATE_SECONDS", 0.0)
     pieces: list[Slice] = [piece(0), piece(1)]
     held = faults_of("masked", pieces, failing(("t", 1, 47)))
     assert without(pieces, held) == ()

@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from ferry.errors import Refused
-from ferry.features.records.acts.withheld import Unread
+from ferry.features.records.acts.cutoffs import Unread
 from ferry.features.records.spark.watching import TooSlow
 from ferry.features.verify.acts.compare import Compared
 from ferry.features.verify.rules.portions import Unread as Failures
 from ferry.features.verify.rules.stretches import unreadable_range
 from ferry.features.verify.spark.holding_portions import compared_in_portions
-from ferry.kafka.fetch.intake import ReadFailure
+from ferry.kafka.fetch.fetch_buffer import ReadFailure
 from ferry.model import NotCompared, RefusalKind, TopicPartition
 from tests.spark.test_faults import Raised
 
@@ -51,7 +51,7 @@ class Pairs:
 def unread(*partitions: int) -> Raised:
     failure = ReadFailure(kind=RefusalKind.CORRUPT, message="it is damaged", offset=0)
     text = Unread({TopicPartition("t", number): failure for number in partitions})
-    return Raised(f"Traceback (most recent call last):\nferry.features.records.acts.withheld.Unread: {text}\n")
+    return Raised(f"Traceback (most recent call last):\nferry.features.records.acts.cutoffs.Unread: {text}\n")
 
 
 def raising(at: int, error: Exception) -> Callable[[Sequence[int]], None]:

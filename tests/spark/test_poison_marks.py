@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from ferry.config.flow.dead_letters import DeadLetters
 from ferry.config.flow.transforms import Poison
 from ferry.features.records.acts.rows import COLUMNS
-from ferry.features.records.rules.letters import PoisonRule, poison_sentence
-from ferry.features.records.spark.dealing import SLOT, dealt_rows, kept_rows
+from ferry.features.records.rules.dead_letters import PoisonRule, poison_sentence
+from ferry.features.records.spark.slot_assignment import SLOT, dealt_rows, kept_rows
 from ferry.model import Slice, TopicPartition
 from tests.pure.decide.dealt_model import partition_of_record
 from tests.pure.decide.values import dealt_slice

@@ -12,10 +12,10 @@ from pyspark.sql import SparkSession
 from ferry.clock import wall_ms
 from ferry.config.flow.dead_letters import DeadLetters
 from ferry.config.flow.transforms import Poison
-from ferry.copy.ends import SlotEnd
 from ferry.copy.kafka_slot import CopyLimits
+from ferry.copy.slot_end import SlotEnd
 from ferry.copy.task import TaskSpec
-from ferry.features.records.rules.letters import PoisonRule
+from ferry.features.records.rules.dead_letters import PoisonRule
 from ferry.features.records.spark import portions
 from ferry.features.records.spark.portions import write_in_portions
 from ferry.features.records.spark.row_job import Stream

@@ -18,7 +18,7 @@ from ferry.features.records.rules.ranges import ReadRange
 from ferry.features.records.spark import rows
 from ferry.features.records.spark.rows import rows_of
 from ferry.features.records.spark.schema import SCHEMA
-from ferry.kafka.fetch.intake import ReadFailure
+from ferry.kafka.fetch.fetch_buffer import ReadFailure
 from ferry.model import Codec, RefusalKind, TopicPartition
 from ferry.wire.batch import MAGIC, Batch, batches
 from ferry.wire.codecs import Malformed

@@ -13,7 +13,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from ferry.dev import RunningCluster
-from ferry.model import Receipt, Sifted
+from ferry.model import FilterCounts, Receipt
 from ferry.plan.rules.portions import is_whole
 from tests.harness import Lab, create_topic, new_alias, producer, read_topic, read_topics, send
 from tests.program import ferry
@@ -130,7 +130,9 @@ def test_workers_that_are_killed_lose_nothing_and_write_nothing_twice(
     assert_written(lab)
     with lab.runs() as runs:
         report = runs.report("r-1")
-    assert report.sifted == {masked: Sifted(8_000, report.records)}, "of all portions, once, whatever Spark repeats"
+    assert report.sifted == {masked: FilterCounts(8_000, report.records)}, (
+        "of all portions, once, also what Spark repeats"
+    )
     assert f"ferry: topic {masked}: 8000 records read, {8_000 - report.records} of them left out" in job.text()
 
 

@@ -31,10 +31,10 @@ from ferry_airflow.drill_fields import foreign_field, nowhere
 from ferry_airflow.naming import backfill_dag_id, drill_dag_id, verify_dag_id
 from ferry_airflow.page.access import User, refuse
 from ferry_airflow.page.airflow_side import audit, dag_states, trigger
-from ferry_airflow.page.office import FlowDep, OfficeDep, OpenFlow
 from ferry_airflow.page.origin import from_here
+from ferry_airflow.page.page_state import FlowDep, OfficeDep, OpenFlow
 from ferry_airflow.page.pages import part_of_run, place_of
-from ferry_airflow.page.paper import WANTED, WrongField, airflow_of, fragment
+from ferry_airflow.page.rendering import WANTED, WrongField, airflow_of, fragment
 from ferry_airflow.page.shown import moment
 
 WAIT_SECONDS = 15.0

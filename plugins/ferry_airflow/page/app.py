@@ -17,10 +17,10 @@ from ferry.reader.flows import CONFIG_VARIABLE
 from ferry.reader.process import ReaderProcess
 from ferry_airflow.connection import settings_of
 from ferry_airflow.deployment import airflow_deployment
-from ferry_airflow.page import actions, beside, deep, files, lanes, pages, reports, series, words
+from ferry_airflow.page import actions, details, files, lanes, other_dags, pages, reports, series, words
 from ferry_airflow.page.flows import page_flows
-from ferry_airflow.page.office import Office
-from ferry_airflow.page.paper import error_page, unforeseen_page
+from ferry_airflow.page.page_state import PageState
+from ferry_airflow.page.rendering import error_page, unforeseen_page
 
 # Plotly writes its own rules into the document; Airflow shows the page inside its own.
 POLICY = (
@@ -32,8 +32,8 @@ POLICY = (
 def page_app() -> FastAPI:
     """A new application, to be mounted by Airflow."""
     app = FastAPI(title="Ferry", docs_url=None, redoc_url=None, openapi_url=None, dependencies=[Depends(get_user)])
-    app.state.office = Office(flows=page_flows(), reader=_reader())
-    for part in (pages, words, deep, lanes, reports, beside, series, actions, files):
+    app.state.office = PageState(flows=page_flows(), reader=_reader())
+    for part in (pages, words, details, lanes, reports, other_dags, series, actions, files):
         app.include_router(part.router)
     app.add_exception_handler(StarletteHTTPException, error_page)
     app.add_exception_handler(RequestValidationError, error_page)

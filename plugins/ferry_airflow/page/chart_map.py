@@ -14,7 +14,7 @@ from functools import lru_cache
 from ferry_airflow.page.chart_columns import columns_of, in_columns
 from ferry_airflow.page.chart_ring import on_ring
 from ferry_airflow.page.chart_shapes import Ends, Sheet
-from ferry_airflow.page.office import OpenFlow
+from ferry_airflow.page.page_state import OpenFlow
 
 ONE_LINE, LINE_LETTERS = 15, 18
 """So many letters of a cluster's name fit into its place, if it is one line; and into each of two smaller ones."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from fastapi import APIRouter, HTTPException, Request, status
 from fastapi.responses import Response
 
-from ferry_airflow.page.paper import FOLDER
+from ferry_airflow.page.rendering import FOLDER
 
 router = APIRouter()
 

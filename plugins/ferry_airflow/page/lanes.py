@@ -13,8 +13,8 @@ from ferry.reader.questions import OfLane, OfLanes
 from ferry_airflow.page.access import User
 from ferry_airflow.page.airflow_side import DagState
 from ferry_airflow.page.dag_runs import runs_beside
-from ferry_airflow.page.deep import INT32, NOTHING
-from ferry_airflow.page.office import FlowDep, OpenFlow
+from ferry_airflow.page.details import INT32, NOTHING
+from ferry_airflow.page.page_state import FlowDep, OpenFlow
 from ferry_airflow.page.pages import EitherRun, place_of, shown_page
 from ferry_airflow.page.run_words import Badge, run_badge
 

@@ -17,13 +17,13 @@ from ferry.reader.questions import OfRefusals, OfTopic, OfTopics
 from ferry_airflow.naming import OWN
 from ferry_airflow.page.access import User, may_see_dag, refuse
 from ferry_airflow.page.airflow_side import DagRunRow
-from ferry_airflow.page.at_a_glance import chosen, counts, hindrances, outages, sorted_by_mood
 from ferry_airflow.page.chart_map import drawn
 from ferry_airflow.page.chart_shapes import WIDTH
 from ferry_airflow.page.dag_runs import first_reasons, may_see_reasons, runs_beside
 from ferry_airflow.page.files import charts_version
-from ferry_airflow.page.office import FlowDep, OfficeDep, OpenFlow, flow_of_dag, told_of_file, visible
-from ferry_airflow.page.paper import root_of, written
+from ferry_airflow.page.flow_summary import chosen, counts, hindrances, outages, sorted_by_mood
+from ferry_airflow.page.page_state import FlowDep, OfficeDep, OpenFlow, flow_of_dag, told_of_file, visible
+from ferry_airflow.page.rendering import root_of, written
 from ferry_airflow.page.run_words import DAG_MOODS, Badge, beside_badge, dag_badge
 from ferry_airflow.page.shown import moment
 

@@ -12,8 +12,8 @@ from ferry.reader.documents import ReportsStory
 from ferry.reader.questions import OfReport, OfReports
 from ferry_airflow.page.access import User
 from ferry_airflow.page.dag_runs import runs_beside
-from ferry_airflow.page.deep import INT64, NOTHING
-from ferry_airflow.page.office import FlowDep
+from ferry_airflow.page.details import INT64, NOTHING
+from ferry_airflow.page.page_state import FlowDep
 from ferry_airflow.page.pages import shown_page
 
 router = APIRouter(prefix="/flow/{source}/{target}")

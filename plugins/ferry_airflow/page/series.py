@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 
 from ferry.reader.documents import Series
 from ferry.reader.questions import OfSeries
-from ferry_airflow.page.office import FlowDep
+from ferry_airflow.page.page_state import FlowDep
 
 router = APIRouter(prefix="/api")
 

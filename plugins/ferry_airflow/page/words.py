@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from ferry_airflow.page.glossary import all_words
-from ferry_airflow.page.paper import written
+from ferry_airflow.page.rendering import written
 
 router = APIRouter()
 

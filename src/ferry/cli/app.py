@@ -15,7 +15,7 @@ from typer.exceptions import TyperException
 from typer.main import get_command
 
 from ferry.cli.lazy import Rows, group_class
-from ferry.cli.options import JsonOption, NothingNamed, QuietOption, VerboseOption, Wishes
+from ferry.cli.options import GlobalOptions, JsonOption, NothingNamed, QuietOption, VerboseOption
 from ferry.cli.output import Unwritten, print_error, take_outlets
 from ferry.cli.stopping import COPYING, Stopped, are_held, release_signals
 from ferry.errors import BadInput, FerryError, Refused
@@ -55,7 +55,7 @@ def ferry(
     """Options that every command takes, too, behind its name."""
     if ctx.invoked_subcommand not in COPYING:
         release_signals()
-    ctx.obj = Wishes(config=config, clusters=clusters, as_json=as_json, quiet=quiet, verbose=verbose)
+    ctx.obj = GlobalOptions(config=config, clusters=clusters, as_json=as_json, quiet=quiet, verbose=verbose)
 
 
 def built(rows: Rows) -> Any:

@@ -20,13 +20,13 @@ from ferry.cli.options import (
     ConfigOption,
     FlowArgument,
     FlowOption,
+    GlobalOptions,
     JsonOption,
     NothingNamed,
     PatienceOption,
     QuietOption,
     RequiredFlow,
     VerboseOption,
-    Wishes,
 )
 from ferry.cli.output import print_answer, print_warning
 from ferry.errors import BadInput
@@ -101,7 +101,7 @@ class Context:
 
     def limited(self, examined: Examined) -> Examined:
         """Only the flows into local clusters; BadInput for a cluster that the file does not have."""
-        from ferry.config.nearby import check_local, into  # noqa: PLC0415 - help and completion read no settings
+        from ferry.config.local_clusters import check_local, into  # noqa: PLC0415 - help and completion read no settings
         from ferry.config.text.problem import Problem, Severity  # noqa: PLC0415 - as above
 
         if not self.clusters or not examined.clusters:
@@ -180,7 +180,7 @@ def _by_name(own: list[Parameter]) -> list[Parameter]:
 
 def _context(ctx: typer.Context, values: dict[str, Any]) -> Context:
     """Merge the options before the command's name and after it, and set the log up accordingly."""
-    before: Wishes = ctx.obj
+    before: GlobalOptions = ctx.obj
     context = Context(
         config=values.get("config") or before.config,
         clusters=_aliases(before.clusters),
@@ -197,7 +197,7 @@ def _context(ctx: typer.Context, values: dict[str, Any]) -> Context:
 
 
 def _aliases(text: str | None) -> tuple[str, ...]:
-    from ferry.config.nearby import local_clusters  # noqa: PLC0415 - help and completion read no settings
+    from ferry.config.local_clusters import local_clusters  # noqa: PLC0415 - help and completion read no settings
 
     return local_clusters(text) if text else ()
 

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from ferry.cli.offered import offered_flows, offered_lanes, offered_topics
+from ferry.cli.completion import offered_flows, offered_lanes, offered_topics
 from ferry.errors import BadInput
 
 DEFAULT_PATIENCE = 60.0
@@ -93,7 +93,7 @@ class NothingNamed(BadInput):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wishes:
+class GlobalOptions:
     """The options that stand before the command's name."""
 
     config: Path | None

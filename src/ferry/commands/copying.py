@@ -5,7 +5,7 @@ from __future__ import annotations
 from ferry.cli.output import print_error
 from ferry.cli.stopping import Stop, stop_signals
 from ferry.commands.progress import shown_progress
-from ferry.copy.ends import failure_of, told_report
+from ferry.copy.slot_end import failure_of, told_report
 from ferry.errors import FerryError, Refused, Unreachable
 from ferry.features.groups.acts.of_run import checkpoint
 from ferry.features.records.cli.in_spark import copied_in_spark

@@ -54,7 +54,7 @@ def lag_command(
     ] = None,
 ) -> int:
     """Show per source partition and in total how many records, bytes and seconds are not yet copied."""
-    from ferry.commands.shapes import lag_json  # noqa: PLC0415 - brings the Kafka clients
+    from ferry.commands.forms import lag_json  # noqa: PLC0415 - brings the Kafka clients
     from ferry.plan.lag import measure_lag  # noqa: PLC0415 - as above
     from ferry.plan.rules.lag import is_behind  # noqa: PLC0415 - as above
 

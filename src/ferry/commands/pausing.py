@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from ferry.cli.command import Context, command
-from ferry.cli.offered import offered_topics
+from ferry.cli.completion import offered_topics
+from ferry.cli.identity import person
 from ferry.cli.output import echo
-from ferry.cli.person import person
 from ferry.clock import wall_ms
 from ferry.errors import BadInput
 
@@ -40,7 +40,7 @@ def pause_command(
 
     A run under way is not touched. The pause is a record of the ledger, with who, why and until when.
     """
-    from ferry.commands.shapes import pause_json  # noqa: PLC0415 - brings the Kafka clients
+    from ferry.commands.forms import pause_json  # noqa: PLC0415 - brings the Kafka clients
     from ferry.config.flow.flow import refuse_foreign_topic  # noqa: PLC0415 - as above
     from ferry.model import Pause  # noqa: PLC0415 - as above
     from ferry.run.ledger.access import LedgerAccess  # noqa: PLC0415 - as above

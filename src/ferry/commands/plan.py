@@ -49,9 +49,9 @@ def plan_command(
     Exit code 1 when something would be refused. With --why no cluster is asked. With --sample the file's transforms are
     checked in a local Spark and shown on records of the source, instead of a plan; exit code 2 when one breaks.
     """
-    from ferry.cli.bar import working  # noqa: PLC0415 - the help needs none of it
-    from ferry.commands.shapes import plan_json  # noqa: PLC0415 - as above
-    from ferry.commands.shown import show_plan  # noqa: PLC0415 - as above
+    from ferry.cli.progress_bar import working  # noqa: PLC0415 - the help needs none of it
+    from ferry.commands.forms import plan_json  # noqa: PLC0415 - as above
+    from ferry.commands.views import show_plan  # noqa: PLC0415 - as above
     from ferry.commands.why import show_why  # noqa: PLC0415 - as above
     from ferry.plan.options import RunOptions  # noqa: PLC0415 - as above
     from ferry.run.micro_run import MicroRuns  # noqa: PLC0415 - as above

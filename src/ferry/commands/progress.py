@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from ferry.cli.bar import LINE_SECONDS, bar
+from ferry.cli.progress_bar import LINE_SECONDS, bar
 from ferry.model import Plan, Receipt, TopicPartition
 from ferry.run.pace import span
 from ferry.words import count_of, size

@@ -11,7 +11,7 @@ from ferry.cli.output import echo, print_answer, print_error, print_table
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput
 from ferry.model import Content, Witness
-from ferry.plan.rules.witness import witnesses
+from ferry.plan.rules.record_sample import witnesses
 from ferry.words import count_of
 
 if TYPE_CHECKING:

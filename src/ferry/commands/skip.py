@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from ferry.cli.command import Context, command
-from ferry.cli.offered import offered_topics
+from ferry.cli.completion import offered_topics
+from ferry.cli.identity import new_run, person
 from ferry.cli.output import echo
-from ferry.cli.person import new_run, person
 from ferry.errors import BadInput
 
 
@@ -29,11 +29,11 @@ def skip_command(
 
     It is a run of its own that copies nothing, so it is as safe as one; the ledger keeps who skipped what, and why.
     """
-    from ferry.commands.shapes import skip_json  # noqa: PLC0415 - brings the Kafka clients
+    from ferry.commands.forms import skip_json  # noqa: PLC0415 - brings the Kafka clients
     from ferry.config.flow.flow import refuse_foreign_topic  # noqa: PLC0415 - as above
-    from ferry.features.observe.acts.told import tell_skip  # noqa: PLC0415 - as above
+    from ferry.features.observe.acts.after_run import tell_skip  # noqa: PLC0415 - as above
     from ferry.model import TopicPartition  # noqa: PLC0415 - as above
-    from ferry.plan.rules.skipping import Wish, skip_sentence  # noqa: PLC0415 - as above
+    from ferry.plan.rules.skipping import SkipRequest, skip_sentence  # noqa: PLC0415 - as above
     from ferry.run.micro_run import MicroRuns, local_origin  # noqa: PLC0415 - as above
 
     chosen = context.flow()
@@ -41,7 +41,7 @@ def skip_command(
         raise BadInput("--reason is empty: say why, for whoever finds the gap")
     refuse_foreign_topic(chosen, topic)
     source = TopicPartition(topic=topic, partition=partition)
-    wish = Wish(source=source, to=to, who=person(), reason=reason.strip())
+    wish = SkipRequest(source=source, to=to, who=person(), reason=reason.strip())
     run = None if dry_run else new_run("skip")
     with MicroRuns(chosen, patience_s=context.patience_s) as runs:
         if run is None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ferry.cli.output import echo, print_answer
-from ferry.commands.shapes import why_json
+from ferry.commands.forms import why_json
 from ferry.config.flow.flow import FlowConfig
+from ferry.config.reasons import Why, why_group, why_topic
 from ferry.config.settings import Settings
-from ferry.config.why import Why, why_group, why_topic
 
 
 def show_why(flow: FlowConfig, settings: Settings, name: str, *, as_json: bool) -> None:

@@ -7,8 +7,8 @@ import time
 from dataclasses import dataclass, field
 
 from ferry.cli.command import Context
+from ferry.cli.identity import new_run
 from ferry.cli.output import echo, print_table
-from ferry.cli.person import new_run
 from ferry.cli.stopping import Stop
 from ferry.commands.copying import copied
 from ferry.errors import FerryError, Unreachable

@@ -8,7 +8,7 @@ from enum import Enum
 
 from ferry.config.effective import Effective, effective
 from ferry.config.flow.flow import FlowConfig
-from ferry.config.keys.fates import Fate
+from ferry.config.keys.key_support import Fate
 from ferry.config.keys.layers import SIDES, Side
 from ferry.config.keys.places import Place, longest_first, place_of
 from ferry.config.reading.examine import Examined

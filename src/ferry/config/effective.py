@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ferry.config.keys.catalogue import find
-from ferry.config.keys.fates import Fate
+from ferry.config.keys.key_support import Fate
 from ferry.config.keys.layers import CLIENTS, ROLES
 from ferry.config.reading.examine import Examined
 from ferry.config.reading.findings import Setting

@@ -17,7 +17,7 @@ from ferry.config.flow.clients import ConnectionOptions, FetchOptions, fetch_opt
 from ferry.config.flow.start import Start, StartTime, parse_start
 from ferry.config.keys import values
 from ferry.config.keys.catalogue import find
-from ferry.config.keys.fates import Fate
+from ferry.config.keys.key_support import Fate
 from ferry.config.keys.layers import Role
 from ferry.config.login.connection import JAAS, SERVERS, from_environment
 from ferry.config.login.jaas import parse_jaas

@@ -10,8 +10,8 @@ from pathlib import Path
 from ferry.config.flow.cluster import ClusterConfig
 from ferry.config.flow.deployment import deployment_id, of_file
 from ferry.config.flow.flow import FlowConfig
+from ferry.config.local_clusters import CLUSTERS_VARIABLE, check_local, into
 from ferry.config.login.connection import Lookup, nobody
-from ferry.config.nearby import CLUSTERS_VARIABLE, check_local, into
 from ferry.config.reading.examine import Examined, examine
 from ferry.config.reading.findings import Setting
 from ferry.config.reading.topology import selections_of

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ferry.clock import wall_ms
-from ferry.copy.outgoing import Outgoing
-from ferry.model import NOT_THROTTLED, Ages, Origin, Plan, Receipt, Segment, Slice, Throttled
+from ferry.copy.prepared_batch import PreparedBatch
+from ferry.model import NOT_THROTTLED, AgeStats, Origin, Plan, Receipt, Segment, Slice, ThrottleTime
 from ferry.wire.batch import Batch, extended_digest
 from ferry.wire.renumber import Run
 
@@ -43,7 +43,7 @@ class PartProgress:
     age_max: int = 0
     source_epoch: int = -1
     target_epoch: int = -1
-    throttled: Throttled = NOT_THROTTLED
+    throttled: ThrottleTime = NOT_THROTTLED
     expected: int = -1
     """Where the first batch must come to lie if nobody else writes; -1: that is not known."""
 
@@ -77,7 +77,7 @@ class PartProgress:
         if end > self.end:
             self.end, self.source_epoch = end, epoch
 
-    def sent(self, out: Outgoing) -> None:
+    def sent(self, out: PreparedBatch) -> None:
         """A batch on its way; all answers are awaited before the chunk counts."""
         batch, count = out.batch, out.batch.record_count
         first, last = batch.base_timestamp, batch.max_timestamp
@@ -166,10 +166,10 @@ class PartProgress:
             throttled=self.throttled,
         )
 
-    def _ages(self) -> Ages | None:
+    def _ages(self) -> AgeStats | None:
         if not self.timed:
             return None
-        return Ages(min=self.age_min, mean=self.ages // self.timed, max=self.age_max, records=self.timed)
+        return AgeStats(min=self.age_min, mean=self.ages // self.timed, max=self.age_max, records=self.timed)
 
     def position(self) -> tuple[int, str]:
         """Offset and metadata for the position group."""

@@ -7,21 +7,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ferry.config.flow.clients import ENGINE_CHOOSES, FetchOptions
+from ferry.copy.batching import PackingRules
 from ferry.copy.chunk import PartProgress
+from ferry.copy.copier import REQUEST_BYTES, Copier
 from ferry.copy.dropped import answered_drop
-from ferry.copy.packing import PackingRules
-from ferry.copy.portion import Portion
-from ferry.copy.pump import REQUEST_BYTES, Pump
-from ferry.copy.share import Rate, Share
+from ferry.copy.rate_limiter import Rate, Share
+from ferry.copy.row_scope import RowScope
 from ferry.copy.target_logs import TargetLogs
 from ferry.errors import Refused
 from ferry.kafka.admin.topic_settings import batch_limits
 from ferry.kafka.connect.cluster import Cluster
-from ferry.kafka.fetch.lineage import Mark
+from ferry.kafka.driver_port import back_off
+from ferry.kafka.fetch.epoch_check import Mark
 from ferry.kafka.fetch.source import SourceReader
-from ferry.kafka.lane_port import back_off
-from ferry.kafka.produce.ledger import LedgerTopic
-from ferry.kafka.produce.transaction import PartitionsRefused, Transaction
+from ferry.kafka.produce.ledger_topic import LedgerTopic
+from ferry.kafka.produce.writer import PartitionsRefused, Writer
 from ferry.lane.behind import look_behind
 from ferry.ledger.receipt_codec import receipt_records
 from ferry.messages.refusals import open_facts
@@ -35,7 +35,7 @@ from ferry.model import (
     Refusal,
     RefusalKind,
     Slice,
-    Throttled,
+    ThrottleTime,
     TopicPartition,
 )
 from ferry.protocol.drops import Dropped, drop, verdict
@@ -73,7 +73,7 @@ class SlotWiring:
     origin: Origin
     began_ms: int
     stop: Callable[[], bool]
-    portion: Portion | None = None
+    portion: RowScope | None = None
     """What rows are there for, of a slot of rows; None: for all of it."""
 
 
@@ -89,7 +89,7 @@ class KafkaSlot:
         self._limits = limits
         self._origin = wiring.origin
         self._stop = wiring.stop
-        self._transaction = Transaction(
+        self._writer = Writer(
             wiring.target, transactional_id(ref.flow, ref.lane, ref.slot), limits.transaction_timeout_ms
         )
         # The two clocks may be of two machines: one that is behind costs time at most, one ahead leaves a chunk a try.
@@ -97,7 +97,7 @@ class KafkaSlot:
         self._started = time.monotonic()
         self._committed = False
         self._reader: SourceReader | None = None
-        self._pump: Pump | None = None
+        self._copier: Copier | None = None
         self._plan: Plan | None = None
         self._chunk: dict[TopicPartition, PartProgress] = {}
         self._logs = TargetLogs(wiring.target)
@@ -113,7 +113,7 @@ class KafkaSlot:
     async def initialise(self) -> None:
         """As SlotPort."""
         self.close()
-        await self._transaction.initialise()
+        await self._writer.initialise()
 
     async def begin(self, plan: Plan, todo: Mapping[TopicPartition, Slice]) -> None:
         """As SlotPort."""
@@ -135,12 +135,12 @@ class KafkaSlot:
             options=self._limits.fetch,
             throttle=self._share.throttle if self._share is not None else None,
         )
-        self._pump = Pump(
+        self._copier = Copier(
             plan,
             self._origin,
-            self._reader.intake,
+            self._reader.buffer,
             self._target,
-            self._transaction,
+            self._writer,
             pieces,
             rules=PackingRules(
                 compression=self._limits.compression,
@@ -192,7 +192,7 @@ class KafkaSlot:
         drops = []
         for piece in todo.values():
             place, cluster = str(piece.target), self._target.alias
-            offset, transaction = behind.foreign.get(piece.target), behind.undecided.get(piece.target)
+            offset, writer = behind.foreign.get(piece.target), behind.undecided.get(piece.target)
             unseen = behind.unseen.get(piece.target)
             if unseen is not None:
                 kind, why = unseen.kind, unseen.why
@@ -213,8 +213,8 @@ class KafkaSlot:
                     "foreign.since-plan", piece, piece.start, place=place, cluster=cluster, at=offset, run=plan.run
                 )
                 drops.append(found)
-            elif transaction is not None:
-                facts = open_facts(f"{place} on cluster {cluster}", piece.target, transaction)
+            elif writer is not None:
+                facts = open_facts(f"{place} on cluster {cluster}", piece.target, writer)
                 drops.append(drop("foreign.open.at-work", piece, piece.start, **facts))
         if drops:
             raise verdict(drops)
@@ -222,7 +222,7 @@ class KafkaSlot:
 
     async def copy_chunk(self) -> list[PartProgress]:
         """As SlotPort."""
-        if self._pump is None:
+        if self._copier is None:
             return []
         first_until = 0.0 if self._committed else time.monotonic() + self._limits.chunk_seconds
 
@@ -231,7 +231,7 @@ class KafkaSlot:
             # The first chunk has its own time: a late slot moves too, and does not wait for ever for a silent source.
             return self._stop() or (late and time.monotonic() > first_until)
 
-        parts = await self._pump.fill(self._limits.chunk_bytes, self._limits.chunk_seconds, enough)
+        parts = await self._copier.fill(self._limits.chunk_bytes, self._limits.chunk_seconds, enough)
         await self._logs.vouch(parts)
         self._chunk = {part.piece.target: part for part in parts}
         if parts:
@@ -239,16 +239,16 @@ class KafkaSlot:
             parts[0].throttled = self._telling - self._told
         return parts
 
-    def _throttled(self) -> Throttled:
+    def _throttled(self) -> ThrottleTime:
         own = self._share.throttle.waited_s if self._share is not None else 0.0
         held = (own, self._source.throttled_s, self._target.throttled_s)
         ferry, source, target = (round(1000 * seconds) for seconds in held)
-        return Throttled(ferry=ferry, source=source, target=target)
+        return ThrottleTime(ferry=ferry, source=source, target=target)
 
     async def send_positions(self, positions: Mapping[TopicPartition, tuple[int, str]]) -> None:
         """As SlotPort."""
         try:
-            await self._transaction.send_positions(position_group(self._ref.flow, self._ref.lane), positions)
+            await self._writer.send_positions(position_group(self._ref.flow, self._ref.lane), positions)
         except PartitionsRefused as error:
             found = [(self._chunk[place], code) for place, code in error.codes.items()]
             raise verdict(
@@ -259,17 +259,17 @@ class KafkaSlot:
     async def append_receipts(self, receipts: Sequence[Receipt]) -> frozenset[int]:
         """As SlotPort."""
         records = [record for receipt in receipts for record in receipt_records(receipt)]
-        return await self._ledger.append_in(self._transaction, records)
+        return await self._ledger.append_in(self._writer, records)
 
     async def commit(self) -> None:
         """As SlotPort."""
-        await self._transaction.commit()
+        await self._writer.commit()
         self._committed = True
         self._told = self._telling
 
     async def leave(self) -> None:
         """As SlotPort."""
-        await self._transaction.leave()
+        await self._writer.leave()
 
     async def back_off(self, failures: int) -> None:
         """As SlotPort."""
@@ -281,9 +281,9 @@ class KafkaSlot:
 
     def refusals(self) -> Mapping[TopicPartition, Refusal]:
         """As SlotPort."""
-        done = self._reader.intake.finished if self._reader is not None else ()
+        done = self._reader.buffer.finished if self._reader is not None else ()
         earlier = {place: refusal for place, refusal in self._refusals.items() if place not in done}
-        return earlier | (self._pump.refusals if self._pump is not None else {})
+        return earlier | (self._copier.refusals if self._copier is not None else {})
 
     async def end(self) -> None:
         """Stop reading for good, before the connections are closed."""
@@ -298,4 +298,4 @@ class KafkaSlot:
         if self._reader is not None:
             self._reader.close()
         self._refusals = dict(self.refusals())
-        self._reader = self._pump = None
+        self._reader = self._copier = None

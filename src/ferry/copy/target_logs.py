@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from ferry.copy.part import Part
 from ferry.errors import Retryable
 from ferry.kafka.connect.cluster import Cluster
-from ferry.kafka.fetch.lineage import UNKNOWN_EPOCH, Mark
+from ferry.kafka.fetch.epoch_check import UNKNOWN_EPOCH, Mark
 from ferry.kafka.produce.kept import Cut, cut_since, leader_epochs
 from ferry.model import Slice, TopicPartition
 from ferry.protocol.drops import Drop, drop, verdict

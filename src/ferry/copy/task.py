@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ferry.config.flow.clients import ConnectionOptions
 from ferry.copy.kafka_slot import CopyLimits, KafkaSlot, SlotWiring
-from ferry.copy.portion import Portion
+from ferry.copy.row_scope import RowScope
 from ferry.lane.connections import FlowConnections
 from ferry.model import Origin, Receipt
 from ferry.protocol.slot import SlotRef, SlotResult, copy_slot
@@ -24,7 +24,7 @@ class TaskSpec:
     origin: Origin
     began_ms: int
     patience_s: float
-    portion: Portion | None = None
+    portion: RowScope | None = None
     """What rows are there for, of a slot of rows; None: for all of it."""
 
     def connections(self) -> FlowConnections:

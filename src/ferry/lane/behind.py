@@ -6,12 +6,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from ferry.kafka.connect.cluster import Cluster
+from ferry.kafka.fetch.foreign_records import first_strangers
 from ferry.kafka.fetch.offsets import LATEST, listed_offsets
 from ferry.kafka.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED
-from ferry.kafka.fetch.strangers import first_strangers
 from ferry.kafka.produce.open_transactions import named_transactions
 from ferry.model import RefusalKind, TopicPartition
-from ferry.model.observed import OpenTransaction, Unserved
+from ferry.model.observed import OpenTransaction, Unavailable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +24,7 @@ class Behind:
     ends: Mapping[TopicPartition, int]
     foreign: Mapping[TopicPartition, int]
     undecided: Mapping[TopicPartition, OpenTransaction]
-    unseen: Mapping[TopicPartition, Unserved]
+    unseen: Mapping[TopicPartition, Unavailable]
 
 
 async def look_behind(target: Cluster, begins: Mapping[TopicPartition, int]) -> Behind:
@@ -37,7 +37,7 @@ async def look_behind(target: Cluster, begins: Mapping[TopicPartition, int]) -> 
         target, {place: [(begins[place], end)] for place, end in told.items() if end > begins[place]}
     )
     failed = stable.failed | ends.failed | looked.failed
-    nobody = Unserved(kind=RefusalKind.NO_LEADER, why="it has no leader: bring its brokers back")
+    nobody = Unavailable(kind=RefusalKind.NO_LEADER, why="it has no leader: bring its brokers back")
     unseen = {place: failed.get(place, nobody) for place in begins.keys() - told.keys() | looked.failed.keys()}
     return Behind(
         ends={place: end for place, end in ends.found.items() if place not in unseen},

@@ -16,8 +16,8 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.errors import FerryError
 from ferry.kafka.connect.cluster import Cluster, Options, event_loop
 from ferry.kafka.connect.security import security_arguments
-from ferry.kafka.produce.ledger import LedgerTopic
-from ferry.lane.known_ledger import KnownLedger
+from ferry.kafka.produce.ledger_topic import LedgerTopic
+from ferry.lane.ledger_cache import LedgerCache
 from ferry.ledger.ledger import LedgerView
 from ferry.model import Flow
 
@@ -49,7 +49,7 @@ class TargetConnection:
         self.loop = event_loop()  # behind what can fail: it holds sockets
         self.target = Cluster(self.loop, flow.target, arguments, patience_s=patience_s)
         self.ledger = LedgerTopic(self.target, flow.source)
-        self.known = KnownLedger(self.ledger)
+        self.known = LedgerCache(self.ledger)
 
     @classmethod
     def of(cls, flow: FlowConfig, *, patience_s: float = 60.0) -> Self:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
-from ferry.kafka.lane_port import KafkaLane
-from ferry.kafka.produce.ledger import LedgerTopic
+from ferry.kafka.driver_port import KafkaDriver
+from ferry.kafka.produce.ledger_topic import LedgerTopic
 from ferry.model import Origin, RunRecord
 
 
-def lane_port(flow: FlowConfig, lane: str, ledger: LedgerTopic) -> KafkaLane:
+def driver_port(flow: FlowConfig, lane: str, ledger: LedgerTopic) -> KafkaDriver:
     """Where a run of the lane is opened: its ledger, and the slots to fence."""
-    return KafkaLane(ledger, flow.flow, lane, flow.transaction_timeout_ms)
+    return KafkaDriver(ledger, flow.flow, lane, flow.transaction_timeout_ms)
 
 
 def lane_record(flow: FlowConfig, lane: str, run: str, origin: Origin, *, slots: int | None = None) -> RunRecord:

@@ -10,12 +10,12 @@ from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.offsets import EARLIEST, listed_offsets
 from ferry.kafka.fetch.requests import READ_UNCOMMITTED
 from ferry.lane.summaries import LedgerLog
+from ferry.ledger.block_index import Block, rest_of
 from ferry.ledger.codec import decode_key
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.map_block import Chain, unpack
 from ferry.ledger.pruning import Copy, LogStarts, Pruned, candidates, given_up, pruned_record, unswept
 from ferry.ledger.receipt_codec import receipt_key
-from ferry.ledger.rolled import Block, rest_of
 from ferry.ledger.summary import parse_block
 from ferry.model import Record, TopicPartition
 

@@ -7,14 +7,14 @@ from typing import TypeAlias
 
 from ferry.errors import BadInput
 from ferry.lane.summaries import LedgerLog
+from ferry.ledger.block_index import Block, Links
 from ferry.ledger.ledger import LedgerView
-from ferry.ledger.map_block import Chain, MapRow, unpack
+from ferry.ledger.map_block import Chain, MapEntry, unpack
 from ferry.ledger.map_rows import Match, chains_of, newer_rows
-from ferry.ledger.rolled import Block, Links
 from ferry.ledger.summary import parse_block
 from ferry.model import TopicPartition
 
-Rows: TypeAlias = Mapping[Chain, list[MapRow]]
+Rows: TypeAlias = Mapping[Chain, list[MapEntry]]
 """By chain, in ledger order."""
 
 NOWHERE: Mapping[TopicPartition, int] = {}
@@ -35,7 +35,7 @@ async def rows_near(log: LedgerLog, view: LedgerView, match: Match, offset: int)
 async def _picked(log: LedgerLog, view: LedgerView, match: Match, pick: Callable[[Chain, Block], bool]) -> Rows:
     chains = chains_of(view, match)
     asked = [(of, index) for of, links in chains.items() for index, block in enumerate(links.blocks) if pick(of, block)]
-    rows: dict[Chain, list[MapRow]] = {of: [] for of in chains}
+    rows: dict[Chain, list[MapEntry]] = {of: [] for of in chains}
     for (of, _), more in sorted((await read_blocks(log, chains, asked)).items(), key=lambda entry: entry[0][1]):
         rows[of] += more
     for of, newer in newer_rows(view, match).items():
@@ -51,7 +51,7 @@ async def block_keys(log: LedgerLog, view: LedgerView, match: Match) -> list[byt
 
 async def read_blocks(
     log: LedgerLog, chains: Mapping[Chain, Links], asked: Collection[tuple[Chain, int]]
-) -> dict[tuple[Chain, int], list[MapRow]]:
+) -> dict[tuple[Chain, int], list[MapEntry]]:
     """The rows of some blocks, named by chain and index. BadInput when one is not where the summary says."""
     found = {}
     places: dict[int, tuple[Chain, int]] = {}

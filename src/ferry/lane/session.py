@@ -11,7 +11,7 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.lane import lane_flow
 from ferry.errors import Refused
 from ferry.lane.connections import FlowConnections
-from ferry.lane.known_ledger import KnownLedgers
+from ferry.lane.ledger_cache import LedgerCaches
 from ferry.ledger.ledger import UNREAD, LedgerView
 
 T = TypeVar("T")
@@ -32,7 +32,7 @@ class LaneSession:
         self.connections = FlowConnections.of(flow, patience_s=patience_s)
         self._source, self._target = self.connections.source, self.connections.target
         self.ledger_topic = self.connections.ledger
-        self._ledgers = KnownLedgers()
+        self._ledgers = LedgerCaches()
         self._known = self._ledgers.of(self._target, flow.flow.source)
 
     def __enter__(self) -> Self:

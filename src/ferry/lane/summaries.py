@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Protocol
 
 from ferry.clock import wall_ms
+from ferry.ledger.block_index import unwritten, written
 from ferry.ledger.ledger import UNREAD, LedgerView, fold_on, resume_at
-from ferry.ledger.rolled import unwritten, written
 from ferry.ledger.summary import (
     Seal,
     block_records,
@@ -32,7 +32,7 @@ BLOCK_BATCH_BYTES = 64 << 10
 
 
 class LedgerLog(Protocol):
-    """The ledger's log, as far as summaries need it; `ferry.kafka.produce.ledger.LedgerTopic` is one."""
+    """The ledger's log, as far as summaries need it; `ferry.kafka.produce.ledger_topic.LedgerTopic` is one."""
 
     async def start(self) -> int:
         """The first offset that is kept."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ferry.kafka.connect.cluster import Cluster
-from ferry.kafka.fetch.lineage import Mark
+from ferry.kafka.fetch.epoch_check import Mark
 from ferry.kafka.produce.kept import cut_since
 from ferry.model import Receipt, TopicPartition
 

@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterable, Mapping
 
 from ferry.lane.summaries import LedgerLog
 from ferry.ledger.codec import decode_key
-from ferry.ledger.dealt_at import Dealing
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.reading import read_as
 from ferry.ledger.receipt_codec import UNIT, parse_dealt_receipt
+from ferry.ledger.repartitioned_at import Dealing
 from ferry.ledger.unit_codec import eras, last_units
 from ferry.model import LedgerRecord, Receipt, TopicPartition
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ferry.ledger.adoption_codec import adoptions
 from ferry.ledger.history import current_segments, holds_until
 from ferry.ledger.ledger import LedgerView, gaps, shared_topics
-from ferry.ledger.map_block import Chain, MapRow
+from ferry.ledger.map_block import Chain, MapEntry
 from ferry.ledger.pruning import Pruned, pruned
 from ferry.ledger.receipts import receipts
 from ferry.model import Adoption, Gap, Range, Segment, TopicPartition
@@ -40,12 +40,12 @@ class Copied:
     """Those of `ranges` that no receipt names any more: how many records they had is not known."""
 
 
-def copied(view: LedgerView, lane: str, rows: Mapping[Chain, Sequence[MapRow]]) -> list[Copied]:
+def copied(view: LedgerView, lane: str, rows: Mapping[Chain, Sequence[MapEntry]]) -> list[Copied]:
     """What the lane has copied, by source partition; `rows` are its receipts of those that are of interest.
 
     Where the policy renamed a copy in between, of the newest copy.
     """
-    found: dict[TopicPartition, list[tuple[Chain, MapRow]]] = {}
+    found: dict[TopicPartition, list[tuple[Chain, MapEntry]]] = {}
     for of, ones in rows.items():
         found.setdefault(of.source, []).extend((of, row) for row in ones)
     known, shared, adopted = gaps(view, lane), shared_topics(view), list(adoptions(view, lane))
@@ -54,7 +54,7 @@ def copied(view: LedgerView, lane: str, rows: Mapping[Chain, Sequence[MapRow]]) 
 
 
 def _copied(
-    every: list[tuple[Chain, MapRow]],
+    every: list[tuple[Chain, MapEntry]],
     known: Sequence[Gap],
     shared: Collection[str],
     adopted: Sequence[Adoption],
@@ -93,7 +93,7 @@ def _copied(
     )
 
 
-def _void(every: Iterable[MapRow], later: Sequence[Gap]) -> Iterable[Range]:
+def _void(every: Iterable[MapEntry], later: Sequence[Gap]) -> Iterable[Range]:
     """Target offsets of what receipts say and later gaps took back."""
     for receipt in every:
         until = holds_until(receipt, later)

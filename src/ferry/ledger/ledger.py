@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ferry.errors import BadInput
+from ferry.ledger.block_index import NOTHING_ROLLED, LedgerDigest
 from ferry.ledger.codec import Json, decode_key, decode_value, is_key, parse_gap, parse_pause
 from ferry.ledger.reading import read_as, text, whole
 from ferry.ledger.receipt_codec import parse_receipt, parsed_receipt, receipt_place
-from ferry.ledger.rolled import NOTHING_ROLLED, Rolled
 from ferry.ledger.run_codec import parse_run
 from ferry.model import Fate, Gap, LedgerRecord, OpenedRun, Pause, Receipt, RefusalKind, TopicPartition
 
@@ -28,7 +28,7 @@ class LedgerView:
     by_key: Mapping[str, LedgerRecord]
     runs: tuple[OpenedRun, ...]
     open: tuple[LedgerRecord, ...]
-    rolled: Rolled = NOTHING_ROLLED
+    rolled: LedgerDigest = NOTHING_ROLLED
     _kinds: dict[str, list[str]] = field(default_factory=dict, init=False, repr=False, compare=False)
     parsed: dict[str, tuple[LedgerRecord, Receipt]] = field(default_factory=dict, repr=False, compare=False)
     """Last receipts by key, with the records that they were read from; shared with the views that go on from here."""

@@ -59,7 +59,7 @@ class Chain:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MapRow:
+class MapEntry:
     """What a receipt says of offsets, and at which ledger offset (`at`) it lies; the rest as in Receipt."""
 
     at: int
@@ -73,7 +73,7 @@ class MapRow:
     adopted: str = ""
 
     @classmethod
-    def of(cls, receipt: Receipt, at: int) -> MapRow:
+    def of(cls, receipt: Receipt, at: int) -> MapEntry:
         """The row of a receipt."""
         return cls(
             at=at,
@@ -88,7 +88,7 @@ class MapRow:
         )
 
 
-def pack(rows: Sequence[MapRow]) -> bytes:
+def pack(rows: Sequence[MapEntry]) -> bytes:
     """The rows of one chain, in ledger order, as a block."""
     columns = [array("q") for _ in range(_ROW_COLUMNS + _SEGMENT_COLUMNS)]
     at = end = target_next = generation = 0
@@ -143,7 +143,7 @@ def _inflated(data: bytes) -> bytes:
     return found
 
 
-def unpack(data: bytes, of: Chain) -> list[MapRow]:
+def unpack(data: bytes, of: Chain) -> list[MapEntry]:
     """The rows of a block; BadInput when it is damaged."""
     where = f"a block of the offset map of {of.target} (lane {of.lane})"
     columns = columns_of(data, _ROW_COLUMNS + _SEGMENT_COLUMNS, where)
@@ -165,7 +165,7 @@ def unpack(data: bytes, of: Chain) -> list[MapRow]:
         end, target_next = source_at + tails[index], target_at + nexts[index]
         generation += generations[index]
         rows.append(
-            MapRow(
+            MapEntry(
                 at=at,
                 source=of.source,
                 start=start,
@@ -186,7 +186,7 @@ def _little_endian(numbers: array[int]) -> array[int]:
     return numbers
 
 
-def cut(rows: Iterable[MapRow], size: int = BLOCK_ROWS) -> tuple[list[list[MapRow]], list[MapRow]]:
+def cut(rows: Iterable[MapEntry], size: int = BLOCK_ROWS) -> tuple[list[list[MapEntry]], list[MapEntry]]:
     """Rows as full blocks, and the rest."""
     kept = list(rows)
     full = len(kept) - len(kept) % size

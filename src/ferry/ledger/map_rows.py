@@ -6,13 +6,13 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from ferry.ledger.block_index import Links, rest_of
 from ferry.ledger.codec import decode_key, encode
 from ferry.ledger.ledger import LedgerView
-from ferry.ledger.map_block import Chain, MapRow
+from ferry.ledger.map_block import Chain, MapEntry
 from ferry.ledger.pruning import Copy, pruned
 from ferry.ledger.reading import read_as
 from ferry.ledger.receipt_codec import parse_receipt
-from ferry.ledger.rolled import Links, rest_of
 from ferry.model import Receipt, TopicPartition
 
 Match = Callable[[Chain], bool]
@@ -34,7 +34,7 @@ def chains_of(view: LedgerView, match: Match) -> dict[Chain, Links]:
 
 def newer_rows(
     view: LedgerView, match: Match, targets: Collection[TopicPartition] | None = None
-) -> dict[Chain, list[MapRow]]:
+) -> dict[Chain, list[MapEntry]]:
     """Rows of the matching receipts that lie in no block: those at the ends of chains, and the view's own.
 
     `targets`: target partitions outside of which nothing matches, so that the rest need not be decoded.
@@ -44,7 +44,7 @@ def newer_rows(
     for receipt, at in _receipts(view, targets):
         of = Chain.of(receipt)
         if match(of) and receipt.end > gone.get(Copy.of(of), -1):
-            found.setdefault(of, []).append(MapRow.of(receipt, at))
+            found.setdefault(of, []).append(MapEntry.of(receipt, at))
     return found
 
 
@@ -63,7 +63,7 @@ def _receipts(view: LedgerView, targets: Collection[TopicPartition] | None) -> I
             yield read_as(record, parse_receipt), record.offset
 
 
-def needed_block(links: Links, rows: Mapping[int, Sequence[MapRow]], offset: int, *, backward: bool) -> int | None:
+def needed_block(links: Links, rows: Mapping[int, Sequence[MapEntry]], offset: int, *, backward: bool) -> int | None:
     """The next block that the translation of an offset needs, of those not yet in `rows`; None when it needs no more.
 
     It needs the block in which the offset lies, and from there on one with a segment behind it.

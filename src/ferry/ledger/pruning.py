@@ -17,11 +17,11 @@ from typing import NamedTuple
 
 from ferry.codec.form import F, Form
 from ferry.codec.kinds import typed
+from ferry.ledger.block_index import Block, Links
 from ferry.ledger.codec import LEDGER_VERSION, Json, encode
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.map_block import Chain
 from ferry.ledger.reading import read_as
-from ferry.ledger.rolled import Block, Links
 from ferry.model import Gap, Range, Record, TopicPartition
 
 PRUNED = "pruned"

@@ -20,13 +20,13 @@ from ferry.ledger.codec import LEDGER_VERSION, TARGET, UNIT_VERSION, Json, decod
 from ferry.ledger.reading import read_as
 from ferry.model import (
     NOT_THROTTLED,
-    Ages,
+    AgeStats,
     LedgerRecord,
     Origin,
     Receipt,
     Record,
     Segment,
-    Throttled,
+    ThrottleTime,
     TopicPartition,
     parse_topic_id,
 )
@@ -55,7 +55,7 @@ def receipt_key(lane: str, target: TopicPartition, start: int, since: int) -> by
     return encode(key)
 
 
-AGES = optional(row(Ages, least=None))
+AGES = optional(row(AgeStats, least=None))
 """The least, the mean, the most, and of how many."""
 
 ORIGIN = fields(Origin, host="host:pid")
@@ -148,7 +148,7 @@ RECEIPT = Form(
     F(
         "throttled_ms",
         "throttled",
-        fields(Throttled, **THROTTLED_SAYS),
+        fields(ThrottleTime, **THROTTLED_SAYS),
         default=NOT_THROTTLED,
         says="how long the chunk was held back; one receipt of a chunk has it",
     ),

@@ -15,6 +15,7 @@ from ferry.ledger.units import done_ranges, is_done
 from ferry.messages.catalogue import sentence
 from ferry.model import (
     NOT_THROTTLED,
+    FilterCounts,
     Gap,
     GroupOutcome,
     Left,
@@ -25,9 +26,8 @@ from ferry.model import (
     RefusalKind,
     RunVerified,
     Sentence,
-    Sifted,
     Slice,
-    Throttled,
+    ThrottleTime,
     TopicPartition,
     VerifyMode,
     Why,
@@ -61,7 +61,7 @@ class Report:
     unfinished: tuple[Slice, ...]
     left: tuple[Slice, ...]
     done: int
-    sifted: Mapping[str, Sifted] = field(default_factory=dict)
+    sifted: Mapping[str, FilterCounts] = field(default_factory=dict)
     """What transforms read and kept in the run's last attempt, by source topic."""
     groups: GroupOutcome | None = None
     """What became of the consumer groups; None when nobody looked at them (yet)."""
@@ -122,7 +122,7 @@ class Report:
         return (*self.plan.notes, *taken, *chain.from_iterable(told), *sifted_notes(self.sifted))
 
     @property
-    def throttled(self) -> Throttled:
+    def throttled(self) -> ThrottleTime:
         """How long the run's tasks were held back, all together."""
         return throttling(self.receipts)
 
@@ -236,7 +236,7 @@ def transform_notes(receipts: Iterable[Receipt]) -> list[Sentence]:
     ]
 
 
-def sifted_notes(sifted: Mapping[str, Sifted]) -> list[Sentence]:
+def sifted_notes(sifted: Mapping[str, FilterCounts]) -> list[Sentence]:
     """What transforms left out in an attempt, as they were counted while records were read."""
     return [
         sentence("transform.sifted", topic=topic, records=one.read, left_out=one.left_out)
@@ -321,12 +321,12 @@ def missing_sentence(count: int) -> str | None:
     return f"missing at the source: {count} offset(s) in what was copied have no record" if count else None
 
 
-def throttling(receipts: Iterable[Receipt]) -> Throttled:
+def throttling(receipts: Iterable[Receipt]) -> ThrottleTime:
     """How long the tasks were held back whose receipts these are, all together."""
     return sum((receipt.throttled for receipt in receipts), NOT_THROTTLED)
 
 
-def throttled_sentence(found: Throttled) -> str | None:
+def throttled_sentence(found: ThrottleTime) -> str | None:
     """Who held a run's tasks back, and for how long; None when nobody did."""
     parts = [
         f"{ms / 1000:.1f} s by {who}"

@@ -11,8 +11,9 @@ from ferry.ledger.codec import LEDGER_VERSION, Json, encode, head
 from ferry.ledger.reading import read_as, slots
 from ferry.ledger.sentence_codec import CODE_SAYS, FACTS, FACTS_SAY
 from ferry.model import (
-    NOTHING_SIFTED,
+    NOTHING_FILTERED,
     Attempt,
+    FilterCounts,
     Flow,
     LedgerRecord,
     Origin,
@@ -20,7 +21,6 @@ from ferry.model import (
     Refusal,
     RefusalKind,
     RunRecord,
-    Sifted,
 )
 
 
@@ -127,7 +127,7 @@ def outcome_record(
     run: str,
     refusals: Sequence[Refusal],
     time_over: Sequence[int],
-    sifted: Mapping[str, Sifted] = NOTHING_SIFTED,
+    sifted: Mapping[str, FilterCounts] = NOTHING_FILTERED,
 ) -> Record:
     """What the tasks of a run refused, the slots that ended because the run's time was over, and what was sifted."""
     body: Json = {

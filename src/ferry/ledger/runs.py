@@ -13,7 +13,7 @@ from ferry.ledger.ledger import LedgerView
 from ferry.ledger.plan_codec import is_idle_seal, parse_plan
 from ferry.ledger.reading import read_as, slots, whole
 from ferry.ledger.run_codec import parse_attempt, parse_refusal
-from ferry.model import Attempt, Flow, LedgerRecord, OpenedRun, Plan, Record, Refusal, Sifted
+from ferry.model import Attempt, FilterCounts, Flow, LedgerRecord, OpenedRun, Plan, Record, Refusal
 
 
 def newest_run(view: LedgerView, lane: str) -> OpenedRun | None:
@@ -164,7 +164,7 @@ class Outcome:
 
     refusals: tuple[Refusal, ...]
     time_over: frozenset[int]
-    sifted: Mapping[str, Sifted] = field(default_factory=dict)
+    sifted: Mapping[str, FilterCounts] = field(default_factory=dict)
     """What transforms read and kept in the attempt that told last, by source topic."""
 
 
@@ -180,5 +180,5 @@ def _parse_outcome(body: Json) -> Outcome:
     return Outcome(
         refusals=tuple(parse_refusal(item) for item in body["refusals"]),
         time_over=frozenset(body["time_over"]),
-        sifted={topic: Sifted(*counts) for topic, counts in body.get("sifted", {}).items()},
+        sifted={topic: FilterCounts(*counts) for topic, counts in body.get("sifted", {}).items()},
     )

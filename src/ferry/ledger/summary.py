@@ -17,15 +17,15 @@ from typing import Any
 
 from ferry.codec.form import F, Form
 from ferry.errors import BadInput
+from ferry.ledger.block_index import NO_LINKS, Block, BlockIndex, LedgerDigest, Links, grown, packed_blocks
 from ferry.ledger.codec import LEDGER_VERSION, SEAL, SOURCE, TARGET, decode_key, encode, head
 from ferry.ledger.kinds import KINDS
 from ferry.ledger.ledger import LedgerView, resume_at
-from ferry.ledger.map_block import Chain, MapRow, unpack
+from ferry.ledger.map_block import Chain, MapEntry, unpack
 from ferry.ledger.plan_codec import PART_BYTES, is_idle_seal
 from ferry.ledger.pruning import without_pruned
 from ferry.ledger.reading import checked, read_as, reading, whole
 from ferry.ledger.receipt_codec import parse_receipt
-from ferry.ledger.rolled import NO_LINKS, Block, Directory, Links, Rolled, grown, packed_blocks
 from ferry.ledger.run_codec import parse_run
 from ferry.model import Fate, LedgerRecord, OpenedRun, Record
 
@@ -50,7 +50,7 @@ def rolled_up(view: LedgerView) -> LedgerView:
     Raises BadInput on records of a newer format.
     """
     upto = resume_at(view)
-    rows: dict[Chain, list[MapRow]] = {}
+    rows: dict[Chain, list[MapEntry]] = {}
     kept: dict[str, LedgerRecord] = {}
     left = dict(view.rolled.left)
     mapped = {block.at for links in view.rolled.chains.values() for block in links.blocks}
@@ -64,7 +64,7 @@ def rolled_up(view: LedgerView) -> LedgerView:
             if record.offset < deleted.get((lane, topic), -1):
                 continue  # its tombstone is on the way
             receipt = read_as(record, parse_receipt)
-            rows.setdefault(Chain.of(receipt), []).append(MapRow.of(receipt, record.offset))
+            rows.setdefault(Chain.of(receipt), []).append(MapEntry.of(receipt, record.offset))
         elif kind == "plan" and _is_idle(view, record):
             kept[key] = record
         elif kind in _LEFT or (kind == MAP and record.offset not in mapped):
@@ -111,7 +111,7 @@ def block_records(blocks: Sequence[tuple[Chain, Block]], generation: int) -> lis
     ]
 
 
-def parse_block(record: LedgerRecord, of: Chain) -> list[MapRow]:
+def parse_block(record: LedgerRecord, of: Chain) -> list[MapEntry]:
     """The rows in a block's record; BadInput when it is not one."""
     where = f"block of the offset map of {of.target} at ledger offset {record.offset}"
     if record.value is None or decode_key(record.key)[:1] != [MAP]:
@@ -229,7 +229,7 @@ def _summarised(seal: Seal, rows: Iterable[Mapping[str, Any]]) -> LedgerView:
         by_key=by_key,
         runs=tuple(_runs(by_key)),
         open=(),
-        rolled=Rolled(upto=seal.upto, summarised=seal.upto, chains=chains, left=left),
+        rolled=LedgerDigest(upto=seal.upto, summarised=seal.upto, chains=chains, left=left),
     )
 
 
@@ -260,7 +260,7 @@ def _with_line(links: Links, of: Chain, body: Mapping[str, Any], seal: Seal) -> 
     blocks = links.blocks
     if "blocks" in body:
         where = f"directory of {of.target} in the summary at ledger offset {seal.at}"
-        begun = blocks if isinstance(blocks, Directory) else Directory((), where)
+        begun = blocks if isinstance(blocks, BlockIndex) else BlockIndex((), where)
         blocks = begun.and_then(body["blocks"])
     return Links(blocks=blocks, rest=links.rest or b64decode(body.get("rest", "")))
 

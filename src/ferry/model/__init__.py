@@ -2,7 +2,7 @@
 
 from ferry.model.acl import EVERYBODY, WILDCARD, AclBinding, AclChange
 from ferry.model.adoption import Adoption, Predecessor
-from ferry.model.ages import Ages, all_ages
+from ferry.model.ages import AgeStats, all_ages
 from ferry.model.checkpoint import Checkpoint, Found
 from ferry.model.compression import Codec, Compression
 from ferry.model.content import Content
@@ -14,7 +14,7 @@ from ferry.model.group import NO_STATE, CommittedOffset, DescribedGroup, GroupKi
 from ferry.model.group_outcome import WANTED, GroupOutcome, Left, Why
 from ferry.model.lane import LaneKind, check_lane, lane_kind, scratch_lane, scratch_topic
 from ferry.model.mirror import GroupCheckpoint, Heartbeat, OffsetSync
-from ferry.model.plan import PLAN_VERSION, ChangeKind, NotCopied, Plan, Slice, TopicChange
+from ferry.model.plan import PLAN_VERSION, ChangeKind, Plan, Slice, TopicChange, Unsupported
 from ferry.model.reads import Reads, Vector
 from ferry.model.receipt import Position, Receipt
 from ferry.model.record import Fate, LedgerRecord, Record
@@ -22,8 +22,8 @@ from ferry.model.refusal import Refusal, RefusalKind
 from ferry.model.run import Attempt, OpenedRun, Origin, Pause, RunRecord
 from ferry.model.segment import Segment, joined
 from ferry.model.sentence import Fact, Sentence, code_of, facts_of, with_text
-from ferry.model.sifted import NOTHING_SIFTED, Sifted
-from ferry.model.throttled import NOT_THROTTLED, Throttled
+from ferry.model.sifted import NOTHING_FILTERED, FilterCounts
+from ferry.model.throttled import NOT_THROTTLED, ThrottleTime
 from ferry.model.topic_id import parse_topic_id, topic_id_of, topic_id_text
 from ferry.model.verified import Begin, RunVerified, Verified, VerifyMode
 from ferry.model.window import OffsetWindow, TimeWindow, TopicWindow, TopicWindows, Window, WindowRecord, time_text
@@ -31,7 +31,7 @@ from ferry.model.window import OffsetWindow, TimeWindow, TopicWindow, TopicWindo
 __all__ = [
     "EVERYBODY",
     "LIVE",
-    "NOTHING_SIFTED",
+    "NOTHING_FILTERED",
     "NOT_THROTTLED",
     "NO_STATE",
     "PLAN_VERSION",
@@ -40,7 +40,7 @@ __all__ = [
     "AclBinding",
     "AclChange",
     "Adoption",
-    "Ages",
+    "AgeStats",
     "Attempt",
     "Begin",
     "ChangeKind",
@@ -55,6 +55,7 @@ __all__ = [
     "Era",
     "Fact",
     "Fate",
+    "FilterCounts",
     "Flow",
     "Found",
     "Gap",
@@ -70,7 +71,6 @@ __all__ = [
     "Member",
     "NotCompared",
     "NotComparedKind",
-    "NotCopied",
     "OffsetSync",
     "OffsetWindow",
     "OpenedRun",
@@ -89,14 +89,14 @@ __all__ = [
     "RunVerified",
     "Segment",
     "Sentence",
-    "Sifted",
     "Slice",
-    "Throttled",
+    "ThrottleTime",
     "TimeWindow",
     "TopicChange",
     "TopicPartition",
     "TopicWindow",
     "TopicWindows",
+    "Unsupported",
     "Vector",
     "Verified",
     "VerifyMode",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ages:
+class AgeStats:
     """Milliseconds to a moment: the least, the mean and the most, of so many records (or groups, where it says so).
 
     Below 0 where a timestamp lay ahead of it.
@@ -19,13 +19,13 @@ class Ages:
     records: int
 
 
-def all_ages(ages: Iterable[Ages | None]) -> Ages | None:
+def all_ages(ages: Iterable[AgeStats | None]) -> AgeStats | None:
     """The ages of all; None where none is known."""
     known = [one for one in ages if one is not None]
     if not known:
         return None
     records = sum(one.records for one in known)
-    return Ages(
+    return AgeStats(
         min=min(one.min for one in known),
         mean=round(sum(one.mean * one.records for one in known) / records),
         max=max(one.max for one in known),

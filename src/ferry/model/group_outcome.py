@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ferry.model.ages import Ages
+from ferry.model.ages import AgeStats
 from ferry.model.flow import TopicPartition
 
 
@@ -62,7 +62,7 @@ class GroupOutcome:
     unnamed: int = 0
     at_ms: int = 0
     again: int = 0
-    latency: Ages | None = None
+    latency: AgeStats | None = None
     """From asking the source for offsets to the target's answer, over the groups that were written; None: none was."""
 
     @property

@@ -8,7 +8,7 @@ from ferry.model.refusal import RefusalKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unserved:
+class Unavailable:
     """Why the offsets of a partition that has a leader could not be learned: half a sentence with the remedy."""
 
     kind: RefusalKind

@@ -48,7 +48,7 @@ class TopicChange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NotCopied:
+class Unsupported:
     """Something of the source that Ferry leaves to the operator; `count` is None where the cluster does not tell."""
 
     what: str
@@ -183,7 +183,7 @@ class Plan:
     """Whether a budget left something that could be copied to a later run. Plans of earlier Ferrys do not say it."""
     drift: tuple[TopicChange, ...] = ()
     """Changes of settings that are due and not made, for `sync.topic.configs.enabled` is off."""
-    not_copied: tuple[NotCopied, ...] = ()
+    not_copied: tuple[Unsupported, ...] = ()
     """Looked up for a plan that is only shown."""
     acls: tuple[AclChange, ...] = ()
     """Changes to the target's ACLs: those that a run made when it was planned."""

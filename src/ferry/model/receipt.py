@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ferry.model.ages import Ages
+from ferry.model.ages import AgeStats
 from ferry.model.flow import Flow, TopicPartition
 from ferry.model.reads import Reads, Vector
 from ferry.model.run import LOCAL, Origin
 from ferry.model.segment import Segment
-from ferry.model.throttled import NOT_THROTTLED, Throttled
+from ferry.model.throttled import NOT_THROTTLED, ThrottleTime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ class Receipt:
     """The smallest first timestamp of its batches, which stay closed; -1: none had one, or it is not known."""
     mean_timestamp_ms: int = -1
     """The records' mean, each taken to lie in the middle between its batch's first and largest timestamp."""
-    ages: Ages | None = None
+    ages: AgeStats | None = None
     """How old the records were when they went to the target; None where their timestamps are not known."""
     source_epoch: int = -1
     source_topic_id: str = ""
@@ -74,7 +74,7 @@ class Receipt:
     dead_letters: int = 0
     """Records that went to the dead letters in place of the copy, in the same transaction."""
     origin: Origin = LOCAL
-    throttled: Throttled = NOT_THROTTLED
+    throttled: ThrottleTime = NOT_THROTTLED
     reads: Reads | None = None
     """What a dealt chunk has read of each source partition; None: it is of `source` alone."""
 
@@ -111,13 +111,13 @@ class Receipt:
         return self.segments[0].target_start if self.segments else -1
 
     @property
-    def latency(self) -> Ages | None:
+    def latency(self) -> AgeStats | None:
         """How old the records were when the receipt was written, which the commit follows at once."""
         if self.ages is None:
             return None
         youngest, mean, oldest = self.max_timestamp_ms, self.mean_timestamp_ms, self.min_timestamp_ms
         at, count = self.at_ms, self.ages.records
-        return Ages(min=at - youngest, mean=at - mean, max=at - oldest, records=count)
+        return AgeStats(min=at - youngest, mean=at - mean, max=at - oldest, records=count)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 
-class Sifted(NamedTuple):
+class FilterCounts(NamedTuple):
     """How many records of a topic an attempt at a run has read, and how many of them its transform kept."""
 
     read: int = 0
@@ -18,10 +18,10 @@ class Sifted(NamedTuple):
         """How many it left out."""
         return self.read - self.kept
 
-    def with_more(self, other: Sifted) -> Sifted:
+    def with_more(self, other: FilterCounts) -> FilterCounts:
         """Both together."""
-        return Sifted(self.read + other.read, self.kept + other.kept)
+        return FilterCounts(self.read + other.read, self.kept + other.kept)
 
 
-NOTHING_SIFTED: Mapping[str, Sifted] = MappingProxyType({})
+NOTHING_FILTERED: Mapping[str, FilterCounts] = MappingProxyType({})
 """By topic."""

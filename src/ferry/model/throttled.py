@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Throttled:
+class ThrottleTime:
     """Milliseconds in which a task was held back; those of several tasks or chunks add up.
 
     `ferry` is the flow's own throttle: a fetch waited for its turn. `source` and `target` are quotas there: a broker
@@ -18,13 +18,13 @@ class Throttled:
     source: int = 0
     target: int = 0
 
-    def __add__(self, other: Throttled) -> Throttled:
-        return Throttled(
+    def __add__(self, other: ThrottleTime) -> ThrottleTime:
+        return ThrottleTime(
             ferry=self.ferry + other.ferry, source=self.source + other.source, target=self.target + other.target
         )
 
-    def __sub__(self, other: Throttled) -> Throttled:
-        return Throttled(
+    def __sub__(self, other: ThrottleTime) -> ThrottleTime:
+        return ThrottleTime(
             ferry=self.ferry - other.ferry, source=self.source - other.source, target=self.target - other.target
         )
 
@@ -32,5 +32,5 @@ class Throttled:
         return any(getattr(self, item.name) for item in fields(self))
 
 
-NOT_THROTTLED = Throttled()
+NOT_THROTTLED = ThrottleTime()
 """Nothing was held back."""

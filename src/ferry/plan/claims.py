@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.kafka.connect.cluster import Cluster
-from ferry.lane.known_ledger import KnownLedgers
+from ferry.lane.ledger_cache import LedgerCaches
 from ferry.ledger.codec import accounted_records, claim_record, released_claim, share_record
 from ferry.ledger.ledger import claims
-from ferry.ledger.neighbours import without_owned_elsewhere
+from ferry.ledger.other_flows import without_owned_elsewhere
 from ferry.model import LaneKind, Plan, lane_kind
-from ferry.plan.others.neighbours import names_tell_flows_apart, read_neighbours
+from ferry.plan.others.other_flows import names_tell_flows_apart, read_neighbours
 from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.planning import without_foreign
 from ferry.protocol.driver import Driver
@@ -25,7 +25,7 @@ class Claims:
     flow: FlowConfig
     lane: str
     target: Cluster
-    ledgers: KnownLedgers
+    ledgers: LedgerCaches
 
     async def claim(self, driver: Driver, facts: Facts, plan: Plan) -> Plan:
         """Claim target topics; the plan without those that another lane claimed first.

@@ -8,8 +8,8 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.errors import Refused
 from ferry.kafka.admin.acls import NoAuthorizer, described_acls
 from ferry.kafka.connect.cluster import Cluster
+from ferry.plan.rules.empty_filter import idle_reason, is_bare, unfound
 from ferry.plan.rules.facts import Unfound
-from ferry.plan.rules.nothing import idle_reason, is_bare, unfound
 
 
 async def found_nothing(flow: FlowConfig, source: Cluster, target: Cluster) -> Unfound | None:

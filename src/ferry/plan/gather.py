@@ -21,7 +21,7 @@ from ferry.ledger.receipts import last_receipts
 from ferry.ledger.unit_codec import eras, last_units
 from ferry.ledger.units import least_dealt
 from ferry.model import Position, RefusalKind, TopicPartition
-from ferry.model.observed import Unserved
+from ferry.model.observed import Unavailable
 from ferry.model.topic_settings import TopicSettings
 from ferry.plan.found_nothing import found_nothing
 from ferry.plan.gather_targets import gather_targets
@@ -238,7 +238,7 @@ async def _later_starts(
     except Unreachable as error:
         # The cluster has just told the ends: it is the leaders of these few that went.
         why = f"its start cannot be asked for: {error}"
-        return ListedOffsets(found=others, failed=dict.fromkeys(due, Unserved(kind=RefusalKind.NO_LEADER, why=why)))
+        return ListedOffsets(found=others, failed=dict.fromkeys(due, Unavailable(kind=RefusalKind.NO_LEADER, why=why)))
     return ListedOffsets(found=others | starts_at_time(listed.found, ends), failed=listed.failed)
 
 

@@ -10,7 +10,7 @@ from functools import partial
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.guards import OnGuard
-from ferry.errors import FilterInVain, Retryable
+from ferry.errors import EmptyFilter, Retryable
 from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.requests import READ_UNCOMMITTED, fetch_request, fetched
@@ -18,10 +18,10 @@ from ferry.lane.connections import FlowConnections
 from ferry.ledger.ledger import UNREAD
 from ferry.model import TopicPartition
 from ferry.plan.gather import Positions, gather_facts
+from ferry.plan.rules.empty_filter import InVain, in_vain
 from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.lag import PartitionLag, lag_of, with_ages
 from ferry.plan.rules.lag_start import Standing, standing_of
-from ferry.plan.rules.nothing import InVain, in_vain
 from ferry.wire.age import first_timestamp
 
 log = logging.getLogger(__name__)
@@ -76,7 +76,7 @@ async def lag_over(
     for note in vain.notes:
         log.warning("note: %s", note)
     if vain.refusals:  # no lag at all would look like health
-        raise FilterInVain("; ".join(refusal.message for refusal in vain.refusals[:_MOST_NAMED]))
+        raise EmptyFilter("; ".join(refusal.message for refusal in vain.refusals[:_MOST_NAMED]))
     return await with_oldest(source, facts, lag_of(facts, flow.policy, flow.flow.source, only))
 
 

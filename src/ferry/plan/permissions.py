@@ -16,8 +16,8 @@ from ferry.config.flow.transforms import Poison
 from ferry.config.keys.layers import Side
 from ferry.config.text.filters import LEGAL_NAME
 from ferry.errors import BadInput
-from ferry.kafka.produce.ledger import ledger_topic
-from ferry.plan.others.neighbours import names_tell_flows_apart
+from ferry.kafka.produce.ledger_topic import ledger_topic
+from ferry.plan.others.other_flows import names_tell_flows_apart
 from ferry.plan.rules.internal_topics import internal_topics
 from ferry.policy import DefaultReplicationPolicy, IdentityReplicationPolicy, RoutedPolicy, illegal_name
 from ferry.protocol.names import position_group, transactional_id
@@ -190,7 +190,7 @@ def _group_resource(pattern: str) -> tuple[str, bool]:
 
 
 def _ledgers_at_source(flow: FlowConfig, topics: Collection[Resource]) -> Iterator[Acl]:
-    """Ledgers of flows into the source, where names do not show what they brought (`ferry.plan.others.neighbours`)."""
+    """Ledgers of flows into the source, where names do not show what they brought (`ferry.plan.others.other_flows`)."""
     if not names_tell_flows_apart(flow) and _EVERY_TOPIC not in topics:
         yield Acl(
             side="source",

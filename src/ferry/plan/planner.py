@@ -14,11 +14,11 @@ from ferry.config.flow.guards import OnGuard
 from ferry.errors import BadInput, FerryError, Refused, Superseded
 from ferry.kafka.admin.uncopied import client_quotas, scram_users
 from ferry.kafka.connect.cluster import Cluster
-from ferry.kafka.lane_port import KafkaLane
-from ferry.kafka.produce.ledger import LedgerTopic
+from ferry.kafka.driver_port import KafkaDriver
+from ferry.kafka.produce.ledger_topic import LedgerTopic
 from ferry.kafka.produce.open_transactions import named_transactions
-from ferry.lane.known_ledger import KnownLedger, KnownLedgers
-from ferry.lane.opening import lane_port, lane_record
+from ferry.lane.ledger_cache import LedgerCache, LedgerCaches
+from ferry.lane.opening import driver_port, lane_record
 from ferry.lane.pruning import give_up, sweep, tombstones_of, unswept_tombstones
 from ferry.ledger.codec import gap_record
 from ferry.ledger.deployments import admitted, conflict
@@ -41,8 +41,8 @@ from ferry.plan.dead_letters import letters_shown, with_letters
 from ferry.plan.gather import Positions, gather_facts, gather_outline
 from ferry.plan.gather_targets import gather_targets, with_resources
 from ferry.plan.options import DEFAULT_LEDGER_REPLICATION, RunOptions, rules_of
-from ferry.plan.others.foreign import with_foreign_writers, without_own
-from ferry.plan.others.neighbours import with_neighbours
+from ferry.plan.others.foreign_records import with_foreign_writers, without_own
+from ferry.plan.others.other_flows import with_neighbours
 from ferry.plan.parts import plan_parts
 from ferry.plan.rules.clock import skew_sentence
 from ferry.plan.rules.dead_letters import skipping
@@ -87,7 +87,7 @@ class Planner:
     source: Cluster
     target: Cluster
     ledger: LedgerTopic
-    ledgers: KnownLedgers
+    ledgers: LedgerCaches
 
     async def preview(self, view: LedgerView, options: RunOptions) -> Plan:
         """The plan that a run would have now; writes nothing, creates nothing.
@@ -155,7 +155,7 @@ class Planner:
         async def decide(driver: Driver) -> Plan:
             return await self._decide(driver, options, digests, lost)
 
-        plan, driver = await open_run(self.fencing_lane(), record, decide, known)
+        plan, driver = await open_run(self.driver_port(), record, decide, known)
         self.known.learn(driver.view, driver.read_ms)  # it has read the sealed plan, too
         await self._keep_short(driver, plan)
         return plan
@@ -194,9 +194,9 @@ class Planner:
         if more:
             await give_up(view, self.lane, plan.run, self.source, self.target, driver.commit)
 
-    def fencing_lane(self) -> KafkaLane:
+    def driver_port(self) -> KafkaDriver:
         """Where a run of the lane is opened: its ledger, and the slots to fence."""
-        return lane_port(self.flow, self.lane, self.ledger)
+        return driver_port(self.flow, self.lane, self.ledger)
 
     def record(self, run: str, origin: Origin) -> RunRecord:
         """What opens a run of this flow in this lane now."""
@@ -330,7 +330,7 @@ class Planner:
         return Claims(flow=self.flow, lane=self.lane, target=self.target, ledgers=self.ledgers)
 
     @property
-    def known(self) -> KnownLedger:
+    def known(self) -> LedgerCache:
         """The flow's ledger as this process knows it."""
         return self.ledgers.of(self.target, self.flow.flow.source)
 

@@ -13,7 +13,7 @@ from ferry.model import Gap, Origin, Plan
 from ferry.plan.gather import Positions
 from ferry.plan.options import WHOLE, rules_of
 from ferry.plan.planner import Planner
-from ferry.plan.rules.skipping import Wish, refuse_while_at_work, skip_gap, skip_plan
+from ferry.plan.rules.skipping import SkipRequest, refuse_while_at_work, skip_gap, skip_plan
 from ferry.protocol.driver import Driver
 from ferry.protocol.opening import open_run
 
@@ -24,14 +24,14 @@ def keep_skip(driver: Driver, gap: Gap) -> Plan:
     return skip_plan(driver.opened.record, gap)
 
 
-async def preview_skip(planner: Planner, view: LedgerView, wish: Wish) -> Gap:
+async def preview_skip(planner: Planner, view: LedgerView, wish: SkipRequest) -> Gap:
     """What would be passed now; writes nothing. Raises as `skip_gap`."""
     return skip_gap(
         rules_of(planner.flow, planner.lane, WHOLE), await planner.facts(view, Positions.NONE), wish, "(dry run)", -1
     )
 
 
-async def skip(planner: Planner, wish: Wish, run: str, origin: Origin, *, interrupt: bool) -> Plan:
+async def skip(planner: Planner, wish: SkipRequest, run: str, origin: Origin, *, interrupt: bool) -> Plan:
     """Pass a place by hand; what stands against it is an error before anything is written.
 
     With `interrupt` also while a run is at work, which then ends. Raises as `skip_gap` and `open_run`.
@@ -48,4 +48,4 @@ async def skip(planner: Planner, wish: Wish, run: str, origin: Origin, *, interr
         gap = skip_gap(rules_of(planner.flow, planner.lane, WHOLE), facts, wish, run, driver.opened.generation)
         return keep_skip(driver, gap)
 
-    return (await open_run(planner.fencing_lane(), record, decide, view)).plan
+    return (await open_run(planner.driver_port(), record, decide, view)).plan

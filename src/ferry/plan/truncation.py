@@ -8,11 +8,11 @@ from dataclasses import replace
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.offsets import LATEST, listed_offsets
 from ferry.kafka.fetch.requests import READ_UNCOMMITTED
-from ferry.lane.known_ledger import KnownLedger
+from ferry.lane.ledger_cache import LedgerCache
 from ferry.lane.source_cuts import source_cuts
 from ferry.lane.target_cuts import target_cuts
 from ferry.ledger.ledger import LedgerView, gaps
-from ferry.ledger.map_block import MapRow
+from ferry.ledger.map_block import MapEntry
 from ferry.ledger.source_reads import Read, reads_of_units
 from ferry.model import Receipt, TopicPartition
 from ferry.plan.rules.facts import Facts
@@ -21,7 +21,7 @@ from ferry.plan.rules.truncation import held_upto, with_high_watermark
 
 
 async def with_truncations(
-    facts: Facts, lane: str, source: Cluster, target: Cluster, view: LedgerView, ledger: KnownLedger
+    facts: Facts, lane: str, source: Cluster, target: Cluster, view: LedgerView, ledger: LedgerCache
 ) -> Facts:
     """`facts` with where source logs part from what was copied, and how much of it cut target logs still have."""
     facts = await _with_high_watermarks(facts, source)
@@ -68,12 +68,12 @@ def _with_diverged(facts: Facts, cut: Mapping[TopicPartition, int]) -> Facts:
     return replace(facts, sources=sources)
 
 
-async def _kept(facts: Facts, lane: str, view: LedgerView, ledger: KnownLedger) -> dict[TopicPartition, int]:
+async def _kept(facts: Facts, lane: str, view: LedgerView, ledger: LedgerCache) -> dict[TopicPartition, int]:
     short = {place: last for place, last in facts.receipts.items() if _is_short(facts, place, last)}
     if not short:
         return {}
     known = gaps(view, lane)
-    written: dict[TopicPartition, list[MapRow]] = {place: [] for place in short}
+    written: dict[TopicPartition, list[MapEntry]] = {place: [] for place in short}
     for of, rows in (await ledger.rows(view, lambda of: of.lane == lane and of.target in short)).items():
         written[of.target] += rows
     return {

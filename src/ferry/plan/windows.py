@@ -11,7 +11,7 @@ from ferry.kafka.fetch.requests import READ_UNCOMMITTED
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.window_codec import recorded_windows
 from ferry.model import OffsetWindow, TopicPartition, Window, WindowRecord
-from ferry.model.observed import Unserved
+from ferry.model.observed import Unavailable
 from ferry.plan.lag import first_timestamps
 from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.truncation import with_high_watermark
@@ -54,7 +54,7 @@ async def windowed(
 
 async def _listed(
     source: Cluster, facts: Facts, window: Window, topics: Collection[str]
-) -> tuple[dict[TopicPartition, Listed], dict[TopicPartition, Unserved | None]]:
+) -> tuple[dict[TopicPartition, Listed], dict[TopicPartition, Unavailable | None]]:
     """The window's times as offsets (ListOffsets), and the time of the oldest record where a log was cut before it.
 
     Also the partitions of which nobody tells, with the reason where there is one.
@@ -82,7 +82,7 @@ async def _listed(
     return listed, {place: failed.get(place) for place in starts.keys() - listed.keys()}
 
 
-def _without(facts: Facts, failed: Mapping[TopicPartition, Unserved | None]) -> Facts:
+def _without(facts: Facts, failed: Mapping[TopicPartition, Unavailable | None]) -> Facts:
     """The facts with these partitions as ones that nobody serves: the plan refuses them."""
     sources = dict(facts.sources)
     for place, why in failed.items():

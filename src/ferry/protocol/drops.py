@@ -29,7 +29,7 @@ class Dropped(Exception):
         self.drops = tuple(drops)
 
 
-class Hindered(Retryable):
+class Blocked(Retryable):
     """Some partitions cannot go on now: the chunk is repeated, and without them when that does not help."""
 
     def __init__(self, drops: Sequence[Drop]) -> None:
@@ -45,11 +45,11 @@ def drop(
     return Drop(piece=piece, refusal=refusal, offset=offset, passing=passing)
 
 
-def verdict(drops: Iterable[Drop | None]) -> Dropped | Hindered:
+def verdict(drops: Iterable[Drop | None]) -> Dropped | Blocked:
     """What to raise for these drops: Dropped as long as some are final, Hindered when all may pass."""
     found = [entry for entry in drops if entry is not None]
     final = [entry for entry in found if not entry.passing]
-    return Dropped(final) if final else Hindered(found)
+    return Dropped(final) if final else Blocked(found)
 
 
 def _sentence(drops: Sequence[Drop]) -> str:

@@ -23,7 +23,7 @@ from ferry.ledger.runs import newer_attempt, sealed_plan, superseded_by
 from ferry.ledger.unit_codec import last_units
 from ferry.ledger.units import rest_of
 from ferry.model import Flow, LedgerRecord, Plan, Receipt, Refusal, Slice, TopicPartition
-from ferry.protocol.drops import Drop, Dropped, Hindered
+from ferry.protocol.drops import Blocked, Drop, Dropped
 from ferry.protocol.port import SlotPort
 
 log = logging.getLogger(__name__)
@@ -117,7 +117,7 @@ async def _copy(
     """Take over and copy, again after failures, until nothing is left, the time is over or `stop()`."""
     limits: dict[TopicPartition, int] = {}
     failures = counted = 0
-    hindrance: Hindered | None = None
+    hindrance: Blocked | None = None
     while True:
         try:
             taken = await _take_over(port, ref, limits)
@@ -129,7 +129,7 @@ async def _copy(
             why = f"{hindrance}; until then its transaction cannot end ({error})" if hindrance else str(error)
             raise Unreachable(why) from error
         except (Retryable, OutcomeUnknown) as error:
-            hindrance = error if isinstance(error, Hindered) else None
+            hindrance = error if isinstance(error, Blocked) else None
             if stop():
                 await port.leave()
                 result.stopped = True
@@ -137,7 +137,7 @@ async def _copy(
             failures = failures + 1 if len(result.receipts) == counted else 1
             counted = len(result.receipts)
             result.retries += 1
-            if failures > MAX_FAILURES and isinstance(error, Hindered):
+            if failures > MAX_FAILURES and isinstance(error, Blocked):
                 _leave_out(error.drops, limits, result)
                 failures = 0
             elif failures > (MAX_WAITS if isinstance(error, Undecided) else MAX_FAILURES):

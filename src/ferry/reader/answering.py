@@ -22,7 +22,6 @@ from ferry.ledger.history import PastRun
 from ferry.model import Flow, Pause, Plan
 from ferry.model.evidence import EvidenceKind, EvidenceReport
 from ferry.plan.options import RunOptions
-from ferry.reader.dealt import Sought, story_of_dealt
 from ferry.reader.documents import (
     SHOWN_REFUSALS,
     Answer,
@@ -61,6 +60,8 @@ from ferry.reader.questions import (
     OfTopics,
     OfUnknown,
 )
+from ferry.reader.repartitioned import Sought, story_of_dealt
+from ferry.reader.run_sentences import recurring
 from ferry.reader.snapshot import Snapshot, digest_of
 from ferry.reader.status import in_short, series_of, status_of, topic_of, topics_of
 from ferry.reader.stories import (
@@ -79,7 +80,6 @@ from ferry.reader.stories import (
     report_line,
     run_story,
 )
-from ferry.reader.told import recurring
 from ferry.reader.watch import FlowWatch
 from ferry.reader.watcher import Job, TooMuch, Watcher
 from ferry.run.ledger.access import LedgerAccess

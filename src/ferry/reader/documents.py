@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Generic, TypeVar
 
-from ferry.features.groups.rules.dealt_to import DealtPart, Stretch
+from ferry.features.groups.rules.repartitioned import DealtPart, Stretch
 from ferry.features.groups.rules.table import GroupHead
-from ferry.ledger.dealt_at import Dealt
 from ferry.ledger.history import PastState
+from ferry.ledger.repartitioned_at import Dealt
 from ferry.model import (
     Gap,
     LaneKind,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ferry.config.flow.flow import FlowConfig
-from ferry.config.nearby import CLUSTERS_VARIABLE, local_clusters
+from ferry.config.local_clusters import CLUSTERS_VARIABLE, local_clusters
 from ferry.config.settings import Settings, load
 from ferry.errors import FerryError
 

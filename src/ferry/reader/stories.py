@@ -15,7 +15,6 @@ from ferry.ledger.report import Report
 from ferry.ledger.units import read_ranges
 from ferry.model import Plan, Receipt
 from ferry.model.evidence import EvidenceReport
-from ferry.reader.dealt import DealtStory
 from ferry.reader.documents import (
     FEW,
     SHOWN_ROWS,
@@ -46,9 +45,10 @@ from ferry.reader.documents import (
     WhereLine,
 )
 from ferry.reader.questions import A_PAGE, OfDealt, OfReceipt, OfRun
+from ferry.reader.repartitioned import DealtStory
+from ferry.reader.run_sentences import done_besides, not_done
 from ferry.reader.snapshot import digest_of
 from ferry.reader.status import in_short
-from ferry.reader.told import done_besides, not_done
 
 MOST_WHERE = 1000
 SHOWN_RANGES = 4

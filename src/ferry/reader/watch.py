@@ -21,14 +21,14 @@ from ferry.features.lanes.rules.listing import Lane, lane_names
 from ferry.lane.connections import TargetFirst
 from ferry.lane.rows import read_blocks
 from ferry.lane.unit_receipts import dealing_of
-from ferry.ledger.dealt_at import Dealing
+from ferry.ledger.block_index import Links
 from ferry.ledger.history import Forgotten, Holder, PastRun, holders, named_run, past_run
 from ferry.ledger.ledger import UNREAD, LedgerView, gaps
-from ferry.ledger.map_block import Chain, MapRow
+from ferry.ledger.map_block import Chain, MapEntry
 from ferry.ledger.map_rows import chains_of, newer_rows
 from ferry.ledger.reading import read_as
 from ferry.ledger.receipt_codec import parse_receipt
-from ferry.ledger.rolled import Links
+from ferry.ledger.repartitioned_at import Dealing
 from ferry.model import OpenedRun, Receipt, TopicPartition
 from ferry.plan.lag import lag_over
 from ferry.plan.rules.lag import PartitionLag
@@ -265,7 +265,7 @@ class FlowWatch:
         return self._connections
 
 
-def _pieces(chains: Mapping[Chain, Links], newer: Mapping[Chain, Sequence[MapRow]]) -> list[_Piece]:
+def _pieces(chains: Mapping[Chain, Links], newer: Mapping[Chain, Sequence[MapEntry]]) -> list[_Piece]:
     """What holds the receipts of a partition, newest first: what lies in no block, then the blocks."""
     pieces: list[_Piece] = []
     for of in sorted({**chains, **newer}, key=lambda of: of.since, reverse=True):

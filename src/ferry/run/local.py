@@ -23,7 +23,7 @@ from multiprocessing.connection import Connection, wait
 from queue import SimpleQueue
 
 from ferry.config.flow.flow import FlowConfig
-from ferry.copy.ends import AGAIN, SlotEnd, end_of, failure_of, joined
+from ferry.copy.slot_end import AGAIN, SlotEnd, end_of, failure_of, joined
 from ferry.copy.task import TaskSpec, run_slot
 from ferry.errors import FerryError, Refused
 from ferry.model import Attempt, Plan, Receipt

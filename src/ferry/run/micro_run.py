@@ -15,25 +15,25 @@ from typing import TypeVar
 from ferry.config.flow.clients import flow_fetch_options, flow_produce_options
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.lane import lane_flow
-from ferry.copy.ends import SlotEnd, outcome_of
 from ferry.copy.kafka_slot import CopyLimits
-from ferry.copy.share import Rate
+from ferry.copy.rate_limiter import Rate
+from ferry.copy.slot_end import SlotEnd, outcome_of
 from ferry.copy.task import TaskSpec
 from ferry.errors import Superseded
 from ferry.lane.session import LaneSession
 from ferry.ledger.history import run_report
-from ferry.ledger.keeping import kept_plan, plan_of, planned_run, refuse_planned, resumed_plan, slices_left
 from ferry.ledger.ledger import LedgerView, fold
 from ferry.ledger.receipts import last_receipts, receipts
 from ferry.ledger.report import Report
+from ferry.ledger.resume import kept_plan, plan_of, planned_run, refuse_planned, resumed_plan, slices_left
 from ferry.ledger.run_codec import ended_record, outcome_record
 from ferry.ledger.runs import newer_attempt, opened_run, superseded_by
 from ferry.ledger.verified_codec import due
-from ferry.model import NOTHING_SIFTED, Attempt, Gap, Origin, Plan, Sifted, Slice, TopicPartition
+from ferry.model import NOTHING_FILTERED, Attempt, FilterCounts, Gap, Origin, Plan, Slice, TopicPartition
 from ferry.plan.gather import isolation_of
 from ferry.plan.options import WHOLE, RunOptions
 from ferry.plan.planner import Planner
-from ferry.plan.rules.skipping import Wish
+from ferry.plan.rules.skipping import SkipRequest
 from ferry.plan.rules.windows import WindowLook
 from ferry.plan.skipping import preview_skip, skip
 from ferry.protocol.opening import begin_attempt
@@ -118,7 +118,7 @@ class MicroRuns(LaneSession):
         refuse_planned(self.wait_for(lambda: self.view_if_any(run)), self.lane, run)
         return self.plan(run, origin, options)
 
-    def skip(self, wish: Wish, run: str, origin: Origin, *, interrupt: bool = False) -> Plan:
+    def skip(self, wish: SkipRequest, run: str, origin: Origin, *, interrupt: bool = False) -> Plan:
         """Pass a stuck place by hand, as a run of its own; BadInput when the flow never ran. Raises as `skip`."""
 
         async def work() -> Plan:
@@ -127,7 +127,7 @@ class MicroRuns(LaneSession):
 
         return self.wait_for(work)
 
-    def preview_skip(self, wish: Wish) -> Gap:
+    def preview_skip(self, wish: SkipRequest) -> Gap:
         """What would be passed now; writes nothing."""
 
         async def work() -> Gap:
@@ -256,10 +256,14 @@ class MicroRuns(LaneSession):
 
     def fence(self, plan: Plan) -> None:
         """End every open transaction of the lane's slots, as after a kill: readers need not wait for a timeout."""
-        self.wait_for(lambda: self.planner.fencing_lane().fence(plan.slots))
+        self.wait_for(lambda: self.planner.driver_port().fence(plan.slots))
 
     def record_outcome(
-        self, plan: Plan, attempt: Attempt, ends: Collection[SlotEnd], sifted: Mapping[str, Sifted] = NOTHING_SIFTED
+        self,
+        plan: Plan,
+        attempt: Attempt,
+        ends: Collection[SlotEnd],
+        sifted: Mapping[str, FilterCounts] = NOTHING_FILTERED,
     ) -> None:
         """Keep in the ledger what the attempt's slots refused and which of them ran out of time, for the report.
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.keys.layers import CLIENTS
-from ferry.config.text.looked_up import LookedUp
+from ferry.config.text.secret_refs import LookedUp
 from ferry.config.text.secrets import ClientProperties, Providers, is_secret
 from ferry.errors import BadInput
 

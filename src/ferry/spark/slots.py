@@ -13,7 +13,7 @@ from functools import partial
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from ferry.copy.ends import AGAIN, TRIES, SlotEnd, joined
+from ferry.copy.slot_end import AGAIN, TRIES, SlotEnd, joined
 from ferry.copy.task import TaskSpec
 from ferry.spark.job import Say
 from ferry.spark.session import at_once, is_remote, sent_apart, slot_frame

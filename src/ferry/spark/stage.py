@@ -16,8 +16,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from ferry.copy.ends import SlotEnd, end_of
 from ferry.copy.kafka_slot import KafkaSlot, SlotWiring
+from ferry.copy.slot_end import SlotEnd, end_of
 from ferry.copy.task import TaskSpec, run_slot
 from ferry.errors import (
     MALFORMED,

@@ -32,7 +32,7 @@ from ferry.reader.flows import Flows
 from ferry.reader.service import Service
 from ferry.reader.watch import Sight
 from ferry.reader.watcher import Watcher, Watchers
-from ferry_airflow.page import access, actions, airflow_side, beside, dag_runs, deep, office, pages
+from ferry_airflow.page import access, actions, airflow_side, dag_runs, details, other_dags, page_state, pages
 from ferry_airflow.page.airflow_side import DagState
 from ferry_airflow.page.app import page_app
 
@@ -184,15 +184,15 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
         reader = read_by(Service(Flows(), watchers, stays=True), config)
         app.state.office = replace(app.state.office, reader=reader)
         states = lambda dags: {dag: made.others.get(dag, made.dag) for dag in dags}  # noqa: E731
-        for module in (office, actions, beside, dag_runs):
+        for module in (page_state, actions, other_dags, dag_runs):
             monkeypatch.setattr(module, "dag_states", states)
         monkeypatch.setattr(dag_runs, "asking", lambda dags: {one for one in made.asking if one[0] in dags})
-        monkeypatch.setattr(deep, "reasons_of", lambda dag, run: made.reasons)
+        monkeypatch.setattr(details, "reasons_of", lambda dag, run: made.reasons)
         first = lambda dag, runs: dict.fromkeys(runs, made.reasons[0][1]) if made.reasons else {}  # noqa: E731
         monkeypatch.setattr(pages, "first_reasons", first)
         monkeypatch.setattr(access, "get_auth_manager", lambda: Keeper(made.refused))
         monkeypatch.setattr(access, "teams_of", lambda dags: {})
-        monkeypatch.setattr(office, "may_see_faults", lambda user: made.sees_faults)
+        monkeypatch.setattr(page_state, "may_see_faults", lambda user: made.sees_faults)
         monkeypatch.setattr(actions, "WAIT_SECONDS", 0.0)
         monkeypatch.setattr(actions, "audit", lambda *what: made.audited.append(what))
 

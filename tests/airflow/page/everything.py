@@ -21,9 +21,9 @@ from ferry.ledger.ledger import UNREAD
 from ferry.ledger.report import Report
 from ferry.model import Gap, GroupKind, LaneKind, OpenedRun, Pause, Plan, Refusal, RefusalKind, Segment
 from ferry.reader.answering import LaneStory
-from ferry.reader.dealt import Sought, story_of
 from ferry.reader.documents import Answer
 from ferry.reader.lag_point import LagPoint
+from ferry.reader.repartitioned import Sought, story_of
 from ferry.reader.snapshot import digest_of, topic_rows
 from ferry.reader.watch import FlowWatch, Sight
 from ferry_airflow.page.airflow_side import DagRunRow, DagState

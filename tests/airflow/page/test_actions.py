@@ -26,10 +26,10 @@ from ferry.ledger.ledger import UNREAD, LedgerView
 from ferry.model import Pause, Refusal, RefusalKind
 from ferry.reader.watch import FlowWatch, Sight
 from ferry.reader.watcher import MOST_WAITING, Job
-from ferry_airflow.page import actions, paper
+from ferry_airflow.page import actions, rendering
 from ferry_airflow.page.airflow_side import DagState
-from ferry_airflow.page.office import open_flow
 from ferry_airflow.page.origin import from_here
+from ferry_airflow.page.page_state import open_flow
 from tests.airflow.page.conftest import HERE, REPORTS, RUN, Desk, Right, Somebody, lag
 from tests.airflow.page.values import PAGES
 from tests.pure.decide.test_ledger import view_of
@@ -342,7 +342,7 @@ def test_a_lane_of_another_name_is_refused_with_what_it_has_to_be(desk: Desk) ->
 
 def test_the_field_takes_the_lanes_that_the_server_takes() -> None:
     """As browsers read a field's pattern: the whole text, with the flag v. One that is none is not looked at at all."""
-    script = (paper.FOLDER / "static" / "act.js").read_text()
+    script = (rendering.FOLDER / "static" / "act.js").read_text()
     (pattern,) = re.findall(r'pattern: ("(?:[^"\\]|\\.)*")', script)
     check = f"const p = new RegExp('^(?:' + {pattern} + ')$', 'v');"
     asked = {lane: one for lane, one in LANES.items() if "\n" not in lane}  # a field has one line

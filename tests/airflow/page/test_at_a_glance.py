@@ -13,10 +13,10 @@ from ferry.reader.documents import Status, Trouble
 from ferry.reader.watch import Sight
 from ferry_airflow.naming import dag_id
 from ferry_airflow.page.airflow_side import DagState
-from ferry_airflow.page.at_a_glance import ORDER, chosen, hindrances, outages, sorted_by_mood
-from ferry_airflow.page.office import OpenFlow
+from ferry_airflow.page.flow_health import Standing
+from ferry_airflow.page.flow_summary import ORDER, chosen, hindrances, outages, sorted_by_mood
+from ferry_airflow.page.page_state import OpenFlow
 from ferry_airflow.page.run_words import Mood
-from ferry_airflow.page.standing import Standing
 from tests.airflow.page.conftest import Desk, lag
 from tests.airflow.page.values import digest
 from tests.browser.page.test_map import flows

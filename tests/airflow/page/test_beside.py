@@ -21,7 +21,7 @@ from ferry.ledger.verified_codec import verified_json
 from ferry.model import Flow, NotCompared, NotComparedKind, TopicPartition, Verified
 from ferry.reader.watch import Sight
 from ferry_airflow.naming import REASON
-from ferry_airflow.page import beside, dag_runs
+from ferry_airflow.page import dag_runs, other_dags
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from ferry_airflow.page.dag_runs import DagRunStory, TaskRow
 from tests.airflow.page.conftest import HERE, Desk
@@ -128,7 +128,7 @@ def test_what_runs_beside_is_listed_where_it_belongs_for_who_may_see_it(desk: De
 def shown(desk: Desk, monkeypatch: pytest.MonkeyPatch, dag: str, story: DagRunStory | None) -> str:
     """The page of a run."""
     desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}))
-    monkeypatch.setattr(beside, "story_of", lambda dag, run, with_returned: story)
+    monkeypatch.setattr(other_dags, "story_of", lambda dag, run, with_returned: story)
     return desk.page(f"{HERE}/dag/{dag}/run/{RUN}")
 
 
@@ -220,7 +220,7 @@ def test_a_run_that_is_not_there_or_may_not_be_seen(desk: Desk, monkeypatch: pyt
 def test_what_a_run_returned_is_for_who_may_see_xcoms(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     told = replace(STORY, returned=verified_json(VERIFIED))
     monkeypatch.setattr(
-        beside, "story_of", lambda dag, run, with_returned: told if with_returned else replace(told, returned={})
+        other_dags, "story_of", lambda dag, run, with_returned: told if with_returned else replace(told, returned={})
     )
     path = f"{HERE}/dag/{VERIFY}/run/{RUN}"
     desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}))

@@ -12,7 +12,7 @@ from ferry.features.groups.rules.offset_map import Ahead, Approximate, Before, E
 from ferry.ledger.history import Holder
 from ferry.ledger.ledger import UNREAD
 from ferry.model import Segment, TopicPartition
-from ferry.reader.dealt import Sought, story_of
+from ferry.reader.repartitioned import Sought, story_of
 from ferry.reader.watch import Sight
 from tests.airflow.page.conftest import HERE, Desk, lag
 from tests.airflow.page.values import COPY, ORDERS, answered

@@ -13,8 +13,8 @@ from ferry.ledger.history import Forgotten, PastRun, PastState
 from ferry.ledger.ledger import UNREAD
 from ferry.ledger.report import Report
 from ferry.model import GroupOutcome, Left, OpenedRun, Refusal, RefusalKind, Why
+from ferry.reader.run_sentences import recurring
 from ferry.reader.snapshot import digest_of
-from ferry.reader.told import recurring
 from ferry.reader.watch import Sight
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from tests.airflow.page.conftest import HERE, Desk, lag

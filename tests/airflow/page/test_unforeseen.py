@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from ferry_airflow.page import actions, pages, paper
+from ferry_airflow.page import actions, pages, rendering
 from tests.airflow.page.conftest import HERE, Desk
 
 HTML = {"Accept": "text/html"}
@@ -56,7 +56,7 @@ def test_a_request_that_fails_gets_its_sentence_as_json(
 def test_a_page_of_errors_that_fails_itself_is_plain_text(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(paper, "written", broken)
+    monkeypatch.setattr(rendering, "written", broken)
     answer = desk.client.get("/flow/no/such/", headers=HTML)
     assert (answer.status_code, answer.headers["content-type"]) == (500, "text/plain; charset=utf-8")
     mark_of(answer.text, caplog)

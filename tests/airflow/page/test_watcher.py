@@ -14,7 +14,7 @@ import pytest
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.settings import load
-from ferry.errors import BadInput, FilterInVain, Refused, Unreachable
+from ferry.errors import BadInput, EmptyFilter, Refused, Unreachable
 from ferry.ledger.history import PastRun, PastState
 from ferry.ledger.ledger import UNREAD
 from ferry.model import OpenedRun
@@ -66,7 +66,7 @@ def test_what_was_seen_stays_and_trouble_keeps_its_beginning() -> None:
 
 def test_what_is_no_outage_has_a_beginning_too_and_goes() -> None:
     watcher = Still()
-    watcher.see(Sight.hindered(UNREAD, {"primary": FilterInVain("no topic"), "backup": Unreachable("gone")}))
+    watcher.see(Sight.hindered(UNREAD, {"primary": EmptyFilter("no topic"), "backup": Unreachable("gone")}))
     seen = watcher.seen()
     assert ([one.cluster for one in seen.troubles], [one.why for one in seen.hindrances]) == (["backup"], ["no topic"])
     watcher.see(Sight.hindered(UNREAD, {"": Refused("not allowed")}))

@@ -20,7 +20,7 @@ from ferry.reader.documents import Status
 from ferry.reader.watch import Sight
 from ferry_airflow.page.chart_map import Drawing, drawn, name_lines
 from ferry_airflow.page.chart_shapes import GAP, LABEL_HEIGHT, LABEL_WIDTH, NODE_HEIGHT, NODE_WIDTH, WIDTH, Box
-from ferry_airflow.page.office import OpenFlow
+from ferry_airflow.page.page_state import OpenFlow
 from tests.airflow.page.conftest import Desk, Still, lag
 from tests.airflow.page.served import served
 from tests.airflow.page.values import digest

@@ -22,7 +22,7 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from ferry.dev import RunningCluster
 from ferry.errors import FerryError
-from ferry.kafka.produce.ledger import ledger_topic
+from ferry.kafka.produce.ledger_topic import ledger_topic
 from ferry.ledger.report import Report, RunState
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 from tests.program import start
@@ -35,7 +35,7 @@ DRIVER = """
 import sys, secrets
 from pathlib import Path
 from ferry.config.settings import load
-from ferry.copy.ends import end_of
+from ferry.copy.slot_end import end_of
 from ferry.run.micro_run import MicroRuns, local_origin
 from ferry.copy.task import run_slot
 flow = load(Path(sys.argv[1])).flow(sys.argv[2])

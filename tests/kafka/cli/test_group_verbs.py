@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ferry.cli.person import new_run
+from ferry.cli.identity import new_run
 from ferry.dev import RunningCluster
 from ferry.features.groups.cli.sync import made_by
 from tests.harness import Lab, commit_offsets, committed_offsets, create_topic, new_alias, numbered, producer, send

@@ -37,7 +37,7 @@ class HeldSlot(KafkaSlot):
 
     def writer(self) -> tuple[int, int]:
         """Producer id and epoch at the moment."""
-        return self._transaction.producer_id, self._transaction.producer_epoch
+        return self._writer.producer_id, self._writer.producer_epoch
 
     async def initialise(self) -> None:
         self.hooks.fire(self.hooks.before, "initialise")

@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient
 
 from ferry.config.settings import parse_settings
 from ferry.dev import RunningCluster
-from ferry.errors import FilterInVain
+from ferry.errors import EmptyFilter
 from ferry.features.groups.acts.of_run import checkpoint
 from ferry.ledger.report import RunState
 from ferry.model import RefusalKind
@@ -87,7 +87,7 @@ def test_a_filter_that_matches_nothing_makes_the_run_red_but_not_the_idle_one_of
         (f"{topic}x", RefusalKind.TOPICS_NONE),
     ]
     assert f"topics ({topic[:-1]}_.*) matches none of the " in report.refusals[0].message
-    with pytest.raises(FilterInVain, match="matches none of the"):
+    with pytest.raises(EmptyFilter, match="matches none of the"):
         measure_lag(lab.flow)
     answer = ferry("lag", "--json", config=lab.write(tmp_path))
     assert (answer.code, answer.json("error")["error"]["kind"]) == (1, "refused"), "the code of plan and run"

@@ -25,8 +25,8 @@ from ferry.dev.broker import Broker
 from ferry.errors import FerryError
 from ferry.features.switch.acts.journal import Journal
 from ferry.kafka.connect.cluster import GROUP, TRANSACTION, Cluster
-from ferry.kafka.produce import transaction
-from ferry.kafka.produce.ledger import ledger_topic
+from ferry.kafka.produce import writer
+from ferry.kafka.produce.ledger_topic import ledger_topic
 from ferry.model.switch import Step, SwitchOutcome, SwitchState, Verb, next_step
 from ferry.protocol.names import transactional_id
 from tests.harness import Lab, create_topic, on_cluster, wait_until
@@ -41,7 +41,7 @@ LONG_S = 60 * PATIENCE
 """Of what can."""
 
 PHASES = {
-    "fence": "ferry.kafka.lane_port:KafkaLane.fence",
+    "fence": "ferry.kafka.driver_port:KafkaDriver.fence",
     "plan": "ferry.plan.planner.gather_facts",
     "topics": "ferry.plan.planner.change_topics",
     "groups": "ferry.features.groups.acts.checkpoint:GroupSync.look",
@@ -70,7 +70,7 @@ RUN_TABLE = [
 @pytest.fixture(autouse=True)
 def hasty(impatient: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """A writer that gives up does not wait long for a broker that is dead."""
-    monkeypatch.setattr(transaction, "LEAVE_SECONDS", 1.0)
+    monkeypatch.setattr(writer, "LEAVE_SECONDS", 1.0)
 
 
 @pytest.mark.timeout(300)

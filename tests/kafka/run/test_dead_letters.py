@@ -16,7 +16,7 @@ from ferry.copy.kafka_slot import SlotWiring
 from ferry.dev import RunningCluster
 from ferry.features.records.acts.row_slot import RowSlot
 from ferry.features.records.acts.rows import COLUMNS, Rows
-from ferry.features.records.rules.letters import PoisonRule
+from ferry.features.records.rules.dead_letters import PoisonRule
 from ferry.ledger.unit_codec import unit_receipts
 from ferry.model import Plan, RefusalKind
 from ferry.protocol.slot import SlotResult

@@ -21,8 +21,8 @@ from ferry.features.sink.acts.ids import DeliverySpec, delivery_ledger
 from ferry.features.sink.acts.slot import write_slot
 from ferry.features.sink.rules import codec, standing
 from ferry.kafka.connect.cluster import Cluster
-from ferry.kafka.produce.ledger import LedgerTopic
-from ferry.kafka.produce.transaction import Transaction
+from ferry.kafka.produce.ledger_topic import LedgerTopic
+from ferry.kafka.produce.writer import Writer
 from ferry.model import LedgerRecord, Record, TopicPartition
 from ferry.model.delivery import DeliveryReceipt, Due, Settled, TargetShape, Written
 from tests.harness import create_topic, delete_topic, new_alias, on_cluster, producer, read_topic, watermark
@@ -173,9 +173,9 @@ def test_a_commit_whose_answer_is_lost(
     """Of the driver the second one freezes the batch, and the third one closes it."""
     kept(target_cluster, topic)
     spec = spec_of(target_cluster.bootstrap, new_alias())
-    commit, seen = Transaction.commit, 0
+    commit, seen = Writer.commit, 0
 
-    async def lost(self: Transaction) -> None:
+    async def lost(self: Writer) -> None:
         nonlocal seen
         seen += self.transactional_id.endswith(writer)
         if seen == number and self.transactional_id.endswith(writer):
@@ -185,7 +185,7 @@ def test_a_commit_whose_answer_is_lost(
         await commit(self)
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Transaction, "commit", lost)
+        patched.setattr(Writer, "commit", lost)
         with pytest.raises(Retryable, match="no answer came"):
             deliver(spec, topic, frame())
     told = deliver(spec, topic, frame())
@@ -201,16 +201,16 @@ def test_a_slot_begins_while_another_one_has_a_transaction_open(target_cluster: 
         delivery.settle(due(topic, frame()))
         (first, of_first), (second, of_second) = slots_of(delivery.slot_specs(), topic, frame())
         receipts: list[DeliveryReceipt] = []
-        commit = Transaction.commit
+        commit = Writer.commit
 
-        async def stopped(self: Transaction) -> None:
+        async def stopped(self: Writer) -> None:
             if self.transactional_id.endswith(".0") and not receipts:
                 receipts.extend(write_slot(second, of_second))
                 receipts.extend(write_slot(first, of_first))
             await commit(self)
 
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(Transaction, "commit", stopped)
+            patched.setattr(Writer, "commit", stopped)
             with pytest.raises(Retryable, match=TURNED_AWAY):
                 write_slot(first, of_first)
         told = delivery.close({one.place: one for one in receipts})

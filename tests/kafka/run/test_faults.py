@@ -22,7 +22,7 @@ from ferry.dev import RunningCluster
 from ferry.errors import BadInput, FerryError, Refused, Retryable, Unreachable
 from ferry.kafka.admin.topics import transaction_state
 from ferry.kafka.connect.cluster import GROUP, TRANSACTION, Cluster
-from ferry.kafka.produce.ledger import LedgerTopic, ledger_topic
+from ferry.kafka.produce.ledger_topic import LedgerTopic, ledger_topic
 from ferry.ledger.plan_codec import plan_records
 from ferry.ledger.report import RunState
 from ferry.model import Flow, Plan, Slice

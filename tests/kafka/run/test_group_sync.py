@@ -26,7 +26,7 @@ from ferry.features.groups.acts.table import find_groups
 from ferry.features.groups.acts.translate import translate, translate_group
 from ferry.features.groups.rules.codec import saved_groups
 from ferry.features.groups.rules.offset_map import Ahead, Exact
-from ferry.features.groups.rules.which import GroupRules
+from ferry.features.groups.rules.selection import GroupRules
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.groups.offsets import commit_offsets
 from ferry.lane import summaries

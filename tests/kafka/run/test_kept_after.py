@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from ferry.config.flow.start import StartEarliest
-from ferry.copy.ends import SlotEnd, end_of
 from ferry.copy.kafka_slot import KafkaSlot
+from ferry.copy.slot_end import SlotEnd, end_of
 from ferry.copy.task import run_slot
 from ferry.dev import RunningCluster
 from ferry.errors import FerryError, Refused
@@ -22,7 +22,7 @@ from ferry.features.drill.acts.shadow import ShadowDrill, ShadowOptions
 from ferry.features.groups.acts.of_run import checkpoint
 from ferry.features.switch.acts.drain import Copy
 from ferry.features.switch.acts.switcher import Switcher
-from ferry.kafka.produce.ledger import ledger_topic
+from ferry.kafka.produce.ledger_topic import ledger_topic
 from ferry.lane.connections import TargetConnection
 from ferry.ledger.receipts import receipts
 from ferry.model import Attempt, Plan, RefusalKind, TimeWindow

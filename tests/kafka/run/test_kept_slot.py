@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from ferry.copy.kafka_slot import SlotWiring
-from ferry.copy.portion import Portion
+from ferry.copy.row_scope import RowScope
 from ferry.copy.task import run_slot
 from ferry.dev import RunningCluster
 from ferry.errors import Refused, Retryable, Superseded
@@ -171,7 +171,7 @@ def test_a_slot_does_nothing_but_its_portion(kept: Kept) -> None:
                     if piece.source in ranges
                 ),
             )
-            spec = replace(runs.task_spec(plan, slot, attempt), portion=Portion(ranges=ranges, dealt=False))
+            spec = replace(runs.task_spec(plan, slot, attempt), portion=RowScope(ranges=ranges, dealt=False))
             run_slot(spec, lambda: False, lambda _: None, writer=kept.writer(cut, slot))
 
         for slot in plan.used_slots:

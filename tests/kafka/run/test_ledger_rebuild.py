@@ -17,7 +17,7 @@ from ferry.features.archive.acts.export import JsonLines, export_ledger, json_li
 from ferry.features.archive.acts.parquet import ParquetLines, parquet_lines
 from ferry.features.archive.acts.rebuild import rebuild_ledger
 from ferry.features.archive.cli.file import PARQUET
-from ferry.kafka.produce.ledger import ledger_topic
+from ferry.kafka.produce.ledger_topic import ledger_topic
 from ferry.lane.connections import TargetConnection
 from ferry.ledger.ledger import fold
 from ferry.ledger.rebuilt import FILLER
@@ -199,7 +199,7 @@ def test_no_run_begins_in_a_ledger_that_is_not_rebuilt_to_its_end(
     async def die(_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("ferry.kafka.produce.ledger.LedgerTopic.make_ready", die)
+    monkeypatch.setattr("ferry.kafka.produce.ledger_topic.LedgerTopic.make_ready", die)
     with pytest.raises(KeyboardInterrupt):
         rebuild_ledger(lab.flow, path, json_lines, who="ann@desk", dry_run=False)
     with pytest.raises(Refused, match=r"unclean\.leader\.election\.enable=true, which can lose receipts"):
@@ -232,7 +232,7 @@ def test_what_is_carried_over_outlives_a_rebuild_that_is_killed_behind_the_delet
         raise KeyboardInterrupt
 
     def killed(method: str) -> None:
-        monkeypatch.setattr(f"ferry.kafka.produce.ledger.LedgerTopic.{method}", die)
+        monkeypatch.setattr(f"ferry.kafka.produce.ledger_topic.LedgerTopic.{method}", die)
         with pytest.raises(KeyboardInterrupt):
             rebuild_ledger(lab.flow, path, json_lines, who="ann@desk", dry_run=False)
         monkeypatch.undo()

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from ferry.copy.ends import SlotEnd, end_of
+from ferry.copy.slot_end import SlotEnd, end_of
 from ferry.dev import RunningCluster
 from ferry.errors import BadInput, Retryable, Superseded
-from ferry.kafka.produce.ledger import ledger_topic
+from ferry.kafka.produce.ledger_topic import ledger_topic
 from ferry.ledger.report import RunState
 from ferry.ledger.runs import outcome
 from ferry.model import RefusalKind

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from ferry.dev import RunningCluster
-from ferry.kafka.produce import transaction
+from ferry.kafka.produce import writer
 from ferry.ledger import summary
 from tests.harness import Lab
 from tests.kafka.run.faulted import assert_honest, assert_whole, begins, ferry_here, grouped_lab
@@ -66,12 +66,12 @@ class Phase:
 
 PHASES = {
     "connect": Phase(place="ferry.kafka.connect.cluster:Cluster.open"),
-    "ledger": Phase(place="ferry.kafka.produce.ledger:LedgerTopic.open"),
-    "fence": Phase(place="ferry.kafka.lane_port:KafkaLane.fence"),
+    "ledger": Phase(place="ferry.kafka.produce.ledger_topic:LedgerTopic.open"),
+    "fence": Phase(place="ferry.kafka.driver_port:KafkaDriver.fence"),
     "plan": Phase(place="ferry.plan.planner.gather_facts"),
     "topics": Phase(place="ferry.plan.planner.change_topics"),
-    "seal": Phase(place="ferry.kafka.lane_port:KafkaLane.commit", call=2),
-    "summary": Phase(place="ferry.lane.known_ledger:KnownLedger.summarise"),
+    "seal": Phase(place="ferry.kafka.driver_port:KafkaDriver.commit", call=2),
+    "summary": Phase(place="ferry.lane.ledger_cache:LedgerCache.summarise"),
     "copy": Phase(place="ferry.copy.kafka_slot:KafkaSlot.copy_chunk", call=2),
     "commit": Phase(place="ferry.copy.kafka_slot:KafkaSlot.commit", call=2),
     "groups": Phase(place="ferry.features.groups.acts.checkpoint:GroupSync.look"),
@@ -125,7 +125,7 @@ def lab(
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """What does not heed the command's patience is short, too; and a summary of the ledger is due."""
-    monkeypatch.setattr(transaction, "LEAVE_SECONDS", 1.0)
+    monkeypatch.setattr(writer, "LEAVE_SECONDS", 1.0)
     monkeypatch.setattr(summary, "SUMMARISED_FROM", 0)
 
 

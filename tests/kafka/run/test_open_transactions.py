@@ -9,10 +9,10 @@ import pytest
 from ferry.dev import RunningCluster
 from ferry.features.switch.acts.readiness import check_readiness
 from ferry.features.switch.rules.readiness import Rpo
-from ferry.kafka.produce.ledger import ledger_topic
+from ferry.kafka.produce.ledger_topic import ledger_topic
 from ferry.ledger.report import RunState
 from ferry.plan.lag import measure_lag
-from ferry.plan.rules import held
+from ferry.plan.rules import blocking_transactions
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 from tests.said import codes, facts_in, of_code
 from tests.tiers import ANSWER_S
@@ -35,10 +35,14 @@ def test_a_hanging_transaction_is_noted_and_what_lies_before_it_is_copied(
     assert (report.state, report.records) == (RunState.SUCCESS, 30)
     (note,) = of_code("held.by-transaction", report.plan.notes)
     assert (facts_in(note)["topic"], facts_in(note)["partition"], facts_in(note)["start"]) == (topic, 1, 10)
-    empty, held = measure_lag(lab.flow)
+    empty, blocking_transactions = measure_lag(lab.flow)
     assert (empty.records, empty.seconds) == (0, 0.0)
-    assert (held.position, held.source_end, held.records) == (10, 21, 11)
-    assert held.seconds == pytest.approx(3_600, abs=300)
+    assert (blocking_transactions.position, blocking_transactions.source_end, blocking_transactions.records) == (
+        10,
+        21,
+        11,
+    )
+    assert blocking_transactions.seconds == pytest.approx(3_600, abs=300)
     hanging.commit_transaction(ANSWER_S)
     report = lab.micro_run()
     assert (report.records, of_code("held.by-transaction", report.plan.notes)) == (11, [])
@@ -60,7 +64,7 @@ def test_a_transaction_that_hangs_on_the_ledger_is_named_by_plans_and_by_readine
     assert hanging.flush(ANSWER_S) == 0
     with lab.runs() as runs:
         assert not [note for note in runs.preview().notes if ledger in note], "it is young"
-    monkeypatch.setattr(held, "HANGING_MS", 0)
+    monkeypatch.setattr(blocking_transactions, "HANGING_MS", 0)
     send(producer(source_cluster), topic, numbered(20, partitions=2))
     report = lab.micro_run()
     assert (report.state, report.records) == (RunState.SUCCESS, 20)

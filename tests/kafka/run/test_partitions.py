@@ -11,10 +11,10 @@ import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from ferry.copy import kafka_slot, pump
-from ferry.copy.outbox import IN_FLIGHT
+from ferry.copy import copier, kafka_slot
+from ferry.copy.produce_queue import IN_FLIGHT
 from ferry.dev import ClusterSpec, RunningCluster, up_all
-from ferry.kafka.fetch.feeder import Feeder
+from ferry.kafka.fetch.broker_fetcher import BrokerFetcher
 from ferry.ledger.report import RunState
 from ferry.model import RefusalKind
 from ferry.run.micro_run import local_origin
@@ -182,13 +182,13 @@ def test_a_replica_in_the_consumers_rack_is_read(
     near = {f"{alias}.consumer.client.rack": "rack-2", f"{alias}.consumer.max.partition.fetch.bytes": "20000"}
     lab = Lab(source=racked, target=target_cluster, alias=alias, topics=(topic,), settings=near)
     asked: list[int] = []
-    fetch = Feeder._fetch
+    fetch = BrokerFetcher._fetch
 
-    async def seen(self: Feeder) -> None:
+    async def seen(self: BrokerFetcher) -> None:
         asked.append(self.node)
         await fetch(self)
 
-    monkeypatch.setattr(Feeder, "_fetch", seen)
+    monkeypatch.setattr(BrokerFetcher, "_fetch", seen)
     assert lab.micro_run().state is RunState.SUCCESS
     assert lab.assert_equal() == 3_000
     assert asked.count(2) > len(asked) / 2, f"brokers asked: {asked}"
@@ -198,7 +198,7 @@ def test_a_replica_in_the_consumers_rack_is_read(
 def test_a_chunk_ends_before_its_receipt_is_too_large(
     source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pump, "MOST_SEGMENTS", 10)
+    monkeypatch.setattr(copier, "MOST_SEGMENTS", 10)
     create_topic(source_cluster, topic)
     client = producer(source_cluster, transactional_id=topic)
     client.init_transactions()

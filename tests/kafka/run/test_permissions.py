@@ -18,7 +18,7 @@ from confluent_kafka.admin import (
 
 from ferry.dev import ClusterSpec, Listener, RunningCluster, up
 from ferry.errors import Refused
-from ferry.kafka.produce.transaction import Transaction
+from ferry.kafka.produce.writer import Writer
 from ferry.lane.connections import FlowConnections
 from ferry.ledger.report import RunState
 from ferry.model import RefusalKind
@@ -190,7 +190,7 @@ def test_one_topic_that_may_not_be_written_leaves_the_others_alone(
 ) -> None:
     """READ is what TxnOffsetCommit asks for; with transactions of version 1 AddPartitionsToTxn asks for WRITE."""
     if version == 1:  # as an older client speaks; the broker answers it so, whatever its own version is
-        monkeypatch.setattr(Transaction, "joins_by_producing", False)
+        monkeypatch.setattr(Writer, "joins_by_producing", False)
     lab, closed = open_and_closed(source_cluster, guarded, topic)
     permit(guarded, ResourceType.TOPIC, closed, AclOperation[operation], AclPermissionType.DENY)
     report = lab.micro_run()

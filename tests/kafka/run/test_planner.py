@@ -13,9 +13,9 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 from ferry.dev import RunningCluster
 from ferry.errors import Refused
 from ferry.kafka.connect import codes
+from ferry.kafka.driver_port import KafkaDriver
 from ferry.kafka.fetch import offsets
-from ferry.kafka.lane_port import KafkaLane
-from ferry.kafka.produce.ledger import LedgerTopic, ledger_topic
+from ferry.kafka.produce.ledger_topic import LedgerTopic, ledger_topic
 from ferry.ledger.report import RunState
 from ferry.model import LedgerRecord, Plan, RefusalKind, TopicPartition
 from ferry.plan import transforms
@@ -85,7 +85,7 @@ def test_opening_a_run_reads_each_record_of_a_ledger_once(
         """Does not wait for the marker of the plan, which takes as many looks as it takes."""
 
     monkeypatch.setattr(LedgerTopic, "read", counted)
-    monkeypatch.setattr(KafkaLane, "settle", unsettled)
+    monkeypatch.setattr(KafkaDriver, "settle", unsettled)
     settings = {"replication.policy.class": f"org.apache.kafka.connect.mirror.{policy}"}
     flow = replace(lab, settings={**lab.settings, **settings})
     for run in ("with claims", "without"):

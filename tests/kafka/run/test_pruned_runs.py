@@ -17,7 +17,7 @@ from ferry.features.verify.acts.verifier import Verifier
 from ferry.features.verify.acts.wanted import Wanted
 from ferry.lane import pruning, summaries
 from ferry.lane.connections import FlowConnections
-from ferry.ledger import rolled
+from ferry.ledger import block_index
 from ferry.ledger.ledger import fold
 from ferry.ledger.pruning import Pruned, pruned
 from ferry.ledger.receipts import last_receipts, receipts
@@ -39,7 +39,7 @@ def small() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(planner, "is_due", lambda view: True)
         patch.setattr(summaries, "FIRST_WINDOW", 4)
-        patch.setattr(rolled, "BLOCK_ROWS", 2)
+        patch.setattr(block_index, "BLOCK_ROWS", 2)
         patch.setattr(offset_maps, "_WHOLE_BLOCKS", 0)
         patch.setattr(opening, "KEPT_RUNS", 2)
         patch.setattr(pruning, "TOMBSTONES_A_RUN", 2)

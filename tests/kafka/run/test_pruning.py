@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from ferry.dev import RunningCluster
-from ferry.lane import known_ledger, summaries
-from ferry.ledger import rolled, summary
+from ferry.lane import ledger_cache, summaries
+from ferry.ledger import block_index, summary
 from ferry.ledger.history import Forgotten, PastRun
 from ferry.protocol import opening
 from ferry.reader.watch import FlowWatch, Sight
@@ -49,8 +49,8 @@ def test_what_is_left_of_a_run_that_was_let_go_is_shown_and_idle_runs_push_out_n
     if short:  # receipts are in blocks, and are searched for a few records at a time
         monkeypatch.setattr(summary, "SUMMARISED_FROM", 0)
         monkeypatch.setattr(summaries, "FIRST_WINDOW", 4)
-        monkeypatch.setattr(rolled, "BLOCK_ROWS", 2)
-        monkeypatch.setattr(known_ledger, "PORTION", 3)
+        monkeypatch.setattr(block_index, "BLOCK_ROWS", 2)
+        monkeypatch.setattr(ledger_cache, "PORTION", 3)
     create_topic(source_cluster, topic, 2)
     lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,))
     copying, named = [], list[Sight]()

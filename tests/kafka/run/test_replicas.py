@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from ferry.copy.ends import SlotEnd, end_of
+from ferry.copy.slot_end import SlotEnd, end_of
 from ferry.dev import RunningCluster
 from ferry.errors import Unreachable
-from ferry.kafka.produce.ledger import ledger_topic
+from ferry.kafka.produce.ledger_topic import ledger_topic
 from ferry.ledger.report import RunState
 from ferry.model import RefusalKind
 from ferry.run.micro_run import local_origin

@@ -10,13 +10,13 @@ from ferry.dev import RunningCluster
 from ferry.features.groups.acts import offset_maps
 from ferry.features.groups.acts.offset_maps import load_maps
 from ferry.features.groups.rules.offset_map import OffsetMap
-from ferry.lane import known_ledger, summaries
+from ferry.lane import ledger_cache, summaries
 from ferry.lane.connections import TargetConnection
-from ferry.lane.known_ledger import KnownLedger
-from ferry.ledger import rolled, summary
+from ferry.lane.ledger_cache import LedgerCache
+from ferry.ledger import block_index, summary
 from ferry.ledger.history import past_run
 from ferry.ledger.ledger import fold
-from ferry.ledger.map_block import Chain, MapRow
+from ferry.ledger.map_block import Chain, MapEntry
 from ferry.ledger.receipts import last_receipts, receipts
 from ferry.model import TopicPartition
 from ferry.protocol import opening
@@ -33,10 +33,10 @@ def small() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(summary, "SUMMARISED_FROM", 0)
         patch.setattr(summaries, "FIRST_WINDOW", 4)
-        patch.setattr(rolled, "BLOCK_ROWS", 2)
+        patch.setattr(block_index, "BLOCK_ROWS", 2)
         patch.setattr(offset_maps, "_WHOLE_BLOCKS", 0)
         patch.setattr(opening, "KEPT_RUNS", 4)
-        patch.setattr(known_ledger, "PORTION", 3)
+        patch.setattr(ledger_cache, "PORTION", 3)
         yield
 
 
@@ -60,12 +60,12 @@ def test_runs_go_on_from_summaries(source_cluster: RunningCluster, target_cluste
             assert min(len(links.blocks) for links in view.rolled.chains.values()) > 1
             assert last_receipts(view, flow.lane) == last_receipts(whole, flow.lane)
             for opened in whole.runs[-opening.KEPT_RUNS :]:
-                seen = await KnownLedger(connection.ledger).view_of(opened)
+                seen = await LedgerCache(connection.ledger).view_of(opened)
                 assert past_run(seen, opened) == past_run(whole, opened), "also of what came in the last portion"
-            rows: dict[Chain, list[MapRow]] = {}
+            rows: dict[Chain, list[MapEntry]] = {}
             for (_, record), receipt in zip(whole.of_kind("receipt"), receipts(whole), strict=True):
-                rows.setdefault(Chain.of(receipt), []).append(MapRow.of(receipt, record.offset))
-            assert await KnownLedger(connection.ledger).rows(view, lambda _: True) == rows
+                rows.setdefault(Chain.of(receipt), []).append(MapEntry.of(receipt, record.offset))
+            assert await LedgerCache(connection.ledger).rows(view, lambda _: True) == rows
             for number in range(2):
                 place = TopicPartition(topic=topic, partition=number)
                 full = OffsetMap.forward([one for one in receipts(whole) if one.source == place])

@@ -12,9 +12,9 @@ import pytest
 from ferry.copy.task import run_slot
 from ferry.dev import RunningCluster
 from ferry.features.records.acts import row_slot, source_logs
+from ferry.features.records.acts.cutoffs import Withheld
 from ferry.features.records.acts.row_slot import RowSlot
 from ferry.features.records.acts.rows import Rows
-from ferry.features.records.acts.withheld import Withheld
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.produce.kept import Reached, reached_epochs
 from ferry.model import Refusal, RefusalKind, TopicPartition

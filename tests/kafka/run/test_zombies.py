@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from ferry.copy.ends import end_of
+from ferry.copy.slot_end import end_of
 from ferry.dev import RunningCluster
 from ferry.errors import Retryable, Superseded
 from ferry.kafka.admin.topics import transaction_state
 from ferry.kafka.connect.cluster import Cluster, event_loop
-from ferry.kafka.produce.ledger import LedgerTopic, ledger_topic
-from ferry.kafka.produce.transaction import Transaction
+from ferry.kafka.produce.ledger_topic import LedgerTopic, ledger_topic
+from ferry.kafka.produce.writer import Writer
 from ferry.lane.connections import manager_options
 from ferry.ledger.report import RunState
 from ferry.model import Attempt, Plan, Record, RefusalKind
@@ -119,7 +119,7 @@ def test_a_writer_that_leaves_does_not_end_its_successors_transaction(lab: Lab) 
     async def work() -> None:
         await cluster.open()
         await cluster.refresh([place.topic])
-        old, new = (Transaction(cluster, f"{lab.alias}-leaving", 60_000) for _ in range(2))
+        old, new = (Writer(cluster, f"{lab.alias}-leaving", 60_000) for _ in range(2))
         await old.initialise()
         await new.initialise()
         ledger = LedgerTopic(cluster, lab.alias)
@@ -301,7 +301,7 @@ def test_a_writers_epochs_are_used_up_while_it_commits(lab: Lab) -> None:
 
     async def burn() -> int:
         await cluster.open()
-        writer = Transaction(cluster, transactional_id(lab.flow.flow, "live", 0), 60_000)
+        writer = Writer(cluster, transactional_id(lab.flow.flow, "live", 0), 60_000)
         while writer.producer_epoch < LAST_EPOCH - 8:
             await writer.initialise()
         return writer.producer_id

@@ -21,13 +21,13 @@ from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
-from ferry.cli import person
+from ferry.cli import identity
 from ferry.commands import version
 from ferry.features.drill.acts import report as drill_report
 from ferry.features.switch.acts import report as switch_report
 from ferry.kafka.connect import cluster
 from ferry.kafka.connect.transport import ConnectionManager
-from ferry.kafka.produce.ledger import ledger_topic
+from ferry.kafka.produce.ledger_topic import ledger_topic
 from ferry.model import Flow, Record, TopicPartition
 from ferry.program import main
 from ferry.wire.records import ProducerIdentity, build_batch
@@ -209,7 +209,7 @@ def world(folder: Path) -> Iterator[World]:
         *(mock.patch.object(module, "__version__", "1.2.3") for module in (version, switch_report, drill_report)),
         mock.patch.object(os, "getpid", return_value=7),
         mock.patch.object(pwd, "getpwuid", return_value=SimpleNamespace(pw_name="ann")),
-        mock.patch.object(person, "datetime", SimpleNamespace(now=made.now)),
+        mock.patch.object(identity, "datetime", SimpleNamespace(now=made.now)),
         mock.patch.dict(os.environ, environment(Path(FILE)), clear=True),
         contextlib.chdir(folder),
         undisturbed(),

@@ -8,7 +8,7 @@ import pytest
 import typer
 
 from ferry.cli.command import Context
-from ferry.cli.person import person
+from ferry.cli.identity import person
 from ferry.errors import BadInput, Refused
 from ferry.features.drill.cli.app import _approved
 

@@ -22,10 +22,10 @@ from ferry.config.flow.lane import in_lane
 from ferry.config.reading.examine import Examined, examine
 from ferry.config.reading.findings import Setting
 from ferry.config.reading.fix import fix
+from ferry.config.reasons import Why, why_group, why_topic
 from ferry.config.settings import Settings, _settings
 from ferry.config.text.problem import Problem
 from ferry.config.text.properties import parse_all
-from ferry.config.why import Why, why_group, why_topic
 from ferry.errors import FerryError
 
 Json = dict[str, Any]

@@ -3,7 +3,7 @@
 import pytest
 
 from ferry.config.keys.catalogue import default_of, find, keys_of
-from ferry.config.keys.fates import RULES, Fate, Group
+from ferry.config.keys.key_support import RULES, Fate, Group
 
 GROUPS: tuple[Group, ...] = ("flow", "worker", "consumer", "producer", "admin")
 

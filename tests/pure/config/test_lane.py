@@ -6,8 +6,8 @@ import pytest
 
 from ferry.config.flow.guards import OnGuard
 from ferry.config.flow.lane import in_lane, lane_flow
+from ferry.config.reasons import why_topic
 from ferry.config.settings import parse_settings
-from ferry.config.why import why_topic
 from ferry.errors import BadInput
 from tests.golden import Golden
 

@@ -11,7 +11,7 @@ from ferry.config.flow.clients import flow_client_options, flow_fetch_options, f
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.reading.examine import examine
 from ferry.config.settings import parse_settings
-from ferry.config.text.looked_up import LookedUp, without_values
+from ferry.config.text.secret_refs import LookedUp, without_values
 from ferry.errors import BadInput, Refused
 from tests.golden import Golden
 

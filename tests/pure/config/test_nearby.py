@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ferry.config.nearby import local_clusters
+from ferry.config.local_clusters import local_clusters
 from ferry.config.settings import parse_settings
 from ferry.errors import BadInput
 from ferry.program import main

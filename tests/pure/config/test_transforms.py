@@ -27,9 +27,9 @@ from ferry.config.flow.steps import (
 )
 from ferry.config.flow.transforms import Poison, TransformSpec
 from ferry.config.reading.examine import examine
+from ferry.config.reasons import why_topic
 from ferry.config.settings import parse_settings
 from ferry.config.text.problem import Severity
-from ferry.config.why import why_topic
 from ferry.errors import BadInput, Refused
 from tests.golden import Golden, brief
 

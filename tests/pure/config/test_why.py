@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ferry.config.keys.catalogue import is_acted_on
+from ferry.config.reasons import why_group, why_topic
 from ferry.config.settings import parse_settings
-from ferry.config.why import why_group, why_topic
 from tests.golden import Golden
 
 TEXT = """clusters = a, b

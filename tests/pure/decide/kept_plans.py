@@ -10,15 +10,15 @@ from pathlib import Path
 
 from ferry.config.flow.guards import GuardPolicy, Guards, OnGuard
 from ferry.errors import FerryError
-from ferry.ledger.neighbours import Neighbour
+from ferry.ledger.other_flows import Neighbour
 from ferry.ledger.plan_codec import plan_records
 from ferry.model import Flow, Gap, Pause, Plan, Record, RefusalKind
-from ferry.model.observed import BrokerSpace, OpenTransaction, Unserved
+from ferry.model.observed import BrokerSpace, OpenTransaction, Unavailable
 from ferry.plan.rules.facts import Facts, Seen, SourceTopic, Unfound
 from ferry.plan.rules.planning import decide_plan
 from ferry.plan.rules.rules import Rules, Transform
 from ferry.policy import LanePolicy
-from tests.pure.decide import test_absence, test_deal, test_deletes, test_guards, test_onward
+from tests.pure.decide import test_absence, test_deal, test_deletes, test_guards, test_resume_point
 from tests.pure.decide.test_capacity import CAREFUL, disks
 from tests.pure.decide.test_capacity import facts as on_disks
 from tests.pure.decide.test_deal import BESIDE, DEALT, ERA, FACTS_HALF, HALF, RULE
@@ -220,21 +220,21 @@ def _topics() -> Mapping[str, Situation]:
 def _guarded() -> Mapping[str, Situation]:
     """What a policy sends on in place of a refusal; the gap says what is lost or void."""
     retention = source(topic("orders", part(log_start=51)))
-    both = replace(test_onward.TARGET_NEW, sources=test_onward.RECREATED.sources)
+    both = replace(test_resume_point.TARGET_NEW, sources=test_resume_point.RECREATED.sources)
     skip, restart = OnGuard.SKIP, OnGuard.RESTART
     foreign = replace(SOUND, receipts={}, positions={}, first_run=True, foreign={RECEIPT.target: 2})
     return {
         "gap-retention-skipped": (_guards(retention_passed=skip), retention),
-        "gap-recreated-restarted": (_guards(topic_recreated=restart), test_onward.RECREATED),
-        "gap-truncated-restarted": (_guards(source_truncated=restart), test_onward.CUT),
-        "gap-truncated-skipped": (_guards(source_truncated=skip), test_onward.CUT),
-        "gap-overwritten-restarted": (_guards(source_truncated=restart), test_onward.OVERWRITTEN),
-        "gap-overwritten-skipped": (_guards(source_truncated=skip), test_onward.OVERWRITTEN),
-        "gap-target-gone-restarted": (_guards(target_changed=restart), test_onward.TARGET_GONE),
-        "gap-target-gone-skipped": (_guards(target_changed=skip), test_onward.TARGET_GONE),
-        "gap-target-new-restarted": (_guards(target_changed=restart), test_onward.TARGET_NEW),
-        "gap-target-cut-restarted": (_guards(target_changed=restart), test_onward.TARGET_CUT),
-        "gap-target-filled-skipped": (_guards(target_changed=skip), test_onward.TARGET_FILLED),
+        "gap-recreated-restarted": (_guards(topic_recreated=restart), test_resume_point.RECREATED),
+        "gap-truncated-restarted": (_guards(source_truncated=restart), test_resume_point.CUT),
+        "gap-truncated-skipped": (_guards(source_truncated=skip), test_resume_point.CUT),
+        "gap-overwritten-restarted": (_guards(source_truncated=restart), test_resume_point.OVERWRITTEN),
+        "gap-overwritten-skipped": (_guards(source_truncated=skip), test_resume_point.OVERWRITTEN),
+        "gap-target-gone-restarted": (_guards(target_changed=restart), test_resume_point.TARGET_GONE),
+        "gap-target-gone-skipped": (_guards(target_changed=skip), test_resume_point.TARGET_GONE),
+        "gap-target-new-restarted": (_guards(target_changed=restart), test_resume_point.TARGET_NEW),
+        "gap-target-cut-restarted": (_guards(target_changed=restart), test_resume_point.TARGET_CUT),
+        "gap-target-filled-skipped": (_guards(target_changed=skip), test_resume_point.TARGET_FILLED),
         "gap-both-sides-restarted": (_guards(topic_recreated=restart, target_changed=restart), both),
         "gap-restarted-and-skipped": (
             _guards(source_truncated=restart, retention_passed=skip),
@@ -243,7 +243,7 @@ def _guarded() -> Mapping[str, Situation]:
         "gap-cluster-changed": (_guards(cluster_changed=restart), replace(SOUND, source_cluster_id="cluster-x")),
         "gap-foreign-records-put-up-with": (_guards(foreign_writer=skip), foreign),
         "gap-tombstones-skipped": (_guards(tombstones_passed=skip), compacted(9_000)),
-        "gap-passed-by-hand": (RULES, replace(SOUND, skips={place("orders"): (test_onward.STUCK,)})),
+        "gap-passed-by-hand": (RULES, replace(SOUND, skips={place("orders"): (test_resume_point.STUCK,)})),
         "gap-passed-by-hand-before-the-first-run": (
             RULES,
             replace(ORDERS, starts={place("orders"): 5}, skips={place("orders"): (_by_hand(5, 20),)}),
@@ -287,7 +287,7 @@ def _by_hand(start: int, end: int) -> Gap:
 def _refused() -> Mapping[str, Situation]:
     """One topic or partition is refused, and the others are copied."""
     disk = test_guards.DISK
-    silent = Unserved(kind=RefusalKind.NO_LEADER, why="its leader does not answer")
+    silent = Unavailable(kind=RefusalKind.NO_LEADER, why="its leader does not answer")
     other = Neighbour(ledger="ferry-ledger.c.internal", claimed=frozenset({"orders"}), shared=frozenset(), written={})
     way = (Flow(source="b", target="c"), Flow(source="c", target="a"))
     undecided = OpenTransaction(producer_id=4711, start=41, last_ms=1_767_225_600_000, transactional_id="billing-1")
@@ -309,19 +309,19 @@ def _refused() -> Mapping[str, Situation]:
         "refused-not-authorized": (RULES, replace(two, hidden=frozenset({"secret"}), unmatched=("secret",))),
         "refused-topic-gone": (RULES, test_absence.GONE),
         "refused-topics-none": (RULES, replace(FACTS, unfound=IN_VAIN)),
-        "refused-topic-recreated": (RULES, test_onward.RECREATED),
+        "refused-topic-recreated": (RULES, test_resume_point.RECREATED),
         "refused-partition-gone": (
             RULES,
             replace(test_absence.shrunk(), targets={"a.orders": target("a.orders", 41)}),
         ),
-        "refused-target-gone": (RULES, test_onward.TARGET_GONE),
-        "refused-target-created-again": (RULES, test_onward.TARGET_NEW),
-        "refused-target-cut": (RULES, test_onward.TARGET_CUT),
-        "refused-target-filled": (RULES, test_onward.TARGET_FILLED),
+        "refused-target-gone": (RULES, test_resume_point.TARGET_GONE),
+        "refused-target-created-again": (RULES, test_resume_point.TARGET_NEW),
+        "refused-target-cut": (RULES, test_resume_point.TARGET_CUT),
+        "refused-target-filled": (RULES, test_resume_point.TARGET_FILLED),
         "refused-retention-passed": (RULES, source(topic("orders", part(log_start=51)))),
         "refused-retention-before-the-first-receipt": (RULES, replace(ORDERS, starts={place("orders"): 5})),
-        "refused-source-truncated": (RULES, test_onward.CUT),
-        "refused-source-overwritten": (RULES, test_onward.OVERWRITTEN),
+        "refused-source-truncated": (RULES, test_resume_point.CUT),
+        "refused-source-overwritten": (RULES, test_resume_point.OVERWRITTEN),
         "refused-foreign-writer": (RULES, replace(SOUND, foreign={RECEIPT.target: 44})),
         "refused-foreign-writer-before-the-first-copy": (
             RULES,

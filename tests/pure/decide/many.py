@@ -13,12 +13,12 @@ from pathlib import Path
 
 from ferry.clock import wall_ms
 from ferry.lane.summaries import open_ledger, write_summary
+from ferry.ledger.block_index import NO_LINKS, LedgerDigest, grown
 from ferry.ledger.ledger import LedgerView
-from ferry.ledger.map_block import Chain, MapRow
+from ferry.ledger.map_block import Chain, MapEntry
 from ferry.ledger.plan_codec import plan_records
 from ferry.ledger.receipt_codec import receipt_records
 from ferry.ledger.receipts import last_receipts
-from ferry.ledger.rolled import NO_LINKS, Rolled, grown
 from ferry.model import Fate, LedgerRecord, Plan, Position, Receipt, Record, Segment, TopicPartition
 from ferry.plan.rules.planning import decide_plan
 from tests.memory import peak_mb
@@ -57,10 +57,10 @@ def receipt_of(source: TopicPartition, number: int) -> Receipt:
     )
 
 
-def row_of(of: Chain, number: int, at: int) -> MapRow:
+def row_of(of: Chain, number: int, at: int) -> MapEntry:
     """The same receipt in short, as it lies at this offset of the ledger."""
     start = number * (RECORDS + 1)
-    return MapRow(
+    return MapEntry(
         at=at,
         source=of.source,
         start=start,
@@ -170,7 +170,7 @@ def summarised(each: int, behind: int) -> Past:
         rows = [row_of(of, at, 2 * (at * ALL + number)) for at in range(each - behind)]
         chains[of] = grown(of, NO_LINKS, rows)
     lasts = {one.key.decode(): one for one in map(past.record, range(first - 2 * ALL + 1, first, 2))}
-    view = LedgerView(end=first, by_key=lasts, runs=(), open=(), rolled=Rolled(upto=first, chains=chains))
+    view = LedgerView(end=first, by_key=lasts, runs=(), open=(), rolled=LedgerDigest(upto=first, chains=chains))
     now(write_summary(past, view, generation=first - 1, read_ms=wall_ms()))
     return past
 

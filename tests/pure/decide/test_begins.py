@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from ferry.features.verify.rules.begins import begins
+from ferry.features.verify.rules.beginnings import begins
 from ferry.ledger.copied import Copied
 from ferry.model import Begin, Era, Gap, Range, RefusalKind, TopicPartition
 from ferry.plan.rules.starts import LaneStarts

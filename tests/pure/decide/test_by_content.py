@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ferry.features.verify.rules import by_content, history
 from ferry.features.verify.rules.by_content import ByContent
 from ferry.model import Content, DifferenceKind
-from ferry.plan.rules.witness import witnesses
+from ferry.plan.rules.record_sample import witnesses
 from tests.pure.decide.values import place
 
 Kind = DifferenceKind

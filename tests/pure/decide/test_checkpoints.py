@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from ferry.features.groups.rules.checkpoints import RENEW_MS, Decided, TargetGroups, decide_groups
 from ferry.features.groups.rules.codec import group_record, parse_group
-from ferry.features.groups.rules.held import Held, HeldGroup, Wrote
 from ferry.features.groups.rules.offset_map import OffsetMap, Translated
+from ferry.features.groups.rules.selection import GroupRules, chosen
 from ferry.features.groups.rules.translated import translated
-from ferry.features.groups.rules.which import GroupRules, chosen
+from ferry.features.groups.rules.written_offsets import Held, HeldGroup, Wrote
 from ferry.ledger.codec import decode_value
 from ferry.model import CommittedOffset, Flow, Found, GroupKind, ListedGroup, Segment, TopicPartition, Why
 from tests.golden import Golden

@@ -19,14 +19,14 @@ from ferry.messages.phrases import ANEW
 from ferry.model import Era, Pause, Plan, Reads, Receipt, Refusal, RefusalKind, Slice, TopicPartition, Vector
 from ferry.model.observed import BrokerSpace, OpenTransaction
 from ferry.model.topic_settings import TopicSettings
-from ferry.plan.rules.deal import deal_of
-from ferry.plan.rules.deal_refusals import dealt_before
-from ferry.plan.rules.dealt_lots import Deal
 from ferry.plan.rules.facts import Seen, SourceTopic
 from ferry.plan.rules.lag import lag_of
 from ferry.plan.rules.planning import decide_plan, without_foreign
+from ferry.plan.rules.repartition import deal_of
+from ferry.plan.rules.repartition_refusals import dealt_before
+from ferry.plan.rules.repartition_shares import Deal
 from ferry.plan.rules.rules import Rules, Transform
-from ferry.plan.rules.skipping import Wish, skip_gap
+from ferry.plan.rules.skipping import SkipRequest, skip_gap
 from tests.golden import Golden
 from tests.pure.decide.dealt_model import KEYS, number_of, selects, wants
 from tests.pure.decide.values import (
@@ -534,7 +534,7 @@ def test_a_rule_that_cannot_be_carried_out_any_more_refuses_its_topic_alone(gold
 def test_a_place_that_is_passed_by_hand_is_passed_for_all_target_partitions(golden: Golden) -> None:
     rules = replace(RULES, transform_of=lambda name: RULE if name == "t" else None)
     facts = replace(FACTS_HALF, dealt={place("t", 0): 5, place("t", 1): 1})
-    gap = skip_gap(rules, facts, Wish(source=place("t", 1), to=4, who="x", reason="y"), "r", 7)
+    gap = skip_gap(rules, facts, SkipRequest(source=place("t", 1), to=4, who="x", reason="y"), "r", 7)
     assert (gap.start, gap.end, gap.why) == (1, 4, RefusalKind.STUCK)
     behind = dealt(dealt=facts.dealt, skips={place("t", 1): (gap,)})
     assert [one.starts for one in behind.lots] == [(5, 4), (5, 4)]
@@ -552,9 +552,9 @@ def test_a_place_that_is_passed_by_hand_is_passed_for_all_target_partitions(gold
 
     cut = replace(facts, sources={"t": topic("t", part(end=4), part(end=9))})
     with pytest.raises(Refused, match="was truncated to 4"):
-        skip_gap(rules, cut, Wish(source=place("t", 0), to=4, who="x", reason="y"), "r", 7)
+        skip_gap(rules, cut, SkipRequest(source=place("t", 0), to=4, who="x", reason="y"), "r", 7)
     with pytest.raises(Refused) as caught:
-        skip_gap(DEALT, BESIDE, Wish(source=place("t"), to=9, who="x", reason="y"), "r", 7)
+        skip_gap(DEALT, BESIDE, SkipRequest(source=place("t"), to=9, who="x", reason="y"), "r", 7)
     golden(caught.value)
 
 

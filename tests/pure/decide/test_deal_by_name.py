@@ -9,13 +9,13 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ferry.features.records.acts.withheld import Failure, narrowed, withheld_at
+from ferry.features.records.acts.cutoffs import Failure, narrowed, withheld_at
 from ferry.ledger.units import least_dealt, reached_at
 from ferry.model import ChangeKind, Era, Receipt, RefusalKind, Slice, TopicPartition
-from ferry.plan.rules.deal import deal_of
-from ferry.plan.rules.dealt_lots import Deal
 from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.planning import decide_plan
+from ferry.plan.rules.repartition import deal_of
+from ferry.plan.rules.repartition_shares import Deal
 from ferry.plan.rules.rules import Transform
 from ferry.policy import RoutedPolicy
 from tests.golden import Golden

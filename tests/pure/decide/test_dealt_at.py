@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from ferry.ledger.dealt_at import Dealt, dealt_at
+from ferry.ledger.repartitioned_at import Dealt, dealt_at
 from ferry.model import Era, Receipt, Vector
 from tests.pure.decide.test_deal import receipt
 from tests.pure.decide.values import place, redealt

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from ferry.features.groups.rules.checkpoints import TargetGroups, decide_groups, holds_for
 from ferry.features.groups.rules.codec import group_record, parse_group
-from ferry.features.groups.rules.dealt_map import DealtMap, DealtPlace, GoesOn, connected, goes_on, most_read
-from ferry.features.groups.rules.held import Held, HeldGroup, Wrote
-from ferry.features.groups.rules.map_trouble import Present, dealt_cut, dealt_trouble
+from ferry.features.groups.rules.map_check import Present, dealt_cut, dealt_trouble
+from ferry.features.groups.rules.repartition_map import DealtMap, DealtPlace, GoesOn, connected, goes_on, most_read
+from ferry.features.groups.rules.selection import GroupRules
 from ferry.features.groups.rules.translated import translated
-from ferry.features.groups.rules.which import GroupRules
+from ferry.features.groups.rules.written_offsets import Held, HeldGroup, Wrote
 from ferry.ledger.codec import decode_value
 from ferry.ledger.units import reached_at
 from ferry.model import Checkpoint, CommittedOffset, Found, Reads, Receipt, TopicPartition, Vector, Why

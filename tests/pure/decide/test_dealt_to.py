@@ -7,8 +7,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.features.groups.rules.dealt_to import dealt_parts, stretches_of, whereabouts
-from ferry.ledger.dealt_at import Dealing, Dealt
+from ferry.features.groups.rules.repartitioned import dealt_parts, stretches_of, whereabouts
+from ferry.ledger.repartitioned_at import Dealing, Dealt
 from ferry.model import Era, Receipt, Vector
 from ferry.wire.partitioner import partition_of_key
 from tests.pure.decide.test_deal import receipt

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.features.verify.rules.dealt import (
+from ferry.features.verify.rules.differences import Places
+from ferry.features.verify.rules.repartitioned import (
     ByNumber,
     Chosen,
     Chunk,
@@ -20,10 +21,9 @@ from ferry.features.verify.rules.dealt import (
     source_ranges,
     told_of_source,
 )
-from ferry.features.verify.rules.differences import Places
 from ferry.features.verify.rules.transformed import Rule
 from ferry.model import Content, Difference, DifferenceKind, Era, NotComparedKind, Receipt, Segment, TopicPartition
-from ferry.plan.rules.witness import witnesses
+from ferry.plan.rules.record_sample import witnesses
 from tests.golden import Golden, brief
 from tests.pure.decide.test_dealt_map import ONE, PLACE, Copy, copies
 from tests.pure.decide.values import redealt

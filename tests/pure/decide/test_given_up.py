@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from ferry.ledger.block_index import Block
 from ferry.ledger.ledger import UNREAD
 from ferry.ledger.map_block import Chain
 from ferry.ledger.pruning import LogStarts, given_up
-from ferry.ledger.rolled import Block
 from tests.pure.decide.values import RECEIPT
 
 CHAIN = Chain.of(replace(RECEIPT, source_topic_id="s", target_topic_id="t", source_cluster_id="c"))

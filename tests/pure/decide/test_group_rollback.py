@@ -16,8 +16,8 @@ from ferry.features.groups.rules.codec import (
     snapshot_record,
     snapshots,
 )
-from ferry.features.groups.rules.held import Held, HeldGroup, Wrote
 from ferry.features.groups.rules.rollback import Rollback, decide_rollback, differences
+from ferry.features.groups.rules.written_offsets import Held, HeldGroup, Wrote
 from ferry.ledger.ledger import fold
 from ferry.model import CommittedOffset, GroupKind, ListedGroup, TopicPartition, Why
 from tests.golden import Golden

@@ -7,7 +7,7 @@ import pytest
 from ferry.config.flow.guards import GuardPolicy, Guards, OnGuard
 from ferry.errors import Refused
 from ferry.model import Plan, Position, RefusalKind
-from ferry.model.observed import Unserved
+from ferry.model.observed import Unavailable
 from ferry.plan.rules.facts import Facts, SourceTopic, TargetTopic
 from ferry.plan.rules.guards import position_note
 from ferry.plan.rules.planning import decide_plan
@@ -17,7 +17,7 @@ from tests.pure.decide.values import FACTS, RECEIPT, RULES, part, place, target,
 OTHER = replace(
     RECEIPT, source=place("users"), target=place("a.users"), source_topic_id="id-users", target_topic_id="id-a.users"
 )
-DISK = Unserved(kind=RefusalKind.STORAGE, why="broker 2 answers KafkaStorageError (56): look at its disk")
+DISK = Unavailable(kind=RefusalKind.STORAGE, why="broker 2 answers KafkaStorageError (56): look at its disk")
 POSITION = Position(target_next=40, source_next=40, generation=3)
 
 # Two topics, each copied up to offset 40 of 100; the source has gone on, the target stands where it was left.

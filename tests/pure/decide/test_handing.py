@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferry.features.groups.rules.held import Held, HeldGroup, Wrote
+from ferry.features.groups.rules.written_offsets import Held, HeldGroup, Wrote
 from ferry.features.switch.rules.handing import handed
 from ferry.features.switch.rules.moving import (
     CHECKPOINT,

@@ -6,7 +6,7 @@ import pytest
 
 from ferry.model import TopicPartition
 from ferry.model.observed import OpenTransaction
-from ferry.plan.rules.held import HANGING_MS
+from ferry.plan.rules.blocking_transactions import HANGING_MS
 from ferry.plan.rules.planning import decide_plan
 from tests.golden import Golden
 from tests.pure.decide.test_planning import ORDERS

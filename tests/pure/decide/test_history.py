@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from ferry.commands.forms import past_runs_json, receipts_json
 from ferry.commands.ledger import looked_up
-from ferry.commands.shapes import past_runs_json, receipts_json
 from ferry.features.observe.rules.of_run import run_gauges
 from ferry.features.observe.rules.samples import RECORD_RATE, SOURCE_RECORD_WRITE_RATE
-from ferry.lane.known_ledger import KnownLedger
+from ferry.lane.ledger_cache import LedgerCache
 from ferry.ledger.checkpoint_codec import checkpoint_record
 from ferry.ledger.history import Forgotten, PastRun, PastState, holders, named_run, past_run, past_runs
 from ferry.ledger.ledger import LedgerView, fold, fold_on
@@ -29,7 +29,7 @@ from tests.pure.run.ledger_model import ModelLog, now
 from tests.said import codes, facts_in
 
 if TYPE_CHECKING:
-    from ferry.kafka.produce.ledger import LedgerTopic
+    from ferry.kafka.produce.ledger_topic import LedgerTopic
 
 OPENED = run_record(run_of("run-1"))  # at offset 0
 PLANNED = plan_records(replace(PLAN, generation=0, slices=(piece(end=40),)))
@@ -194,7 +194,7 @@ def opened_again() -> ModelLog:
 def test_receipts_of_a_run_that_was_opened_again_after_it_was_let_go_are_found_by_its_name(summarised: bool) -> None:
     log = opened_again()
 
-    class Known(KnownLedger):
+    class Known(LedgerCache):
         async def view(self) -> LedgerView:
             return rolled_up(log.whole()) if summarised else log.whole()
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from ferry.errors import BadInput, Superseded
-from ferry.ledger.keeping import kept_plan, refuse_planned, resumed_plan, slices_left
 from ferry.ledger.ledger import LedgerView, fold
 from ferry.ledger.plan_codec import plan_records
 from ferry.ledger.receipt_codec import receipt_records
+from ferry.ledger.resume import kept_plan, refuse_planned, resumed_plan, slices_left
 from ferry.ledger.run_codec import run_record
 from ferry.model import Record
 from tests.golden import Golden

@@ -45,7 +45,7 @@ from ferry.model import (
     RefusalKind,
     RunRecord,
     Slice,
-    Throttled,
+    ThrottleTime,
     TopicChange,
 )
 from tests.golden import Golden
@@ -116,7 +116,7 @@ def test_a_gap_of_an_earlier_version_is_a_skip() -> None:
 
 
 def test_a_receipt_from_before_throttles_were_told_says_that_there_was_none() -> None:
-    older = receipt_json(replace(RECEIPT, throttled=Throttled(ferry=7)))
+    older = receipt_json(replace(RECEIPT, throttled=ThrottleTime(ferry=7)))
     del older["throttled_ms"]
     assert parse_receipt(older) == RECEIPT
 

@@ -23,6 +23,7 @@ from ferry.features.groups.rules.codec import (
 from ferry.features.switch.rules.approvals import approval_of_run, approval_record
 from ferry.ledger.acl_codec import keyed_acl, own_acl_record, parse_acl, synced_record
 from ferry.ledger.adoption_codec import adoption_records, parse_adoption
+from ferry.ledger.block_index import Block
 from ferry.ledger.checkpoint_codec import checkpoint_record, group_outcome
 from ferry.ledger.codec import (
     accounted_records,
@@ -42,7 +43,6 @@ from ferry.ledger.plan_codec import plan_records
 from ferry.ledger.pruning import parse_pruned, pruned_record
 from ferry.ledger.rebuilt import Rebuild, newest_rebuild, rebuild_record
 from ferry.ledger.receipt_codec import parse_dealt_receipt, parse_receipt, receipt_json, receipt_records
-from ferry.ledger.rolled import Block
 from ferry.ledger.run_codec import (
     attempt_record,
     fenced_record,

@@ -10,7 +10,7 @@ from ferry.config.flow.dead_letters import DeadLetters
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.transforms import Poison
 from ferry.config.settings import parse_settings
-from ferry.features.records.rules.letters import PoisonRule, letter_headers, letter_partition, poison_sentence
+from ferry.features.records.rules.dead_letters import PoisonRule, letter_headers, letter_partition, poison_sentence
 from ferry.model import Flow, RefusalKind
 from ferry.plan.rules.dead_letters import clashing, letters_topic, skipping
 from ferry.plan.rules.planning import decide_plan

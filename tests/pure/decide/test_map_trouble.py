@@ -8,7 +8,7 @@ import pytest
 
 from ferry.errors import Refused
 from ferry.features.groups.acts.offset_maps import PartitionMap
-from ferry.features.groups.rules.map_trouble import Cut, Present, map_cut, map_trouble
+from ferry.features.groups.rules.map_check import Cut, Present, map_cut, map_trouble
 from ferry.features.groups.rules.offset_map import Before, Exact, InGap, LogStart, OffsetMap
 from ferry.model import Flow, Gap, Receipt, RefusalKind, Segment, TopicPartition
 from tests.golden import Golden

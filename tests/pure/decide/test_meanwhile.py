@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from ferry.features.groups.rules.checkpoints import TargetGroups, Write
 from ferry.features.groups.rules.codec import group_record
-from ferry.features.groups.rules.held import Held, HeldGroup, Wrote
-from ferry.features.groups.rules.meanwhile import left_to_others, meanwhile, still_there
+from ferry.features.groups.rules.concurrent_changes import left_to_others, meanwhile, still_there
+from ferry.features.groups.rules.written_offsets import Held, HeldGroup, Wrote
 from ferry.ledger.codec import encode, pause_record
 from ferry.ledger.run_codec import run_record
 from ferry.model import (

@@ -22,7 +22,7 @@ from ferry.ledger.ledger import LedgerView, fold
 from ferry.ledger.report import Report
 from ferry.ledger.run_codec import run_record
 from ferry.model import (
-    Ages,
+    AgeStats,
     Flow,
     Gap,
     GroupOutcome,
@@ -30,7 +30,7 @@ from ferry.model import (
     Receipt,
     RefusalKind,
     RunVerified,
-    Throttled,
+    ThrottleTime,
     Verified,
     VerifyMode,
 )
@@ -184,7 +184,7 @@ def test_what_somebody_should_hear_of_is_one_sentence_each() -> None:
     found = replace(
         found,
         plan=replace(found.plan, gaps=(gap,)),
-        receipts=(replace(found.receipts[0], throttled=Throttled(target=1_500)),),
+        receipts=(replace(found.receipts[0], throttled=ThrottleTime(target=1_500)),),
         verified=RunVerified(
             mode=VerifyMode.RECEIPT,
             generation=1,
@@ -272,7 +272,7 @@ def old(number: int, topic: str, at_ms: int, ages: tuple[int, int, int, int] | N
         target=place(topic, number),
         at_ms=at_ms,
         records=records,
-        ages=Ages(min=youngest, mean=mean, max=oldest, records=records),
+        ages=AgeStats(min=youngest, mean=mean, max=oldest, records=records),
         max_timestamp_ms=at_ms - read_ms - youngest,
         mean_timestamp_ms=at_ms - read_ms - mean,
         min_timestamp_ms=at_ms - read_ms - oldest,
@@ -317,7 +317,7 @@ def test_what_somebody_passed_by_hand_adds_up_and_is_none_of_a_runs() -> None:
 
 def test_how_long_groups_took_is_told_of_the_flow() -> None:
     took = GroupOutcome(
-        groups=2, offsets=9, unchanged=0, left=(), inexact={}, latency=Ages(min=20, mean=30, max=40, records=2)
+        groups=2, offsets=9, unchanged=0, left=(), inexact={}, latency=AgeStats(min=20, mean=30, max=40, records=2)
     )
     values = after_run({}, replace(report(1, 1), groups=took), FLOW)
     assert [value(values, metric) for metric in m.CHECKPOINT_LATENCY_MS.all] == [30, 20, 40, 30]

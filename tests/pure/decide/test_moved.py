@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ferry.features.verify.rules.differences import SHOWN
-from ferry.features.verify.rules.moved import with_moved
+from ferry.features.verify.rules.moved_records import with_moved
 from ferry.model import Content, Difference, DifferenceKind, TopicPartition
-from ferry.plan.rules.witness import witnesses
+from ferry.plan.rules.record_sample import witnesses
 
 SEE = witnesses(b"s", values=False)
 Kind = DifferenceKind

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import pytest
 from jsonschema import Draft202012Validator
 
-from ferry.commands.shapes import holders_json, past_runs_json, pause_json, plan_json, receipts_json
+from ferry.commands.forms import holders_json, past_runs_json, pause_json, plan_json, receipts_json
 from ferry.errors import BadInput
 from ferry.features.archive.acts.export import json_lines
 from ferry.features.archive.acts.exported import portions, read_export
@@ -33,13 +33,13 @@ from ferry.lane import summaries
 from ferry.lane.summaries import open_ledger, write_summary
 from ferry.ledger.adoption_codec import adoption_records, adoptions, parse_adoption
 from ferry.ledger.codec import decode_key, gap_record, parse_gap, parse_pause, pause_record
-from ferry.ledger.dealt_at import dealt_at
 from ferry.ledger.history import PastRun, holders, named_run, past_runs, skipped_at
 from ferry.ledger.ledger import LedgerView, accounted, claims, fold, gaps, pauses, shared_topics, skips
 from ferry.ledger.plan_codec import plan_records
 from ferry.ledger.pruning import parse_pruned, pruned_at, pruned_record
 from ferry.ledger.receipt_codec import parse_dealt_receipt, parse_receipt, receipt_records
 from ferry.ledger.receipts import last_receipts, receipts
+from ferry.ledger.repartitioned_at import dealt_at
 from ferry.ledger.run_codec import parse_run, run_record
 from ferry.ledger.runs import sealed_plan
 from ferry.ledger.switch_codec import parse_switch, switch_record, switch_states

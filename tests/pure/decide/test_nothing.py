@@ -10,8 +10,8 @@ from ferry.config.settings import parse_settings
 from ferry.errors import BadInput
 from ferry.ledger.report import GuardCount, RunState, guard_counts, report_of
 from ferry.model import Pause, RefusalKind
+from ferry.plan.rules.empty_filter import idle_reason, is_bare, unfound
 from ferry.plan.rules.facts import Unfound
-from ferry.plan.rules.nothing import idle_reason, is_bare, unfound
 from ferry.plan.rules.planning import decide_plan
 from tests.golden import Golden, brief
 from tests.pure.decide.values import FACTS, RULES, part, topic

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from ferry.ledger.neighbours import Neighbour, gaps, owned_elsewhere, uncut
+from ferry.ledger.other_flows import Neighbour, gaps, owned_elsewhere, uncut
 from ferry.model import Flow, Plan, Range, RefusalKind
 from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.planning import decide_plan

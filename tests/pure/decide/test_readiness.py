@@ -31,7 +31,7 @@ from ferry.model import (
 from ferry.model.observed import OpenTransaction
 from ferry.model.switch import Evidence, Step, StepDone, Switch, SwitchState, Verb
 from ferry.model.topic_settings import Inherited, SettingOrigin, TopicSettings
-from ferry.plan.rules.held import HANGING_MS
+from ferry.plan.rules.blocking_transactions import HANGING_MS
 from ferry.plan.rules.lag import lag_of, with_ages
 from ferry.policy import DefaultReplicationPolicy
 from tests.golden import Golden

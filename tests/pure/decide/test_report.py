@@ -13,7 +13,7 @@ from ferry.ledger.report import (
     unfinished_sentence,
 )
 from ferry.ledger.runs import Outcome
-from ferry.model import NOT_THROTTLED, Plan, Receipt, RefusalKind, Throttled
+from ferry.model import NOT_THROTTLED, Plan, Receipt, RefusalKind, ThrottleTime
 from tests.golden import Golden
 from tests.pure.decide.values import PLAN, RECEIPT, piece, place, refusal
 
@@ -94,9 +94,9 @@ def test_a_run_without_receipts_took_no_time() -> None:
 
 
 def test_who_held_the_tasks_back_is_added_up(golden: Golden) -> None:
-    first = replace(WHOLE, throttled=Throttled(ferry=1_200, target=300))
-    report = report_of(ONE, 1_000, [first, replace(HALF, throttled=Throttled(ferry=500, source=40))], {}, None)
-    assert report.throttled == Throttled(ferry=1_700, source=40, target=300)
+    first = replace(WHOLE, throttled=ThrottleTime(ferry=1_200, target=300))
+    report = report_of(ONE, 1_000, [first, replace(HALF, throttled=ThrottleTime(ferry=500, source=40))], {}, None)
+    assert report.throttled == ThrottleTime(ferry=1_700, source=40, target=300)
     golden(throttled_sentence(report.throttled))
     assert throttled_sentence(NOT_THROTTLED) is None
 

@@ -13,7 +13,7 @@ from ferry.ledger.ledger import fold
 from ferry.model import Pause, RefusalKind
 from ferry.plan.rules.facts import SourceTopic
 from ferry.plan.rules.planning import decide_plan
-from ferry.plan.rules.skipping import Wish, skip_gap
+from ferry.plan.rules.skipping import SkipRequest, skip_gap
 from ferry.plan.rules.starts import (
     LaneStarts,
     due_starts,
@@ -71,7 +71,7 @@ def test_what_was_there_at_the_first_look_and_goes_before_it_is_copied_is_a_loss
     )
     assert [(gap.start, gap.end) for gap in plan.gaps] == [(7, 9)]
     assert [piece.start for piece in plan.slices] == [9]
-    gap = skip_gap(RULES, gone, Wish(source=place("orders"), to=9, who="ann", reason="known"), "skip", 3)
+    gap = skip_gap(RULES, gone, SkipRequest(source=place("orders"), to=9, who="ann", reason="known"), "skip", 3)
     assert (gap.start, gap.end) == (7, 9), "or somebody passes it by hand"
     passed = decide_plan(RULES, replace(gone, skips={place("orders"): (gap,)}), "run", 4)
     assert (passed.refusals, [piece.start for piece in passed.slices]) == ((), [9])

@@ -9,9 +9,9 @@ import pytest
 
 from ferry.config.flow.flow import Budget
 from ferry.features.groups.rules.both_ways import BackMaps
-from ferry.features.groups.rules.held import Held, HeldGroup, Wrote
 from ferry.features.groups.rules.offset_map import Ahead, Before, Exact, InGap, Translated
 from ferry.features.groups.rules.translated import Maps
+from ferry.features.groups.rules.written_offsets import Held, HeldGroup, Wrote
 from ferry.features.switch.rules.beginning import beginnings, latest_beginnings
 from ferry.features.switch.rules.moving import (
     Moving,
@@ -25,7 +25,7 @@ from ferry.features.switch.rules.moving import (
     remembered,
     unmapped,
 )
-from ferry.features.switch.rules.standing import (
+from ferry.features.switch.rules.partition_state import (
     Dealt,
     best_known,
     copied_ends,

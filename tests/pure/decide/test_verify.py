@@ -15,7 +15,7 @@ from ferry.features.verify.rules import differences as verify
 from ferry.features.verify.rules.alignment import CALM, WINDOW
 from ferry.features.verify.rules.differences import MOST_DIFFERENCES, SHOWN, Comparison, Places
 from ferry.model import Content, Difference, DifferenceKind, Segment, TopicPartition
-from ferry.plan.rules.witness import witnesses
+from ferry.plan.rules.record_sample import witnesses
 
 SOURCE, TARGET = TopicPartition("t", 0), TopicPartition("a.t", 0)
 SEE = witnesses(b"secret", values=False)

@@ -8,7 +8,6 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.features.verify.rules.dealt import Chunk, DealtCopy
 from ferry.features.verify.rules.differences import Comparison, Places
 from ferry.features.verify.rules.portions import (
     cost_of,
@@ -19,10 +18,11 @@ from ferry.features.verify.rules.portions import (
     without_unread,
     without_unread_dealt,
 )
+from ferry.features.verify.rules.repartitioned import Chunk, DealtCopy
 from ferry.features.verify.rules.stretches import Stretch
 from ferry.model import Content, NotComparedKind, Segment, TopicPartition
 from ferry.plan.rules.portions import RECORD_BYTES
-from ferry.plan.rules.witness import witnesses
+from ferry.plan.rules.record_sample import witnesses
 from tests.pure.decide.values import place
 
 SIZE = 100

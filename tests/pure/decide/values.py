@@ -27,7 +27,7 @@ from ferry.model import (
     RunRecord,
     Segment,
     Slice,
-    Throttled,
+    ThrottleTime,
     TopicChange,
     TopicPartition,
     Vector,
@@ -270,7 +270,7 @@ runs = st.builds(
     deployment=texts,
     took_over=texts,
 )
-throttlings = st.builds(Throttled, ferry=counts, source=counts, target=counts)
+throttlings = st.builds(ThrottleTime, ferry=counts, source=counts, target=counts)
 receipts = st.builds(
     Receipt,
     throttled=throttlings,

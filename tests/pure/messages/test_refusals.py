@@ -14,7 +14,7 @@ from string import Formatter
 import pytest
 
 import ferry
-from ferry.commands.shapes import plan_json
+from ferry.commands.forms import plan_json
 from ferry.ledger.checkpoint_codec import LEFT, checkpoint_record, group_outcome, left_json
 from ferry.ledger.ledger import fold
 from ferry.ledger.mirror_state import MirrorState, mirror_record, mirror_state

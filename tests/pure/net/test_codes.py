@@ -9,16 +9,16 @@ import pytest
 from ferry.errors import Fenced, Refused, Retryable
 from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster, event_loop
-from ferry.kafka.produce.transaction import StillCompleting, Transaction
+from ferry.kafka.produce.writer import StillCompleting, Writer
 from tests.golden import Golden, brief
 
 
 @pytest.fixture
-def transaction() -> Iterator[Transaction]:
+def transaction() -> Iterator[Writer]:
     """A transaction of a cluster that is never asked."""
     loop = event_loop()
     cluster = Cluster(loop, "backup", {"bootstrap_servers": ["127.0.0.1:1"]})
-    yield Transaction(cluster, "ferry.a->b.live.0", 60_000)
+    yield Writer(cluster, "ferry.a->b.live.0", 60_000)
     cluster.close()
     loop.close()
 
@@ -38,14 +38,14 @@ def transaction() -> Iterator[Transaction]:
     ids=brief,
 )
 def test_a_write_that_fails_names_what_and_where_and_the_remedy(
-    transaction: Transaction, code: int, error: type[Exception], golden: Golden
+    transaction: Writer, code: int, error: type[Exception], golden: Golden
 ) -> None:
     with pytest.raises(error) as caught:
         transaction.raise_for(code, "writing to a.orders-0")
     golden(caught.value)
 
 
-def test_success_and_fencing_are_no_faults_of_the_cluster(transaction: Transaction, golden: Golden) -> None:
+def test_success_and_fencing_are_no_faults_of_the_cluster(transaction: Writer, golden: Golden) -> None:
     transaction.raise_for(codes.NONE, "writing to a.orders-0")
     with pytest.raises(Fenced) as caught:
         transaction.raise_for(codes.PRODUCER_FENCED, "writing to a.orders-0")

@@ -13,7 +13,7 @@ from kafka.protocol.producer import InitProducerIdRequest
 from ferry.errors import Refused, Retryable, Unreachable
 from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster, PartitionInfo, TopicInfo, event_loop
-from ferry.kafka.produce.ledger import LedgerTopic, ledger_topic
+from ferry.kafka.produce.ledger_topic import LedgerTopic, ledger_topic
 from ferry.model import Record, TopicPartition
 from tests.golden import Golden, brief
 from tests.pure.net.answers import batch, part
@@ -165,7 +165,7 @@ def test_the_end_of_a_ledger_without_leader_is_waited_for(
     async def listed(_: Cluster, wanted: dict[TopicPartition, int], *, isolation: int) -> dict[TopicPartition, int]:
         return next(answers, dict.fromkeys(wanted, 7))
 
-    monkeypatch.setattr("ferry.kafka.produce.ledger.list_offsets", listed)
+    monkeypatch.setattr("ferry.kafka.produce.ledger_topic.list_offsets", listed)
     try:
         if leaderless == 2:
             assert loop.run(ledger.end) == 7

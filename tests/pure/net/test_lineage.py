@@ -12,9 +12,9 @@ import pytest
 from ferry.errors import Retryable
 from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster, TopicInfo, event_loop
+from ferry.kafka.fetch.broker_fetcher import BrokerFetcher, NotServed
+from ferry.kafka.fetch.epoch_check import Mark
 from ferry.kafka.fetch.epochs import ends_of_epochs
-from ferry.kafka.fetch.feeder import Feeder, NotServed
-from ferry.kafka.fetch.lineage import Mark
 from ferry.kafka.fetch.requests import READ_COMMITTED
 from ferry.kafka.fetch.source import SourceReader
 from ferry.model import RefusalKind, TopicPartition
@@ -82,22 +82,22 @@ def brokers() -> Iterator[Brokers]:
     made.loop.close()
 
 
-def feeder_of(brokers: Brokers, marks: Mapping[TopicPartition, Mark], start: int = 20) -> Feeder:
+def feeder_of(brokers: Brokers, marks: Mapping[TopicPartition, Mark], start: int = 20) -> BrokerFetcher:
     """Of the one broker, for offsets up to 100 of both partitions."""
     ranges = {PLACE: (start, 100), OTHER: (start, 100)}
     reader = SourceReader(brokers, ranges, {}, isolation=READ_COMMITTED, memory_bytes=8 << 20, marks=marks)
-    made = reader._feeder(1)
+    made = reader._fetcher(1)
     made.places = dict.fromkeys([PLACE, OTHER])
     return made
 
 
 def test_a_fetch_names_the_leader_epoch_and_asks_nothing_while_it_is_the_one_that_was_read(brokers: Brokers) -> None:
-    feeder = feeder_of(brokers, {PLACE: Mark(5, 20)})
-    brokers.loop.run(feeder._fetch)
-    brokers.loop.run(feeder._fetch)
+    fetcher = feeder_of(brokers, {PLACE: Mark(5, 20)})
+    brokers.loop.run(fetcher._fetch)
+    brokers.loop.run(fetcher._fetch)
     assert brokers.fetches == [{PLACE: (5, 20), OTHER: (5, 20)}, {PLACE: (5, 30), OTHER: (5, 30)}]
     assert brokers.questions == []
-    assert feeder._intake.marks == {PLACE: Mark(5, 40), OTHER: Mark(5, 40)}
+    assert fetcher._buffer.marks == {PLACE: Mark(5, 40), OTHER: Mark(5, 40)}
 
 
 @pytest.mark.parametrize(("end", "is_cut"), [(0, True), (19, True), (20, False), (25, False), (-1, False)])
@@ -105,63 +105,63 @@ def test_an_attempt_looks_at_the_log_before_its_first_fetch(
     brokers: Brokers, end: int, is_cut: bool, golden: Golden
 ) -> None:
     brokers.ends = {PLACE: end}
-    feeder = feeder_of(brokers, {PLACE: Mark(3, 20)})
-    brokers.loop.run(feeder._fetch)
+    fetcher = feeder_of(brokers, {PLACE: Mark(3, 20)})
+    brokers.loop.run(fetcher._fetch)
     assert brokers.questions == [{PLACE: (5, 3)}]
     assert brokers.fetches == [{OTHER: (5, 20)} if is_cut else {PLACE: (5, 20), OTHER: (5, 20)}]
-    assert list(feeder._intake.failures) == ([PLACE] if is_cut else [])
+    assert list(fetcher._buffer.failures) == ([PLACE] if is_cut else [])
     if is_cut:
-        failure = feeder._intake.failures[PLACE]
+        failure = fetcher._buffer.failures[PLACE]
         assert (failure.kind, failure.offset) == (RefusalKind.SOURCE_TRUNCATED, 20)
         golden(failure.message)
-        assert feeder._intake.arrived[0] == PLACE, "the writer hears of it"
+        assert fetcher._buffer.arrived[0] == PLACE, "the writer hears of it"
 
 
 def test_a_log_that_is_cut_in_the_middle_of_an_attempt_is_read_no_further(brokers: Brokers) -> None:
-    feeder = feeder_of(brokers, {}, start=0)
-    brokers.loop.run(feeder._fetch)
+    fetcher = feeder_of(brokers, {}, start=0)
+    brokers.loop.run(fetcher._fetch)
     brokers.tell(6)
     brokers.ends = {PLACE: 4, OTHER: 10}
-    brokers.loop.run(feeder._fetch)
+    brokers.loop.run(fetcher._fetch)
     assert brokers.questions == [{PLACE: (6, 5), OTHER: (6, 5)}]
     assert brokers.fetches == [{PLACE: (5, 0), OTHER: (5, 0)}, {OTHER: (6, 10)}]
-    assert feeder._intake.failures[PLACE].kind is RefusalKind.SOURCE_TRUNCATED
-    assert len(feeder._intake.queues[PLACE]) == 1, "what came before it is copied"
+    assert fetcher._buffer.failures[PLACE].kind is RefusalKind.SOURCE_TRUNCATED
+    assert len(fetcher._buffer.queues[PLACE]) == 1, "what came before it is copied"
 
 
 @pytest.mark.parametrize("error", [None, Retryable("no answer")])
 def test_what_nobody_tells_of_is_not_read_and_keeps_no_other_from_it(brokers: Brokers, error: Retryable | None) -> None:
     brokers.error = error
-    feeder = feeder_of(brokers, {PLACE: Mark(3, 20)})
+    fetcher = feeder_of(brokers, {PLACE: Mark(3, 20)})
     with pytest.raises(NotServed, match="last leader epochs") as caught:
-        brokers.loop.run(feeder._fetch)
+        brokers.loop.run(fetcher._fetch)
     assert caught.value.places == [PLACE]
     assert brokers.fetches == [{OTHER: (5, 20)}]
-    assert not feeder._intake.failures
+    assert not fetcher._buffer.failures
 
 
 def test_metadata_that_went_on_since_the_look_do_not_change_what_a_fetch_names(brokers: Brokers) -> None:
-    feeder = feeder_of(brokers, {})
-    brokers.loop.run(feeder._look_at_logs)
-    request = feeder._request({PLACE: 20}, 1 << 20)
+    fetcher = feeder_of(brokers, {})
+    brokers.loop.run(fetcher._look_at_logs)
+    request = fetcher._request({PLACE: 20}, 1 << 20)
     brokers.tell(6)
     assert request.topics[0].partitions[0].current_leader_epoch == 5
-    assert feeder._request({PLACE: 20}, 1 << 20).topics[0].partitions[0].current_leader_epoch == 5
-    assert not feeder._lineage.is_sound(PLACE)
+    assert fetcher._request({PLACE: 20}, 1 << 20).topics[0].partitions[0].current_leader_epoch == 5
+    assert not fetcher._lineage.is_sound(PLACE)
 
 
 def test_a_hole_at_the_end_is_vouched_for_by_what_lies_behind_it_or_by_the_leader(brokers: Brokers) -> None:
-    feeder = feeder_of(brokers, {PLACE: Mark(3, 20)})
-    intake = feeder._intake
-    intake.marks[OTHER] = Mark(4, 70)
+    fetcher = feeder_of(brokers, {PLACE: Mark(3, 20)})
+    buffer = fetcher._buffer
+    buffer.marks[OTHER] = Mark(4, 70)
     brokers.ends = {PLACE: 25, OTHER: 70}
-    brokers.loop.run(feeder._look_at_logs)
-    request = feeder._request({PLACE: 20}, 1 << 20)
+    brokers.loop.run(fetcher._look_at_logs)
+    request = fetcher._request({PLACE: 20}, 1 << 20)
     behind = answer(part(PLACE, batch(10, 100, 5), end=110))
-    brokers.loop.run(lambda: feeder._take_in(request, behind))
-    assert (PLACE in intake.finished, intake.marks[PLACE]) == (True, Mark(5, 100))
-    intake.finish_empty(OTHER, feeder._lineage.epoch(OTHER))
-    assert (OTHER in intake.finished, intake.marks[OTHER]) == (True, Mark(5, 100))
+    brokers.loop.run(lambda: fetcher._take_in(request, behind))
+    assert (PLACE in buffer.finished, buffer.marks[PLACE]) == (True, Mark(5, 100))
+    buffer.finish_empty(OTHER, fetcher._lineage.epoch(OTHER))
+    assert (OTHER in buffer.finished, buffer.marks[OTHER]) == (True, Mark(5, 100))
 
 
 def test_each_of_several_epochs_of_a_log_is_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferry.kafka.connect.cluster import event_loop
-from ferry.kafka.fetch.intake import Answer, Intake
+from ferry.kafka.fetch.fetch_buffer import Answer, FetchBuffer
 from ferry.kafka.fetch.requests import FetchedPartition
 from tests.pure.net.answers import PLACE, batch
 
@@ -25,18 +25,18 @@ def logs(draw: st.DrawFn, *, most_hole: int, least: int = 0) -> Log:
     return found
 
 
-def read(log: Log, end: int, per_answer: int) -> tuple[Intake, Log]:
+def read(log: Log, end: int, per_answer: int) -> tuple[FetchBuffer, Log]:
     """Fetch until the range is read or refused, so many batches at a time; what was taken."""
     loop = event_loop()
-    intake, taken = Intake(loop, {PLACE: (0, end)}, 1 << 20), []
+    buffer, taken = FetchBuffer(loop, {PLACE: (0, end)}, 1 << 20), []
     for _ in range(3 * len(log) + 3):  # a fetch that brings nothing on would never end
-        if not intake.wanted(PLACE):
+        if not buffer.wanted(PLACE):
             break
-        position = intake.positions[PLACE]
+        position = buffer.positions[PLACE]
         # A broker looks for the first batch that ends behind the offset, and gives what lies from there on.
         first = next((at for at, (base, count) in enumerate(log) if base + count > position), None)
         if first is None:
-            intake.finish(PLACE)
+            buffer.finish(PLACE)
             break
         records = b"".join(batch(count, base) for base, count in log[first : first + per_answer])
         part = FetchedPartition(
@@ -48,22 +48,22 @@ def read(log: Log, end: int, per_answer: int) -> tuple[Intake, Log]:
             aborted=(),
             records=records,
         )
-        intake.put(part, Answer(len(records)))
-        while intake.queues[PLACE]:
-            entry = intake.take(PLACE)
+        buffer.put(part, Answer(len(records)))
+        while buffer.queues[PLACE]:
+            entry = buffer.take(PLACE)
             taken.append((entry.batch.base_offset, entry.batch.record_count))
-            intake.release([entry.answer])
+            buffer.release([entry.answer])
     else:
         raise AssertionError("it does not come to an end")
     loop.close()
-    return intake, taken
+    return buffer, taken
 
 
 @given(logs(most_hole=4), st.integers(0, 4), st.integers(1, 5))
 def test_a_log_with_holes_is_read_to_its_end(log: Log, behind: int, per_answer: int) -> None:
     end = sum(log[-1]) + behind if log else behind + 1
-    intake, taken = read(log, end, per_answer)
-    assert (taken, intake.failures, intake.finished) == (log, {}, {PLACE})
+    buffer, taken = read(log, end, per_answer)
+    assert (taken, buffer.failures, buffer.finished) == (log, {}, {PLACE})
 
 
 @given(logs(most_hole=0, least=3), st.data(), st.integers(2, 5))
@@ -75,10 +75,10 @@ def test_a_damaged_base_offset_is_refused_or_leaves_a_hole_that_is_counted(
     claimed = data.draw(st.integers(0, 2 * sum(log[-1])).filter(lambda base: base != log[victim][0]))
     damaged = [*log[:victim], (claimed, log[victim][1]), *log[victim + 1 :]]
     end = sum(log[-1])
-    intake, taken = read(damaged, end, per_answer)
-    if intake.failures:
+    buffer, taken = read(damaged, end, per_answer)
+    if buffer.failures:
         assert taken == log[:victim]
-        assert intake.failures[PLACE].offset == log[victim][0]
+        assert buffer.failures[PLACE].offset == log[victim][0]
     else:  # it claims what was read before, so the broker itself leaves it out
         assert taken == [*log[:victim], *log[victim + 1 :]]
         assert claimed < log[victim][0]

@@ -12,7 +12,7 @@ import pytest
 
 from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster, TopicInfo, event_loop
-from ferry.kafka.fetch import feeder, source
+from ferry.kafka.fetch import broker_fetcher, source
 from ferry.kafka.fetch.offsets import ListedOffsets
 from ferry.kafka.fetch.requests import READ_COMMITTED, fetch_request, fetched
 from ferry.kafka.fetch.source import SourceReader
@@ -77,7 +77,7 @@ class Source(Cluster):
 
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feeder, "_PAUSE_S", 0)
+    monkeypatch.setattr(broker_fetcher, "_PAUSE_S", 0)
 
 
 Open = Callable[[Source], Source]
@@ -107,10 +107,10 @@ def read(brokers: Source, planned: UUID | None = OLD) -> SourceReader:
     async def work() -> None:
         await reader.start()
         for _ in range(20_000):
-            if len(reader.intake.failures) + len(reader.intake.finished) == len(ranges):
+            if len(reader.buffer.failures) + len(reader.buffer.finished) == len(ranges):
                 return
             await brokers.loop.sleep(0)
-        raise AssertionError(f"they neither end nor fail: {reader.intake.positions}")
+        raise AssertionError(f"they neither end nor fail: {reader.buffer.positions}")
 
     brokers.loop.run(work)
     reader.close()
@@ -119,11 +119,11 @@ def read(brokers: Source, planned: UUID | None = OLD) -> SourceReader:
 
 def taken(reader: SourceReader) -> dict[TopicPartition, int]:
     """How many answers with records were taken in of each partition."""
-    return {place: len(queue) for place, queue in reader.intake.queues.items()}
+    return {place: len(queue) for place, queue in reader.buffer.queues.items()}
 
 
 def kinds(reader: SourceReader) -> dict[TopicPartition, RefusalKind]:
-    return {place: failure.kind for place, failure in reader.intake.failures.items()}
+    return {place: failure.kind for place, failure in reader.buffer.failures.items()}
 
 
 @pytest.mark.parametrize("planned", [OLD, None], ids=["by the plan's id", "by the id at the start"])
@@ -141,7 +141,7 @@ def test_only_the_topic_that_was_planned_is_read(made: Open, planned: UUID | Non
     reader = read(brokers, planned)
     assert kinds(reader) == dict.fromkeys([PLACE, OTHER], RefusalKind.TOPIC_RECREATED)
     assert {one for given in brokers.given.values() for one in given} == {OLD}, "nothing of the new topic was asked for"
-    assert "ferry skip" not in " ".join(failure.message for failure in reader.intake.failures.values())
+    assert "ferry skip" not in " ".join(failure.message for failure in reader.buffer.failures.values())
 
 
 def test_brokers_that_know_no_ids_in_fetches_are_asked_what_an_answer_was_of(made: Open) -> None:
@@ -194,7 +194,7 @@ def test_a_log_that_ends_early_is_not_called_cut_where_the_topic_was_created_aga
             ListedOffsets(found=dict.fromkeys(found, 1), failed={}),
         )
 
-    monkeypatch.setattr(feeder, "log_edges", edges)
+    monkeypatch.setattr(broker_fetcher, "log_edges", edges)
     answered = brokers._answered
 
     def outside(topic: Any) -> SimpleNamespace:

@@ -12,8 +12,8 @@ from kafka.future import Future
 from ferry.errors import Retryable
 from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster, TopicInfo, event_loop
-from ferry.kafka.fetch import feeder, source
-from ferry.kafka.fetch.intake import Intake
+from ferry.kafka.fetch import broker_fetcher, source
+from ferry.kafka.fetch.fetch_buffer import FetchBuffer
 from ferry.kafka.fetch.requests import READ_COMMITTED
 from ferry.kafka.fetch.source import SourceReader
 from ferry.model import RefusalKind, TopicPartition
@@ -61,14 +61,14 @@ class Brokers(Cluster):
 def brokers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Brokers]:
     """Broker 1 leads both partitions; the clock is theirs."""
     made = Brokers()
-    monkeypatch.setattr(feeder, "time", SimpleNamespace(monotonic=lambda: made.now))
-    monkeypatch.setattr(feeder, "_PAUSE_S", 0)
+    monkeypatch.setattr(broker_fetcher, "time", SimpleNamespace(monotonic=lambda: made.now))
+    monkeypatch.setattr(broker_fetcher, "_PAUSE_S", 0)
     yield made
     made.close()
     made.loop.close()
 
 
-def read_until(brokers: Brokers, condition: Callable[[Intake], bool]) -> Intake:
+def read_until(brokers: Brokers, condition: Callable[[FetchBuffer], bool]) -> FetchBuffer:
     """Read both partitions until something is true."""
     ranges = {PLACE: (0, END), OTHER: (0, END)}
     reader = SourceReader(brokers, ranges, {}, isolation=READ_COMMITTED, memory_bytes=1 << 30)
@@ -76,14 +76,14 @@ def read_until(brokers: Brokers, condition: Callable[[Intake], bool]) -> Intake:
     async def work() -> None:
         await reader.start()
         for _ in range(3_000):
-            if condition(reader.intake):
+            if condition(reader.buffer):
                 return
             await brokers.loop.sleep(0)
         raise AssertionError(f"it never came true; asked: {brokers.asked[-20:]}")
 
     brokers.loop.run(work)
     reader.close()
-    return reader.intake
+    return reader.buffer
 
 
 def served(place: TopicPartition, offset: int) -> SimpleNamespace:
@@ -109,12 +109,12 @@ def test_a_partition_that_is_never_served_fails_alone_and_in_time(brokers: Broke
     brokers.script = lambda _, wanted: answer(
         *(NOT_SERVED[how](place) if place == PLACE else served(place, at) for place, at in wanted.items())
     )
-    intake = read_until(brokers, lambda intake: PLACE in intake.failures)
+    buffer = read_until(brokers, lambda buffer: PLACE in buffer.failures)
     assert brokers.now <= PATIENCE + 4, "its neighbour's records do not prolong it"
-    assert intake.failures[PLACE].kind is RefusalKind.NO_LEADER
-    golden(intake.failures[PLACE].message)
-    assert OTHER not in intake.failures
-    assert len(intake.queues[OTHER]) >= PATIENCE
+    assert buffer.failures[PLACE].kind is RefusalKind.NO_LEADER
+    golden(buffer.failures[PLACE].message)
+    assert OTHER not in buffer.failures
+    assert len(buffer.queues[OTHER]) >= PATIENCE
 
 
 @pytest.mark.usefixtures("one_feeder")
@@ -126,8 +126,8 @@ def test_partitions_that_are_served_now_and_then_do_not_use_up_each_others_patie
         )
 
     brokers.script = in_turn
-    intake = read_until(brokers, lambda _: brokers.now > 4 * PATIENCE)
-    assert not intake.failures
+    buffer = read_until(brokers, lambda _: brokers.now > 4 * PATIENCE)
+    assert not buffer.failures
 
 
 def test_only_what_has_moved_is_asked_for_anew(brokers: Brokers) -> None:
@@ -145,8 +145,8 @@ def test_only_what_has_moved_is_asked_for_anew(brokers: Brokers) -> None:
         return answer(served(place, at))
 
     brokers.script = script
-    intake = read_until(brokers, lambda intake: bool(intake.queues[PLACE] and intake.queues[OTHER]))
-    assert not intake.failures
+    buffer = read_until(brokers, lambda buffer: bool(buffer.queues[PLACE] and buffer.queues[OTHER]))
+    assert not buffer.failures
     assert [node for node, wanted in brokers.asked if PLACE in wanted][:2] == [1, 2]
     assert sum(wanted.get(OTHER) == 0 for _, wanted in brokers.asked) == 1, "what was on its way is taken"
 
@@ -172,13 +172,13 @@ def test_a_late_answer_of_the_old_leader_is_dropped(brokers: Brokers) -> None:
             await brokers.loop.sleep(0)
         brokers.leaders = {PLACE: 2, OTHER: 1}
         await brokers.refresh(None)
-        reader._feeders[0]._move([PLACE])
-        while not reader.intake.queues[OTHER]:
+        reader._fetchers[0]._move([PLACE])
+        while not reader.buffer.queues[OTHER]:
             await brokers.loop.sleep(0)
 
     brokers.loop.run(work)
     reader.close()
-    assert not reader.intake.queues[PLACE]
+    assert not reader.buffer.queues[PLACE]
 
 
 def test_partitions_that_move_join_the_feeders_that_are_there(brokers: Brokers) -> None:
@@ -192,19 +192,23 @@ def test_partitions_that_move_join_the_feeders_that_are_there(brokers: Brokers) 
         for place in places[:6]:
             brokers.leaders[place] = 2
             await brokers.refresh(None)
-            next(feeder for feeder in reader._feeders if place in feeder.places)._move([place])
+            next(fetcher for fetcher in reader._fetchers if place in fetcher.places)._move([place])
 
     brokers.loop.run(work)
     reader.close()
-    assert [(feeder.node, len(feeder.places)) for feeder in reader._feeders] == [*[(1, 1)] * 3, (2, 2), *[(2, 1)] * 4]
+    assert [(fetcher.node, len(fetcher.places)) for fetcher in reader._fetchers] == [
+        *[(1, 1)] * 3,
+        (2, 2),
+        *[(2, 1)] * 4,
+    ]
 
 
 @pytest.mark.parametrize(
-    ("partitions", "feeders"), [(1, 3), (2, 3), (3, 3), (4, 4), (5, 5), (6, 3), (7, 4), (8, 4), (10, 5), (1_000, 4)]
+    ("partitions", "fetchers"), [(1, 3), (2, 3), (3, 3), (4, 4), (5, 5), (6, 3), (7, 4), (8, 4), (10, 5), (1_000, 4)]
 )
-def test_partitions_are_dealt_evenly(partitions: int, feeders: int) -> None:
+def test_partitions_are_dealt_evenly(partitions: int, fetchers: int) -> None:
     """With one feeder that has two and two that have one, half of the reading would be done by one fetch at a time."""
-    assert source.feeders_for(partitions) == feeders
+    assert source.feeders_for(partitions) == fetchers
 
 
 def test_the_fewer_are_left_the_more_is_asked_for_at_once(brokers: Brokers) -> None:
@@ -214,7 +218,7 @@ def test_the_fewer_are_left_the_more_is_asked_for_at_once(brokers: Brokers) -> N
     )
     brokers.loop.run(reader.start)
     assert reader._fetch_bytes() == 3 << 20
-    reader._feeders[0].places.clear()
+    reader._fetchers[0].places.clear()
     assert reader._fetch_bytes() == 6 << 20
     reader.close()
 
@@ -229,7 +233,7 @@ def test_whatever_ends_a_feeder_is_told(brokers: Brokers) -> None:
 
     async def work() -> None:
         await reader.start()
-        await reader.intake.news(60)
+        await reader.buffer.news(60)
 
     with pytest.raises(Retryable, match="reading failed: ValueError"):
         brokers.loop.run(work)

@@ -21,7 +21,7 @@ from ferry.kafka.admin.uncopied import client_quotas, scram_users
 from ferry.kafka.connect.cluster import GROUP, TRANSACTION, Cluster, PartitionInfo, TooOld, TopicInfo, event_loop
 from ferry.kafka.fetch.epochs import epoch_ends
 from ferry.kafka.fetch.offsets import EARLIEST, EARLIEST_LOCAL, list_offsets
-from ferry.kafka.produce.transaction import Transaction
+from ferry.kafka.produce.writer import Writer
 from ferry.model import TopicPartition
 from ferry.model.observed import Counted
 from tests.golden import Golden
@@ -76,9 +76,9 @@ def ask(monkeypatch: pytest.MonkeyPatch) -> Ask:
     return asked
 
 
-def _in_transaction(act: Callable[[Transaction], Awaitable[Any]]) -> Action:
+def _in_transaction(act: Callable[[Writer], Awaitable[Any]]) -> Action:
     def action(cluster: Cluster) -> Awaitable[Any]:
-        return act(Transaction(cluster, "t", 60_000))
+        return act(Writer(cluster, "t", 60_000))
 
     return action
 

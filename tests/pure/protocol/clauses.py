@@ -14,7 +14,7 @@ from ferry.ledger.codec import decode_key
 from ferry.ledger.ledger import LedgerView, fold
 from ferry.ledger.runs import newest_run, sealed_plan
 from ferry.model import Fate, Flow, LedgerRecord, OpenedRun, Plan, Receipt, Record, TopicPartition
-from ferry.plan.rules import onward
+from ferry.plan.rules import resume_point
 from ferry.plan.rules.facts import Facts, SourcePartition
 from ferry.protocol import driver, opening, slot
 from tests.pure.protocol import ports
@@ -100,7 +100,7 @@ def position_trusted() -> ExitStack:
         position = facts.positions.get(last.target) if last else None
         return position.source_next if position else part.log_start
 
-    return _switched(patch.object(onward, "next_offset", start))
+    return _switched(patch.object(resume_point, "next_offset", start))
 
 
 def attempts_forgotten() -> ExitStack:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from ferry.copy.chunk import PartProgress
-from ferry.copy.outgoing import as_it_is
+from ferry.copy.prepared_batch import as_it_is
 from ferry.errors import Fenced as FencedOff
 from ferry.errors import FerryError, OutcomeUnknown, Retryable
 from ferry.ledger.codec import decode_key

@@ -33,7 +33,7 @@ from ferry.plan.rules.facts import Facts, SourcePartition, SourceTopic, TargetTo
 from ferry.plan.rules.planning import decide_plan
 from ferry.plan.rules.progress import next_offset
 from ferry.plan.rules.rules import Rules
-from ferry.plan.rules.skipping import Wish, skip_gap
+from ferry.plan.rules.skipping import SkipRequest, skip_gap
 from ferry.plan.rules.starts import recorded_starts, start_record
 from ferry.plan.skipping import keep_skip
 from ferry.policy import IdentityReplicationPolicy
@@ -117,7 +117,7 @@ class World:
             facts = await self._facts(driver.view)
             at = next_offset(facts, place, facts.sources[TOPIC].partitions[partition], facts.receipts.get(place))
             to = next((batch.next_offset for batch in self.source[place] if batch.next_offset > at), at)
-            wish = Wish(source=place, to=to, who="ann", reason="corrupt")
+            wish = SkipRequest(source=place, to=to, who="ann", reason="corrupt")
             gap = skip_gap(rules(1), facts, wish, run, driver.opened.generation)
             return keep_skip(driver, gap)
 

@@ -23,10 +23,10 @@ from ferry.lane import summaries
 from ferry.lane.pruning import sweep, unswept_tombstones
 from ferry.lane.rows import rows_of
 from ferry.lane.summaries import open_ledger, write_summary
-from ferry.ledger import rolled
+from ferry.ledger import block_index
 from ferry.ledger.codec import gap_record
 from ferry.ledger.ledger import LedgerView, fold
-from ferry.ledger.map_block import Chain, MapRow
+from ferry.ledger.map_block import Chain, MapEntry
 from ferry.ledger.plan_codec import plan_records
 from ferry.ledger.pruning import Copy, LogStarts, candidates, given_up, pruned, pruned_record
 from ferry.ledger.receipt_codec import receipt_records
@@ -325,22 +325,22 @@ def small_windows(patch: pytest.MonkeyPatch) -> None:
     """Windows and blocks of a few records, so that short histories have many."""
     patch.setattr(summaries, "FIRST_WINDOW", 4)
     patch.setattr(summaries, "PORTION", 16)
-    patch.setattr(rolled, "BLOCK_ROWS", 3)
+    patch.setattr(block_index, "BLOCK_ROWS", 3)
 
 
 def kinds(view: LedgerView, *wanted: str) -> set[str]:
     return {key for key in [*view.by_key, *view.rolled.left] if key.startswith(tuple(f'["{kind}"' for kind in wanted))}
 
 
-def rows_in(view: LedgerView) -> dict[Chain, list[MapRow]]:
+def rows_in(view: LedgerView) -> dict[Chain, list[MapEntry]]:
     """The rows of a view that has all its receipts, but for those that are given up."""
-    found: dict[Chain, list[MapRow]] = {}
+    found: dict[Chain, list[MapEntry]] = {}
     gone = {copy: one.end for copy, one in pruned(view).items()}
     keyed = [record for _, record in view.of_kind("receipt")]
     for record, receipt in zip(keyed, receipts(view), strict=True):
         of = Chain.of(receipt)
         if receipt.end > gone.get(Copy.of(of), -1):
-            found.setdefault(of, []).append(MapRow.of(receipt, record.offset))
+            found.setdefault(of, []).append(MapEntry.of(receipt, record.offset))
     return found
 
 

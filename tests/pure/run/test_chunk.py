@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferry.copy.chunk import PartProgress
-from ferry.copy.outgoing import as_it_is
-from ferry.model import Ages, Origin, Segment
+from ferry.copy.prepared_batch import as_it_is
+from ferry.model import AgeStats, Origin, Segment
 from ferry.wire.batch import Batch, batches
 from tests.pure.decide.values import PLAN, piece
 from tests.pure.net.answers import batch
@@ -95,9 +95,9 @@ def test_ages_are_those_of_the_records_by_their_batches_headers(monkeypatch: pyt
     progress.sent(as_it_is(timed(9, 4, -1, -1)))  # of format v0: no timestamp
     now = 15_000
     receipt = progress.receipt()
-    assert receipt.ages == Ages(min=5_000, mean=6_000, max=7_000, records=4)
+    assert receipt.ages == AgeStats(min=5_000, mean=6_000, max=7_000, records=4)
     assert (receipt.min_timestamp_ms, receipt.mean_timestamp_ms, receipt.max_timestamp_ms) == (4_000, 5_500, 7_000)
-    assert receipt.latency == Ages(min=8_000, mean=9_500, max=11_000, records=4)
+    assert receipt.latency == AgeStats(min=8_000, mean=9_500, max=11_000, records=4)
 
 
 @given(st.lists(st.lists(st.integers(0, 2_000), min_size=1, max_size=5).map(sorted), min_size=1, max_size=6))

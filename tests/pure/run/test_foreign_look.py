@@ -11,7 +11,7 @@ from ferry.ledger.receipt_codec import receipt_records
 from ferry.ledger.run_codec import outcome_record, run_record
 from ferry.model import Fate, Origin, Receipt, Record, RunRecord
 from ferry.model.observed import OpenTransaction
-from ferry.plan.others.foreign import without_own
+from ferry.plan.others.foreign_records import without_own
 from tests.pure.decide.values import FACTS, FLOW, LANE, RECEIPT, lying, target
 
 # The facts know the lane up to target offset 40; records at 41 and behind were found there afterwards.

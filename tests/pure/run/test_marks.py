@@ -2,7 +2,7 @@
 
 from ferry.features.records.acts.reading import marks_of
 from ferry.features.records.rules.ranges import ReadRange
-from ferry.kafka.fetch.lineage import Mark
+from ferry.kafka.fetch.epoch_check import Mark
 from ferry.model import TopicPartition
 from tests.pure.decide.values import dealt_slice, reading
 

@@ -14,10 +14,10 @@ from ferry.features.verify.acts import pairing
 from ferry.features.verify.acts.pairing import Pair, Side
 from ferry.features.verify.rules.stretches import Stretch
 from ferry.kafka.connect.cluster import event_loop
-from ferry.kafka.fetch.intake import Answer, Intake
+from ferry.kafka.fetch.fetch_buffer import Answer, FetchBuffer
 from ferry.kafka.fetch.requests import FetchedPartition
 from ferry.model import DifferenceKind, NotComparedKind, RefusalKind, Segment, TopicPartition
-from ferry.plan.rules.witness import witnesses
+from ferry.plan.rules.record_sample import witnesses
 from ferry.wire.batch import HEADER_BYTES, Batch, batches, restamped
 from tests.pure.wire.logs import data, marker
 
@@ -91,31 +91,31 @@ def paired(
     """Feed both sides, `turn` batches of each at a time."""
     sides = []
     for place, part, checked in ((SOURCE, stretch.source_range, False), (TARGET, stretch.target_range, True)):
-        intake = Intake(loop, {place: part}, 1 << 20, checked=checked)
-        sides.append(Side(alias=place.topic, place=place, range=part, intake=intake, checked=checked))
+        buffer = FetchBuffer(loop, {place: part}, 1 << 20, checked=checked)
+        sides.append(Side(alias=place.topic, place=place, range=part, buffer=buffer, checked=checked))
     pair = Pair(stretch, sides[0], sides[1], witnesses(b"s", values=False))
     for at in range(0, max(len(here), len(there)), turn):
         for side, row in zip(sides, (here, there), strict=True):
-            assert side.intake is not None
-            if row[at : at + turn] and side.intake.wanted(side.place):
-                put(side.intake, side.place, row[at : at + turn])
+            assert side.buffer is not None
+            if row[at : at + turn] and side.buffer.wanted(side.place):
+                put(side.buffer, side.place, row[at : at + turn])
         pair.advance()
     for side in sides:
-        assert side.intake is not None
-        if side.intake.wanted(side.place):
-            side.intake.finish_empty(side.place, 0)
+        assert side.buffer is not None
+        if side.buffer.wanted(side.place):
+            side.buffer.finish_empty(side.place, 0)
     pair.advance()
     assert pair.is_done
     return pair
 
 
-def put(intake: Intake, place: TopicPartition, row: Sequence[Batch]) -> None:
-    buffer = b"".join(bytes(batch.data) for batch in row)
+def put(buffer: FetchBuffer, place: TopicPartition, row: Sequence[Batch]) -> None:
+    data = b"".join(bytes(batch.data) for batch in row)
     part = FetchedPartition(
         place=place, error_code=0, high_watermark=99, last_stable_offset=99, log_start_offset=0, aborted=(),
-        records=buffer,
+        records=data,
     )  # fmt: skip
-    intake.put(part, Answer(len(buffer)))
+    buffer.put(part, Answer(len(data)))
 
 
 def told(pair: Pair) -> Found:
@@ -197,11 +197,11 @@ def test_records_of_others_count_only_where_nobody_else_may_write(loop: NetworkS
 def test_a_side_that_cannot_be_read_on_leaves_the_rest_uncompared(loop: NetworkSelector) -> None:
     pair = paired(loop, source(), copied(source())[:1])
     assert told(pair) == [(Kind.MISSING, (10, 30), (15, 15))]
-    sides = [Intake(loop, {SOURCE: (0, 30)}, 1 << 20), Intake(loop, {TARGET: (5, 36)}, 1 << 20)]
+    sides = [FetchBuffer(loop, {SOURCE: (0, 30)}, 1 << 20), FetchBuffer(loop, {TARGET: (5, 36)}, 1 << 20)]
     pair = Pair(
         STRETCH,
-        Side(alias="a", place=SOURCE, range=(0, 30), intake=sides[0]),
-        Side(alias="b", place=TARGET, range=(5, 36), intake=sides[1]),
+        Side(alias="a", place=SOURCE, range=(0, 30), buffer=sides[0]),
+        Side(alias="b", place=TARGET, range=(5, 36), buffer=sides[1]),
         witnesses(b"s", values=False),
     )
     put(sides[0], SOURCE, source())

@@ -22,9 +22,9 @@ from ferry.features.records.acts.slice_part import SlicePart
 from ferry.features.records.acts.source_logs import EpochNotes, SourceLogs, look_before
 from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster, PartitionInfo, TopicInfo
-from ferry.kafka.fetch.lineage import UNKNOWN_EPOCH, Mark
+from ferry.kafka.fetch.epoch_check import UNKNOWN_EPOCH, Mark
 from ferry.model import Origin, Plan, RefusalKind, Slice, TopicPartition
-from ferry.protocol.drops import Drop, Dropped, Hindered
+from ferry.protocol.drops import Blocked, Drop, Dropped
 from tests.pure.decide.values import FLOW, LANE, dealt_slice
 
 PLACE = TopicPartition("t", 0)
@@ -308,7 +308,7 @@ def test_a_log_that_nobody_tells_of_is_hindered_and_none_other() -> None:
     assert (seen.silent[PLACE].kind, seen.silent[PLACE].offset) == (RefusalKind.NO_LEADER, 3)
     logs = SourceLogs(source=source, seen=seen.marks, notes=None)
     pieces = [piece(9), replace(piece(9), source=OTHER, target=TopicPartition("a.t", 1))]
-    with pytest.raises(Hindered, match="no leader of t-0 on cluster a tells how far its log reaches") as caught:
+    with pytest.raises(Blocked, match="no leader of t-0 on cluster a tells how far its log reaches") as caught:
         asyncio.run(logs.check(pieces))
     assert [one.piece for one in caught.value.drops] == pieces[:1]
 

@@ -17,10 +17,10 @@ from ferry.config.settings import parse_settings
 from ferry.errors import Retryable
 from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster, PartitionInfo, TopicInfo, event_loop
+from ferry.kafka.driver_port import KafkaDriver
 from ferry.kafka.fetch.offsets import EARLIEST, LATEST
-from ferry.kafka.lane_port import KafkaLane
-from ferry.kafka.produce.ledger import LedgerTopic
-from ferry.lane.known_ledger import KnownLedgers
+from ferry.kafka.produce.ledger_topic import LedgerTopic
+from ferry.lane.ledger_cache import LedgerCaches
 from ferry.ledger.ledger import LedgerView, fold
 from ferry.model import LedgerRecord, OpenedRun, Plan, Record, RefusalKind, RunRecord, TopicPartition
 from ferry.plan.options import WHOLE, RunOptions
@@ -119,7 +119,7 @@ class Written(LedgerTopic):
         return lying(*self.records)[start or 0 :], len(self.records)
 
 
-class Port(KafkaLane):
+class Port(KafkaDriver):
     """The driver writer of a ledger that keeps what is appended."""
 
     def __init__(self, ledger: Written) -> None:
@@ -159,7 +159,7 @@ class Lane:
             source=self.source,
             target=self.target,
             ledger=self.ledger,
-            ledgers=KnownLedgers(),
+            ledgers=LedgerCaches(),
         )
 
     def opens(self) -> Plan:

@@ -13,7 +13,7 @@ import pytest
 from ferry.errors import Retryable, Unreachable
 from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster, TopicInfo, event_loop
-from ferry.kafka.fetch.strangers import Strangers, first_strangers
+from ferry.kafka.fetch.foreign_records import Strangers, first_strangers
 from ferry.model import Range, Record, RefusalKind, TopicPartition
 from ferry.wire.records import ProducerIdentity, build_batch
 from tests.pure.net.answers import lead, listed

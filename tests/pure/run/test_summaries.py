@@ -176,7 +176,7 @@ def test_a_ledger_that_was_read_whole_is_summarised_however_little_lies_behind_i
     assert not is_due(then)
 
 
-class Portion(list[LedgerRecord]):
+class RowScope(list[LedgerRecord]):
     """Of which one can see whether somebody has it still."""
 
 
@@ -184,13 +184,13 @@ class Portion(list[LedgerRecord]):
 class WatchedLog(ModelLog):
     """Notes at each read how many of the portions before the last one are still held."""
 
-    portions: list[weakref.ref[Portion]] = field(default_factory=list)
+    portions: list[weakref.ref[RowScope]] = field(default_factory=list)
     held: list[int] = field(default_factory=list)
 
     async def read(self, start: int | None = None, end: int | None = None) -> tuple[list[LedgerRecord], int]:
         self.held.append(sum(one() is not None for one in self.portions))
         records, upto = await super().read(start, end)
-        portion = Portion(records)
+        portion = RowScope(records)
         self.portions.append(weakref.ref(portion))
         return portion, upto
 

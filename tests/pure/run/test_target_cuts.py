@@ -11,7 +11,7 @@ import pytest
 
 from ferry.errors import Retryable
 from ferry.kafka.connect.cluster import Cluster, PartitionInfo, TopicInfo
-from ferry.kafka.fetch.lineage import Mark
+from ferry.kafka.fetch.epoch_check import Mark
 from ferry.kafka.produce.kept import Cuts, cut_since, leader_epochs
 from ferry.lane.target_cuts import target_cuts
 from ferry.model import TopicPartition, topic_id_text

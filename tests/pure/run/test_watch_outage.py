@@ -12,7 +12,7 @@ import pytest
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.settings import parse_settings
-from ferry.errors import FerryError, FilterInVain, Refused, Retryable, Unreachable
+from ferry.errors import EmptyFilter, FerryError, Refused, Retryable, Unreachable
 from ferry.lane.connections import TargetFirst
 from ferry.ports import free_ports
 from ferry.reader import watch as looking
@@ -109,7 +109,7 @@ GONE, PASSING = Unreachable("gone"), Retryable("no connection")
         (PASSING, {}, {}, ["no connection"]),
         (GONE, {"a": Refused("no login")}, {}, ["no login"]),
         (Refused("grant READ"), {"a": GONE}, {}, ["grant READ"]),
-        (FilterInVain("no topic"), {}, {}, ["no topic"]),
+        (EmptyFilter("no topic"), {}, {}, ["no topic"]),
     ],
 )
 @pytest.mark.parametrize("in_ledger", [True, False])

@@ -8,7 +8,7 @@ import pytest
 
 from ferry.config.flow.lane import in_lane
 from ferry.errors import BadInput, Refused
-from ferry.lane.known_ledger import KnownLedgers
+from ferry.lane.ledger_cache import LedgerCaches
 from ferry.ledger.window_codec import recorded_windows
 from ferry.model import Plan, RefusalKind, TimeWindow
 from ferry.plan.options import WHOLE, RunOptions
@@ -29,7 +29,7 @@ def planner(it: Lane) -> Planner:
         source=it.source,
         target=it.target,
         ledger=it.ledger,
-        ledgers=KnownLedgers(),
+        ledgers=LedgerCaches(),
     )
 
 

@@ -11,9 +11,9 @@ from kafka.future import Future
 
 from ferry.copy.kafka_slot import CopyLimits, KafkaSlot, SlotWiring
 from ferry.kafka.connect.cluster import Cluster
+from ferry.kafka.driver_port import KafkaDriver
 from ferry.kafka.fetch.requests import READ_COMMITTED
-from ferry.kafka.lane_port import KafkaLane
-from ferry.kafka.produce.ledger import LedgerTopic, ledger_topic
+from ferry.kafka.produce.ledger_topic import LedgerTopic, ledger_topic
 from ferry.ledger.ledger import UNREAD, LedgerView, fold
 from ferry.ledger.receipts import last_receipts
 from ferry.model import Attempt, LedgerRecord, Origin, Plan, Receipt, Record, RunRecord, TopicPartition, topic_id_text
@@ -99,7 +99,7 @@ class Lane:
             return decide_plan(rules(slots, self.most_records), self._facts(driver.view), run, driver.opened.generation)
 
         async def work() -> Plan:
-            port = KafkaLane(LedgerTopic(target, FLOW.source), FLOW, LANE, TIMEOUT_MS)
+            port = KafkaDriver(LedgerTopic(target, FLOW.source), FLOW, LANE, TIMEOUT_MS)
             return (await open_run(port, record, decide, known)).plan
 
         return work

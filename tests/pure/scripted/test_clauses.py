@@ -13,12 +13,12 @@ from unittest.mock import patch
 import pytest
 
 from ferry.copy import kafka_slot
-from ferry.copy.outbox import IN_FLIGHT
+from ferry.copy.produce_queue import IN_FLIGHT
 from ferry.errors import Fenced, OutcomeUnknown, Retryable
 from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster
-from ferry.kafka.produce.ledger import LedgerTopic, ledger_topic
-from ferry.kafka.produce.transaction import Transaction
+from ferry.kafka.produce.ledger_topic import LedgerTopic, ledger_topic
+from ferry.kafka.produce.writer import Writer
 from ferry.model import Record, RefusalKind
 from ferry.protocol import slot
 from ferry.protocol.names import DRIVER, transactional_id
@@ -45,9 +45,9 @@ def no_look() -> Iterator[None]:
         yield
 
 
-def writer(brokers: Brokers, cluster: Cluster) -> Transaction:
+def writer(brokers: Brokers, cluster: Cluster) -> Writer:
     """A writer of the cluster with a transaction of its own, and a record in it."""
-    found = Transaction(cluster, "somebody", TIMEOUT_MS)
+    found = Writer(cluster, "somebody", TIMEOUT_MS)
     cluster.loop.run(found.initialise)
     return found
 

@@ -9,9 +9,9 @@ import pytest
 from ferry.copy.chunk import PartProgress
 from ferry.errors import Retryable
 from ferry.kafka.connect import codes
-from ferry.kafka.lane_port import KafkaLane
-from ferry.kafka.produce import transaction
-from ferry.kafka.produce.ledger import LedgerTopic, ledger_topic
+from ferry.kafka.driver_port import KafkaDriver
+from ferry.kafka.produce import writer
+from ferry.kafka.produce.ledger_topic import LedgerTopic, ledger_topic
 from ferry.ledger.ledger import UNREAD
 from ferry.model import Flow, Origin, Record, RefusalKind, Segment
 from ferry.protocol.names import DRIVER, transactional_id
@@ -186,7 +186,7 @@ def test_a_fence_is_for_the_writers_of_earlier_names_of_the_flow_too() -> None:
     earlier = Flow(source="old", target=FLOW.target)
     with at_work(lane):
         cluster = lane.clusters[1]
-        port = KafkaLane(LedgerTopic(cluster, FLOW.source), FLOW, LANE, TIMEOUT_MS)
+        port = KafkaDriver(LedgerTopic(cluster, FLOW.source), FLOW, LANE, TIMEOUT_MS)
         cluster.loop.run(port.fence, 2, [FLOW, earlier])
         fenced = [one.request.transactional_id for one in lane.target.asked if one.api == "InitProducerId"]
         wanted: list[tuple[Flow, int | str]] = [
@@ -200,7 +200,7 @@ def test_a_fence_is_for_the_writers_of_earlier_names_of_the_flow_too() -> None:
 
 
 def test_each_partition_has_its_position_however_many_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transaction, "POSITIONS_PER_REQUEST", 2)
+    monkeypatch.setattr(writer, "POSITIONS_PER_REQUEST", 2)
     lane = Lane([[1]] * 5)
     with at_work(lane):
         lane.copy(lane.begin(lane.open("r")))

@@ -15,7 +15,7 @@ import pytest
 
 from ferry.errors import FerryError
 from ferry.kafka.connect import codes
-from ferry.kafka.produce.ledger import ledger_topic
+from ferry.kafka.produce.ledger_topic import ledger_topic
 from ferry.ledger.runs import sealed_plan
 from ferry.model import Plan
 from ferry.protocol.names import DRIVER, transactional_id

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from ferry.copy.ends import end_of, refusals_of, told_report
+from ferry.copy.slot_end import end_of, refusals_of, told_report
 from ferry.errors import FerryError, Retryable, Unreachable
 from ferry.kafka.connect import codes
-from ferry.kafka.produce.ledger import ledger_topic
+from ferry.kafka.produce.ledger_topic import ledger_topic
 from ferry.model import RefusalKind
 from ferry.protocol.slot import SlotResult
 from tests.pure.protocol.world import FLOW

@@ -20,8 +20,8 @@ from kafka.net.selector import NetworkSelector
 
 from ferry.errors import FerryError, OutcomeUnknown
 from ferry.kafka.connect.cluster import Cluster
-from ferry.kafka.produce.ledger import LedgerTopic, ledger_topic
-from ferry.kafka.produce.transaction import Transaction
+from ferry.kafka.produce.ledger_topic import LedgerTopic, ledger_topic
+from ferry.kafka.produce.writer import Writer
 from ferry.ledger.receipts import receipts
 from ferry.model import Attempt, Origin, Plan, Receipt
 from ferry.protocol.opening import begin_attempt
@@ -309,14 +309,14 @@ def test_no_interleaving_breaks_what_the_real_writer_promises() -> None:
 @pytest.mark.timeout(120)
 def test_a_commit_that_is_taken_for_granted_is_found() -> None:
     """The machine can fail: a writer that takes an unknown outcome for a commit reports what is not in the ledger."""
-    commit = Transaction.commit
+    commit = Writer.commit
 
-    async def take_for_granted(self: Transaction) -> None:
+    async def take_for_granted(self: Writer) -> None:
         with suppress(OutcomeUnknown):
             await commit(self)
 
     search = settings(
         max_examples=1000, stateful_step_count=20, derandomize=True, database=None, phases=[Phase.generate]
     )
-    with patch.object(Transaction, "commit", take_for_granted), pytest.raises(AssertionError, match="was reported"):
+    with patch.object(Writer, "commit", take_for_granted), pytest.raises(AssertionError, match="was reported"):
         run_state_machine_as_test(Machine, settings=search)

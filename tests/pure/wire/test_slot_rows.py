@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.copy.ends import SlotEnd, joined, refusals_of
+from ferry.copy.slot_end import SlotEnd, joined, refusals_of
 from ferry.copy.task import TaskSpec
 from ferry.errors import FerryError, OutcomeUnknown, Refused, Retryable, Superseded, Unreachable
 from ferry.model import RefusalKind

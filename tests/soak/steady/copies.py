@@ -25,9 +25,9 @@ import psutil
 
 from ferry import program
 from ferry.commands.copying import copied
-from ferry.commands.shapes import run_json
+from ferry.commands.forms import run_json
 from ferry.config.settings import load
-from ferry.features.observe.acts.told import tell_run
+from ferry.features.observe.acts.after_run import tell_run
 from ferry.run.micro_run import MicroRuns, local_origin
 from tests.soak.campaign.field import FLOW
 

@@ -100,7 +100,7 @@ with shown_progress(1_000, quiet="quiet" in sys.argv) as told:
 """
 WORKING = """
 import logging, sys
-from ferry.cli.bar import working
+from ferry.cli.progress_bar import working
 logging.basicConfig(format="%(message)s", level="INFO")
 with working("Beginning", quiet="quiet" in sys.argv) as shown:
     shown("quiet: under way")
@@ -108,7 +108,7 @@ with working("Beginning", quiet="quiet" in sys.argv) as shown:
 """
 STEPS = """
 import logging, sys
-from ferry.cli.bar import steps
+from ferry.cli.progress_bar import steps
 logging.basicConfig(format="%(message)s", level="INFO")
 with steps(quiet="quiet" in sys.argv) as shown:
     shown.begin("Copy [all]")

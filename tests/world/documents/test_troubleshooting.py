@@ -14,7 +14,7 @@ import pytest
 from ferry.config.flow.guards import GUARD_KEYS, GuardKey, OnGuard
 from ferry.features.observe.rules.alerts import AlertKind
 from ferry.model import Lifted, RefusalKind
-from ferry_airflow.page import standing
+from ferry_airflow.page import flow_health
 from ferry_airflow.page.airflow_side import UNDER_WAY
 from ferry_airflow.page.run_words import Mood
 
@@ -58,7 +58,7 @@ def row_of(heading: str, word: str) -> list[str]:
 @cache
 def standings() -> frozenset[tuple[str, str]]:
     """Each word with each of its moods, as standing.py makes them."""
-    tree = ast.parse(Path(standing.__file__).read_text())
+    tree = ast.parse(Path(flow_health.__file__).read_text())
     calls = [one for one in ast.walk(tree) if isinstance(one, ast.Call) and ast.unparse(one.func) == "Standing"]
     found = frozenset(pair for call in calls for pair in _made(call))
     assert ("healthy", "good") in found
@@ -72,9 +72,9 @@ def _made(call: ast.Call) -> Iterator[tuple[str, str]]:
         case ast.Constant(value=str(text)):
             named = [text]
         case ast.Name(id=name):
-            named = [getattr(standing, name)]
+            named = [getattr(flow_health, name)]
         case ast.Attribute(value=ast.Name(id=name), attr="word"):
-            badge = getattr(standing, name)
+            badge = getattr(flow_health, name)
             assert mood == f"{name}.mood"
             mood, named = f"Mood.{badge.mood.name}", [badge.word]
         case _:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ferry.cli.command import Context, command
-from ferry.cli.offered import offered_keys
+from ferry.cli.completion import offered_keys
 from ferry.cli.output import echo, print_table
 from ferry.config.explain import Explanation, every_key, explain
 

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 from ferry.cli.output import echo, print_answer, print_table
 from ferry.clock import wall_ms
-from ferry.commands.shapes import holders_json, past_runs_json, pause_json, receipts_json
-from ferry.commands.shown import show_report
+from ferry.commands.forms import holders_json, past_runs_json, pause_json, receipts_json
+from ferry.commands.views import show_report
 from ferry.errors import BadInput
 from ferry.ledger.adoption_codec import adoptions
-from ferry.ledger.dealt_at import Dealt, DealtAt, dealt_at
 from ferry.ledger.deployments import SHOWN_DIGITS
 from ferry.ledger.history import Forgotten, Holder, PastRun, PastState, holders, named_run, past_runs, skipped_at
 from ferry.ledger.ledger import LedgerView, gaps, pauses
 from ferry.ledger.pruning import Pruned, pruned_at
 from ferry.ledger.receipts import receipts
+from ferry.ledger.repartitioned_at import Dealt, DealtAt, dealt_at
 from ferry.ledger.report import Report, as_known, uncounted_sentence
 from ferry.ledger.runs import newest_run
 from ferry.ledger.unit_codec import eras, narrowed_units

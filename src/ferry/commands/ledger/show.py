@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ferry.cli.command import Context, command
-from ferry.cli.offered import offered_topics
+from ferry.cli.completion import offered_topics
 from ferry.cli.options import LaneOption
 from ferry.errors import BadInput
 

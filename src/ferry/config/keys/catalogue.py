@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
-from ferry.config.keys.fates import Fate, Group, rule_of
+from ferry.config.keys.key_support import Fate, Group, rule_of
 from ferry.config.keys.own import FERRY_KEYS_BY_NAME, transform_key
 from ferry.config.text.secrets import is_secret
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from ferry.config.keys.catalogue import find
-from ferry.config.keys.fates import Group
+from ferry.config.keys.key_support import Group
 from ferry.config.text.properties import Property
 
 OWN_KEY = "of a class of your own; Ferry loads none but a policy, which gets `replication.policy.*`"

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ferry.config.keys.catalogue import KnownKey, find, keys_of
-from ferry.config.keys.fates import Group
+from ferry.config.keys.key_support import Group
 from ferry.config.keys.layers import CLIENTS, ROLES, Role, is_common_client_key
 from ferry.config.keys.own import FERRY_KEYS_BY_NAME
 from ferry.model import Flow

@@ -8,9 +8,9 @@ from typing import TypeVar
 
 from ferry.config.keys.catalogue import is_acted_on, may_be_shown
 from ferry.config.reading.slips import has_comment, shown, without_comment
-from ferry.config.text.looked_up import LookedUp, without_values
 from ferry.config.text.problem import BadValue, Problem, Severity
 from ferry.config.text.properties import Property, written
+from ferry.config.text.secret_refs import LookedUp, without_values
 from ferry.config.text.secrets import HIDDEN, Providers, has_reference, shown_address, shown_host
 from ferry.errors import BadInput
 from ferry.model import facts_of, with_text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ferry.config.keys.fates import NO_SUCH_CLIENT
+from ferry.config.keys.key_support import NO_SUCH_CLIENT
 from ferry.config.keys.layers import CLIENTS, ROLE_AT, SIDES, Entries, Role, Side, is_common_client_key
 from ferry.config.keys.places import Place, longest_first, place_of
 from ferry.config.reading.findings import Findings, Unneeded

@@ -13,8 +13,8 @@ from enum import Enum
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from ferry.config.text.looked_up import LookedUp, without_values
 from ferry.config.text.properties import parse
+from ferry.config.text.secret_refs import LookedUp, without_values
 from ferry.errors import BadInput
 from ferry.messages.catalogue import sentence
 

@@ -14,7 +14,7 @@ from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import GROUP, Cluster, TooOld
 from ferry.kafka.fetch.requests import READ_UNCOMMITTED
 from ferry.model import RefusalKind, TopicPartition
-from ferry.model.observed import Unserved
+from ferry.model.observed import Unavailable
 
 EARLIEST = -2
 LATEST = -1
@@ -32,7 +32,7 @@ class ListedOffsets:
     """
 
     found: dict[TopicPartition, int]
-    failed: dict[TopicPartition, Unserved]
+    failed: dict[TopicPartition, Unavailable]
 
 
 async def listed_offsets(cluster: Cluster, wanted: Mapping[TopicPartition, int], *, isolation: int) -> ListedOffsets:
@@ -60,8 +60,8 @@ class _Question:
 
     def __init__(self, cluster: Cluster, wanted: Mapping[TopicPartition, int], isolation: int) -> None:
         self.found: dict[TopicPartition, int] = {}
-        self.failed: dict[TopicPartition, Unserved] = {}
-        self.denied: dict[TopicPartition, Unserved] = {}
+        self.failed: dict[TopicPartition, Unavailable] = {}
+        self.denied: dict[TopicPartition, Unavailable] = {}
         self.answered = False
         self._cluster = cluster
         self._left = dict(wanted)
@@ -139,26 +139,26 @@ async def list_offsets(
     return listed.found
 
 
-def _silent(cluster: Cluster, node: int, error: Retryable) -> Unserved:
-    return Unserved(
+def _silent(cluster: Cluster, node: int, error: Retryable) -> Unavailable:
+    return Unavailable(
         kind=RefusalKind.NO_LEADER,
         why=f"its leader, broker {node} of cluster {cluster.alias}, does not answer ({error}): look at that broker and "
         "at the address that it advertises",
     )
 
 
-def _denied(cluster: Cluster) -> Unserved:
-    return Unserved(
+def _denied(cluster: Cluster) -> Unavailable:
+    return Unavailable(
         kind=RefusalKind.NOT_AUTHORIZED,
         why=f"its offsets may not be read on cluster {cluster.alias}: grant DESCRIBE on its topic",
     )
 
 
-def _said(cluster: Cluster, node: int, code: int) -> Unserved:
+def _said(cluster: Cluster, node: int, code: int) -> Unavailable:
     where = f"broker {node} of cluster {cluster.alias} answers for it"
     if code == codes.KAFKA_STORAGE_ERROR:
-        return Unserved(kind=RefusalKind.STORAGE, why=f"{where} {codes.advised(code)}")
-    return Unserved(kind=RefusalKind.NO_LEADER, why=f"{where} {codes.describe(code)}: look at that broker's log")
+        return Unavailable(kind=RefusalKind.STORAGE, why=f"{where} {codes.advised(code)}")
+    return Unavailable(kind=RefusalKind.NO_LEADER, why=f"{where} {codes.describe(code)}: look at that broker's log")
 
 
 def _list_request(places: Mapping[TopicPartition, int], isolation: int) -> Any:

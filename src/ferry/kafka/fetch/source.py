@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 
 from ferry.config.flow.clients import ENGINE_CHOOSES, FetchOptions
 from ferry.kafka.connect.cluster import Cluster
-from ferry.kafka.fetch.feeder import Feeder
-from ferry.kafka.fetch.intake import Intake
-from ferry.kafka.fetch.lineage import Lineage, Mark
+from ferry.kafka.fetch.broker_fetcher import BrokerFetcher
+from ferry.kafka.fetch.epoch_check import Lineage, Mark
+from ferry.kafka.fetch.fetch_buffer import FetchBuffer
 from ferry.kafka.fetch.patience import Patience
 from ferry.kafka.fetch.routes import Routes
 from ferry.kafka.fetch.throttle import Throttle
@@ -45,26 +45,26 @@ class SourceReader:
         `marks`: what was read of these logs before; a log that has lost some of it is not read.
         `checked` as of Intake.
         """
-        self.intake = Intake(cluster.loop, ranges, memory_bytes, marks, isolation=isolation, checked=checked)
+        self.buffer = FetchBuffer(cluster.loop, ranges, memory_bytes, marks, isolation=isolation, checked=checked)
         self._cluster = cluster
         self._isolation = isolation
         self._options = options
         self._throttle = throttle
         self._routes = Routes(cluster, topic_ids)
-        self._lineage = Lineage(cluster, self.intake.marks)
+        self._lineage = Lineage(cluster, self.buffer.marks)
         self._patience = Patience(min(_LEADER_PATIENCE_S, cluster.patience_s))
-        self._feeders: list[Feeder] = []
+        self._fetchers: list[BrokerFetcher] = []
 
     async def start(self) -> None:
         """Begin to read; to be called once."""
-        places = list(self.intake.queues)
+        places = list(self.buffer.queues)
         await self._cluster.refresh({place.topic for place in places})
         self._routes.begin(places)
         self._deal(places)
 
     def close(self) -> None:
         """Stop reading; answers still on their way are dropped."""
-        self.intake.close()
+        self.buffer.close()
 
     def _deal(self, places: Iterable[TopicPartition]) -> None:
         """Give each partition to a feeder of the broker that serves it now; what has vanished fails."""
@@ -74,28 +74,28 @@ class SourceReader:
             if lost is None:
                 by_node.setdefault(self._routes.node(place), []).append(place)
             else:
-                self.intake.fail(place, *lost)
-        self._feeders = [feeder for feeder in self._feeders if feeder.is_at_work]
+                self.buffer.fail(place, *lost)
+        self._fetchers = [fetcher for fetcher in self._fetchers if fetcher.is_at_work]
         for node, mine in by_node.items():
-            peers = [feeder for feeder in self._feeders if feeder.node == node]
+            peers = [fetcher for fetcher in self._fetchers if fetcher.node == node]
             wanted = feeders_for(len(mine) + sum(len(peer.places) for peer in peers))
             for place in mine:
                 if len(peers) < wanted:
-                    peers.append(self._feeder(node))
-                    self._feeders.append(peers[-1])
+                    peers.append(self._fetcher(node))
+                    self._fetchers.append(peers[-1])
                     self._cluster.loop.call_soon(peers[-1].run)
                 min(peers, key=lambda peer: len(peer.places)).places[place] = None
-        self.intake.wake()
+        self.buffer.wake()
 
     def _fetch_bytes(self) -> int:
         """How much a feeder asks for: the fewer are left, the more, for the last one waits for each answer."""
-        at_work = sum(feeder.is_at_work for feeder in self._feeders)
-        return max(_MIN_FETCH_BYTES, self.intake.memory_bytes // (2 * max(1, at_work)))
+        at_work = sum(fetcher.is_at_work for fetcher in self._fetchers)
+        return max(_MIN_FETCH_BYTES, self.buffer.memory_bytes // (2 * max(1, at_work)))
 
-    def _feeder(self, node: int) -> Feeder:
-        return Feeder(
+    def _fetcher(self, node: int) -> BrokerFetcher:
+        return BrokerFetcher(
             self._cluster,
-            self.intake,
+            self.buffer,
             self._routes,
             self._lineage,
             self._patience,
@@ -110,4 +110,4 @@ class SourceReader:
 
 def feeders_for(partitions: int) -> int:
     """How many feeders share a leader's partitions: as few as deal them evenly, so that all end at the same time."""
-    return min(FEEDERS_PER_LEADER, key=lambda feeders: math.ceil(partitions / feeders) * feeders)
+    return min(FEEDERS_PER_LEADER, key=lambda fetchers: math.ceil(partitions / fetchers) * fetchers)

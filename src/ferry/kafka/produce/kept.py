@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from ferry.errors import Retryable
 from ferry.kafka.connect.cluster import Cluster
+from ferry.kafka.fetch.epoch_check import UNKNOWN_EPOCH, Mark
 from ferry.kafka.fetch.epochs import NOT_KNOWN, ends_of_epochs, epoch_ends
-from ferry.kafka.fetch.lineage import UNKNOWN_EPOCH, Mark
 from ferry.model import TopicPartition
 
 _LOOKS = 4

@@ -14,7 +14,7 @@ from ferry.config.flow.guards import OnGuard
 from ferry.ledger.codec import LEDGER_VERSION, Json, encode
 from ferry.ledger.kinds import KINDS
 from ferry.ledger.ledger import LedgerView
-from ferry.ledger.map_block import Chain, MapRow
+from ferry.ledger.map_block import Chain, MapEntry
 from ferry.ledger.receipt_codec import receipt_key
 from ferry.messages.catalogue import sentence
 from ferry.messages.refusals import refused
@@ -92,7 +92,7 @@ def forgetting(
     facts: Facts,
     plan: Plan,
     changes: Iterable[TopicChange],
-    rows: Mapping[Chain, Sequence[MapRow]],
+    rows: Mapping[Chain, Sequence[MapEntry]],
 ) -> list[Record]:
     """To be written when the copies are deleted: what the lane did, and the end of all that it knows of them.
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from ferry.ledger.neighbours import Neighbour
+from ferry.ledger.other_flows import Neighbour
 from ferry.model import Era, Gap, Pause, Position, Range, Receipt, TopicPartition
-from ferry.model.observed import BrokerSpace, OpenTransaction, Unserved
+from ferry.model.observed import BrokerSpace, OpenTransaction, Unavailable
 from ferry.model.topic_settings import TopicSettings
 
 T = TypeVar("T")
@@ -62,7 +62,7 @@ class SourceTopic:
     leaderless: tuple[int, ...]
     replication_factor: int
     settings: TopicSettings | None
-    unserved: Mapping[int, Unserved] = field(default_factory=dict)
+    unserved: Mapping[int, Unavailable] = field(default_factory=dict)
     """What is known of leaderless partitions whose leader failed to answer, or answered with an error."""
 
     @property
@@ -93,7 +93,7 @@ class TargetTopic:
     """The brokers that have the replicas, by partition."""
     settings: TopicSettings | None = None
     """None when this login may not see them."""
-    unserved: Mapping[int, Unserved] = field(default_factory=dict)
+    unserved: Mapping[int, Unavailable] = field(default_factory=dict)
     """What is known of partitions without an end."""
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from ferry.model import Flow, NotCopied
+from ferry.model import Flow, Unsupported
 from ferry.model.observed import Counted
 
 _REGISTRIES = re.compile(r"_schemas.*|kafkasql-(journal|topic)")
@@ -14,7 +14,7 @@ _STREAMS = re.compile(r".+-(changelog|repartition)")
 """Internal topics of a Kafka Streams application (`ProcessorStateManager.storeChangelogTopic`, `-repartition`)."""
 
 
-def not_copied(flow: Flow, quotas: Counted, users: Counted, topics: Iterable[str]) -> tuple[NotCopied, ...]:
+def not_copied(flow: Flow, quotas: Counted, users: Counted, topics: Iterable[str]) -> tuple[Unsupported, ...]:
     """What a plan of the flow leaves out, with what to do about it; nothing of that of which there is none."""
     names = sorted(topics)
     streams = [name for name in names if _STREAMS.fullmatch(name)]
@@ -22,7 +22,7 @@ def not_copied(flow: Flow, quotas: Counted, users: Counted, topics: Iterable[str
     found = []
     if quotas.count != 0:
         found.append(
-            NotCopied(
+            Unsupported(
                 what="client-quotas",
                 count=quotas.count,
                 message=f"{_told(quotas, 'client quota', flow)} not copied: set them on {flow.target} with "
@@ -31,7 +31,7 @@ def not_copied(flow: Flow, quotas: Counted, users: Counted, topics: Iterable[str
         )
     if users.count != 0:
         found.append(
-            NotCopied(
+            Unsupported(
                 what="scram-users",
                 count=users.count,
                 message=f"{_told(users, 'SCRAM user', flow)} not copied, for a broker tells no password: create them "
@@ -40,7 +40,7 @@ def not_copied(flow: Flow, quotas: Counted, users: Counted, topics: Iterable[str
         )
     if streams:
         found.append(
-            NotCopied(
+            Unsupported(
                 what="streams-state",
                 count=len(streams),
                 message=f"{len(streams)} topic(s) of Kafka Streams applications ({streams[0]}, ...) are copied as "
@@ -50,7 +50,7 @@ def not_copied(flow: Flow, quotas: Counted, users: Counted, topics: Iterable[str
         )
     if registry is not None:
         found.append(
-            NotCopied(
+            Unsupported(
                 what="schema-ids",
                 count=None,
                 message=f"schemas of the registry with topic {registry} on {flow.source} are not copied, and ids in "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from ferry.ledger.neighbours import owned_elsewhere
+from ferry.ledger.other_flows import owned_elsewhere
 from ferry.messages.refusals import refused
 from ferry.model import Flow, Range, Refusal, RefusalKind, TopicPartition, scratch_lane
 from ferry.plan.rules.facts import Facts

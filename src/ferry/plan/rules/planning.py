@@ -9,19 +9,19 @@ from ferry.errors import BadInput, Refused
 from ferry.messages.catalogue import sentence
 from ferry.model import Plan, Receipt, Refusal, RefusalKind, TopicChange
 from ferry.plan.rules.absence import gone_note, gone_refusal, hidden_refusals
+from ferry.plan.rules.blocking_transactions import held_notes, ledger_notes
 from ferry.plan.rules.budget import Ahead, bytes_within, slice_of, within_budget
 from ferry.plan.rules.candidates import Candidate, candidates
 from ferry.plan.rules.capacity import Load, space_notes, without_room
-from ferry.plan.rules.deal import deal_of
-from ferry.plan.rules.deal_refusals import dealt_before
-from ferry.plan.rules.dealt_lots import Deal
 from ferry.plan.rules.deletes import deletion
+from ferry.plan.rules.empty_filter import InVain, in_vain
 from ferry.plan.rules.facts import Facts, SourceTopic, by_topic
 from ferry.plan.rules.first_copies import slow_notes
 from ferry.plan.rules.guards import cluster_facts, target_cluster_sentence
-from ferry.plan.rules.held import held_notes, ledger_notes
-from ferry.plan.rules.nothing import InVain, in_vain
 from ferry.plan.rules.origins import topic_refusals
+from ferry.plan.rules.repartition import deal_of
+from ferry.plan.rules.repartition_refusals import dealt_before
+from ferry.plan.rules.repartition_shares import Deal
 from ferry.plan.rules.rules import Rules
 from ferry.plan.rules.shares import dealt_slots
 from ferry.plan.rules.topics import TopicChanges, owned, topic_refusal, without_new

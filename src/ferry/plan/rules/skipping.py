@@ -9,17 +9,17 @@ from ferry.ledger.history import PastState, past_runs
 from ferry.ledger.ledger import LedgerView
 from ferry.messages.catalogue import sentence
 from ferry.model import Gap, OpenedRun, Plan, RefusalKind, RunRecord, Sentence, TopicPartition
-from ferry.plan.rules.deal import deal_of
 from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.guards import cluster_sentence, leaderless_refusal, source_trouble
 from ferry.plan.rules.progress import place_of_lane
+from ferry.plan.rules.repartition import deal_of
 from ferry.plan.rules.rules import Rules, Transform
 from ferry.plan.rules.topics import owned
 from ferry.words import several
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class SkipRequest:
     """Somebody wants a lane to go on at offset `to` of a source partition."""
 
     source: TopicPartition
@@ -38,7 +38,7 @@ def refuse_while_at_work(view: LedgerView, lane: str) -> None:
             )
 
 
-def skip_gap(rules: Rules, facts: Facts, wish: Wish, run: str, generation: int) -> Gap:
+def skip_gap(rules: Rules, facts: Facts, wish: SkipRequest, run: str, generation: int) -> Gap:
     """The gap by which the lane goes on where the wish says. Pure.
 
     Raises BadInput when it names a place that the flow does not copy, or leads back or beyond the end; Refused when
@@ -97,7 +97,7 @@ def skip_gap(rules: Rules, facts: Facts, wish: Wish, run: str, generation: int) 
     )
 
 
-def _check_dealt(rules: Rules, facts: Facts, wish: Wish, transform: Transform) -> None:
+def _check_dealt(rules: Rules, facts: Facts, wish: SkipRequest, transform: Transform) -> None:
     """Raise Refused where a skip does not help a topic that is dealt to other partitions, or would mean nothing."""
     targets = rules.copies_of(wish.source.topic)
     found = deal_of(rules, facts, facts.sources[wish.source.topic], targets, transform, "(skip)", -1)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ferry.ledger.history import Held, current_segments
 from ferry.model import Gap, Receipt, RefusalKind
-from ferry.model.observed import Unserved
+from ferry.model.observed import Unavailable
 from ferry.plan.rules.facts import SourcePartition, SourceTopic
 
 _GUARDS_OF_THE_SOURCE = frozenset(
@@ -39,7 +39,7 @@ def written_before(last: Receipt | None, gaps: Iterable[Gap]) -> int:
 
 
 def with_high_watermark(
-    topic: SourceTopic, number: int, high_watermark: int | None, failed: Unserved | None
+    topic: SourceTopic, number: int, high_watermark: int | None, failed: Unavailable | None
 ) -> SourceTopic:
     """The topic with the high watermark of a partition; the partition is left out when nobody tells."""
     if high_watermark is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ferry.cli.command import Context, command
 from ferry.cli.output import echo
 from ferry.config.flow.flow import FlowConfig
-from ferry.features.acls.cli.shapes import acl_diff_json
+from ferry.features.acls.cli.forms import acl_diff_json
 from ferry.features.acls.rules.acls import AclDiff, unmapped_sentence, wide_sentence
 from ferry.words import count_of
 

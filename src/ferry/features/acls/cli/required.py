@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ferry.cli.command import Context, command, only_topics
-from ferry.cli.offered import offered_topics
+from ferry.cli.completion import offered_topics
 from ferry.cli.output import echo, print_json
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.keys.layers import ROLE_AT, Side

@@ -20,7 +20,7 @@ from ferry.features.archive.acts.exported import Beside, Contents, Lines, portio
 from ferry.kafka.fetch.offsets import group_offsets
 from ferry.kafka.produce.transactional_ids import transactional_ids
 from ferry.lane.connections import TargetConnection
-from ferry.lane.opening import lane_port
+from ferry.lane.opening import driver_port
 from ferry.ledger.rebuilt import Rebuild, Successor, rebuild_record
 from ferry.model import Receipt, Record, TopicPartition
 from ferry.plan.gather import position_of
@@ -221,7 +221,7 @@ class _Rebuilding:
                     count = int(writer) + 1 if writer.isdecimal() else 0
                     slots[lane] = max(slots.get(lane, 0), count)
         for lane, count in sorted(slots.items()):
-            port = lane_port(self.flow, lane, self.connection.ledger)
+            port = driver_port(self.flow, lane, self.connection.ledger)
             await port.fence(count, flows)
             await port.initialise()
 

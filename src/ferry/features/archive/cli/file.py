@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ferry.cli.bar import counted
 from ferry.cli.command import Context, command
+from ferry.cli.identity import person
 from ferry.cli.output import echo
-from ferry.cli.person import person
+from ferry.cli.progress_bar import counted
 from ferry.errors import BadInput
 
 if TYPE_CHECKING:

@@ -38,7 +38,7 @@ async def next_records(
         return found
     reader = SourceReader(cluster, ranges, {}, isolation=isolation, memory_bytes=memory_bytes, options=options)
     waiting = {
-        place: Side(alias=cluster.alias, place=place, range=part, intake=reader.intake)
+        place: Side(alias=cluster.alias, place=place, range=part, buffer=reader.buffer)
         for place, part in ranges.items()
     }
     until = time.monotonic() + cluster.patience_s
@@ -56,8 +56,8 @@ async def next_records(
             if time.monotonic() > until:
                 raise Unreachable(f"{min(waiting)} on cluster {cluster.alias} sends no record: look at its brokers")
             if waiting:
-                reader.intake.arrived.clear()
-                await reader.intake.news(_NEWS_SECONDS)
+                reader.buffer.arrived.clear()
+                await reader.buffer.news(_NEWS_SECONDS)
     finally:
         reader.close()
     return found

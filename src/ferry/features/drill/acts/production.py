@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ferry.config.flow.flow import FlowConfig
-from ferry.features.groups.rules.which import is_own
+from ferry.features.groups.rules.selection import is_own
 from ferry.kafka.fetch.offsets import LATEST, listed_offsets
 from ferry.kafka.fetch.requests import READ_UNCOMMITTED
 from ferry.kafka.groups.listing import list_groups

@@ -13,7 +13,7 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.features.drill.acts.next_records import next_records
 from ferry.features.drill.rules.standing import Record, Standing, is_same, moved
 from ferry.features.groups.acts.offset_maps import offset_maps
-from ferry.features.groups.rules.which import NOT_TRANSLATABLE, is_own
+from ferry.features.groups.rules.selection import NOT_TRANSLATABLE, is_own
 from ferry.kafka.fetch.requests import READ_COMMITTED
 from ferry.kafka.groups.listing import list_groups
 from ferry.kafka.groups.offsets import commit_offsets, fetch_offsets

@@ -11,11 +11,11 @@ from typing import Annotated
 
 import typer
 
-from ferry.cli.bar import steps
 from ferry.cli.command import Context, command, only_topics
+from ferry.cli.identity import new_run, person
 from ferry.cli.options import YEAR_SECONDS, MaxBytesOption, TopicsOption
 from ferry.cli.output import echo
-from ferry.cli.person import new_run, person
+from ferry.cli.progress_bar import steps
 from ferry.cli.stopping import stop_signals
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import SwitchHook

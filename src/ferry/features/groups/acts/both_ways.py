@@ -8,9 +8,9 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.features.groups.acts.offset_maps import PartitionMap, maps_of_ledger
 from ferry.features.groups.rules.both_ways import BothWays
 from ferry.features.groups.rules.translated import Maps
-from ferry.kafka.produce.ledger import LedgerTopic
+from ferry.kafka.produce.ledger_topic import LedgerTopic
 from ferry.lane.connections import FlowConnections
-from ferry.lane.known_ledger import KnownLedger
+from ferry.lane.ledger_cache import LedgerCache
 from ferry.model import TopicPartition
 
 
@@ -34,7 +34,7 @@ async def both_ways(
     await ledger.find()
     turned = await maps_of_ledger(
         ledger,
-        await KnownLedger(ledger).view(),
+        await LedgerCache(ledger).view(),
         flow.lane,
         kept,
         target=connections.source,

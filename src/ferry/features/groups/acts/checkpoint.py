@@ -15,8 +15,8 @@ from ferry.config.text.filters import LEGAL_NAME
 from ferry.errors import FerryError, Refused
 from ferry.features.groups.acts.blank_maps import blank_maps
 from ferry.features.groups.acts.both_ways import both_ways
-from ferry.features.groups.acts.dealt import maps_of_dealt
 from ferry.features.groups.acts.offset_maps import offset_maps
+from ferry.features.groups.acts.repartitioned import maps_of_dealt
 from ferry.features.groups.acts.rules import deals, group_rules
 from ferry.features.groups.acts.saved_offsets import with_saved
 from ferry.features.groups.acts.written import latency_of, outcome_of, written
@@ -32,11 +32,11 @@ from ferry.features.groups.rules.codec import (
     snapshot_record,
     snapshots,
 )
-from ferry.features.groups.rules.dealt_map import read_of
-from ferry.features.groups.rules.held import Held, HeldGroup, Wrote
-from ferry.features.groups.rules.meanwhile import left_to_others, meanwhile, still_there
+from ferry.features.groups.rules.concurrent_changes import left_to_others, meanwhile, still_there
+from ferry.features.groups.rules.repartition_map import read_of
+from ferry.features.groups.rules.selection import GroupRules, chosen, is_own
 from ferry.features.groups.rules.translated import TranslatedGroups, translated
-from ferry.features.groups.rules.which import GroupRules, chosen, is_own
+from ferry.features.groups.rules.written_offsets import Held, HeldGroup, Wrote
 from ferry.kafka.groups.listing import ListedGroups, list_groups
 from ferry.kafka.groups.offsets import CommittedOffsets, FetchedOffsets, commit_offsets, fetch_offsets
 from ferry.lane.connections import FlowConnections

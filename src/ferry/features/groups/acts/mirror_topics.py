@@ -18,7 +18,7 @@ from ferry.errors import BadInput, Refused
 from ferry.features.groups.rules.offset_syncs import offset_syncs
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.produce.internal_topic import InternalTopic
-from ferry.kafka.produce.ledger import LedgerTopic
+from ferry.kafka.produce.ledger_topic import LedgerTopic
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.mirror_state import MirrorState, is_due, mirror_record, mirror_state
 from ferry.ledger.receipts import last_receipts, receipts

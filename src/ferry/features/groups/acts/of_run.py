@@ -9,9 +9,9 @@ from ferry.features.groups.acts.checkpoint import GroupSync, Looked, StoodBack
 from ferry.features.groups.acts.mirror_topics import MirrorTopics
 from ferry.garbage import left_uncollected
 from ferry.ledger.checkpoint_codec import checkpoint_record
-from ferry.ledger.keeping import planned_run
 from ferry.ledger.ledger import pauses
 from ferry.ledger.receipts import last_receipts
+from ferry.ledger.resume import planned_run
 from ferry.ledger.runs import superseded_by
 from ferry.ledger.unit_codec import last_units
 from ferry.model import GroupOutcome, lane_kind

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from ferry.errors import Refused, Unreachable
 from ferry.features.groups.rules.adopted_map import approximate
-from ferry.features.groups.rules.map_trouble import Cut, Present, map_cut, map_trouble
+from ferry.features.groups.rules.map_check import Cut, Present, map_cut, map_trouble
 from ferry.features.groups.rules.offset_map import Before, InGap, LogStart, OffsetMap, Translated
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.offsets import EARLIEST, LATEST, listed_offsets
@@ -23,13 +23,13 @@ from ferry.lane.source_cuts import source_cuts
 from ferry.lane.summaries import LedgerLog
 from ferry.lane.target_cuts import target_cuts
 from ferry.ledger.adoption_codec import adopted_receipt, adoptions
+from ferry.ledger.block_index import NO_LINKS, Links
 from ferry.ledger.codec import encode
 from ferry.ledger.ledger import LedgerView, gaps
-from ferry.ledger.map_block import Chain, MapRow
+from ferry.ledger.map_block import Chain, MapEntry
 from ferry.ledger.map_rows import chains_of, needed_block, newer_rows
 from ferry.ledger.pruning import Pruned, pruned, ranges
 from ferry.ledger.receipts import last_receipts
-from ferry.ledger.rolled import NO_LINKS, Links
 from ferry.model import Adoption, Gap, Range, Receipt, TopicPartition
 from ferry.words import several
 
@@ -202,8 +202,8 @@ class _Loading:
     adoptions: list[Adoption] = field(default_factory=list)
     pruned: tuple[Range, ...] = ()
     links: dict[Chain, Links] = field(default_factory=dict)
-    rows: dict[Chain, list[MapRow]] = field(default_factory=dict)
-    blocks: dict[Chain, dict[int, list[MapRow]]] = field(default_factory=dict)
+    rows: dict[Chain, list[MapEntry]] = field(default_factory=dict)
+    blocks: dict[Chain, dict[int, list[MapEntry]]] = field(default_factory=dict)
 
     @property
     def whole(self) -> bool:
@@ -233,7 +233,7 @@ class _Loading:
         """The map, once nothing is needed."""
         rows = [row for of in self.rows for row in self.rows[of]]
         rows += [row for blocks in self.blocks.values() for block in blocks.values() for row in block]
-        rows += [MapRow.of(adopted_receipt(one), -1) for one in self.adoptions]
+        rows += [MapEntry.of(adopted_receipt(one), -1) for one in self.adoptions]
         rows.sort(key=lambda row: (row.generation, row.at, row.end))
         if backward:
             made = OffsetMap.backward(rows, self.gaps, stands_at)

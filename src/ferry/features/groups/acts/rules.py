@@ -8,7 +8,7 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.errors import Refused
 from ferry.features.groups.acts.offset_maps import PartitionMap
 from ferry.features.groups.rules.offset_map import OffsetMap
-from ferry.features.groups.rules.which import GroupRules, dealt_reason
+from ferry.features.groups.rules.selection import GroupRules, dealt_reason
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.unit_codec import last_units
 from ferry.model import TopicPartition

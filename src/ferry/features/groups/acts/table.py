@@ -12,8 +12,8 @@ from ferry.errors import FerryError
 from ferry.features.groups.acts.blank_maps import maps_of
 from ferry.features.groups.acts.offset_maps import PartitionMap
 from ferry.features.groups.rules.offset_map import Translated
+from ferry.features.groups.rules.selection import is_own
 from ferry.features.groups.rules.table import GroupsOfSide, GroupTable, group_tables, narrowed, places_of
-from ferry.features.groups.rules.which import is_own
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.offsets import LATEST, listed_offsets
 from ferry.kafka.fetch.requests import READ_UNCOMMITTED

@@ -9,11 +9,11 @@ from functools import partial
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput
 from ferry.features.groups.acts.blank_maps import blank_maps, maps_of
-from ferry.features.groups.acts.dealt import maps_of_dealt
 from ferry.features.groups.acts.offset_maps import PartitionMap, offset_maps
+from ferry.features.groups.acts.repartitioned import maps_of_dealt
 from ferry.features.groups.acts.rules import deals, dealt_maps
-from ferry.features.groups.rules.dealt_map import GoesOn, read_of
 from ferry.features.groups.rules.offset_map import Translated
+from ferry.features.groups.rules.repartition_map import GoesOn, read_of
 from ferry.kafka.groups.offsets import fetch_offsets
 from ferry.lane.connections import EitherSide, FlowConnections, TargetConnection, TargetFirst
 from ferry.model import TopicPartition

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 from ferry.kafka.groups.offsets import CommittedOffsets, GroupActive
 from ferry.messages.catalogue import said, sentence
-from ferry.model import Ages, GroupOutcome, Left, TopicPartition, Why
+from ferry.model import AgeStats, GroupOutcome, Left, TopicPartition, Why
 
 
 def outcome_of(
@@ -43,12 +43,14 @@ def outcome_of(
     )
 
 
-def latency_of(wanted: Mapping[str, Collection[TopicPartition]], done: CommittedOffsets, asked_ms: int) -> Ages | None:
+def latency_of(
+    wanted: Mapping[str, Collection[TopicPartition]], done: CommittedOffsets, asked_ms: int
+) -> AgeStats | None:
     """How long the groups' offsets took to be on the target; None when none is."""
     took = [done.answered_ms[group] - asked_ms for group, places in wanted.items() if written(group, places, done)]
     if not took:
         return None
-    return Ages(min=min(took), mean=sum(took) // len(took), max=max(took), records=len(took))
+    return AgeStats(min=min(took), mean=sum(took) // len(took), max=max(took), records=len(took))
 
 
 def written(group: str, places: Collection[TopicPartition], done: CommittedOffsets) -> set[TopicPartition]:

@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from ferry.cli.command import Context, command
+from ferry.cli.identity import new_run, person
 from ferry.cli.output import echo, print_table
-from ferry.cli.person import new_run, person
 from ferry.errors import BadInput
-from ferry.features.groups.cli.shapes import SNAPSHOT
+from ferry.features.groups.cli.forms import SNAPSHOT
 from ferry.features.groups.cli.sync import DryRunOption, GroupsOption, made_by, only_groups
 from ferry.features.groups.rules.codec import Snapshot
 from ferry.features.groups.rules.sentences import group_sentences

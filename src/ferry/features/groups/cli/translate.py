@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ferry.cli.command import Context, command
-from ferry.cli.offered import offered_topics
+from ferry.cli.completion import offered_topics
 from ferry.cli.options import LaneOption
 from ferry.cli.output import echo, print_table
 from ferry.config.flow.flow import FlowConfig

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ferry.features.groups.rules.dealt_map import most_read, reads_on
-from ferry.features.groups.rules.held import Held, HeldGroup, Wrote
+from ferry.features.groups.rules.repartition_map import most_read, reads_on
+from ferry.features.groups.rules.selection import NOT_TRANSLATABLE, GroupRules, merged_sentence
 from ferry.features.groups.rules.translated import TranslatedGroups
-from ferry.features.groups.rules.which import NOT_TRANSLATABLE, GroupRules, merged_sentence
+from ferry.features.groups.rules.written_offsets import Held, HeldGroup, Wrote
 from ferry.messages.catalogue import said, sentence
 from ferry.model import Checkpoint, CommittedOffset, Fact, Left, ListedGroup, TopicPartition, Vector, Why
 

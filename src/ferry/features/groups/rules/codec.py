@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from ferry.codec.form import F, Form
-from ferry.features.groups.rules.held import Held, HeldGroup, Wrote
+from ferry.features.groups.rules.written_offsets import Held, HeldGroup, Wrote
 from ferry.ledger.codec import LEDGER_VERSION, Json, encode, head
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.reading import checked, read_as, text, whole

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ferry.features.groups.rules.checkpoints import TargetGroups
 from ferry.features.groups.rules.codec import Saved
-from ferry.features.groups.rules.held import HeldGroup
+from ferry.features.groups.rules.written_offsets import HeldGroup
 from ferry.messages.catalogue import said, sentence
 from ferry.model import CommittedOffset, Left, TopicPartition, Why
 

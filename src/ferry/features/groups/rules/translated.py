@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from ferry.features.groups.rules.dealt_map import DealtMap, GoesOn, read_of
 from ferry.features.groups.rules.offset_map import Translated
-from ferry.features.groups.rules.which import GroupRules
+from ferry.features.groups.rules.repartition_map import DealtMap, GoesOn, read_of
+from ferry.features.groups.rules.selection import GroupRules
 from ferry.model import Checkpoint, CommittedOffset, Found, TopicPartition, Vector
 
 

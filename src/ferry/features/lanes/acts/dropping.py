@@ -20,7 +20,7 @@ from ferry.kafka.admin.topics import delete_topics
 from ferry.kafka.groups.listing import list_groups
 from ferry.kafka.groups.removal import delete_group
 from ferry.lane.connections import TargetConnection
-from ferry.lane.opening import lane_port, lane_record
+from ferry.lane.opening import driver_port, lane_record
 from ferry.lane.pruning import unswept_tombstones
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.window_codec import Dropped, dropped_lanes
@@ -89,7 +89,7 @@ class LaneDrop:
             view = await self._connection.known.view()
             if not interrupt and not _is_dropping(view, self._lane):
                 refuse_while_at_work(await self._connection.known.view_with_newest(self._lane, 1), self._lane)
-            port = lane_port(self._flow, self._lane, self._connection.ledger)
+            port = driver_port(self._flow, self._lane, self._connection.ledger)
             record = lane_record(self._flow, self._lane, run, origin, slots=1)
             drivers: list[Driver] = []
 

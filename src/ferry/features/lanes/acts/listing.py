@@ -5,7 +5,7 @@ from __future__ import annotations
 from ferry.config.flow.flow import FlowConfig
 from ferry.features.lanes.rules.listing import Lane, lane_names, lane_of
 from ferry.lane.connections import TargetConnection
-from ferry.lane.known_ledger import KnownLedger
+from ferry.lane.ledger_cache import LedgerCache
 
 
 def list_lanes(flow: FlowConfig, *, patience_s: float = 60.0) -> list[Lane]:
@@ -20,7 +20,7 @@ def list_lanes(flow: FlowConfig, *, patience_s: float = 60.0) -> list[Lane]:
         return connection.run(work)
 
 
-async def known_lane(known: KnownLedger, name: str) -> Lane:
+async def known_lane(known: LedgerCache, name: str) -> Lane:
     """One lane, with all of its receipts in short."""
     view = await known.view_with_newest(name, 1)
     return lane_of(view, name, await known.rows(view, lambda of: of.lane == name))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ferry.cli.command import Context, command
+from ferry.cli.identity import new_run, person
 from ferry.cli.output import echo, print_table
-from ferry.cli.person import new_run, person
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput
 from ferry.model import time_text

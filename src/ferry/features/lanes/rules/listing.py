@@ -12,7 +12,7 @@ from ferry.ledger.copied import copied, united
 from ferry.ledger.history import PastRun, PastState, past_runs
 from ferry.ledger.kinds import KINDS_OF_LANE
 from ferry.ledger.ledger import LedgerView, claims
-from ferry.ledger.map_block import Chain, MapRow
+from ferry.ledger.map_block import Chain, MapEntry
 from ferry.ledger.receipt_codec import receipt_key
 from ferry.ledger.unit_codec import last_units
 from ferry.ledger.window_codec import Dropped, dropped_record, recorded_windows
@@ -99,7 +99,7 @@ def lane_names(view: LedgerView) -> list[str]:
     return sorted({parts[2] if parts[0] == "claim" else parts[1] for parts in keys})
 
 
-def lane_of(view: LedgerView, name: str, rows: Mapping[Chain, Sequence[MapRow]]) -> Lane:
+def lane_of(view: LedgerView, name: str, rows: Mapping[Chain, Sequence[MapEntry]]) -> Lane:
     """A lane; `rows` are its receipts, and `view` has its newest run whole."""
     parts = tuple(
         LanePart(
@@ -144,7 +144,7 @@ def _counted(
 
 
 def forgetting_lane(
-    view: LedgerView, last_word: Dropped, rows: Mapping[Chain, Sequence[MapRow]], blocks: Iterable[bytes]
+    view: LedgerView, last_word: Dropped, rows: Mapping[Chain, Sequence[MapEntry]], blocks: Iterable[bytes]
 ) -> list[Record]:
     """Tombstones for all that the ledger has of a lane, and the last word on it, in the order to be written.
 

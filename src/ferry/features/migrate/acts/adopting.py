@@ -231,7 +231,7 @@ async def _adopt(
             target_cluster_id=facts.target_cluster_id,
         )
 
-    await open_run(planner.fencing_lane(), record, decide, known)
+    await open_run(planner.driver_port(), record, decide, known)
     return done[-1]
 
 

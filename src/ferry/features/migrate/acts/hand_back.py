@@ -109,7 +109,7 @@ async def _hand_back(
         )
         return replace(idle_plan(driver.opened), notes=(note,))
 
-    await open_run(planner.fencing_lane(), record, decide, view)
+    await open_run(planner.driver_port(), record, decide, view)
     return done[-1]
 
 

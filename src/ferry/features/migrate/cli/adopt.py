@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ferry.cli.bar import working
 from ferry.cli.command import Context, command, only_topics
+from ferry.cli.identity import new_run, person
 from ferry.cli.options import TopicsOption
 from ferry.cli.output import echo, print_table, print_warning
-from ferry.cli.person import new_run, person
+from ferry.cli.progress_bar import working
 from ferry.config.flow.flow import FlowConfig
-from ferry.features.migrate.cli.shapes import adoption_json
+from ferry.features.migrate.cli.forms import adoption_json
 from ferry.features.migrate.rules.adoption import Row, Takeover, Verdict
 from ferry.words import count_of
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ferry.cli.command import Context, command, only_topics, refuse_option_as_file
+from ferry.cli.identity import new_run, person
 from ferry.cli.options import TopicsOption
 from ferry.cli.output import echo, print_table, print_warning, write_output
-from ferry.cli.person import new_run, person
 from ferry.errors import BadInput
 from ferry.features.migrate.cli.adopt import ConnectorOption, OffsetsTopicOption, StatusTopicOption, WorkersOption
-from ferry.features.migrate.cli.shapes import hand_back_json
+from ferry.features.migrate.cli.forms import hand_back_json
 from ferry.features.migrate.rules.hand_back import Handed
 from ferry.words import count_of
 

@@ -10,7 +10,7 @@ from ferry.features.observe.rules import samples as m
 from ferry.features.observe.rules.due import due_ms
 from ferry.features.observe.rules.samples import Labels, Metric, Spread, Values, labelled
 from ferry.ledger.report import GUARDS, Report, RunState, guard_counts, read_of
-from ferry.model import Ages, Flow, Gap, Receipt, TopicPartition, Verified, all_ages
+from ferry.model import AgeStats, Flow, Gap, Receipt, TopicPartition, Verified, all_ages
 from ferry.plan.rules.lag import PartitionLag
 
 _MS = 1000
@@ -114,7 +114,7 @@ def run_gauges(report: Report, *, per_partition: bool = False) -> dict[tuple[Met
     return gauges
 
 
-def _spread(of: Spread, labels: Labels, ages: Ages | None, last: int) -> dict[tuple[Metric, Labels], float]:
+def _spread(of: Spread, labels: Labels, ages: AgeStats | None, last: int) -> dict[tuple[Metric, Labels], float]:
     if ages is None:
         return {}
     values = ((of.last, last), (of.min, ages.min), (of.max, ages.max), (of.avg, ages.mean))

@@ -14,11 +14,11 @@ from queue import Empty, SimpleQueue
 from ferry.config.flow.clients import ConnectionOptions, FetchOptions
 from ferry.errors import Corrupt, FerryError, Refused, Unreachable
 from ferry.features.records.acts.cluster import connected
-from ferry.features.records.acts.withheld import Told
+from ferry.features.records.acts.cutoffs import Told
 from ferry.features.records.rules.ranges import ReadRange
 from ferry.kafka.connect.cluster import Cluster
-from ferry.kafka.fetch.intake import Answer, Fetched, Intake, ReadFailure
-from ferry.kafka.fetch.lineage import Mark
+from ferry.kafka.fetch.epoch_check import Mark
+from ferry.kafka.fetch.fetch_buffer import Answer, FetchBuffer, Fetched, ReadFailure
 from ferry.kafka.fetch.requests import READ_COMMITTED
 from ferry.kafka.fetch.source import SourceReader
 from ferry.kafka.fetch.throttle import Throttle
@@ -170,16 +170,16 @@ class _Reading:
             options=self._spec.fetch,
             throttle=throttle,
         )
-        intake = reader.intake
+        buffer = reader.buffer
         try:
             await reader.start()
             while not self._stopped.is_set():
-                arrived, intake.arrived = intake.arrived, []
+                arrived, buffer.arrived = buffer.arrived, []
                 for place in dict.fromkeys(arrived):
-                    self._hand_over(intake, place)
-                self._release(intake)
-                if not intake.exhausted():
-                    await intake.news(_LOOK_SECONDS)
+                    self._hand_over(buffer, place)
+                self._release(buffer)
+                if not buffer.exhausted():
+                    await buffer.news(_LOOK_SECONDS)
                 elif self._spec.in_order and self._held:
                     await cluster.loop.sleep(_LOOK_SECONDS / 10)  # the next reader has all of the memory again
                 else:
@@ -187,19 +187,19 @@ class _Reading:
         finally:
             reader.close()
 
-    def _hand_over(self, intake: Intake, place: TopicPartition) -> None:
-        while intake.queues[place]:
+    def _hand_over(self, buffer: FetchBuffer, place: TopicPartition) -> None:
+        while buffer.queues[place]:
             self._held += 1
-            self._found.put((self._pieces[place], intake.take(place)))
-        end = intake.failures.get(place) or (intake.marks[place] if place in intake.finished else None)
+            self._found.put((self._pieces[place], buffer.take(place)))
+        end = buffer.failures.get(place) or (buffer.marks[place] if place in buffer.finished else None)
         if end is not None and place not in self._settled:
             self._settled.add(place)
             self._found.put((self._pieces[place], end))
 
-    def _release(self, intake: Intake) -> None:
+    def _release(self, buffer: FetchBuffer) -> None:
         while True:
             try:
-                intake.release([self._taken.get_nowait()])
+                buffer.release([self._taken.get_nowait()])
                 self._held -= 1
             except Empty:
                 return

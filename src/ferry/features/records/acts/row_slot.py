@@ -17,22 +17,22 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ferry.config.flow.transforms import Poison
+from ferry.copy.copier import MOST_SEGMENTS
 from ferry.copy.kafka_slot import KafkaSlot, SlotWiring
-from ferry.copy.outbox import Entry, Outbox, Request
-from ferry.copy.portion import Todo
-from ferry.copy.pump import MOST_SEGMENTS
+from ferry.copy.produce_queue import Entry, ProduceQueue, Request
+from ferry.copy.row_scope import Todo
 from ferry.errors import Refused, Retryable
-from ferry.features.records.acts.letterbox import Letter, Letterbox
+from ferry.features.records.acts.cutoffs import Withholding, narrowed, told_of
+from ferry.features.records.acts.dead_letter_writer import DeadLetter, DeadLetterWriter
 from ferry.features.records.acts.rows import Rows, Stretch
 from ferry.features.records.acts.slice_part import SlicePart
 from ferry.features.records.acts.source_logs import EpochNotes, Marks, SourceLogs
 from ferry.features.records.acts.unit_part import UnitPart
-from ferry.features.records.acts.withheld import Withholding, narrowed, told_of
-from ferry.features.records.rules.letters import PoisonRule
+from ferry.features.records.rules.dead_letters import PoisonRule
 from ferry.kafka.admin.topic_settings import batch_limits
-from ferry.kafka.fetch.lineage import UNKNOWN_EPOCH
+from ferry.kafka.fetch.epoch_check import UNKNOWN_EPOCH
 from ferry.model import Codec, Compression, Plan, Refusal, Slice, TopicPartition, Vector
-from ferry.protocol.drops import Drop, Dropped, Hindered, drop, verdict
+from ferry.protocol.drops import Blocked, Drop, Dropped, drop, verdict
 from ferry.wire.batch import restamped
 from ferry.wire.encoding import RecordColumns, batch_of_columns
 
@@ -81,7 +81,7 @@ class RowSlot(KafkaSlot):
         self._rules = rules
         self._withheld = withheld
         self._sources = SourceLogs(source=wiring.source, seen=seen, notes=notes)
-        self._letterbox = Letterbox(wiring.target, self._transaction, wiring.ref.flow)
+        self._letterbox = DeadLetterWriter(wiring.target, self._writer, wiring.ref.flow)
         self._left: list[RowPart] = []
         """Parts of what is not wholly copied yet, in the order of the rows; nothing of the first one's chunk is sent
         before `copy_chunk` is called."""
@@ -186,7 +186,7 @@ class RowSlot(KafkaSlot):
         if plan is None or not self._left:
             return []
         found: list[RowPart] = []
-        outbox = Outbox(self._target, self._transaction, lambda: None)
+        queue = ProduceQueue(self._target, self._writer, lambda: None)
         until = time.monotonic() + self._limits.chunk_seconds
         sent = self._taken = 0
         while self._left and self._has_room(sent) and time.monotonic() < until and not self._stop():
@@ -197,9 +197,9 @@ class RowSlot(KafkaSlot):
             if not found or found[-1] is not part:
                 found.append(part)
             if rows:
-                sent += await self._send(outbox, part, rows, first=not sent)
+                sent += await self._send(queue, part, rows, first=not sent)
             if letters:
-                sent += await self._letterbox.post(outbox, part.piece, letters, first=not sent)
+                sent += await self._letterbox.post(queue, part.piece, letters, first=not sent)
                 part.letters += len(letters)
             if rows or letters:
                 part.come_to(*_last(rows, letters))
@@ -207,8 +207,8 @@ class RowSlot(KafkaSlot):
                 self._drop_withheld([part.piece])
                 part.come_to_end()
                 self._left.pop(0)
-            await outbox.settle_answered()
-        await outbox.settle_all()
+            await queue.settle_answered()
+        await queue.settle_all()
         found = [part for part in found if part.moved]
         if not found:
             return []
@@ -237,7 +237,7 @@ class RowSlot(KafkaSlot):
             following.source_epochs = part.source_epochs
         return following
 
-    def _next_rows(self, part: RowPart) -> tuple[list[Stretch], list[Letter], bool]:
+    def _next_rows(self, part: RowPart) -> tuple[list[Stretch], list[DeadLetter], bool]:
         """The rows of a part's next batch, the dead letters between them, and whether they are its last ones.
 
         Raises Dropped at one that is refused.
@@ -246,7 +246,7 @@ class RowSlot(KafkaSlot):
         taken = int(self._batch_bytes.get(target.topic, BATCH_BYTES) * _LIMIT_SHARE)
         room = min(BATCH_BYTES, self._limits.chunk_bytes, taken)
         found: list[Stretch] = []
-        letters: list[Letter] = []
+        letters: list[DeadLetter] = []
         count = 0
         while (stretch := self._rows.next()) is not None and stretch.target <= target:
             wanted = part.wanted(stretch) if stretch.target == target else _NONE
@@ -268,7 +268,7 @@ class RowSlot(KafkaSlot):
             if mine.letter is None:
                 found.append(mine)
             else:
-                letters.append(Letter(mine.row(), self._rules[part.piece.source.topic], mine.letter))
+                letters.append(DeadLetter(mine.row(), self._rules[part.piece.source.topic], mine.letter))
         return found, letters, True
 
     def _pass(self, stretch: Stretch) -> None:
@@ -279,7 +279,7 @@ class RowSlot(KafkaSlot):
                 "nothing of the chunk was written"
             )
 
-    async def _send(self, outbox: Outbox, part: RowPart, rows: list[Stretch], *, first: bool) -> int:
+    async def _send(self, queue: ProduceQueue, part: RowPart, rows: list[Stretch], *, first: bool) -> int:
         piece = part.piece
         batch = batch_of_columns(_columns(rows), self._limits.compression or Compression(codec=Codec.NONE))
         limit = self._batch_bytes.get(piece.target.topic)
@@ -300,16 +300,16 @@ class RowSlot(KafkaSlot):
         try:
             node = self._target.leader(piece.target)
         except Retryable as error:
-            raise Hindered([drop("target.leaderless", piece, at, why=str(error))]) from error
-        transaction = self._transaction
-        sequence = transaction.next_sequence(piece.target, batch.record_count)
-        data = restamped(batch, transaction.producer_id, transaction.producer_epoch, sequence)
+            raise Blocked([drop("target.leaderless", piece, at, why=str(error))]) from error
+        writer = self._writer
+        sequence = writer.next_sequence(piece.target, batch.record_count)
+        data = restamped(batch, writer.producer_id, writer.producer_epoch, sequence)
         request = Request()
         request.add(Entry(part, part.outgoing(rows, batch)), data)
         if first:
-            await outbox.send_first(node, request)
+            await queue.send_first(node, request)
         else:
-            await outbox.send(node, request)
+            await queue.send(node, request)
         return len(data)
 
     async def send_positions(self, positions: Mapping[TopicPartition, tuple[int, str]]) -> None:
@@ -333,7 +333,7 @@ def _epochs_of(unit: Slice, epochs: Mapping[TopicPartition, int]) -> Vector:
     )
 
 
-def _last(rows: Sequence[Stretch], letters: Sequence[Letter]) -> tuple[int, int]:
+def _last(rows: Sequence[Stretch], letters: Sequence[DeadLetter]) -> tuple[int, int]:
     """Source partition and offset of the last one."""
     places = [(int(one.partitions[-1]), int(one.offsets[-1])) for one in rows[-1:]]
     return max([*places, *((one.row.partition, one.row.offset) for one in letters[-1:])])

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ferry.copy.chunk import PartProgress
-from ferry.copy.outgoing import Outgoing
+from ferry.copy.prepared_batch import PreparedBatch
 from ferry.features.records.acts.rows import Stretch
 from ferry.model import Receipt
 from ferry.wire.batch import Batch
@@ -41,10 +41,10 @@ class SlicePart(PartProgress):
         """No row is left: the rest of the slice was left out, or was never there."""
         self.end = self.piece.end
 
-    def outgoing(self, stretches: Sequence[Stretch], batch: Batch) -> Outgoing:
+    def outgoing(self, stretches: Sequence[Stretch], batch: Batch) -> PreparedBatch:
         """The batch of these rows, as it is noted."""
         offsets = np.concatenate([stretch.offsets for stretch in stretches])
-        out = Outgoing(batch, runs_of(offsets), int(offsets[-1]) + 1, self.source_epoch, False, ())
+        out = PreparedBatch(batch, runs_of(offsets), int(offsets[-1]) + 1, self.source_epoch, False, ())
         self.runs += len(out.runs)
         self.sent(out)
         return out

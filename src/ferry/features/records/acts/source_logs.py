@@ -14,15 +14,15 @@ from dataclasses import dataclass, field
 from ferry.config.flow.clients import ConnectionOptions
 from ferry.copy.chunk import PartProgress
 from ferry.features.records.acts.cluster import connected
-from ferry.features.records.acts.withheld import Failure, Withheld
+from ferry.features.records.acts.cutoffs import Failure, Withheld
 from ferry.kafka.connect.cluster import Cluster
-from ferry.kafka.fetch.lineage import UNKNOWN_EPOCH, Mark
+from ferry.kafka.fetch.epoch_check import UNKNOWN_EPOCH, Mark
 from ferry.kafka.produce.kept import Cut, cut_since, reached_epochs
 from ferry.ledger.units import read_ranges
 from ferry.messages.catalogue import sentence
 from ferry.messages.refusals import refused
 from ferry.model import RefusalKind, Slice, TopicPartition
-from ferry.protocol.drops import Drop, Dropped, Hindered, drop
+from ferry.protocol.drops import Blocked, Drop, Dropped, drop
 
 _LOOKS_BEFORE = 7
 """As often a leader is looked for before anything is read: 13 s, longer than most elections take."""
@@ -133,7 +133,7 @@ class SourceLogs:
             if (lost := ends_of([piece]).keys() & silent - cut.keys())
         ]
         if hindered:
-            raise Hindered(hindered)
+            raise Blocked(hindered)
         return {place: epoch for place, epoch in found.epochs.items() if place not in cut}
 
     async def vouch(self, parts: Sequence[PartProgress]) -> None:
@@ -163,7 +163,7 @@ class SourceLogs:
             if drops:
                 raise Dropped(drops)
             if cuts.unanswered:
-                raise Hindered([self._hindered(by_place[place].piece, place) for place in sorted(cuts.unanswered)])
+                raise Blocked([self._hindered(by_place[place].piece, place) for place in sorted(cuts.unanswered)])
         self._before |= {
             place: Mark(part.source_epoch, part.end)
             for place, part in by_place.items()

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ferry.clock import wall_ms
-from ferry.copy.outgoing import Outgoing
+from ferry.copy.prepared_batch import PreparedBatch
 from ferry.features.records.acts.rows import Stretch
 from ferry.ledger.units import reached_at
 from ferry.model import Origin, Plan, Reads, Receipt, Segment, Slice, TopicPartition, Vector
@@ -69,10 +69,10 @@ class UnitPart:
         """No row is left."""
         self.reached = self.piece.ends
 
-    def outgoing(self, stretches: Sequence[Stretch], batch: Batch) -> Outgoing:
+    def outgoing(self, stretches: Sequence[Stretch], batch: Batch) -> PreparedBatch:
         """The batch of these rows, as it is noted; all answers are awaited before the chunk counts."""
         self._sent(batch)
-        return Outgoing(batch, ((int(stretches[0].offsets[0]), batch.record_count),), 0, -1, True, ())
+        return PreparedBatch(batch, ((int(stretches[0].offsets[0]), batch.record_count),), 0, -1, True, ())
 
     def _sent(self, batch: Batch) -> None:
         self.records += batch.record_count

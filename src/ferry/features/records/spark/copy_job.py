@@ -12,7 +12,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from ferry.config.flow.flow import FlowConfig
-from ferry.copy.ends import SlotEnd, failure_of
+from ferry.copy.slot_end import SlotEnd, failure_of
 from ferry.copy.task import TaskSpec
 from ferry.errors import FerryError, Refused, Retryable
 from ferry.features.records.spark.compiling import compile_long_work
@@ -21,7 +21,7 @@ from ferry.features.records.spark.row_job import Stream
 from ferry.features.records.spark.sink import write_rows
 from ferry.features.records.spark.streams import Transforms, streams_of, transforms_of
 from ferry.ledger.report import pieces_sentence, sifted_notes, throttled_sentence, throttling
-from ferry.model import Attempt, Origin, Plan, Sifted, TopicPartition
+from ferry.model import Attempt, FilterCounts, Origin, Plan, TopicPartition
 from ferry.run.micro_run import MicroRuns
 from ferry.spark.call import Call
 from ferry.spark.job import Say, on_spark, run_job
@@ -66,7 +66,7 @@ def copy_run(request: CopyRequest, connect: Callable[[], SparkSession]) -> None:
         attempt = runs.begin(plan, request.origin)
         specs = {slot: runs.task_spec(plan, slot, attempt) for slot in plan.used_slots}
         request.say(f"run {plan.run} of {plan.flow}: {pieces_sentence(plan)} in {len(specs)} tasks")
-        sifted: dict[str, Sifted] = {}
+        sifted: dict[str, FilterCounts] = {}
         with ProgressLog(plan, next(iter(specs.values())), request.say):
             ends = _on_spark(request, connect, plan, attempt, specs, transforms, reached, sifted)
         runs.record_outcome(plan, attempt, ends, sifted)
@@ -83,7 +83,7 @@ def _on_spark(
     specs: dict[int, TaskSpec],
     transforms: Transforms,
     reached: Mapping[TopicPartition, int],
-    sifted: dict[str, Sifted],
+    sifted: dict[str, FilterCounts],
 ) -> list[SlotEnd]:
     return on_spark(
         connect,
@@ -101,7 +101,7 @@ def _both_kinds(
     specs: dict[int, TaskSpec],
     transforms: Transforms,
     reached: Mapping[TopicPartition, int],
-    sifted: dict[str, Sifted],
+    sifted: dict[str, FilterCounts],
 ) -> list[SlotEnd]:
     """Copy what goes as bytes and write what is transformed; nothing before all transforms are checked. Where they
     cannot be carried out at all, on Spark Connect, that is their slots' failure alone.
@@ -138,7 +138,7 @@ def _changed(
     specs: dict[int, TaskSpec],
     streams: Sequence[Stream],
     reached: Mapping[TopicPartition, int],
-    sifted: dict[str, Sifted],
+    sifted: dict[str, FilterCounts],
 ) -> list[SlotEnd]:
     """The slots that write rows. What Spark gives up is their failure alone: of the others the outcome is known."""
     if not specs:

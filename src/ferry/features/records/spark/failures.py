@@ -9,7 +9,7 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # it ha
 from pyspark.errors import PySparkException
 
 from ferry.errors import FerryError
-from ferry.features.records.acts.withheld import Failure, parse_unread
+from ferry.features.records.acts.cutoffs import Failure, parse_unread
 from ferry.model import TopicPartition
 from ferry.spark.stage import ERRORS
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 from pyspark.sql import SparkSession
 
 from ferry.clock import wall_ms
-from ferry.copy.ends import SlotEnd, portions_joined
-from ferry.copy.portion import Portion
+from ferry.copy.row_scope import RowScope
+from ferry.copy.slot_end import SlotEnd, portions_joined
 from ferry.copy.task import TaskSpec
 from ferry.features.records.spark.row_job import Stream
 from ferry.model import Plan, Slice, TopicPartition
@@ -44,7 +44,7 @@ def write_in_portions(
     while units or left:
         portion = portion_of(left.values(), at, most)
         mine = [replace(stream, pieces=_narrowed(stream.pieces, portion, units=bool(units))) for stream in streams]
-        told = Portion(ranges=portion, dealt=bool(units))
+        told = RowScope(ranges=portion, dealt=bool(units))
         slots = units | {left[place].slot for place in portion}
         for end in write({slot: replace(specs[slot], portion=told) for slot in sorted(slots)}, mine):
             ends[end.slot] = portions_joined(ends.get(end.slot), end)

@@ -9,9 +9,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from ferry.copy.task import TaskSpec
+from ferry.features.records.acts.cutoffs import Withholding, without
 from ferry.features.records.acts.source_logs import Marks
-from ferry.features.records.acts.withheld import Withholding, without
-from ferry.features.records.rules.letters import PoisonRule
+from ferry.features.records.rules.dead_letters import PoisonRule
 from ferry.features.records.spark.steps import ArrowSteps
 from ferry.features.records.spark.tally import Tally
 from ferry.features.records.spark.transform import Read

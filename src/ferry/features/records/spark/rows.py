@@ -10,8 +10,8 @@ from itertools import accumulate, chain, compress, repeat
 import pyarrow as pa
 
 from ferry.errors import Corrupt
+from ferry.features.records.acts.cutoffs import Failure, Told
 from ferry.features.records.acts.reading import ReadSpec, read_batches
-from ferry.features.records.acts.withheld import Failure, Told
 from ferry.features.records.rules.filters import Narrowing
 from ferry.features.records.rules.ranges import ReadRange
 from ferry.features.records.spark.decoding import (

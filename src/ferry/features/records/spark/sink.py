@@ -13,16 +13,16 @@ from functools import partial, reduce
 from pyspark.sql import DataFrame, SparkSession
 
 from ferry.config.record_source import TASK_RECORDS
-from ferry.copy.ends import AGAIN, TRIES, SlotEnd, joined
+from ferry.copy.slot_end import AGAIN, TRIES, SlotEnd, joined
 from ferry.copy.task import TaskSpec
 from ferry.errors import FerryError, Refused, Retryable
+from ferry.features.records.acts.cutoffs import Withheld, withheld_at, without
 from ferry.features.records.acts.source_logs import Seen, seen_before
-from ferry.features.records.acts.withheld import Withheld, withheld_at, without
 from ferry.features.records.rules.locating import Ranges
 from ferry.features.records.rules.pace import Share
 from ferry.features.records.rules.ranges import dealt, ranges_of
 from ferry.features.records.spark.failures import SPARKS, cause_of, told_by_ferry, unread_of
-from ferry.features.records.spark.faults import faults_of
+from ferry.features.records.spark.record_errors import faults_of
 from ferry.features.records.spark.row_frames import alone_frame, read_by, share_of, shuffled_frame
 from ferry.features.records.spark.row_job import RowJob, Stream
 from ferry.features.records.spark.schema import COUNT
@@ -30,7 +30,7 @@ from ferry.features.records.spark.tally import Tally
 from ferry.features.records.spark.unit_stage import count
 from ferry.features.records.spark.watching import TooSlow, watched
 from ferry.messages.refusals import refused
-from ferry.model import Plan, RefusalKind, Sifted, TopicPartition
+from ferry.model import FilterCounts, Plan, RefusalKind, TopicPartition
 from ferry.spark.session import is_remote
 from ferry.spark.stage import parse_rows
 
@@ -40,7 +40,7 @@ log = logging.getLogger(__name__)
 def write_rows(
     spark: SparkSession,
     plan: Plan,
-    counts: dict[str, Sifted],
+    counts: dict[str, FilterCounts],
     specs: Mapping[int, TaskSpec],
     streams: Sequence[Stream],
 ) -> list[SlotEnd]:
@@ -53,7 +53,7 @@ def write_rows(
     refuse_remote(spark)
     ends: dict[int, SlotEnd] = {}
     withheld = lost_of(streams)
-    found: Mapping[str, Sifted] = {}
+    found: Mapping[str, FilterCounts] = {}
     every = RowJob(spark=spark, plan=plan, specs=specs, streams=streams, withheld=withheld, tally=Tally(spark))
     todo = set(specs)
     for _ in range(TRIES):
@@ -65,7 +65,7 @@ def write_rows(
         if not todo:
             break
     for topic, sifted in found.items():
-        counts[topic] = counts.get(topic, Sifted()).with_more(sifted)
+        counts[topic] = counts.get(topic, FilterCounts()).with_more(sifted)
     return [end for _, end in sorted(ends.items())]
 
 

@@ -12,7 +12,7 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.rule_text import parse_rule
 from ferry.config.flow.transforms import Poison, TransformSpec
 from ferry.errors import BadInput, Refused
-from ferry.features.records.rules.letters import PoisonRule
+from ferry.features.records.rules.dead_letters import PoisonRule
 from ferry.features.records.spark.row_job import Stream
 from ferry.features.records.spark.schema import SCHEMA
 from ferry.features.records.spark.sink import refuse_remote

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark import Accumulator, AccumulatorParam, TaskContext
 
-from ferry.model import Sifted
+from ferry.model import FilterCounts
 from ferry.wire.arrow_columns import numbers_of
 
 if TYPE_CHECKING:  # workers begin lighter
@@ -60,14 +60,14 @@ class Tally:
         """Begin anew, for a job that is repeated."""
         self._counts.value = {}
 
-    def totals(self) -> dict[str, Sifted]:
+    def totals(self) -> dict[str, FilterCounts]:
         """By topic; to be asked when the job is done."""
         totals: Counter[tuple[str, str]] = Counter()
         counts: Mapping[Place, int] = self._counts.value
         for (what, topic, _, _), number in counts.items():
             totals[what, topic] += number
         topics = sorted({topic for _, topic in totals})
-        return {topic: Sifted(totals[READ, topic], totals[KEPT, topic]) for topic in topics}
+        return {topic: FilterCounts(totals[READ, topic], totals[KEPT, topic]) for topic in topics}
 
 
 def _counted(

@@ -10,15 +10,15 @@ import pyarrow as pa
 
 from ferry.copy.task import TaskSpec
 from ferry.errors import Retryable
+from ferry.features.records.acts.cutoffs import Failure, Unread, Withholding
 from ferry.features.records.acts.reading import ReadSpec
 from ferry.features.records.acts.row_slot import RowSlot
 from ferry.features.records.acts.rows import COLUMNS, Rows
 from ferry.features.records.acts.source_logs import Marks
-from ferry.features.records.acts.withheld import Failure, Unread, Withholding
+from ferry.features.records.rules.dead_letters import PoisonRule
 from ferry.features.records.rules.filters import Narrowing
-from ferry.features.records.rules.letters import PoisonRule
-from ferry.features.records.spark.dealing import SLOT
 from ferry.features.records.spark.rows import record_rows
+from ferry.features.records.spark.slot_assignment import SLOT
 from ferry.model import TopicPartition
 from ferry.spark.stage import attempted, batch_of_rows, rows
 

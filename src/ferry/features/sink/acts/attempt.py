@@ -20,9 +20,9 @@ from ferry.features.sink.acts.ids import DRIVER, DeliverySpec, delivery_ledger, 
 from ferry.features.sink.rules import codec
 from ferry.features.sink.rules.standing import Standing, last_known, outlived, standing
 from ferry.kafka.connect.cluster import Cluster, TopicInfo
-from ferry.kafka.produce.ledger import LedgerTopic
+from ferry.kafka.produce.ledger_topic import LedgerTopic
 from ferry.kafka.produce.open_transactions import named_transactions
-from ferry.kafka.produce.transaction import Transaction
+from ferry.kafka.produce.writer import Writer
 from ferry.messages.refusals import open_sentence
 from ferry.model import Record, TopicPartition
 from ferry.model.delivery import DeliveryReceipt, Settled, TargetShape
@@ -123,9 +123,9 @@ class Attempt:
         """End an open transaction of the driver's, best effort."""
         await self._writer.leave()
 
-    def _transaction(self, slot: int | str) -> Transaction:
+    def _transaction(self, slot: int | str) -> Writer:
         spec = self._spec
-        return Transaction(self._cluster, delivery_writer(spec.application, slot), spec.transaction_timeout_ms)
+        return Writer(self._cluster, delivery_writer(spec.application, slot), spec.transaction_timeout_ms)
 
     async def _look(self, end: int) -> Standing:
         """What is committed before an offset, read on from what an earlier attempt knew.

@@ -27,8 +27,8 @@ from ferry.features.sink.rules.standing import Standing, intruder, other_sentenc
 from ferry.kafka.admin.topic_settings import batch_limits
 from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster
-from ferry.kafka.produce.ledger import LedgerTopic
-from ferry.kafka.produce.transaction import PartitionsRefused, StillCompleting, Transaction
+from ferry.kafka.produce.ledger_topic import LedgerTopic
+from ferry.kafka.produce.writer import PartitionsRefused, StillCompleting, Writer
 from ferry.model import Codec, Compression, TopicPartition
 from ferry.model.delivery import DeliveryReceipt, Due
 from ferry.wire.arrow_columns import numbers_of
@@ -94,7 +94,7 @@ class DeliverySlot:
         self._rows = rows
         self._ledger = LedgerTopic(cluster, delivery.application, topic=delivery_ledger(delivery.application))
         name = delivery_writer(delivery.application, spec.slot)
-        self._transaction = Transaction(cluster, name, delivery.transaction_timeout_ms)
+        self._writer = Writer(cluster, name, delivery.transaction_timeout_ms)
         self._receipts: dict[TopicPartition, DeliveryReceipt] = {}
         self._cursor = spec.generation
         self._limits: Mapping[str, int] = {}
@@ -127,12 +127,12 @@ class DeliverySlot:
                 await self._refuse_newer()
             raise Retryable(f"slot {self._spec.slot} of {self._spec.delivery}: {error}") from error
         except FerryError:
-            await self._transaction.leave()
+            await self._writer.leave()
             raise
 
     async def _take_over(self) -> None:
         await self._refuse_newer()
-        await self._transaction.initialise()
+        await self._writer.initialise()
         found = await self._refuse_newer()
         if found.undecided & self._spec.due.keys():
             raise Retryable(f"a receipt for {min(found.undecided & self._spec.due.keys())} is still undecided")
@@ -218,13 +218,13 @@ class DeliverySlot:
                 f"a record of {self._spec.delivery} for {part.place} takes {len(batch.data)} bytes, where the topic on "
                 f"cluster {self._cluster.alias} takes {limit}: raise max.message.bytes there, or make it shorter"
             )
-        transaction = self._transaction
+        writer = self._writer
         try:
-            await transaction.join([part.place])
+            await writer.join([part.place])
         except PartitionsRefused as error:
             raise Refused(f"{self._spec.delivery}: {error}: grant WRITE, or look whether it is there") from error
-        sequence = transaction.next_sequence(part.place, batch.record_count)
-        data = restamped(batch, transaction.producer_id, transaction.producer_epoch, sequence)
+        sequence = writer.next_sequence(part.place, batch.record_count)
+        data = restamped(batch, writer.producer_id, writer.producer_epoch, sequence)
         sent = _Sent(part=part, node=self._cluster.leader(part.place), data=data, count=count)
         if not self._chunk:
             self._began = time.monotonic()
@@ -232,7 +232,7 @@ class DeliverySlot:
         else:
             while len(self._flying) >= IN_FLIGHT:
                 await self._settle()
-            self._flying.append((sent, await transaction.produce(sent.node, {part.place: data})))
+            self._flying.append((sent, await writer.produce(sent.node, {part.place: data})))
         self._chunk[part.place] = part
         self._taken += int(sizes[count - 1])
         return count
@@ -245,17 +245,15 @@ class DeliverySlot:
         """Send a batch with nothing else of its partition under way, again while that cannot join the transaction."""
 
         async def send() -> None:
-            answer = await self._cluster.answered(
-                await self._transaction.produce(sent.node, {sent.part.place: sent.data})
-            )
+            answer = await self._cluster.answered(await self._writer.produce(sent.node, {sent.part.place: sent.data}))
             await self._note(sent, answer)
 
-        await self._transaction.patiently(send)
+        await self._writer.patiently(send)
 
     async def _settle(self) -> None:
         """Note the oldest answer; send again what the broker did not take because its partition could not join yet.
 
-        As `ferry.copy.outbox` does it.
+        As `ferry.copy.produce_queue` does it.
         """
         sent, future = self._flying.popleft()
         try:
@@ -297,7 +295,7 @@ class DeliverySlot:
         if code in codes.LEADER_MOVED:
             await self._cluster.refresh([part.place.topic])
             raise Retryable(f"{where} answers {codes.advised(code)}")
-        self._transaction.raise_for(code, f"writing to {part.place}")
+        self._writer.raise_for(code, f"writing to {part.place}")
         if part.first < 0:
             part.first = outcome.base_offset
         part.last = outcome.base_offset + count - 1
@@ -311,14 +309,14 @@ class DeliverySlot:
         spec = self._spec
         receipts = [part.receipt(spec) for part in self._chunk.values()]
         own = await self._ledger.append_in(
-            self._transaction, [codec.receipt_record(spec.delivery.batch, one) for one in receipts]
+            self._writer, [codec.receipt_record(spec.delivery.batch, one) for one in receipts]
         )
         end = max(own) + 1
         records, _ = await self._ledger.read(self._cursor, end)
         why = intruder(records, spec.delivery.batch, spec.generation, own, self._chunk)
         if why is not None:
             raise Retryable(f"slot {spec.slot} of {spec.delivery} wrote nothing: {why}")
-        await self._transaction.commit()
+        await self._writer.commit()
         self._cursor = end
         self._receipts |= {one.place: one for one in receipts}
         self._chunk, self._taken = {}, 0

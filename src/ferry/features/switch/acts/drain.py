@@ -9,9 +9,9 @@ from collections.abc import Callable
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import FerryError, Refused, Superseded
 from ferry.features.groups.acts.of_run import checkpoint
+from ferry.features.switch.acts.partition_state import takes
 from ferry.features.switch.acts.quiet import moved_since
 from ferry.features.switch.acts.sides import Sides
-from ferry.features.switch.acts.standing import takes
 from ferry.features.switch.rules.draining import lasting, undrained
 from ferry.lane.connections import FlowConnections
 from ferry.ledger.draining import drain_run

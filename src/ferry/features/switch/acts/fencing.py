@@ -9,7 +9,7 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.errors import Superseded
 from ferry.features.switch.acts.engine import StillMine
 from ferry.lane.connections import TargetConnection
-from ferry.lane.opening import lane_port, lane_record
+from ferry.lane.opening import driver_port, lane_record
 from ferry.ledger.deployments import admitted
 from ferry.messages.catalogue import sentence
 from ferry.model import Plan
@@ -64,4 +64,4 @@ async def _fence(flow: FlowConfig, state: SwitchState, what: str, connections: T
         note = sentence("run.of-switch", step=what, verb=state.switch.verb.value, switch=state.switch.id)
         return replace(idle_plan(driver.opened), notes=(note,))
 
-    return (await open_run(lane_port(flow, flow.lane, connections.ledger), record, decide, view)).plan
+    return (await open_run(driver_port(flow, flow.lane, connections.ledger), record, decide, view)).plan

@@ -8,9 +8,9 @@ from typing import Any
 
 from ferry.clock import wall_ms
 from ferry.features.switch.acts.groups import GroupPlan, plan_groups
+from ferry.features.switch.acts.partition_state import look_at_standings, why_lost
 from ferry.features.switch.acts.sides import Sides
-from ferry.features.switch.acts.standing import look_at_standings, why_lost
-from ferry.features.switch.rules.standing import Standing
+from ferry.features.switch.rules.partition_state import Standing
 from ferry.lane.connections import TargetFirst
 from ferry.ledger.ledger import pauses
 from ferry.model import Pause, TopicPartition

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import FerryError, Refused, Unreachable
-from ferry.features.groups.acts.dealt import maps_of_dealt
 from ferry.features.groups.acts.offset_maps import PartitionMap, offset_maps
+from ferry.features.groups.acts.repartitioned import maps_of_dealt
 from ferry.features.groups.acts.rules import deals, group_rules
 from ferry.features.groups.acts.saved_offsets import with_saved
 from ferry.features.groups.rules.checkpoints import not_back
@@ -24,10 +24,10 @@ from ferry.features.groups.rules.codec import (
     saved_record,
     snapshot_record,
 )
-from ferry.features.groups.rules.dealt_map import DealtMap, read_of
-from ferry.features.groups.rules.held import HeldGroup
+from ferry.features.groups.rules.repartition_map import DealtMap, read_of
+from ferry.features.groups.rules.selection import chosen, is_own, merged_sentence
 from ferry.features.groups.rules.translated import dealt_checkpoints
-from ferry.features.groups.rules.which import chosen, is_own, merged_sentence
+from ferry.features.groups.rules.written_offsets import HeldGroup
 from ferry.features.switch.acts.engine import StillMine
 from ferry.features.switch.acts.quiet import groups_at_work
 from ferry.features.switch.acts.sides import Sides

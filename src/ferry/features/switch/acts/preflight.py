@@ -8,13 +8,13 @@ from functools import partial
 from typing import Any
 
 from ferry.config.flow.flow import FlowConfig
-from ferry.errors import BadInput, FilterInVain, Refused
+from ferry.errors import BadInput, EmptyFilter, Refused
 from ferry.features.switch.acts.earlier import earlier_switch
 from ferry.features.switch.acts.groups import GroupPlan, plan_groups
 from ferry.features.switch.acts.opposite import FACT, Opposite, look_opposite
+from ferry.features.switch.acts.partition_state import look_at_standings, why_lost
 from ferry.features.switch.acts.readiness import check_readiness, look_since
 from ferry.features.switch.acts.sides import Sides
-from ferry.features.switch.acts.standing import look_at_standings, why_lost
 from ferry.features.switch.rules.moving import again_sentence
 from ferry.features.switch.rules.readiness import Check, Readiness, Rpo
 from ferry.features.switch.rules.transformed import Made, leaving, returning, transformed_topics
@@ -157,7 +157,7 @@ def _failback(sides: Sides, state: SwitchState, patience_s: float) -> tuple[Read
                 planned=True,
                 patience_s=patience_s,
             )
-        except FilterInVain as error:
+        except EmptyFilter as error:
             raise Refused(str(error)) from error
         since = look_since(sides.via, before, patience_s=patience_s)
         return replace(readiness, checks=(*readiness.checks, *since)), facts

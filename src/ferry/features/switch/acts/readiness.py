@@ -13,12 +13,12 @@ from ferry.features.acls.acts.sync import acls_of_plan
 from ferry.features.acls.rules.acls import AclDiff
 from ferry.features.groups.acts.checkpoint import GroupSync
 from ferry.features.groups.rules.checkpoints import without_checkpoint
-from ferry.features.switch.acts.standing import ends_of
+from ferry.features.switch.acts.partition_state import ends_of
 from ferry.features.switch.rules.readiness import Check, Looked, Readiness, Rpo, came_since, readiness_of
 from ferry.features.switch.rules.transformed import Transformed, changed_topics, transformed_topics, transforms_check
 from ferry.kafka.admin.acls import NoAuthorizer, described_acls
 from ferry.lane.connections import FlowConnections, TargetConnection
-from ferry.lane.known_ledger import KnownLedgers
+from ferry.lane.ledger_cache import LedgerCaches
 from ferry.ledger.history import PastRun, past_runs
 from ferry.ledger.ledger import UNREAD, LedgerView, claims
 from ferry.ledger.writers import LedgerWriters
@@ -83,7 +83,7 @@ async def _checked(
     leave_active: bool,
     planned: bool,
 ) -> Readiness:
-    ledgers = KnownLedgers()
+    ledgers = LedgerCaches()
     planner = Planner(
         flow=flow,
         lane=flow.lane,

@@ -12,10 +12,10 @@ from ferry.errors import Refused, Unreachable
 from ferry.features.switch.acts.engine import StillMine
 from ferry.features.switch.acts.fencing import fence_lane
 from ferry.features.switch.acts.handing import hand_over
+from ferry.features.switch.acts.partition_state import source_ends
 from ferry.features.switch.acts.sides import Sides
-from ferry.features.switch.acts.standing import source_ends
 from ferry.features.switch.rules.beginning import beginnings, latest_beginnings, own_ends
-from ferry.features.switch.rules.standing import parse_standing
+from ferry.features.switch.rules.partition_state import parse_standing
 from ferry.kafka.fetch.offsets import LATEST, listed_offsets
 from ferry.kafka.fetch.requests import READ_UNCOMMITTED
 from ferry.lane import connections

@@ -9,9 +9,9 @@ from ferry.clock import wall_ms
 from ferry.errors import Refused, Unreachable
 from ferry.features.switch.acts.engine import StillMine
 from ferry.features.switch.acts.fencing import fence_lane
+from ferry.features.switch.acts.partition_state import look_at_standings, why_lost, written_by_others
 from ferry.features.switch.acts.sides import Sides
-from ferry.features.switch.acts.standing import look_at_standings, why_lost, written_by_others
-from ferry.features.switch.rules.standing import best_known, longest, loss_of, loss_sentence, parse_standings
+from ferry.features.switch.rules.partition_state import best_known, longest, loss_of, loss_sentence, parse_standings
 from ferry.lane.connections import TargetFirst
 from ferry.ledger.codec import pause_record
 from ferry.ledger.ledger import pauses

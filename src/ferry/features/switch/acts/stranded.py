@@ -19,8 +19,8 @@ from typing import Any
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput, Refused
+from ferry.features.switch.acts.partition_state import takes
 from ferry.features.switch.acts.sides import Sides
-from ferry.features.switch.acts.standing import takes
 from ferry.files import new_draft, sync_folder
 from ferry.kafka.fetch.committed import ReadRecord, UnopenedBatch, read_committed
 from ferry.kafka.fetch.offsets import EARLIEST, LATEST, listed_offsets
@@ -28,7 +28,7 @@ from ferry.kafka.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED
 from ferry.lane.behind import others_transactions
 from ferry.lane.connections import FlowConnections
 from ferry.ledger.ledger import UNREAD, LedgerView, skips
-from ferry.ledger.neighbours import gaps, ranges
+from ferry.ledger.other_flows import gaps, ranges
 from ferry.ledger.receipts import last_receipts, open_receipts
 from ferry.messages.refusals import open_sentence
 from ferry.model import Range, TopicPartition

@@ -8,7 +8,7 @@ from ferry.config.flow.flow import DEFAULT_REPLICATION_FACTOR
 from ferry.errors import Refused, Retryable
 from ferry.features.switch.acts.sides import Sides
 from ferry.features.switch.rules.names import Names, names_of
-from ferry.features.switch.rules.standing import last_seen_ms, parse_standings
+from ferry.features.switch.rules.partition_state import last_seen_ms, parse_standings
 from ferry.kafka.admin.topic_settings import topic_settings
 from ferry.kafka.admin.topics import NewTopic, create_topics
 from ferry.kafka.connect.cluster import Cluster

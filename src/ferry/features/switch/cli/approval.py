@@ -8,7 +8,7 @@ from collections.abc import Callable
 import typer
 
 from ferry.cli.command import Context
-from ferry.cli.person import person
+from ferry.cli.identity import person
 from ferry.errors import BadInput, Refused
 
 

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from ferry.cli.command import Context, command
+from ferry.cli.identity import person
 from ferry.cli.output import echo, print_table, print_warning
-from ferry.cli.person import person
 from ferry.features.evidence.cli.report_place import written_json
 from ferry.features.switch.cli.options import IdArgument
 from ferry.features.switch.rules.steps import clients_by, clients_sentence

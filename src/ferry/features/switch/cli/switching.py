@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ferry.cli.bar import working
 from ferry.cli.command import Context, command
+from ferry.cli.identity import new_run, person
 from ferry.cli.output import echo, print_warning
-from ferry.cli.person import new_run, person
+from ferry.cli.progress_bar import working
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig, SwitchHook
 from ferry.config.flow.windows import time_ms

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from ferry.features.groups.rules.held import Held, HeldGroup, Wrote
+from ferry.features.groups.rules.written_offsets import Held, HeldGroup, Wrote
 from ferry.model import CommittedOffset, TopicPartition
 
 Json = dict[str, Any]

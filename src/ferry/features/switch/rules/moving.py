@@ -13,11 +13,11 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from ferry.features.groups.rules.both_ways import BackMaps, chosen
-from ferry.features.groups.rules.dealt_map import most_read
-from ferry.features.groups.rules.held import Held, HeldGroup, Wrote
 from ferry.features.groups.rules.offset_map import Approximate, Before, InGap, LogStart
+from ferry.features.groups.rules.repartition_map import most_read
+from ferry.features.groups.rules.selection import NOT_TRANSLATABLE
 from ferry.features.groups.rules.translated import Maps
-from ferry.features.groups.rules.which import NOT_TRANSLATABLE
+from ferry.features.groups.rules.written_offsets import Held, HeldGroup, Wrote
 from ferry.model import (
     WANTED,
     Checkpoint,

@@ -6,15 +6,15 @@ from collections.abc import Collection, Container, Iterable, Iterator, Mapping, 
 from dataclasses import dataclass, field
 
 from ferry.features.acls.rules.acls import AclDiff
-from ferry.features.switch.rules.standing import came_sentence
+from ferry.features.switch.rules.partition_state import came_sentence
 from ferry.ledger.history import PastRun, PastState
 from ferry.ledger.writers import LedgerWriters, writers_sentence
 from ferry.model import ChangeKind, Left, Plan, Refusal, TopicPartition, Why
 from ferry.model.switch import Step, SwitchState
 from ferry.model.topic_settings import TopicSettings
+from ferry.plan.rules.blocking_transactions import HANGING_MS, ledger_notes
 from ferry.plan.rules.clock import MAX_SKEW_MS
 from ferry.plan.rules.facts import Facts
-from ferry.plan.rules.held import HANGING_MS, ledger_notes
 from ferry.plan.rules.lag import PartitionLag, is_behind, total_of
 from ferry.plan.rules.lag_start import PATIENCE_MS
 from ferry.policy import ReplicationPolicy

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ferry.features.evidence.rules.figures import deviations_of, goals_of
-from ferry.features.switch.rules.standing import (
+from ferry.features.switch.rules.partition_state import (
     best_known,
     came_sentence,
     last_seen_ms,

@@ -144,9 +144,9 @@ class Comparer:
         moved = widened = time.monotonic()
         left = list(pairs)
         while True:
-            came = any(reader.intake.arrived for reader in readers)
+            came = any(reader.buffer.arrived for reader in readers)
             for reader in readers:
-                reader.intake.arrived.clear()
+                reader.buffer.arrived.clear()
             for pair in left:
                 pair.advance()
             tell(pairs)
@@ -161,10 +161,10 @@ class Comparer:
             elif now - widened > _STALL_SECONDS:
                 widened = now
                 for reader in readers:
-                    reader.intake.memory_bytes *= 2
-                    reader.intake.release(())
+                    reader.buffer.memory_bytes *= 2
+                    reader.buffer.release(())
             side = SOURCE if any(pair.lacks(SOURCE) for pair in left) else TARGET
-            await readers[side].intake.news(_NEWS_SECONDS)
+            await readers[side].buffer.news(_NEWS_SECONDS)
 
     def _reader(
         self, cluster: Cluster, ranges: Mapping[TopicPartition, Range], isolation: int, *, checked: bool = True
@@ -182,8 +182,8 @@ class Comparer:
     def _side(
         self, cluster: Cluster, reader: SourceReader, place: TopicPartition, part: Range, *, checked: bool = True
     ) -> Side:
-        intake = reader.intake if part[0] < part[1] else None
-        return Side(alias=cluster.alias, place=place, range=part, intake=intake, checked=checked)
+        buffer = reader.buffer if part[0] < part[1] else None
+        return Side(alias=cluster.alias, place=place, range=part, buffer=buffer, checked=checked)
 
     # Compacted topics: what only one side has.
 
@@ -267,9 +267,9 @@ class Comparer:
                     for content in opened(batch, part):
                         take(content)
                     one.take()
-                reader.intake.arrived.clear()
+                reader.buffer.arrived.clear()
                 if not one.is_over:
-                    await reader.intake.news(1.0)
+                    await reader.buffer.news(1.0)
         except (Malformed, TooLong) as error:
             return f"a batch of {place} on cluster {cluster.alias} cannot be opened: {error}"
         finally:

@@ -67,25 +67,25 @@ async def lying(target: Cluster, chosen: Iterable[Receipt], limits: CompareLimit
 
 
 async def _read(reader: SourceReader, found: Mapping[TopicPartition, list[Lying]], patience_s: float) -> None:
-    intake, moved = reader.intake, time.monotonic()
+    buffer, moved = reader.buffer, time.monotonic()
     at = dict.fromkeys(found, 0)
     places = {place: [Places(one.receipt.segments) for one in ones] for place, ones in found.items()}
-    while not intake.exhausted():
-        if intake.arrived:
+    while not buffer.exhausted():
+        if buffer.arrived:
             moved = time.monotonic()
         elif time.monotonic() - moved > patience_s:
             raise Unreachable("the target sends nothing more of what receipts name: look at its brokers")
-        intake.arrived.clear()
+        buffer.arrived.clear()
         for place, ones in found.items():
-            while intake.queues[place]:
-                fetched = intake.take(place)
+            while buffer.queues[place]:
+                fetched = buffer.take(place)
                 while at[place] < len(ones) - 1 and fetched.batch.base_offset >= _ends(ones[at[place]]):
                     at[place] += 1
                 if not fetched.hidden:
                     ones[at[place]].take(fetched.batch, places[place][at[place]])
-                intake.release([fetched.answer])
-        if not intake.exhausted():
-            await intake.news(_NEWS_SECONDS)
+                buffer.release([fetched.answer])
+        if not buffer.exhausted():
+            await buffer.news(_NEWS_SECONDS)
 
 
 def _starts(one: Lying) -> int:

@@ -14,8 +14,8 @@ from ferry.errors import Corrupt
 from ferry.features.verify.rules.by_content import ByContent
 from ferry.features.verify.rules.differences import Comparison, OneSided, Places
 from ferry.features.verify.rules.stretches import Stretch, is_void
-from ferry.features.verify.rules.unmatched import unmatched
-from ferry.kafka.fetch.intake import Intake, ReadFailure
+from ferry.features.verify.rules.unaligned import unmatched
+from ferry.kafka.fetch.fetch_buffer import FetchBuffer, ReadFailure
 from ferry.model import Content, NotCompared, NotComparedKind, Range, RefusalKind, TopicPartition, Witness
 from ferry.wire.batch import MAGIC, Batch, check
 from ferry.wire.codecs import Malformed, TooLong
@@ -37,7 +37,7 @@ _WHY = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """One side of a stretch: what is read of it. `intake` None: there is nothing to read.
+    """One side of a stretch: what is read of it. `buffer` None: there is nothing to read.
 
     Not `checked`: its batches' checksums are not looked at before. Hidden batches that were `copied` count, too: the
     flow read uncommitted records then, and reads committed ones now.
@@ -46,16 +46,16 @@ class Side:
     alias: str
     place: TopicPartition
     range: Range
-    intake: Intake | None
+    buffer: FetchBuffer | None
     checked: bool = True
     copied: Callable[[Batch], bool] = lambda _: False
 
     @property
     def head(self) -> Batch | None:
         """The next batch of which something counts; those before it are let go. Raises Corrupt."""
-        if self.intake is None:
+        if self.buffer is None:
             return None
-        queue = self.intake.queues[self.place]
+        queue = self.buffer.queues[self.place]
         while queue:
             found = queue[0]
             if not found.hidden or self.copied(found.batch):
@@ -71,26 +71,26 @@ class Side:
 
     def take(self) -> None:
         """Be done with the next batch."""
-        if self.intake is not None:
-            self.intake.release([self.intake.take(self.place).answer])
+        if self.buffer is not None:
+            self.buffer.release([self.buffer.take(self.place).answer])
 
     @property
     def failure(self) -> ReadFailure | None:
         """Why no more comes; None as long as all goes well, or batches are left."""
-        if self.intake is None or self.intake.queues[self.place]:
+        if self.buffer is None or self.buffer.queues[self.place]:
             return None
-        return self.intake.failures.get(self.place)
+        return self.buffer.failures.get(self.place)
 
     @property
     def is_over(self) -> bool:
         """Whether all of it was taken."""
-        return self.intake is None or (self.place in self.intake.finished and not self.intake.queues[self.place])
+        return self.buffer is None or (self.place in self.buffer.finished and not self.buffer.queues[self.place])
 
     def stop(self) -> None:
         """Read no more of it."""
-        if self.intake is not None:
+        if self.buffer is not None:
             why = ReadFailure(kind=RefusalKind.NO_LEADER, message="", offset=self.range[1])
-            self.intake.give_up(self.place, why)
+            self.buffer.give_up(self.place, why)
 
 
 class Pair:

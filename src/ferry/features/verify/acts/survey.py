@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput
-from ferry.features.verify.acts.dealt import SurveyOfDealt, survey_dealt
 from ferry.features.verify.acts.logs import compacted_topics, offset_bytes, settled
+from ferry.features.verify.acts.repartitioned import SurveyOfDealt, survey_dealt
 from ferry.features.verify.acts.wanted import Wanted
-from ferry.features.verify.rules.begins import begins
+from ferry.features.verify.rules.beginnings import begins
 from ferry.features.verify.rules.clients import with_clients
-from ferry.features.verify.rules.dealt import DealtCopy, source_ranges
 from ferry.features.verify.rules.portions import OffsetBytes
+from ferry.features.verify.rules.repartitioned import DealtCopy, source_ranges
 from ferry.features.verify.rules.stretches import Asked, Ends, Stretch, stretches
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.offsets import EARLIEST, LATEST, listed_offsets

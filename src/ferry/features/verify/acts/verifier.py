@@ -15,8 +15,8 @@ from ferry.features.verify.acts.compare import Compared, CompareLimits, Comparer
 from ferry.features.verify.acts.survey import Survey, survey
 from ferry.features.verify.acts.wanted import Wanted
 from ferry.features.verify.acts.without_ledger import survey_by_content
-from ferry.features.verify.rules.dealt import DealtCopy, not_applied
-from ferry.features.verify.rules.moved import with_moved
+from ferry.features.verify.rules.moved_records import with_moved
+from ferry.features.verify.rules.repartitioned import DealtCopy, not_applied
 from ferry.features.verify.rules.stretches import Stretch
 from ferry.features.verify.rules.transformed import NEEDS_SPARK, without_spark
 from ferry.lane.connections import FlowConnections
@@ -24,7 +24,7 @@ from ferry.ledger.receipts import last_receipts, open_receipts
 from ferry.ledger.unit_codec import last_units, open_units
 from ferry.model import Difference, DifferenceKind, Flow, NotComparedKind, TopicPartition, Verified
 from ferry.plan.gather import isolation_of
-from ferry.plan.rules.witness import witnesses
+from ferry.plan.rules.record_sample import witnesses
 
 _SECRET_BYTES = 32
 

@@ -209,19 +209,19 @@ async def _first_times(
     if not ranges:
         return found
     reader = SourceReader(cluster, ranges, {}, isolation=isolation, memory_bytes=_MEMORY_BYTES)
-    intake = reader.intake
+    buffer = reader.buffer
     try:
         await reader.start()
         while True:
-            intake.arrived.clear()
-            for place, queue in intake.queues.items():
+            buffer.arrived.clear()
+            for place, queue in buffer.queues.items():
                 while queue and place not in found:
-                    fetched = intake.take(place)
-                    intake.release([fetched.answer])
+                    fetched = buffer.take(place)
+                    buffer.release([fetched.answer])
                     if not fetched.hidden:
                         found[place] = fetched.batch.base_timestamp
-            if not any(place not in found and intake.wanted(place) for place in ranges):
+            if not any(place not in found and buffer.wanted(place) for place in ranges):
                 return found
-            await intake.news(_NEWS_SECONDS)
+            await buffer.news(_NEWS_SECONDS)
     finally:
         reader.close()

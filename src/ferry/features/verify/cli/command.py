@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ferry.cli.bar import counted
 from ferry.cli.command import Context, command
 from ferry.cli.options import LaneOption, TopicsOption
+from ferry.cli.progress_bar import counted
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput
 from ferry.features.records.cli.in_spark import need_spark
@@ -72,7 +72,7 @@ def verify_command(
     Exit code 1 when they differ, or when not all that was asked for could be compared. No cluster is written to; where
     ferry.metrics.folder is set, the outcome goes there.
     """
-    from ferry.features.observe.acts.told import tell_verification  # noqa: PLC0415 - brings the Kafka clients
+    from ferry.features.observe.acts.after_run import tell_verification  # noqa: PLC0415 - brings the Kafka clients
     from ferry.features.verify.acts.verifier import Verifier  # noqa: PLC0415 - as above
 
     chosen = context.flow(lane)

@@ -14,7 +14,7 @@ from itertools import islice
 from ferry.features.verify.rules.alignment import CALM, WINDOW, Step, alike, extra_late, paired, read_by_content
 from ferry.features.verify.rules.differences import Comparison, OneSided, Places, See
 from ferry.features.verify.rules.history import History
-from ferry.features.verify.rules.meeting import common
+from ferry.features.verify.rules.resync import common
 from ferry.model import Content, DifferenceKind, Range, TopicPartition
 
 LOOKAHEAD = 20_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Sequence
 
-from ferry.features.verify.rules.dealt import DealtCopy
+from ferry.features.verify.rules.repartitioned import DealtCopy
 from ferry.features.verify.rules.stretches import Stretch
 from ferry.model import Receipt
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ferry.features.verify.rules.dealt import Chunk, DealtCopy, not_read
 from ferry.features.verify.rules.differences import Places
+from ferry.features.verify.rules.repartitioned import Chunk, DealtCopy, not_read
 from ferry.features.verify.rules.stretches import Stretch, segments_within, unreadable_range
 from ferry.ledger.copied import common, united
 from ferry.model import NotCompared, Range, TopicPartition

@@ -31,7 +31,7 @@ from ferry.features.verify.rules.stretches import Stretch, is_void
 from ferry.lane.connections import FlowConnections
 from ferry.model import Content, NotCompared, NotComparedKind, TopicPartition
 from ferry.plan.rules.compaction import OneSided
-from ferry.plan.rules.witness import witnesses
+from ferry.plan.rules.record_sample import witnesses
 from ferry.spark.columns import binaries, ints, longs, nullable_binaries, texts
 from ferry.wire.arrow_columns import name_bytes
 from ferry.wire.codecs import Malformed, TooLong

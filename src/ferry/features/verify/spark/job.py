@@ -16,7 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody who writes S
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import FerryError
-from ferry.features.observe.acts.told import tell_verification
+from ferry.features.observe.acts.after_run import tell_verification
 from ferry.features.verify.acts.compare import Compared
 from ferry.features.verify.acts.own_run import OwnRun
 from ferry.features.verify.acts.verifier import CompareSpec, Verifier

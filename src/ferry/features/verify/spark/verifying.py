@@ -34,7 +34,6 @@ from ferry.features.records.spark.watching import watched
 from ferry.features.verify.acts.compare import Compared
 from ferry.features.verify.acts.survey import Survey
 from ferry.features.verify.acts.verifier import CompareSpec
-from ferry.features.verify.rules.dealt import DealtCopy, dealt_by_todays_rule, not_applied, source_ranges
 from ferry.features.verify.rules.portions import (
     OffsetBytes,
     Unread,
@@ -46,6 +45,7 @@ from ferry.features.verify.rules.portions import (
     without_unread,
     without_unread_dealt,
 )
+from ferry.features.verify.rules.repartitioned import DealtCopy, dealt_by_todays_rule, not_applied, source_ranges
 from ferry.features.verify.rules.stretches import Stretch, unreadable
 from ferry.features.verify.rules.stretches import dealt as dealt_stretches
 from ferry.features.verify.rules.transformed import Rule, by_todays_rule

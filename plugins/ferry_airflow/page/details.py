@@ -1,0 +1,235 @@
+"""What is read of the ledger and of the clusters when somebody asks: one run, one partition, one offset, the groups.
+
+The reader asks; a request waits for a moment, and the page then fills by itself. Runs and receipts of a lane
+beside the flow's own have the same pages, at addresses that begin with the lane.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated, Any
+from urllib.parse import quote
+
+from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
+from fastapi import APIRouter, Path, Query, Request
+from fastapi.responses import RedirectResponse, Response
+
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.flow.lane import in_lane
+from ferry.errors import FerryError
+from ferry.model import TopicPartition
+from ferry.plan.rules.lag import PartitionLag
+from ferry.reader.documents import Cut, Dealt, DealtPage, GroupsStory, ReceiptLine, ReceiptStory, RunStory
+from ferry.reader.limits import KEPT_RUNS, MOST_GROUPS, SEARCHED
+from ferry.reader.questions import OfDealt, OfGroups, OfLag, OfOffset, OfReceipt, OfReceipts, OfRun
+from ferry_airflow.page.access import User
+from ferry_airflow.page.airflow_side import DagRunRow, DagState
+from ferry_airflow.page.dag_runs import may_see_reasons, origin_in_airflow, reasons_of
+from ferry_airflow.page.page_state import FlowDep, OpenFlow
+from ferry_airflow.page.pages import shown_page
+from ferry_airflow.page.run_words import PLANNING, Badge, Mood
+
+router = APIRouter(prefix="/flow/{source}/{target}")
+
+INT32, INT64 = 2**31 - 1, 2**63 - 1
+Number = Annotated[int, Path(ge=0, le=INT32)]
+Asked = Annotated[int, Query(ge=0, le=INT32)]
+Offset = Annotated[int | None, Query(ge=0, le=INT64)]
+Key = Annotated[str, Query(max_length=1000)]
+DEALT = {
+    Dealt.PASSED: (Mood.GOOD, "among these"),
+    Dealt.AHEAD: (Mood.BUSY, "not dealt yet"),
+    Dealt.FORGOTTEN: (Mood.WARN, "no receipt left"),
+    Dealt.EARLIER: (Mood.WARN, "before this rule"),
+}
+"""How the page says whether a record is in a target partition."""
+NOTHING: Cut[Any] = Cut.of((), 1)
+
+
+@router.get("/run/{run:path}")
+@router.get("/lane/{lane}/run/{run:path}")
+def one_run(
+    request: Request,
+    open_flow: FlowDep,
+    user: User,
+    run: str,
+    lane: str = "",
+    page: int = 1,
+    q: str = "",
+    dealt: int = 1,
+    refused: int = 1,
+    notes: int = 1,
+) -> Response:
+    """A run: what it was to do, what it refused, and its receipts."""
+    asked = OfRun(run=run, lane=lane, q=q, page=page, dealt=dealt, refused=refused, notes=notes)
+    answer = open_flow.ask(asked)
+    story: RunStory | None = answer.got
+    dag, dag_run = open_flow.dag_id, next((one for one in open_flow.dag.runs if one.run == run), None)
+    if dag_run is None and story is not None and story.opened is not None:
+        origin = story.opened.record.origin
+        dag, dag_run = origin.dag_id, origin_in_airflow(user, open_flow.flow, origin)
+    return shown_page(
+        request,
+        "run.html",
+        open_flow,
+        "runs",
+        lane=lane,
+        run=run,
+        answer=answer,
+        story=story,
+        opened=story and story.opened,
+        figures=story and story.figures,
+        left=story and story.remains,
+        reasons=_reasons(user, dag, dag_run),
+        searched=SEARCHED,
+        kept=KEPT_RUNS,
+        badge=story and badge_of_story(open_flow, story, lane, dag_run),
+        planning=PLANNING,
+        dag=dag,
+        dag_run=dag_run,
+        q=q,
+    )
+
+
+def _reasons(user: BaseUser, dag: str, dag_run: DagRunRow | None) -> tuple[tuple[str, str], ...]:
+    """Why tasks of a run failed, for who may see what they return."""
+    if dag_run is None or dag_run.state == "success" or not may_see_reasons(user, dag):
+        return ()
+    return reasons_of(dag, dag_run.run)
+
+
+def badge_of_story(open_flow: OpenFlow, story: RunStory, lane: str, dag_run: DagRunRow | None) -> Badge | None:
+    """The word for a run; of another lane, `dag_run` is the run of Airflow that it is a part of.
+
+    None where the ledger has let go of its record.
+    """
+    if story.opened is None or story.state is None:
+        return None
+    record = story.opened.record
+    heard_ms = record.started_ms + int((story.figures.seconds if story.figures else 0) * 1000)
+    if not lane:
+        return open_flow.badge_of(story.state, record.run, heard_ms)
+    elsewhere = DagState(known=True, runs=(replace(dag_run, run=record.run),) if dag_run else ())
+    return open_flow.badge_of(story.state, record.run, heard_ms, elsewhere)
+
+
+@router.get("/partition/{topic}/{partition}")
+@router.get("/lane/{lane}/partition/{topic}/{partition}")
+def one_partition(
+    request: Request,
+    open_flow: FlowDep,
+    topic: str,
+    partition: Number,
+    lane: str = "",
+    page: int = 1,
+    parts: int = 1,
+    offset: Offset = None,
+    key: Key = "",
+) -> Response:
+    """All receipts of a partition, newest first; of one that is dealt to others, what went to which of them."""
+    place = TopicPartition(topic=topic, partition=partition)
+    page = min(max(1, page), INT32)
+    answer = open_flow.ask(OfReceipts(place=place, page=page, lane=lane))
+    cut: Cut[ReceiptLine] = answer.got or NOTHING
+    if page > cut.pages and answer.got:
+        return RedirectResponse(f"?page={cut.pages}")
+    flow = in_lane(open_flow.config, lane) if lane else open_flow.config
+    first = cut.rows[0].receipt.target if cut.rows else None
+    copy = first or TopicPartition(topic=flow.policy.format_remote_topic(flow.flow.source, topic), partition=partition)
+    lag: PartitionLag | None = None if lane else open_flow.ask(OfLag(place=place)).got
+    what: dict[str, Any] = {"place": place, "copy": copy, "lag": lag}
+    if cut.rows or not _is_dealt(flow, topic, lag):
+        return shown_page(request, "partition.html", open_flow, "topics", lane=lane, answer=answer, cut=cut, **what)
+    asked = OfDealt(place=place, page=page, parts=parts, offset=offset, key=key, lane=lane)
+    told = open_flow.ask(asked)
+    story: DealtPage | None = told.got
+    what |= {
+        "story": story,
+        "sought": asked,
+        "words": DEALT,
+        "parts_of": story.parts if story else NOTHING,
+        "cut": story.chunks if story else NOTHING,
+    }
+    return shown_page(request, "dealt.html", open_flow, "topics", lane=lane, answer=told, **what)
+
+
+def _is_dealt(flow: FlowConfig, topic: str, lag: PartitionLag | None) -> bool:
+    """Whether a topic's records go to other partitions, as the ledger says or, before its first run, the file."""
+    if lag is not None and lag.dealt:
+        return True
+    try:
+        spec = flow.transform_of(topic)
+    except FerryError:  # the file lets two transforms have it: no run deals it
+        return False
+    return spec is not None and spec.partitions is not None
+
+
+@router.get("/receipt/{topic}/{partition}/{start}")
+@router.get("/lane/{lane}/receipt/{topic}/{partition}/{start}")
+def one_receipt(
+    request: Request,
+    open_flow: FlowDep,
+    topic: str,
+    partition: Number,
+    start: Annotated[int, Path(ge=0, le=INT64)],
+    lane: str = "",
+    run: str = "",
+    page: int = 1,
+) -> Response:
+    """A receipt with all of its segments."""
+    place = TopicPartition(topic=topic, partition=partition)
+    answer = open_flow.ask(OfReceipt(place=place, start=start, run=run, lane=lane, page=page))
+    story: ReceiptStory | None = answer.got
+    cut = story.segments if story else NOTHING
+    what = {"place": place, "start": start, "receipt": story and story.receipt}
+    return shown_page(request, "receipt.html", open_flow, "topics", lane=lane, answer=answer, cut=cut, **what)
+
+
+@router.get("/offsets")
+@router.get("/lane/{lane}/offsets")
+def offsets(
+    request: Request,
+    open_flow: FlowDep,
+    lane: str = "",
+    topic: str = "",
+    partition: Asked = 0,
+    offset: Offset = None,
+    back: bool = False,
+) -> Response:
+    """Which target offset is a source offset, and back; and the receipt that says so.
+
+    Of a topic that is dealt to other partitions the partition's own page says it.
+    """
+    found = None
+    if topic and offset is not None:
+        place = TopicPartition(topic=topic.strip(), partition=partition)
+        if not back and _is_dealt(open_flow.config, place.topic, open_flow.ask(OfLag(place=place)).got):
+            return RedirectResponse(f"partition/{quote(place.topic, safe='')}/{partition}?offset={offset}")
+        found = open_flow.ask(OfOffset(place=place, offset=offset, backward=back, lane=lane))
+    asked = {"topic": topic, "partition": partition, "offset": offset, "back": back}
+    return shown_page(request, "offsets.html", open_flow, "offsets", lane=lane, answer=found, asked=asked)
+
+
+@router.get("/groups")
+def groups(
+    request: Request, open_flow: FlowDep, page: int = 1, q: str = "", group: str = "", partitions: int = 1
+) -> Response:
+    """Consumer groups: where they stand at the source, what that is on the target, and where they stand there.
+
+    `group`: that one alone, with all of its partitions.
+    """
+    answer = open_flow.ask(OfGroups(page=page, q=q, group=group, partitions=partitions))
+    story: GroupsStory | None = answer.got
+    return shown_page(
+        request,
+        "groups.html",
+        open_flow,
+        "groups",
+        answer=answer,
+        cut=story.groups if story else NOTHING,
+        group=group,
+        of_group=story and story.of_group,
+        lacking=story.lacking if story else (),
+        most=MOST_GROUPS if story and story.more else None,
+        q=q,
+    )

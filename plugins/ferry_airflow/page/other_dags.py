@@ -1,0 +1,40 @@
+"""The pages of what runs beside a flow's micro-runs: its verifications, backfills, drills and switches in Airflow."""
+
+from __future__ import annotations
+
+from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
+from fastapi import APIRouter, HTTPException, Request, status
+from fastapi.responses import Response
+
+from ferry_airflow.naming import other_dags
+from ferry_airflow.page.access import User, may_read, refuse
+from ferry_airflow.page.airflow_side import dag_states
+from ferry_airflow.page.dag_runs import TASK_MOODS, outcome_of, story_of, tab_of
+from ferry_airflow.page.page_state import FlowDep
+from ferry_airflow.page.pages import shown_page
+
+router = APIRouter(prefix="/flow/{source}/{target}")
+
+
+@router.get("/dag/{dag}/run/{run:path}")
+def run_beside(request: Request, open_flow: FlowDep, user: User, dag: str, run: str) -> Response:
+    """A run of another of the flow's DAGs: how far it is, what it waits for, and what came of it."""
+    flow = open_flow.flow
+    kind = other_dags(flow).get(dag)
+    if kind is None:
+        raise HTTPException(status.HTTP_404_NOT_FOUND, f"Flow {flow} has no DAG {dag} beside that of its micro-runs")
+    refuse(may_read(user, dag, DagAccessEntity.RUN, DagAccessEntity.TASK_INSTANCE), f"see runs of DAG {dag}")
+    story = story_of(dag, run, with_returned=may_read(user, dag, DagAccessEntity.XCOM))
+    return shown_page(
+        request,
+        "beside.html",
+        open_flow,
+        tab_of(flow, dag),
+        dag=dag,
+        kind=kind,
+        run=run,
+        story=story,
+        outcome=story and outcome_of(story),
+        state=dag_states({dag: 0})[dag],
+        task_moods=TASK_MOODS,
+    )

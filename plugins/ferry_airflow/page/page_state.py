@@ -1,0 +1,197 @@
+"""What a request is answered with: the flow that it names as it was last seen, and what its user may do with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import Depends, HTTPException, Request, status
+
+from ferry.clock import wall_ms
+from ferry.config.flow.flow import FlowConfig
+from ferry.model import Flow
+from ferry.reader.client import Reader
+from ferry.reader.documents import Answer, PastState, RunDigest, Status
+from ferry.reader.flows import Configured, Flows
+from ferry_airflow.naming import dag_id, other_dags
+from ferry_airflow.page.access import (
+    NO_RIGHTS,
+    RUN,
+    Rights,
+    User,
+    may_read,
+    may_see,
+    may_see_faults,
+    refuse,
+    rights_of,
+    seen_by,
+)
+from ferry_airflow.page.airflow_side import DagState, dag_states
+from ferry_airflow.page.flow_health import (
+    Expected,
+    Standing,
+    ended_run,
+    is_begun,
+    is_left,
+    is_overdue,
+    open_run,
+    standing,
+)
+from ferry_airflow.page.run_words import Badge, run_badge
+
+DAG_RUNS = 25
+"""Airflow's runs of a flow's DAG that its page shows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageState:
+    """What the page keeps between requests."""
+
+    flows: Flows
+    reader: Reader
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenFlow:
+    """A flow that somebody may see."""
+
+    config: FlowConfig
+    path: Path
+    reader: Reader
+    seen: Status
+    dag: DagState
+    standing: Standing
+    rights: Rights
+    """None in the list of flows, which has no buttons."""
+    user: str
+
+    @property
+    def flow(self) -> Flow:
+        """Its name."""
+        return self.config.flow
+
+    def ask(self, question: Any) -> Answer:
+        """What the reader answers about it."""
+        return self.reader.ask(str(self.flow), question)
+
+    @property
+    def dag_id(self) -> str:
+        """Of the DAG of its micro-runs."""
+        return dag_id(self.flow)
+
+    @property
+    def ended_run(self) -> RunDigest | None:
+        """The last run that has ended."""
+        return ended_run(self.seen, self.dag, wall_ms())
+
+    @property
+    def open_run(self) -> RunDigest | None:
+        """The run that is under way, as far as the ledger knows it."""
+        return open_run(self.seen, self.dag, wall_ms())
+
+    @property
+    def is_overdue(self) -> bool:
+        """Whether Airflow should have begun its next run long ago."""
+        return is_overdue(self.dag, wall_ms())
+
+    def badge_of(self, state: PastState, run: str, heard_ms: int, elsewhere: DagState | None = None) -> Badge:
+        """The word for a run that was heard of then; `elsewhere`: it is of another lane, as another DAG has it."""
+        if elsewhere is None:
+            begun, seen, dag = is_begun(self.dag, run), self.seen, self.dag
+        else:
+            begun, seen, dag = False, replace(self.seen, runs=()), elsewhere
+        return run_badge(state, at_work=begun or is_left(seen, dag, state, run, heard_ms, wall_ms()))
+
+    def badge(self, run: RunDigest) -> Badge:
+        """The word for a run of the flow's own lane."""
+        return self.badge_of(run.state, run.run, run.ended_ms)
+
+
+def office_of(request: Request) -> PageState:
+    """The one of this application."""
+    office: PageState = request.app.state.office
+    return office
+
+
+OfficeDep = Annotated[PageState, Depends(office_of)]
+
+
+HIDDEN = "What is wrong with the file of Ferry's flows is told to who may see import errors in Airflow: ask one of them"
+
+
+def told_of_file(configured: Configured, user: User) -> Configured:
+    """The file as somebody may know of it: what is wrong with it may tell of flows that they may not see."""
+    if may_see_faults(user):
+        return configured
+    return replace(configured, path=None, trouble=HIDDEN if configured.trouble else "")
+
+
+def visible(office: PageState, user: User, *, runs: int) -> tuple[Configured, list[OpenFlow]]:
+    """The flows that somebody may see, each with so many runs of its DAG; and the file as they may know of it."""
+    configured = office.flows.now()
+    allowed = seen_by(user, (flow.flow for flow in configured.flows))
+    chosen = [flow for flow in configured.flows if flow.flow in allowed]
+    dags = dag_states({dag_id(flow.flow): runs for flow in chosen})
+    statuses = office.reader.statuses([str(flow.flow) for flow in chosen], closely=False)
+    found = [
+        _opened(
+            office, configured, flow, seen, _as_seen(dags[dag_id(flow.flow)], allowed[flow.flow]), user, closely=False
+        )
+        for flow, seen in zip(chosen, statuses, strict=True)
+    ]
+    return told_of_file(configured, user), found
+
+
+def _as_seen(dag: DagState, runs: bool) -> DagState:
+    """A DAG as somebody may know of it, whom Airflow shows its runs, or does not."""
+    return dag if runs else replace(dag, runs=(), hides_runs=True)
+
+
+def _opened(
+    office: PageState,
+    configured: Configured,
+    flow: FlowConfig,
+    seen: Status,
+    dag: DagState,
+    user: User,
+    *,
+    closely: bool = True,
+) -> OpenFlow:
+    assert configured.path is not None
+    return OpenFlow(
+        config=flow,
+        path=configured.path,
+        reader=office.reader,
+        seen=seen,
+        dag=dag,
+        standing=standing(seen, dag, Expected.of(flow), wall_ms()),
+        rights=rights_of(user, flow.flow) if closely else NO_RIGHTS,
+        user=user.get_name(),
+    )
+
+
+def open_flow(source: str, target: str, user: User, office: OfficeDep) -> OpenFlow:
+    """The flow of the address; 403 where its DAG may not be seen, 404 where the file has none of that name."""
+    wanted = Flow(source=source, target=target)
+    refuse(may_see(user, wanted), f"see flow {wanted}")
+    configured = office.flows.now()
+    for flow in configured.flows:
+        if flow.flow == wanted:
+            name = dag_id(wanted)
+            dag = _as_seen(dag_states({name: DAG_RUNS})[name], may_read(user, name, RUN))
+            return _opened(office, configured, flow, office.reader.status(str(wanted)), dag, user)
+    told = told_of_file(configured, user)
+    why = told.trouble or f"{told.path or 'the file of the flows'} has no enabled flow of that name"
+    raise HTTPException(status.HTTP_404_NOT_FOUND, f"Flow {wanted} is not there: {why}")
+
+
+FlowDep = Annotated[OpenFlow, Depends(open_flow)]
+
+
+def flow_of_dag(configured: Configured, dag: str) -> Flow | None:
+    """Which flow a DAG belongs to; None when it is none of Ferry's."""
+    for config in configured.flows:
+        if dag == dag_id(config.flow) or dag in other_dags(config.flow):
+            return config.flow
+    return None

@@ -1,0 +1,172 @@
+"""Moves batches from the intake into the open transaction: one batch per partition per request, several in flight."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping
+
+from ferry.copy.batching import Packing, PackingRules
+from ferry.copy.chunk import PartProgress
+from ferry.copy.prepared_batch import PreparedBatch
+from ferry.copy.produce_queue import Entry, ProduceQueue, Request
+from ferry.copy.transcode_pool import Workshop
+from ferry.errors import Retryable
+from ferry.kafka.connect.cluster import Cluster
+from ferry.kafka.fetch.fetch_buffer import FetchBuffer
+from ferry.kafka.produce.writer import Writer
+from ferry.messages.refusals import refused
+from ferry.model import Origin, Plan, Refusal, Slice, TopicPartition
+from ferry.protocol.drops import Blocked, drop
+from ferry.wire.batch import restamped
+
+REQUEST_BYTES = 8 << 20
+"""A request is closed when it holds this much, unless the file says less; a single larger batch still goes alone."""
+
+MOST_SEGMENTS = 20_000
+"""A chunk ends when a part has this many segments, so that its receipt stays well below the ledger's record limit.
+
+A source of tiny transactions makes one for each marker; 20,000 are about 140 kB compressed.
+"""
+
+
+class Copier:
+    """Fills one transaction after the other from one intake."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        origin: Origin,
+        buffer: FetchBuffer,
+        target: Cluster,
+        writer: Writer,
+        pieces: Mapping[TopicPartition, Slice],
+        *,
+        rules: PackingRules,
+        request_bytes: int = REQUEST_BYTES,
+        expected: Mapping[TopicPartition, int] | None = None,
+    ) -> None:
+        """`pieces` are what is left of slices, by source partition.
+
+        `expected`: by target partition where our first batch must come to lie, where that is known.
+        """
+        self._buffer = buffer
+        self._packing = Packing(buffer, rules, Workshop(target.loop))
+        self.refusals: dict[TopicPartition, Refusal] = {}
+        """By source partition: what stopped on the reading side; what came before it is copied."""
+        self._plan = plan
+        self._origin = origin
+        self._target = target
+        self._writer = writer
+        self._pieces = pieces
+        self._positions = {place: (piece.start, piece.target_next) for place, piece in pieces.items()}
+        self._expected = dict(expected or {})
+        self._request_bytes = request_bytes
+        self._parts: dict[TopicPartition, PartProgress] = {}
+        self._ready: dict[int, dict[TopicPartition, None]] = {}
+
+    async def fill(self, chunk_bytes: int, chunk_seconds: float, stop: Callable[[], bool]) -> list[PartProgress]:
+        """Copy until the chunk is full, its time is over, nothing is left or `stop()`; all writes acknowledged.
+
+        The time of a chunk begins with its first batch. Raises as Outbox.settle_all.
+        """
+        self._parts = {}
+        queue = ProduceQueue(self._target, self._writer, self._buffer.wake)
+        copied, until = 0, math.inf
+        while copied < chunk_bytes and time.monotonic() < until and queue.most_segments < MOST_SEGMENTS and not stop():
+            await queue.settle_answered()
+            self._release(queue)
+            self._sort_arrivals()
+            if not any(self._ready.values()):
+                if self._buffer.exhausted():
+                    break
+                await self._buffer.news(min(1.0, max(0.0, until - time.monotonic())))
+                continue
+            for node in [node for node, places in self._ready.items() if places]:
+                request = self._next_request(node)
+                if not request.batches:
+                    continue
+                if copied:
+                    await queue.send(node, request)
+                else:
+                    until = time.monotonic() + chunk_seconds
+                    await queue.send_first(node, request)
+                copied += request.bytes
+        await queue.settle_all()
+        self._release(queue)
+        parts = [part for part in self._parts.values() if part.moved]
+        for part in parts:
+            self._positions[part.piece.source] = part.end, part.target_next
+            if part.segments:
+                self._expected[part.piece.target] = part.target_next + 1  # our marker
+        return parts
+
+    def _release(self, queue: ProduceQueue) -> None:
+        """Let the feeders fetch as much as has found its place."""
+        if queue.acknowledged:
+            self._buffer.release(queue.acknowledged)
+            queue.acknowledged.clear()
+
+    def _sort_arrivals(self) -> None:
+        """Line up partitions with queued batches by their target leader; take note of failures."""
+        arrived, self._buffer.arrived = self._buffer.arrived, []
+        for place in arrived:
+            failure = self._buffer.failures.get(place)
+            if failure is not None:
+                self.refusals[place] = refused("said", *place, kind=failure.kind, why=failure.message)
+            if self._packing.holds(place):
+                self._ready.setdefault(self._leader(place), {})[place] = None
+            elif place in self._buffer.finished:
+                self._finish(place)
+
+    def _finish(self, place: TopicPartition) -> None:
+        self._part(place).reached(self._pieces[place].end, self._buffer.marks[place].epoch)
+
+    def _leader(self, place: TopicPartition) -> int:
+        piece = self._pieces[place]
+        try:
+            return self._target.leader(piece.target)
+        except Retryable as error:
+            raise Blocked([drop("target.leaderless", piece, self._part(place).end, why=str(error))]) from error
+
+    def _part(self, place: TopicPartition) -> PartProgress:
+        part = self._parts.get(place)
+        if part is None:
+            source_next, target_next = self._positions[place]
+            part = self._parts[place] = PartProgress(
+                plan=self._plan,
+                origin=self._origin,
+                piece=self._pieces[place],
+                start=source_next,
+                end=source_next,
+                target_next=target_next,
+                expected=self._expected.get(self._pieces[place].target, -1),
+            )
+        return part
+
+    def _next_request(self, node: int) -> Request:
+        """One batch of each waiting partition of a broker, up to the request limit."""
+        waiting = self._ready[node]
+        request = Request()
+        for place in list(waiting):
+            part = self._part(place)
+            out = self._packing.next(place, part)
+            if out is not None:
+                if request.bytes and request.bytes + len(out.batch.data) > self._request_bytes:
+                    break
+                self._put(request, part, self._packing.take(place))
+                self._packing.look_ahead(place, part)
+            if self._packing.is_making(place):
+                del waiting[place]  # it arrives once more
+            elif not self._packing.holds(place):
+                del waiting[place]
+                if place in self._buffer.finished:
+                    self._finish(place)
+        return request
+
+    def _put(self, request: Request, part: PartProgress, out: PreparedBatch) -> None:
+        writer, batch = self._writer, out.batch
+        sequence = writer.next_sequence(part.piece.target, batch.record_count)
+        written = restamped(batch, writer.producer_id, writer.producer_epoch, sequence)
+        request.add(Entry(part, out), written)
+        part.sent(out)

@@ -1,0 +1,36 @@
+"""What goes to the target next on a partition: a batch as it lies in the source, or one that was written anew."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ferry.kafka.fetch.fetch_buffer import Answer
+from ferry.wire.batch import Batch
+from ferry.wire.renumber import Run
+
+
+class PreparedBatch(NamedTuple):
+    """One batch to send.
+
+    `runs` are the source offsets of its records, first one and number, and it covers those before `end`.
+    `source_epoch` is the leader epoch of the batch that they come from. When it is acknowledged, one batch of each of
+    `answers` is not needed any more.
+    """
+
+    batch: Batch
+    runs: tuple[Run, ...]
+    end: int
+    source_epoch: int
+    transcoded: bool
+    answers: tuple[Answer, ...]
+
+    @property
+    def start(self) -> int:
+        """Source offset of its first record."""
+        return self.runs[0][0]
+
+
+def as_it_is(batch: Batch, *answers: Answer) -> PreparedBatch:
+    """A batch that can be copied as bytes."""
+    runs = ((batch.base_offset, batch.record_count),)
+    return PreparedBatch(batch, runs, batch.next_offset, batch.leader_epoch, False, answers)

@@ -1,0 +1,206 @@
+"""Produce requests on their way into the open transaction, and what their answers say per partition."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from kafka.future import Future
+
+from ferry.copy.dropped import answered_drop, out_of_time
+from ferry.copy.part import Part
+from ferry.copy.prepared_batch import PreparedBatch
+from ferry.errors import Retryable
+from ferry.kafka.connect import codes
+from ferry.kafka.connect.cluster import Cluster
+from ferry.kafka.fetch.fetch_buffer import Answer
+from ferry.kafka.produce.writer import PartitionsRefused, Writer
+from ferry.model import Slice, TopicPartition
+from ferry.protocol.drops import Drop, drop, verdict
+
+IN_FLIGHT = 5
+"""Requests under way per broker: the most for which Kafka keeps an idempotent producer's order."""
+
+
+class Entry(NamedTuple):
+    """A batch of a request, and where it belongs."""
+
+    part: Part
+    out: PreparedBatch
+
+
+@dataclass(slots=True)
+class Request:
+    """One batch for each of some target partitions of one broker."""
+
+    batches: dict[TopicPartition, memoryview] = field(default_factory=dict)
+    entries: dict[tuple[str, int], Entry] = field(default_factory=dict)
+    """By target topic and partition."""
+    bytes: int = 0
+
+    def add(self, entry: Entry, batch: memoryview) -> None:
+        """Take one more batch, the only one of its partition."""
+        target = entry.part.piece.target
+        self.batches[target] = batch
+        self.entries[target.topic, target.partition] = entry
+        self.bytes += len(batch)
+
+    def only(self, targets: list[TopicPartition]) -> Request:
+        """The part of the request that is for these partitions."""
+        rest = Request()
+        for target in targets:
+            rest.add(self.entries[target.topic, target.partition], self.batches[target])
+        return rest
+
+
+class ProduceQueue:
+    """Sends requests, up to five under way per broker, and notes the answers in the chunk's parts."""
+
+    def __init__(self, target: Cluster, writer: Writer, answered: Callable[[], None]) -> None:
+        """`answered` is called when an answer, or none, has come for a request under way; it must not send."""
+        self.acknowledged: list[Answer] = []
+        """Whose memory the batches had that were acknowledged since the caller last cleared it."""
+        self.most_segments = 0
+        """Segments of the part that has most of them."""
+        self._target = target
+        self._writer = writer
+        self._answered = answered
+        self._flying: dict[int, deque[tuple[Request, Future]]] = {}
+
+    async def send_first(self, node: int, request: Request) -> None:
+        """Open the transaction: alone in flight, repeated while the markers of the one before are being written.
+
+        Raises as `settle_all`.
+        """
+        await self._join(request)
+        await self._send_alone(node, request)
+
+    async def _send_alone(self, node: int, request: Request) -> None:
+        """Send a request with nothing else under way to the broker, again for partitions that could not join yet."""
+        left = request
+
+        async def send() -> None:
+            nonlocal left
+            answer = await self._target.answered(await self._writer.produce(node, left.batches))
+            again = self._note(left, answer)
+            if again:
+                left = left.only(again)
+                self._writer.raise_for(codes.CONCURRENT_TRANSACTIONS, f"writing to {again[0]}")
+
+        await self._writer.patiently(send)
+
+    async def send(self, node: int, request: Request) -> None:
+        """Send one more request; waits while five are under way to the broker. Raises as `settle_all`."""
+        await self._join(request)
+        flying = self._flying.setdefault(node, deque())
+        while len(flying) >= IN_FLIGHT:
+            await self._settle(node, flying)
+        future = await self._writer.produce(node, request.batches)
+        future.add_both(lambda _: self._answered())
+        flying.append((request, future))
+
+    async def _join(self, request: Request) -> None:
+        try:
+            await self._writer.join(request.batches)
+        except PartitionsRefused as error:
+            found = [(request.entries[place.topic, place.partition], code) for place, code in error.codes.items()]
+            raise verdict(self._refused(entry.part.piece, entry.out.start, code) for entry, code in found) from error
+
+    async def settle_answered(self) -> None:
+        """Note the answers that have come. Raises as `settle_all`."""
+        for node, flying in self._flying.items():
+            while flying and flying[0][1].is_done:
+                await self._settle(node, flying)
+
+    async def settle_all(self) -> None:
+        """Wait for all answers.
+
+        Raises Dropped for partitions that cannot go on, Hindered for those that cannot now, Retryable and its kin when
+        the chunk must be repeated.
+        """
+        for node, flying in self._flying.items():
+            while flying:
+                await self._settle(node, flying)
+
+    async def _settle(self, node: int, flying: deque[tuple[Request, Future]]) -> None:
+        """Note the oldest answer; send again what the broker did not take because its partition could not join yet.
+
+        Two brokers that ask the coordinator at the same time to add partitions are in each other's way: one of them
+        hears CONCURRENT_TRANSACTIONS, and hands it on where its own repetitions (100 ms unless set) do not help.
+        """
+        request, future = flying.popleft()
+        again = self._note(request, await self._target.answered(future))
+        if not again:
+            return
+        waiting, late = [request.only(again)], set(again)
+        while flying:  # what was sent after it for the same partitions is out of order there
+            request, future = flying.popleft()
+            again = self._note(request, await self._target.answered(future), late)
+            if again:
+                waiting.append(request.only(again))
+                late.update(again)
+        for request in waiting:
+            await self._send_alone(node, request)
+
+    def _note(self, request: Request, answer: Any, late: Collection[TopicPartition] = ()) -> list[TopicPartition]:
+        """Note where batches came to lie; the partitions that could not join the transaction, and took nothing.
+
+        `late`: partitions whose batch before this one could not join, so that this one is out of order.
+        """
+        again: list[TopicPartition] = []
+        drops: list[Drop] = []
+        names = {self._target.topics[topic].topic_id: topic for topic in {topic for topic, _ in request.entries}}
+        for topic in answer.responses:
+            name = topic.name or names[topic.topic_id]
+            for outcome in topic.partition_responses:
+                part, out = request.entries[name, outcome.index]
+                base = out.start
+                if part.piece.target in late:
+                    if outcome.error_code not in (codes.CONCURRENT_TRANSACTIONS, codes.OUT_OF_ORDER_SEQUENCE_NUMBER):
+                        raise Retryable(
+                            f"{part.piece.target} answers {codes.describe(outcome.error_code)} to a batch, and the one "
+                            "before it could not join the transaction"
+                        )
+                    again.append(part.piece.target)
+                elif not outcome.error_code:
+                    self.acknowledged += out.answers
+                    if part.is_elsewhere(outcome.base_offset):
+                        raise Retryable(
+                            f"a batch came to lie at offset {outcome.base_offset} of {part.piece.target} instead of "
+                            f"{part.expected}: somebody else may have written there"
+                        )
+                    if not part.written(out.runs, outcome.base_offset):
+                        drops.append(self._foreign(part.piece, base, outcome.base_offset))
+                    elif len(part.segments) > self.most_segments:
+                        self.most_segments = len(part.segments)
+                elif outcome.error_code == codes.CONCURRENT_TRANSACTIONS:
+                    again.append(part.piece.target)
+                elif (against := self._refusal(part.piece, base, outcome)) is not None:
+                    drops.append(against)
+                else:
+                    self._writer.raise_for(outcome.error_code, f"writing to {part.piece.target}")
+        if drops:
+            raise verdict(drops)
+        return again
+
+    def _foreign(self, piece: Slice, base: int, found: int) -> Drop:
+        return drop("foreign.at-work", piece, base, place=str(piece.target), cluster=self._target.alias, at=found)
+
+    def _refused(self, piece: Slice, base: int, code: int) -> Drop | None:
+        return answered_drop(piece, base, code, self._target.alias, "write to", "WRITE")
+
+    def _refusal(self, piece: Slice, base: int, outcome: Any) -> Drop | None:
+        """Why the target does not take the batch; None when the error says nothing about it."""
+        code = outcome.error_code
+        place, cluster = str(piece.target), self._target.alias
+        if code in (codes.MESSAGE_TOO_LARGE, codes.RECORD_LIST_TOO_LARGE):
+            return drop("batch.too-large", piece, base, at=base, place=place, cluster=cluster)
+        if code == codes.INVALID_TIMESTAMP:
+            words = [each.batch_index_error_message for each in outcome.record_errors or ()]
+            return out_of_time(piece, base, self._target.alias, [*words, outcome.error_message])
+        if code in (codes.INVALID_RECORD, codes.CORRUPT_MESSAGE):
+            why = f"{codes.describe(code)} {outcome.error_message or ''}"
+            return drop("batch.not-accepted", piece, base, at=base, place=place, cluster=cluster, words=why)
+        return self._refused(piece, base, code)

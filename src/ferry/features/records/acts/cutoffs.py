@@ -1,0 +1,88 @@
+"""What of a run is not copied past some record, and why: its rows end there, and that more are lacking says nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from ferry.errors import FerryError
+from ferry.kafka.fetch.fetch_buffer import ReadFailure
+from ferry.messages.refusals import refused
+from ferry.model import Refusal, RefusalKind, Slice, TopicPartition
+
+Failure = ReadFailure
+"""Past which offset a source partition cannot be copied, and why: it cannot be read, or changed."""
+
+Told = Callable[[TopicPartition, Failure], None]
+"""Hears of a source partition that cannot be read on; the others are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Withheld:
+    """A source partition of which nothing is copied from this offset on."""
+
+    offset: int
+    refusal: Refusal
+
+
+Withholding = Mapping[TopicPartition, Withheld]
+"""By source partition."""
+
+
+class Unread(FerryError):
+    """Source partitions that a task could not read on. Its text is what `parse_unread` understands: so it comes back
+    from a Spark task."""
+
+    def __init__(self, failures: Mapping[TopicPartition, Failure]) -> None:
+        told = [(*place, one.kind.value, one.offset, one.message) for place, one in sorted(failures.items())]
+        super().__init__(json.dumps(told))
+
+
+def parse_unread(text: str) -> dict[TopicPartition, Failure]:
+    """Inverse of the text of Unread."""
+    return {
+        TopicPartition(topic, partition): Failure(kind=RefusalKind(kind), offset=offset, message=message)
+        for topic, partition, kind, offset, message in json.loads(text)
+    }
+
+
+def withheld_at(failures: Mapping[TopicPartition, Failure]) -> dict[TopicPartition, Withheld]:
+    """The same partitions, with what is told of them."""
+    return {
+        place: Withheld(
+            offset=one.offset,
+            refusal=refused("said", *place, kind=one.kind, why=one.message),
+        )
+        for place, one in failures.items()
+    }
+
+
+def without(pieces: Iterable[Slice], withheld: Withholding) -> tuple[Slice, ...]:
+    """The pieces as far as they are copied."""
+    found: list[Slice] = []
+    for piece in pieces:
+        if piece.dealt:
+            rest = narrowed(piece, withheld)
+            found += [rest] if rest.start < rest.end else []
+            continue
+        held = withheld.get(piece.source)
+        if held is None:
+            found.append(piece)
+        elif piece.start < held.offset:
+            found.append(replace(piece, end=min(piece.end, held.offset)))
+    return tuple(found)
+
+
+def narrowed(unit: Slice, withheld: Withholding) -> Slice:
+    """The unit with nothing of source partitions from where they are withheld on. What it has, it keeps."""
+    ends = [max(start, min(end, withheld[at].offset)) if at in withheld else end for at, start, end in unit.spans]
+    return unit.reading(replace(unit.reads, ends=tuple(ends))) if unit.reads is not None else unit
+
+
+def told_of(unit: Slice, withheld: Withholding) -> Refusal | None:
+    """Why a unit does not come to its end; None: it does. Of several partitions the first one is told."""
+    if narrowed(unit, withheld) == unit:
+        return None
+    held = next(one for place, one in sorted(withheld.items()) if narrowed(unit, {place: one}) != unit)
+    return replace(held.refusal, topic=unit.source.topic, partition=unit.source.partition)

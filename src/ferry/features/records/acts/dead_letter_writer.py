@@ -1,0 +1,150 @@
+"""Dead letters on their way: written in the transaction of the chunk that passes their records by, so once, too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from typing import NamedTuple
+
+from ferry.copy.prepared_batch import PreparedBatch
+from ferry.copy.produce_queue import Entry, ProduceQueue, Request
+from ferry.errors import Retryable
+from ferry.features.records.acts.rows import Row
+from ferry.features.records.rules.dead_letters import PoisonRule, letter_headers, letter_partition
+from ferry.kafka.admin.topic_settings import batch_limits
+from ferry.kafka.connect.cluster import Cluster
+from ferry.kafka.produce.writer import Writer
+from ferry.model import Codec, Compression, Flow, Slice, TopicPartition
+from ferry.protocol.drops import Blocked, Dropped, drop
+from ferry.wire.batch import restamped
+from ferry.wire.renumber import Run
+from ferry.wire.written import NewRecord, batch_of
+
+BATCH_BYTES = 512 << 10
+_LIMIT_SHARE = 0.9
+
+
+class DeadLetter(NamedTuple):
+    """A record that becomes one, and by which rule."""
+
+    row: Row
+    rule: PoisonRule
+    why: str
+
+
+@dataclass(slots=True, kw_only=True)
+class LetterPart:
+    """What the letters of a slice or unit are on their partition; others may write between them."""
+
+    piece: Slice
+    start: int
+    target_next: int = -1
+    target_epoch: int = -1
+    expected: int = -1
+    segments: list[list[int]] = field(default_factory=list)
+
+    def written(self, runs: Iterable[Run], target_base: int) -> bool:
+        """Wherever they came to lie."""
+        self.target_next = target_base + sum(count for _, count in runs)
+        return True
+
+    def is_elsewhere(self, _: int) -> bool:
+        """There is no wrong place."""
+        return False
+
+
+class DeadLetterWriter:
+    """Where one slot puts its dead letters, on the topics of its rules."""
+
+    def __init__(self, target: Cluster, writer: Writer, flow: Flow) -> None:
+        self._target = target
+        self._writer = writer
+        self._flow = flow
+        self._batch_bytes: Mapping[str, int] = {}
+
+    async def begin(self, topics: Iterable[str]) -> None:
+        """Look the topics up."""
+        names = sorted(set(topics))
+        if names:
+            await self._target.refresh(names)
+            self._batch_bytes = await batch_limits(self._target, names)
+
+    async def post(self, queue: ProduceQueue, piece: Slice, letters: Iterable[DeadLetter], *, first: bool) -> int:
+        """Send letters of one slice or unit, in order; how many bytes. `first`: nothing of the chunk was sent before.
+
+        Raises Dropped where the topic is gone or takes no letter of that size, Hindered where it has no leader.
+        """
+        sent = 0
+        for place, group in groupby(letters, lambda letter: self._place(piece, letter)):
+            limit = self._batch_bytes.get(place.topic)
+            most = min(BATCH_BYTES, int((limit or BATCH_BYTES) * _LIMIT_SHARE))
+            records = ((one.row, self._record(piece.source.topic, one)) for one in group)
+            for batch in _batches(records, most):
+                sent += await self._send(queue, piece, place, batch, limit, first=first and not sent)
+        return sent
+
+    def _record(self, topic: str, letter: DeadLetter) -> NewRecord:
+        row, record = letter.row, letter.row.record
+        more = letter_headers(letter.rule, self._flow, topic, row.partition, row.offset, record.timestamp, letter.why)
+        return record._replace(headers=[*record.headers, *more])
+
+    def _place(self, piece: Slice, letter: DeadLetter) -> TopicPartition:
+        topic = letter.rule.letters.topic
+        info = self._target.topics.get(topic)
+        if info is None or not info.partitions:
+            at, read = letter.row.offset, f"{piece.source.topic}-{letter.row.partition}"
+            cluster = self._target.alias
+            raise Dropped([drop("letters.gone", piece, at, letters=topic, cluster=cluster, at=at, read=read)])
+        return TopicPartition(topic, letter_partition(letter.row.partition, len(info.partitions)))
+
+    async def _send(
+        self,
+        queue: ProduceQueue,
+        piece: Slice,
+        place: TopicPartition,
+        rows: list[tuple[Row, NewRecord]],
+        limit: int | None,
+        *,
+        first: bool,
+    ) -> int:
+        at = rows[0][0].offset
+        batch = batch_of([record for _, record in rows], Compression(codec=Codec.NONE))
+        if limit is not None and len(batch.data) > limit:
+            found = drop(
+                "letters.too-large",
+                piece,
+                at,
+                at=at,
+                read=f"{piece.source.topic}-{rows[0][0].partition}",
+                bytes=len(batch.data),
+                letters=place.topic,
+                cluster=self._target.alias,
+                limit=limit,
+            )
+            raise Dropped([found])
+        try:
+            node = self._target.leader(place)
+        except Retryable as error:
+            raise Blocked([drop("letters.leaderless", piece, at, why=str(error))]) from error
+        part = LetterPart(piece=replace(piece, target=place), start=at)  # what the brokers say is told of the record's
+        writer = self._writer
+        sequence = writer.next_sequence(place, batch.record_count)
+        data = restamped(batch, writer.producer_id, writer.producer_epoch, sequence)
+        request = Request()
+        request.add(Entry(part, PreparedBatch(batch, ((at, batch.record_count),), at + 1, -1, True, ())), data)
+        await (queue.send_first if first else queue.send)(node, request)
+        return len(data)
+
+
+def _batches(rows: Iterable[tuple[Row, NewRecord]], most: int) -> Iterable[list[tuple[Row, NewRecord]]]:
+    found: list[tuple[Row, NewRecord]] = []
+    size = 0
+    for row, record in rows:
+        if found and size + record.size > most:
+            yield found
+            found, size = [], 0
+        found.append((row, record))
+        size += record.size
+    if found:
+        yield found

@@ -1,0 +1,125 @@
+"""Slots whose transforms are plain steps: one Python process reads, changes and writes, and Spark only starts it.
+
+No record passes through Spark's JVM, nothing is shuffled: the partitions of a slot are read one after the other, in the
+order in which they are written. Runs in Python workers; knows no Spark.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+from operator import itemgetter
+
+import numpy as np
+import pyarrow as pa
+
+from ferry.copy.task import TaskSpec
+from ferry.features.records.acts.cutoffs import Failure, Withheld
+from ferry.features.records.acts.reading import ReadSpec, read_batches
+from ferry.features.records.acts.row_slot import RowSlot
+from ferry.features.records.acts.rows import Rows
+from ferry.features.records.acts.source_logs import EpochNotes
+from ferry.features.records.rules.dead_letters import PoisonRule
+from ferry.features.records.rules.filters import EVERYTHING
+from ferry.features.records.rules.ranges import ReadRange
+from ferry.features.records.spark.rows import rows_of
+from ferry.features.records.spark.slot_assignment import rows_of_piece
+from ferry.features.records.spark.steps import ArrowSteps
+from ferry.features.records.spark.tally import KEPT, READ, Found
+from ferry.messages.refusals import refused
+from ferry.model import RefusalKind, TopicPartition
+from ferry.spark.stage import attempted, batch_of_rows, rows
+from ferry.wire.arrow_columns import numbers_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alone:
+    """All that a process needs for one slot; changes and rules are by source topic."""
+
+    spec: TaskSpec
+    read: ReadSpec
+    """The pieces in the order in which they are written."""
+    targets: Mapping[TopicPartition, TopicPartition]
+    changes: Mapping[str, ArrowSteps]
+    rules: Mapping[str, PoisonRule]
+
+
+def write_alone(
+    slots: Mapping[int, Alone], schema: pa.Schema, tell: Callable[[Found], None], batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Copy every slot named in `batches`, as `ferry.spark.stage.copy_slots`; `schema` is that of the source `ferry`.
+
+    `tell` hears how many records were read and kept.
+    """
+    for batch in batches:
+        counts: Counter[tuple[str, str]] = Counter()
+        for slot in batch.column("slot").to_pylist():
+            one, withheld, notes = slots[slot], dict[TopicPartition, Withheld](), EpochNotes()
+            records = Rows(changed_rows(one, schema, withheld, counts, notes))
+            writer = partial(RowSlot, records, rules=one.rules, withheld=withheld, notes=notes)
+            yield batch_of_rows(rows(attempted(one.spec, writer)))
+        tell(counts)
+
+
+def changed_rows(
+    one: Alone,
+    schema: pa.Schema,
+    withheld: dict[TopicPartition, Withheld],
+    counts: Counter[tuple[str, str]],
+    notes: EpochNotes,
+) -> Iterator[pa.RecordBatch]:
+    """The slot's records, changed, as COLUMNS of `ferry.features.records.acts.rows`; `counts` and `notes` are added to.
+
+    What cannot be read on, or breaks a step off, is put into `withheld` before the first row behind it comes; its rows
+    end there. Raises what `read_batches` raises all the same.
+    """
+
+    def told(place: TopicPartition, failure: Failure) -> None:
+        known = withheld.get(place)
+        if known is None or failure.offset < known.offset:
+            refusal = refused("said", *place, kind=failure.kind, why=failure.message)
+            withheld[place] = Withheld(offset=failure.offset, refusal=refusal)
+
+    for piece, batches in groupby(read_batches(one.read, told, notes.note), itemgetter(0)):
+        topic = piece.place.topic
+        rule, target = one.rules[topic], one.targets[piece.place]
+        for batch in rows_of(batches, EVERYTHING, schema, told):
+            changed, failure = _changed(one.changes[topic], rule, piece, batch)
+            counts[READ, topic] += batch.num_rows if failure is None else _before(failure.offset, batch)
+            counts[KEPT, topic] += changed.num_rows
+            if changed.num_rows:
+                yield rows_of_piece(rule, changed, target)
+            if failure is not None:
+                told(piece.place, failure)
+                break
+
+
+def _before(offset: int, batch: pa.RecordBatch) -> int:
+    """How many rows of a partition come before an offset."""
+    return int(np.searchsorted(numbers_of(batch.column("offset")), offset))
+
+
+def _changed(
+    change: ArrowSteps, rule: PoisonRule, piece: ReadRange, batch: pa.RecordBatch
+) -> tuple[pa.RecordBatch, Failure | None]:
+    """The changed rows, up to the first one at which the change breaks off: steps should at none."""
+    try:
+        return change(batch), None
+    except Exception as error:
+        if batch.num_rows > 1:
+            half = batch.num_rows // 2
+            first, failure = _changed(change, rule, piece, batch.slice(0, half))
+            if failure is not None:
+                return first, failure
+            second, failure = _changed(change, rule, piece, batch.slice(half))
+            return pa.concat_batches([first, second]), failure
+        offset = batch.column("offset")[0].as_py()
+        message = (
+            f"ferry.transform.{rule.transform} breaks off at the record at offset {offset} of {piece.place}: "
+            f"{type(error).__name__} in a step (a bug): pass the record with ferry skip, and report it"
+        )
+        failure = Failure(kind=RefusalKind.TRANSFORM, message=message, offset=offset)
+        return change(batch.slice(0, 0)), failure

@@ -1,0 +1,101 @@
+"""A transform that breaks off in tasks: at which records, and why, each as one sentence. Nothing is written to find it.
+
+What it breaks off at is withheld, so that all else goes on.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from ferry.features.records.acts.cutoffs import Failure, Withheld, withheld_at, without
+from ferry.features.records.rules.locating import Ranges, located
+from ferry.features.records.rules.ranges import ranges_of
+from ferry.features.records.spark.failures import SPARKS, cause_of, told_by_ferry, unread_of
+from ferry.model import RefusalKind, Slice, TopicPartition
+
+LOCATE_SECONDS = 240.0
+"""How long records of a transform are looked for before all of what is left is named."""
+
+MOST_OF_TOPIC = 2
+"""So many records of a topic are looked for; at one more the whole topic is withheld."""
+
+
+def faults_of(
+    transform: str, pieces: Sequence[Slice], attempt: Callable[[Ranges], None]
+) -> dict[TopicPartition, Withheld]:
+    """What is to be left out of these pieces so that the transform can be carried out on the others.
+
+    Nothing, where it can be carried out on all, or does not always fail. `attempt` carries it out on some ranges of
+    them, and writes nothing. What cannot be read is found on the way. Raises what else Ferry's own tasks raise.
+    """
+    held: dict[TopicPartition, Withheld] = {}
+    counts: Counter[str] = Counter()
+    until = time.monotonic() + LOCATE_SECONDS
+    last: Exception | None = None
+
+    def fails(ranges: Ranges) -> bool:
+        nonlocal last
+        try:
+            attempt(ranges)
+        except SPARKS as error:
+            _raise_own(error)
+            last = error
+            return True
+        return False
+
+    while left := ranges_of(without(pieces, held)):
+        try:
+            found = located(left, fails, lambda: time.monotonic() < until) if fails(left) else None
+        except _Unread as unread:
+            failures = unread.failures
+        else:
+            if found is None or last is None:
+                break
+            topics = {place.topic for place in found}
+            counts.update(topics)
+            if max(counts[topic] for topic in topics) > MOST_OF_TOPIC:
+                found = {place: span for place, span in left.items() if place.topic in topics and place not in held}
+            failures = _failures(transform, found, cause_of(last))
+        held |= withheld_at(failures)
+        if ranges_of(without(pieces, held)) == left:
+            break
+    return held
+
+
+class _Unread(Exception):
+    """The reading failed, not the transform."""
+
+    def __init__(self, failures: dict[TopicPartition, Failure]) -> None:
+        super().__init__()
+        self.failures = failures
+
+
+def _raise_own(error: Exception) -> None:
+    unread = unread_of(error)
+    if unread:
+        raise _Unread(unread)
+    told = told_by_ferry(error)
+    if told is not None:
+        raise told
+
+
+def _failures(transform: str, found: Ranges, cause: str) -> dict[TopicPartition, Failure]:
+    message = (
+        f"ferry.transform.{transform} breaks off at {_where(found)}: {cause}; correct it, or let it leave "
+        "such records out: in SQL by WHERE, or by a function that answers null, as try_cast"
+    )
+    return {
+        place: Failure(kind=RefusalKind.TRANSFORM, message=message, offset=start) for place, (start, _) in found.items()
+    }
+
+
+def _where(ranges: Ranges) -> str:
+    """The record, or what it is among."""
+    if len(ranges) > 1:
+        topics = sorted({place.topic for place in ranges})
+        return f"a record of {', '.join(topics)} ({len(ranges)} partitions)"
+    ((place, (start, end)),) = ranges.items()
+    one = end - start == 1
+    return f"the record at offset {start} of {place}" if one else f"a record of {place} at offset {start} or behind"

@@ -1,0 +1,135 @@
+"""Look where every partition of a flow stands on both sides, as far as they answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from ferry.clock import wall_ms
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.flow.guards import OnGuard
+from ferry.errors import FerryError, Refused, Unreachable
+from ferry.features.switch.rules.beginning import stands_at
+from ferry.features.switch.rules.partition_state import (
+    Standing,
+    copied_ends,
+    dealt_ends,
+    reaches_the_ends,
+    standings,
+)
+from ferry.kafka.connect.cluster import Cluster, TopicInfo
+from ferry.kafka.fetch.offsets import LATEST, listed_offsets
+from ferry.kafka.fetch.requests import READ_UNCOMMITTED
+from ferry.lane.behind import look_behind
+from ferry.lane.connections import TargetFirst
+from ferry.ledger.ledger import LedgerView, accounted
+from ferry.ledger.receipts import last_receipts
+from ferry.ledger.runs import newest_run, sealed_plan
+from ferry.ledger.unit_codec import eras, last_units
+from ferry.model import RefusalKind, TopicPartition
+from ferry.policy import is_heartbeats_topic
+
+
+def takes(flow: FlowConfig, topic: str) -> bool:
+    """Whether a switch of the flow is about a topic: those that it copies, but for heartbeats, which never rest."""
+    return flow.selection.takes(topic) and not is_heartbeats_topic(flow.policy, topic)
+
+
+def why_lost(connections: TargetFirst) -> str | None:
+    """Why the source does not answer; None when it does."""
+    error = connections.down.get(connections.source.alias)
+    return None if error is None else str(error)
+
+
+async def source_ends(flow: FlowConfig, cluster: Cluster) -> tuple[dict[TopicPartition, int], list[TopicPartition]]:
+    """High watermarks of what the flow copies, and the partitions that do not tell theirs. Raises Unreachable."""
+    return await ends_of(cluster, [info for name, info in (await cluster.refresh(None)).items() if takes(flow, name)])
+
+
+async def ends_of(
+    cluster: Cluster, topics: Iterable[TopicInfo]
+) -> tuple[dict[TopicPartition, int], list[TopicPartition]]:
+    """High watermarks of topics, and the partitions that do not tell theirs. Raises Unreachable."""
+    places = [TopicPartition(topic=info.name, partition=number) for info in topics for number in info.partitions]
+    if not places:
+        return {}, []
+    listed = await listed_offsets(cluster, dict.fromkeys(places, LATEST), isolation=READ_UNCOMMITTED)
+    return listed.found, sorted(place for place in places if place not in listed.found)
+
+
+async def look_at_standings(flow: FlowConfig, connections: TargetFirst) -> list[Standing]:
+    """The flow's partitions now; of a source that does not answer, as the ledger last saw it."""
+    known = connections.known
+    await connections.ledger.find()
+    view = await known.view_with_newest(flow.lane, 1)
+    newest = newest_run(view, flow.lane)
+    sealed = None if newest is None else sealed_plan(view, flow.lane, newest.record.run, newest.generation)
+    if sealed is not None and not sealed[0].looked:
+        sealed = None
+    lasts = [last for last in last_receipts(view, flow.lane).values() if takes(flow, last.source.topic)]
+    units = [last for last in last_units(view, flow.lane).values() if takes(flow, last.source.topic)]
+    rules = [era for era in eras(view, flow.lane).values() if takes(flow, era.source_topic)]
+    live: dict[TopicPartition, int] = {}
+    if connections.has_source:
+        try:
+            live, _ = await source_ends(flow, connections.source)
+        except (Unreachable, Refused) as error:
+            connections.down[connections.source.alias] = error
+    targets = {
+        source: TopicPartition(
+            topic=flow.policy.format_remote_topic(flow.flow.source, source.topic), partition=source.partition
+        )
+        for source in live
+    }
+    copies = {*targets.values(), *(last.target for last in lasts), *(last.target for last in units)}
+    there = await connections.target.refresh({place.topic for place in copies}) if copies else {}
+    asked = [place for place in copies if place.topic in there and place.partition in there[place.topic].partitions]
+    ends = await listed_offsets(connections.target, dict.fromkeys(asked, LATEST), isolation=READ_UNCOMMITTED)
+    ids = {name: info.id_text for name, info in there.items()}
+    sources = {target: source.topic for source, target in targets.items()}
+    sources |= {last.target: last.source.topic for last in lasts}
+    copied = copied_ends(lasts, _accounted(flow, view, sources, ids), ids, ends.found)
+    started_ms = {run.generation: run.record.started_ms for run in view.runs}
+    return standings(
+        lasts,
+        None if sealed is None else sealed[0],
+        0 if newest is None else newest.record.started_ms,
+        live,
+        targets,
+        ends.found,
+        wall_ms(),
+        copied,
+        dealt_ends(rules, units, ends.found.keys(), started_ms),
+        stands_at(
+            view, flow.lane, {name: connections.source.topics[name].id_text for name in {at.topic for at in live}}
+        ),
+        started_ms=started_ms,
+        whole=sealed is not None and reaches_the_ends(sealed[0], flow.budget),
+    )
+
+
+def _accounted(
+    flow: FlowConfig, view: LedgerView, sources: Mapping[TopicPartition, str], ids: Mapping[str, str]
+) -> dict[TopicPartition, int]:
+    """Up to where copies were looked through, but for those in which runs pass over what others write."""
+    return {
+        place: offset
+        for place, offset in accounted(view, flow.lane, ids).items()
+        if place in sources and flow.guards.of(RefusalKind.FOREIGN_WRITER, sources[place]) is OnGuard.FAIL
+    }
+
+
+async def written_by_others(flow: FlowConfig, connections: TargetFirst, rows: Iterable[Standing]) -> list[str]:
+    """Copies that hold somebody else's records behind what was copied, as far as they can be looked into."""
+    begins = {
+        row.target: row.target_copied
+        for row in rows
+        if row.target_end is not None
+        and row.target_end > row.target_copied + 1  # the marker of the last transaction
+        and not flow.merge.matches(row.source.topic)
+    }
+    try:
+        behind = await look_behind(connections.target, begins) if begins else None
+    except FerryError:
+        return []  # it is said for whoever reads, and nothing hangs on it
+    found = {} if behind is None else {**behind.undecided, **behind.foreign}
+    return sorted(str(place) for place in found)

@@ -1,0 +1,156 @@
+"""Read what no ledger accounts for in target topics: markers, aborted chunks, or the records of a stranger."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from ferry.errors import Retryable, Unreachable
+from ferry.kafka.connect import codes
+from ferry.kafka.connect.cluster import Cluster
+from ferry.kafka.fetch.offsets import EARLIEST, listed_offsets
+from ferry.kafka.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED, FetchedPartition, fetch_request, fetched
+from ferry.model import Range, RefusalKind, TopicPartition
+from ferry.model.observed import Unavailable
+from ferry.wire.aborted import AbortedTransactions
+from ferry.wire.batch import batches
+
+_GAP_BYTES = 64 << 10
+"""Read per gap and request, at least: gaps are markers, or chunks that were aborted."""
+
+_ALL_BYTES = 8 << 20
+"""Read per request, shared by its gaps, where they are few."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strangers:
+    """By partition the first offset with a record that no transaction aborted; and what could not be looked into."""
+
+    found: dict[TopicPartition, int]
+    failed: dict[TopicPartition, Unavailable]
+
+
+async def first_strangers(target: Cluster, open_parts: Mapping[TopicPartition, list[Range]]) -> Strangers:
+    """Read all of `open_parts`. A partition that cannot be read within the cluster's patience is failed."""
+    waiting = {place: list(parts) for place, parts in open_parts.items() if parts}
+    strangers = Strangers(found={}, failed={})
+    while waiting:
+        at = {place: parts[0][0] for place, parts in waiting.items()}
+        outside: list[TopicPartition] = []
+        try:
+            answers = await target.retrying(partial(_read, target, at))
+        except Unreachable as error:
+            if not isinstance(error.__cause__, _Unread):
+                raise
+            for place in error.__cause__.places:
+                strangers.failed[place] = Unavailable(kind=RefusalKind.NO_LEADER, why=f"{error}")
+                del waiting[place]
+            continue
+        for part in answers:
+            if part.error_code in codes.UNAUTHORIZED:
+                strangers.failed[part.place] = _denied(target, part.place)
+                del waiting[part.place]
+                continue
+            parts = waiting[part.place]
+            if part.error_code == codes.OFFSET_OUT_OF_RANGE:  # retention was faster: what is gone is nobody's
+                outside.append(part.place)
+                continue
+            stranger, seen = _judged(part, parts)
+            if stranger is not None:
+                strangers.found[part.place] = stranger
+                parts.clear()
+            _leave_out(waiting, part.place, seen)
+        begins = await listed_offsets(target, dict.fromkeys(outside, EARLIEST), isolation=READ_UNCOMMITTED)
+        for place in outside:
+            begin = begins.found.get(place, -1)
+            if begin <= at[place]:
+                nobody = f"{place} on cluster {target.alias} does not show offset {at[place]}: look at its brokers"
+                strangers.failed[place] = begins.failed.get(place, Unavailable(kind=RefusalKind.NO_LEADER, why=nobody))
+                del waiting[place]
+            else:
+                _leave_out(waiting, place, begin)
+    return strangers
+
+
+def _leave_out(waiting: dict[TopicPartition, list[Range]], place: TopicPartition, seen: int) -> None:
+    """What lies before `seen` is judged."""
+    parts = waiting[place] = [(max(low, seen), high) for low, high in waiting[place] if high > seen]
+    if not parts:
+        del waiting[place]
+
+
+def _denied(target: Cluster, place: TopicPartition) -> Unavailable:
+    return Unavailable(
+        kind=RefusalKind.NOT_AUTHORIZED,
+        why=f"topic {place.topic} may not be read on cluster {target.alias}: grant READ on it",
+    )
+
+
+class _Unread(Retryable):
+    """These partitions could not be read."""
+
+    def __init__(self, message: str, places: Iterable[TopicPartition]) -> None:
+        super().__init__(message)
+        self.places = tuple(places)
+
+
+async def _read(target: Cluster, at: Mapping[TopicPartition, int]) -> list[FetchedPartition]:
+    """A fetch of the first partition, and of others that its leader has; those with errors wait to be the first."""
+    first = next(iter(at))
+    try:
+        leader = target.leader(first)
+        offsets = {place: offset for place, offset in at.items() if _is_led(target, place, leader)}
+    except Retryable as error:
+        await target.refresh({first.topic})
+        raise _Unread(str(error), [first]) from error
+    request = fetch_request(
+        target,
+        offsets,
+        isolation=READ_COMMITTED,
+        max_bytes=max(_ALL_BYTES, len(offsets) * _GAP_BYTES),
+        partition_bytes=max(_GAP_BYTES, _ALL_BYTES // len(offsets)),
+        max_wait_ms=200,
+    )
+    try:
+        parts = list(fetched(request, await target.ask(request, leader)))
+    except Retryable as error:
+        await target.refresh({place.topic for place in offsets})
+        raise _Unread(str(error), offsets) from error
+    for part in parts:
+        if part.place != first:
+            continue
+        if not part.error_code and not part.records:
+            raise _Unread(f"{first} on cluster {target.alias} does not show offset {offsets[first]}", [first])
+        if part.error_code and part.error_code not in _TOLD:
+            await target.refresh({first.topic})
+            raise _Unread(f"{first} on cluster {target.alias}: {codes.advised(part.error_code)}", [first])
+    return [part for part in parts if not part.error_code or part.error_code in _TOLD]
+
+
+_TOLD = codes.UNAUTHORIZED | {codes.OFFSET_OUT_OF_RANGE}
+"""Errors that are answers: nothing changes by repeating."""
+
+
+def _is_led(target: Cluster, place: TopicPartition, leader: int) -> bool:
+    info = target.topics.get(place.topic)
+    partition = info.partitions.get(place.partition) if info is not None else None
+    return partition is not None and partition.leader == leader
+
+
+def _judged(part: FetchedPartition, open_parts: Iterable[Range]) -> tuple[int | None, int]:
+    """The first offset of a live record in one of `open_parts`, and how far the answer allows to judge.
+
+    A partition that is not the first of a request may come without a whole batch: nothing is judged then.
+    """
+    seen = min(low for low, _ in open_parts)
+    aborted = AbortedTransactions()
+    aborted.learn(part.aborted)
+    for batch in batches(part.records):
+        seen = batch.next_offset
+        if aborted.leaves_out(batch):
+            continue
+        for low, high in open_parts:
+            if batch.base_offset < high and low < batch.next_offset:
+                return max(low, batch.base_offset), seen
+    return None, seen

@@ -1,0 +1,214 @@
+"""What other flows' ledgers say: who owns a target topic, what came from the target, who else writes a merged topic.
+
+With `DefaultReplicationPolicy` names tell flows apart, and nothing of this is asked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+from ferry.config.flow.flow import FlowConfig
+from ferry.kafka.connect.cluster import Cluster
+from ferry.kafka.fetch.foreign_records import first_strangers
+from ferry.kafka.fetch.offsets import EARLIEST, LATEST, listed_offsets
+from ferry.kafka.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED
+from ferry.lane.ledger_cache import LedgerCaches
+from ferry.lane.rows import NOWHERE
+from ferry.ledger.ledger import UNREAD, LedgerView, accounted, pauses, shared_topics
+from ferry.ledger.map_block import Chain
+from ferry.ledger.other_flows import Neighbour, gaps, neighbour_of, ranges, uncut
+from ferry.ledger.receipts import open_receipts
+from ferry.ledger.unit_codec import last_units
+from ferry.model import Range, Receipt, TopicPartition
+from ferry.model.observed import Unavailable
+from ferry.plan.rules.facts import Facts
+from ferry.policy import DefaultReplicationPolicy, LanePolicy, RoutedPolicy
+
+_LEDGER = re.compile(r"ferry-ledger\.(.+)\.internal")
+
+
+def names_tell_flows_apart(flow: FlowConfig) -> bool:
+    """Whether a target topic's name shows which flow writes it, and a source topic's whether it came from there."""
+    policy = flow.policy.base if isinstance(flow.policy, LanePolicy) else flow.policy
+    back = flow.back is not None and isinstance(flow.back.policy, RoutedPolicy)
+    return isinstance(policy, DefaultReplicationPolicy) and not back
+
+
+async def with_neighbours(
+    flow: FlowConfig,
+    lane: str,
+    facts: Facts,
+    source: Cluster,
+    target: Cluster,
+    ledgers: LedgerCaches,
+    view: LedgerView,
+) -> Facts:
+    """`facts` with what the ledgers of other flows add to them; `facts` and `view` are as they were read before."""
+    if names_tell_flows_apart(flow):
+        return facts
+    copies = {name: flow.copies_of(name) for name in facts.sources}
+    targets = {copy for some in copies.values() for copy in some}
+    merged = {copy for name, some in copies.items() if flow.merge.matches(name) for copy in some}
+    places = _places(facts, merged)
+    # Before any ledger: what is committed below these offsets has its receipt in a ledger by now.
+    listed = await listed_offsets(target, dict.fromkeys(places, LATEST), isolation=READ_COMMITTED)
+    begun = await listed_offsets(target, dict.fromkeys(listed.found, EARLIEST), isolation=READ_UNCOMMITTED)
+    ends, begins = listed.found, begun.found
+    facts = without_unseen(facts, places - begins.keys(), listed.failed | begun.failed)
+    neighbours: tuple[Neighbour, ...] = ()
+    asked = merged | (targets - facts.claims.keys())
+    before = accounted(view, lane, {name: topic.topic_id for name, topic in facts.targets.items()})
+    unaccounted = {place: max(before.get(place, 0), begin) for place, begin in begins.items()}
+    # What was seen behind a cut, or written there by the own flow, was in another log.
+    unaccounted |= {place: min(unaccounted[place], at) for place, at in facts.cut.items() if place in unaccounted}
+    if asked:
+        neighbours = await read_neighbours(flow, target, ledgers, asked, unaccounted)
+    strangers: dict[TopicPartition, int] = {}
+    upto: dict[TopicPartition, int] = {}
+    if begins:
+        known = ledgers.of(target, flow.flow.source)
+        own_view = await known.view() if view.by_key else UNREAD
+        rows = await known.rows(own_view, lambda of: of.target in begins, unaccounted)
+        own = uncut(ranges(rows, open_receipts(own_view)), facts.cut)
+        open_parts = {
+            place: gaps(
+                [*own.get(place, ()), *(part for other in neighbours for part in other.written.get(place, ()))],
+                unaccounted[place],
+                ends[place],
+            )
+            for place in begins
+        }
+        looked = await first_strangers(target, open_parts)
+        strangers = looked.found
+        upto = {place: ends[place] for place in open_parts if place not in strangers.keys() | looked.failed.keys()}
+        facts = without_unseen(facts, looked.failed.keys(), looked.failed)
+    returned, originals = await _returned(facts, source, ledgers)
+    facts = await _behind_originals(facts, target, originals)
+    return replace(
+        facts,
+        neighbours=neighbours,
+        returned=returned,
+        back_rests=await _back_rests(flow, facts, source, ledgers),
+        strangers=strangers,
+        accounted={**facts.accounted, **upto},
+        shared=shared_topics(view),
+    )
+
+
+def _places(facts: Facts, merged: Collection[str]) -> set[TopicPartition]:
+    return {
+        TopicPartition(topic=name, partition=number)
+        for name in merged
+        if name in facts.targets
+        for number in facts.targets[name].ends
+    }
+
+
+def without_unseen(
+    facts: Facts, places: Collection[TopicPartition], failed: Mapping[TopicPartition, Unavailable]
+) -> Facts:
+    """The facts without the ends of target partitions that could not be looked into: nothing is copied to those."""
+    targets = dict(facts.targets)
+    for place in places:
+        topic = targets[place.topic]
+        targets[place.topic] = replace(
+            topic,
+            ends={number: end for number, end in topic.ends.items() if number != place.partition},
+            unserved={**topic.unserved, **({place.partition: failed[place]} if place in failed else {})},
+        )
+    return replace(facts, targets=targets)
+
+
+async def read_neighbours(
+    flow: FlowConfig,
+    target: Cluster,
+    ledgers: LedgerCaches,
+    topics: Collection[str],
+    begins: Mapping[TopicPartition, int] = NOWHERE,
+) -> tuple[Neighbour, ...]:
+    """The other flows into the target, as far as `topics` concern them, by their ledgers up to their ends now.
+
+    What they have written is looked up from `begins` on, and only where that names a partition.
+    """
+    found = []
+    for alias in await _ledgers(target):
+        if alias != flow.flow.source:
+            known = ledgers.of(target, alias)
+            view = await known.view()
+            rows = await known.rows(view, lambda of: of.target.topic in topics and of.target in begins, begins)
+            found.append(neighbour_of(f"ferry-ledger.{alias}.internal", view, topics, rows))
+    return tuple(other for other in found if other.claimed)
+
+
+async def _ledgers(cluster: Cluster) -> list[str]:
+    """The source aliases of all ledgers on a cluster that can be seen."""
+    matches = (_LEDGER.fullmatch(name) for name in await cluster.refresh(None))
+    return sorted(match.group(1) for match in matches if match is not None)
+
+
+async def _back_rests(flow: FlowConfig, facts: Facts, source: Cluster, ledgers: LedgerCaches) -> bool:
+    """Whether the flow straight back is paused, and not just for a time; its ledger lies on the source."""
+    if flow.flow.target not in await _ledgers(source):
+        return False
+    held = pauses(await ledgers.of(source, flow.flow.target).view(), facts.now_ms).get("")
+    return held is not None and held.until_ms == 0
+
+
+async def _behind_originals(facts: Facts, target: Cluster, originals: Mapping[TopicPartition, int]) -> Facts:
+    """`facts` in which copies without a receipt are looked into from where the originals end that they hold.
+
+    Records of others lie after those, and are as foreign as in any other copy.
+    """
+    again = {
+        place: originals[place]
+        for place, offset in facts.foreign.items()
+        if place not in facts.receipts and offset < originals.get(place, 0)
+    }
+    if not again:
+        return facts
+    stable = await listed_offsets(target, dict.fromkeys(again, LATEST), isolation=READ_COMMITTED)
+    parts = {place: [(again[place], end)] for place, end in stable.found.items() if end > again[place]}
+    looked = await first_strangers(target, parts)
+    unseen = (again.keys() - stable.found.keys()) | looked.failed.keys()
+    kept = {place: offset for place, offset in facts.foreign.items() if place not in again}
+    facts = without_unseen(facts, unseen, stable.failed | looked.failed)
+    return replace(facts, foreign={**kept, **looked.found})
+
+
+async def _returned(
+    facts: Facts, source: Cluster, ledgers: LedgerCaches
+) -> tuple[dict[TopicPartition, tuple[Range, ...]], dict[TopicPartition, int]]:
+    """By source partition the offsets that flows from the target cluster wrote there, under whatever alias.
+
+    And by partition of the target where what they read of it ends.
+    """
+    found: dict[TopicPartition, tuple[Range, ...]] = {}
+    originals: dict[TopicPartition, int] = {}
+    begins = {
+        TopicPartition(topic=name, partition=number): part.log_start
+        for name, topic in facts.sources.items()
+        for number, part in topic.partitions.items()
+    }
+
+    def comes_back(of: Chain | Receipt) -> bool:
+        return of.source_cluster_id == facts.target_cluster_id and of.target.topic in facts.sources
+
+    for alias in await _ledgers(source):
+        known = ledgers.of(source, alias)
+        view = await known.view()
+        rows, undecided = await known.rows(view, comes_back, begins), list(filter(comes_back, open_receipts(view)))
+        came = ranges(rows, undecided)
+        ends = [(of.source, row.end) for of, some in rows.items() for row in some]
+        for at, end in [*ends, *((receipt.source, receipt.end) for receipt in undecided)]:
+            originals[at] = max(end, originals.get(at, 0))
+        for place, parts in came.items():
+            found[place] = (*found.get(place, ()), *parts)
+        for place, last in last_units(view, None).items():  # where each of their records lies no receipt says
+            if last.source_cluster_id == facts.target_cluster_id and place.topic in facts.sources:
+                found[place] = (*found.get(place, ()), (0, max(0, last.target_next)))
+                for number, end in enumerate(last.ends):
+                    at = TopicPartition(topic=last.source.topic, partition=number)
+                    originals[at] = max(end, originals.get(at, 0))
+    return found, originals

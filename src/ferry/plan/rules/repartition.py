@@ -1,0 +1,158 @@
+"""What a run copies of a topic that gets other partitions: facts -> lots of target partitions, or what stands against.
+
+What is left out now, of the source's partitions or of the target's, is where it was when the next plan is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from ferry.ledger.units import Replanned, family
+from ferry.messages.catalogue import sentence
+from ferry.messages.refusals import passed, what_of
+from ferry.model import Era, Gap, Lifted, Refusal, Sentence, TopicPartition
+from ferry.plan.rules.facts import Facts, SourceTopic
+from ferry.plan.rules.guards import Trouble, leaderless_refusal
+from ferry.plan.rules.progress import estimated_bytes, place_of_lane
+from ferry.plan.rules.repartition_bounds import DealLook
+from ferry.plan.rules.repartition_refusals import deal_refusal, lost_rule, not_begun, too_many
+from ferry.plan.rules.repartition_shares import Deal, Lot
+from ferry.plan.rules.rules import Rules, Transform
+from ferry.words import several
+
+
+def deal_of(
+    rules: Rules, facts: Facts, topic: SourceTopic, targets: Sequence[str], rule: Transform, run: str, generation: int
+) -> Deal | tuple[Refusal, ...]:
+    """The lots of a topic, or why it has none. Pure. `targets` are the names of its copies: most topics have one.
+
+    A `rule` without digest is taken for the one that is in force: nobody writes what comes of it.
+    """
+    partitions = rule.partitions or 1
+    known = _known(facts, topic, targets)
+    before = family(facts.eras.values(), known) if known is not None else ()
+    old_names = tuple(era.target_topic for era in before)
+    all_names = dict.fromkeys([*targets, *old_names])
+    lasts = {place: last for place, last in facts.units.items() if place.topic in all_names}
+    for target in targets:
+        against = deal_refusal(rules, facts, topic, target, rule, known, lasts)
+        if against is not None:
+            return (against,)
+    read = max([len(known.begins) if known else 0, *(len(last.ends) for last in lasts.values())])
+    width = _width(topic, read)
+    unserved = tuple(leaderless_refusal(topic, number) for number in topic.leaderless)
+    if known is None and unserved:
+        return (*unserved, not_begun(topic, unserved))
+    begins = tuple(
+        place_of_lane(facts, TopicPartition(topic.name, number), part, None)
+        if (part := topic.partitions.get(number)) is not None
+        else 0
+        for number in range(width)
+    )
+    wish = Era(
+        source_topic=topic.name,
+        target_topic=targets[0],
+        since=generation,
+        begins=begins,
+        digest=rule.digest or ("" if known is None else known.digest),
+        partitions=partitions,
+        source_topic_id=topic.topic_id,
+        target_topic_id=_id_of(facts, targets[0]),
+        spec=rule.text,
+    )
+    look = DealLook(rules, facts, topic, known, lasts, wish, width, tuple(sorted(targets)), old_names)
+    found, refusals, lifted = look.sources()
+    text = next((facts.lost_rules[name] for name in old_names if name in facts.lost_rules), None)
+    if found.finishing and text is not None:
+        return (lost_rule(found.era, rule, text),)
+    copies = [copy for name in targets if (copy := facts.targets.get(name)) is not None]
+    large = next((copy for copy in copies if copy.partitions > partitions), None)
+    if not found.finishing and large is not None:
+        return (too_many(topic, large, rule),)
+    is_new = found.era != known
+    names = look.names(found)
+    lots, lost = look.lots(found)
+    note = _note(rule, found, known, names)
+    return Deal(
+        era=found.era,
+        is_new=is_new,
+        finishing=found.finishing,
+        lots=tuple(lots),
+        eras=_begun_eras(facts, found.era, names) if is_new else before,
+        targets={name: _id_of(facts, name) for name in names},
+        ahead=_ahead(topic, lots),
+        refusals=(*unserved, *refusals, *lost),
+        gaps=tuple(_gap(facts, topic, one, run, generation) for one in lifted),
+        notes=(*([] if note is None else [note]), *map(_lifted_note, lifted)),
+    )
+
+
+def _known(facts: Facts, topic: SourceTopic, targets: Iterable[str]) -> Era | None:
+    """The newest rule by which records were dealt to some of these topics. None: to none of them, it is a new copy."""
+    own = (facts.eras.get(name) for name in targets)
+    eras = [era for era in own if era is not None]
+    mine = [era for era in eras if era.source_topic == topic.name]
+    return max(mine or eras, key=lambda era: era.since, default=None)
+
+
+def _begun_eras(facts: Facts, era: Era, names: Iterable[str]) -> tuple[Era, ...]:
+    return tuple(replace(era, target_topic=name, target_topic_id=_id_of(facts, name)) for name in names)
+
+
+def _id_of(facts: Facts, name: str) -> str:
+    copy = facts.targets.get(name)
+    return "" if copy is None else copy.topic_id
+
+
+def _width(topic: SourceTopic, read: int) -> int:
+    """How many source partitions are copied: those that were read, and new ones up to the first that nobody serves."""
+    count = len(topic.partitions) + len(topic.leaderless)
+    return next((number for number in range(read, count) if number not in topic.partitions), count)
+
+
+def _ahead(topic: SourceTopic, lots: Iterable[Lot]) -> dict[int, tuple[int, int]]:
+    spans: dict[int, tuple[int, int]] = {}
+    for lot in lots:
+        for number, (start, end) in enumerate(zip(lot.starts, lot.ends, strict=True)):
+            low, high = spans.get(number, (start, end))
+            spans[number] = min(low, start), max(high, end)
+    return {
+        number: (high - low, estimated_bytes(topic.partitions[number], high - low).bytes)
+        for number, (low, high) in spans.items()
+        if number in topic.partitions
+    }
+
+
+def _note(rule: Transform, found: Replanned, known: Era | None, names: Sequence[str]) -> Sentence | None:
+    """That the rule changes, or is going to."""
+    era = found.era
+    if known is None or (not found.finishing and era == known):
+        return None
+    partitions = f"{era.partitions * len(names)} partitions of {several(list(names))}"
+    if found.finishing:
+        return sentence("transform.finishing", topic=era.source_topic, transform=rule.name, partitions=partitions)
+    return sentence("transform.begun", topic=era.source_topic, transform=rule.name, partitions=partitions)
+
+
+def _gap(facts: Facts, topic: SourceTopic, trouble: Trouble, run: str, generation: int) -> Gap:
+    """What is passed over where a policy lets the topic go on."""
+    why = trouble.refusal.kind
+    start, end = trouble.lost
+    return Gap(
+        source=TopicPartition(topic.name, trouble.refusal.partition or 0),
+        start=start,
+        end=end,
+        why=why,
+        run=run,
+        at_ms=facts.now_ms,
+        how=Lifted.SKIP,
+        who=f"ferry.guard.{why.replace('-', '.')}",
+        reason=what_of(trouble.refusal),
+        generation=generation,
+        topic_id=topic.topic_id,
+    )
+
+
+def _lifted_note(trouble: Trouble) -> Sentence:
+    return passed("passed.skipped", trouble.refusal)

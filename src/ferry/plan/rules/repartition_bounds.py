@@ -1,0 +1,157 @@
+"""How far each partition of a dealt topic can be copied now: of the source, and of the target.
+
+Each is in trouble by itself: one of the source is left out of all lots, one of the target has no lot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from ferry.config.flow.guards import OnGuard
+from ferry.ledger.units import Log, Replanned, of_partition, places_of, replanned
+from ferry.messages.refusals import open_facts, refused
+from ferry.model import Era, Receipt, Refusal, TopicPartition
+from ferry.plan.rules.facts import Facts, SourceTopic, TargetTopic
+from ferry.plan.rules.guards import Trouble, retention_trouble, unserved_refusal
+from ferry.plan.rules.origins import returning_refusal
+from ferry.plan.rules.progress import next_offset
+from ferry.plan.rules.repartition_shares import Lot
+from ferry.plan.rules.rules import Rules
+from ferry.plan.rules.tombstones import tombstone_trouble
+
+
+@dataclass(frozen=True, slots=True)
+class DealLook:
+    """One topic's facts, and what they say partition by partition."""
+
+    rules: Rules
+    facts: Facts
+    topic: SourceTopic
+    known: Era | None
+    lasts: Mapping[TopicPartition, Receipt]
+    wish: Era
+    width: int
+    targets: tuple[str, ...]
+    """Of the wish; `before` are those of the known rule."""
+    before: tuple[str, ...]
+
+    def names(self, found: Replanned) -> tuple[str, ...]:
+        """The target topics of the rule that is carried out."""
+        return self.before if found.era == self.known else self.targets
+
+    def sources(self) -> tuple[Replanned, list[Refusal], list[Trouble]]:
+        """What is copied of which source partitions, what stands against others, and what policies pass over."""
+        found = self._replanned(frozenset())
+        troubles = [
+            retention_trouble(self.topic, one.partition, max(one.start, self._by_hand(one.partition)))
+            for one in found.passed
+        ]
+        troubles += [self._tombstones(number) for number in sorted(self.topic.partitions)]
+        refusals: dict[int, Refusal] = {}
+        lifted: list[tuple[int, Trouble]] = []
+        for trouble in troubles:
+            if trouble is None or (number := trouble.refusal.partition) is None:
+                continue
+            if self.rules.guards.of(trouble.refusal.kind, self.topic.name) is OnGuard.SKIP:
+                lifted.append((number, trouble))
+            else:
+                refusals.setdefault(number, trouble.refusal)
+        for number, reached, _ in found.cut:
+            end = self.topic.partitions[number].log_end
+            if reached > end:
+                refusals[number] = self._truncated(number, reached, end)
+        for number, part in self.topic.partitions.items():
+            if part.diverged is not None:
+                reached = max(of_partition(last.ends, number) for last in self.lasts.values())
+                refusals[number] = self._truncated(number, reached, part.diverged)
+        for number in range(self.width):
+            place = TopicPartition(self.topic.name, number)
+            low, high = _span(found, number)
+            loop = returning_refusal(self.rules, place, low, high, self.facts.returned.get(place, ()))
+            if loop is not None:
+                refusals[number] = loop
+        if refusals:
+            found = self._replanned(frozenset(refusals))
+        passed = [trouble for number, trouble in lifted if number not in refusals]
+        return found, [refusal for _, refusal in sorted(refusals.items())], passed
+
+    def _tombstones(self, number: int) -> Trouble | None:
+        """Whether the lane has rested so long that keys of a compacted topic may have gone unseen."""
+        place, part = TopicPartition(self.topic.name, number), self.topic.partitions[number]
+        if place not in self.facts.dealt:
+            return None
+        start = next_offset(self.facts, place, part, None)
+        return tombstone_trouble(self.facts, self.topic, number, start, dealt=True)
+
+    def _replanned(self, shut: frozenset[int]) -> Replanned:
+        """As `ferry.ledger.units.replanned`, with nothing to copy of the partitions in `shut`, or unserved."""
+        closed = shut | {number for number in range(self.width) if number not in self.topic.partitions}
+        logs = [self._log(number, closed) for number in range(self.width)]
+        found = replanned(self.known, self.lasts.values(), self.wish, logs, before=self.before, names=self.targets)
+        if not closed:
+            return found
+        ranges = tuple(
+            (
+                starts,
+                tuple(start if n in closed else end for n, (start, end) in enumerate(zip(starts, ends, strict=True))),
+            )
+            for starts, ends in found.ranges
+        )
+        return found._replace(ranges=ranges)
+
+    def _log(self, number: int, closed: frozenset[int]) -> Log:
+        if number in closed:
+            places = [self.wish.begins, *(last.ends for last in self.lasts.values())]
+            places += [] if self.known is None else [self.known.begins]
+            return Log(0, max(vector[number] for vector in places if number < len(vector)))
+        part = self.topic.partitions[number]
+        start = max(part.log_start, self._by_hand(number))
+        return Log(start, max(start, part.end))
+
+    def _by_hand(self, number: int) -> int:
+        """Up to where somebody passed a source partition by hand; 0: nobody did."""
+        place = TopicPartition(self.topic.name, number)
+        if place not in self.facts.dealt or number not in self.topic.partitions:
+            return 0
+        at = next_offset(self.facts, place, self.topic.partitions[number], None)
+        return at if at > self.facts.dealt[place] else 0
+
+    def _truncated(self, number: int, reached: int, end: int) -> Refusal:
+        return refused("source.truncated.dealt", self.topic.name, number, end=reached, cut=end)
+
+    def lots(self, found: Replanned) -> tuple[list[Lot], list[Refusal]]:
+        """The target partitions' lots, and what stands against others."""
+        lots, refusals = [], []
+        places = places_of(found.era, self.names(found))
+        for number, (place, (starts, ends)) in enumerate(zip(places, found.ranges, strict=True)):
+            last, copy = self.lasts.get(place), self.facts.targets.get(place.topic)
+            refusal = unserved_refusal(self.topic, place.partition, copy) or self._trouble(place, last, copy)
+            if refusal is not None:
+                refusals.append(replace(refusal, partition=number))  # as of its unit
+                continue
+            end = -1 if copy is None else copy.ends.get(place.partition, -1)
+            lots.append(Lot(target=place, starts=starts, ends=ends, last=last, target_end=end))
+        return lots, refusals
+
+    def _trouble(self, place: TopicPartition, last: Receipt | None, copy: TargetTopic | None) -> Refusal | None:
+        """A target partition that lost records, or has some of somebody else's."""
+        name, number, behind = self.topic.name, place.partition, -1 if last is None else last.target_next
+        end = 0 if copy is None else copy.ends.get(place.partition, 0)
+        if behind >= 0 and (end < behind or place in self.facts.cut):
+            at = min(end, self.facts.cut.get(place, end))
+            return refused("target.lost.dealt", name, number, place=str(place), end=behind, cut=at)
+        if place in self.facts.foreign:
+            offset = self.facts.foreign[place]
+            if behind > 0:
+                return refused("foreign.record.dealt", name, number, place=str(place), offset=offset, ours=behind - 1)
+            return refused("foreign.occupied.dealt", name, number, place=str(place), offset=offset)
+        if place in self.facts.undecided:
+            found = open_facts(f"target {place}", place, self.facts.undecided[place])
+            return refused("foreign.open.dealt", name, number, **found)
+        return None
+
+
+def _span(found: Replanned, number: int) -> tuple[int, int]:
+    """What of a source partition some target partition wants."""
+    return min(starts[number] for starts, _ in found.ranges), max(ends[number] for _, ends in found.ranges)

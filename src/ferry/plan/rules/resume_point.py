@@ -1,0 +1,157 @@
+"""Where a partition goes on: behind its last receipt, or where its flow's guards send it instead of refusing it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from ferry.config.flow.guards import OnGuard
+from ferry.messages.refusals import passed, what_of
+from ferry.model import Gap, Lifted, Receipt, Refusal, TopicPartition
+from ferry.plan.rules.facts import Facts, SourceTopic, TargetTopic
+from ferry.plan.rules.guards import (
+    Trouble,
+    foreign_trouble,
+    occupied_refusal,
+    retention_trouble,
+    source_trouble,
+    target_trouble,
+)
+from ferry.plan.rules.progress import next_offset, place_of_lane
+from ferry.plan.rules.rules import Rules
+from ferry.plan.rules.tombstones import tombstone_trouble
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResumePoint:
+    """Source offset, target offset and `since` that a partition goes on with; `gaps` were decided on the way."""
+
+    start: int
+    target_next: int = -1
+    since: int = -1
+    gaps: tuple[Gap, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def onward(
+    rules: Rules,
+    facts: Facts,
+    topic: SourceTopic,
+    number: int,
+    target: TargetTopic | None,
+    last: Receipt | None,
+    run: str,
+    generation: int,
+) -> ResumePoint | Refusal:
+    """Where a partition goes on, or the first refusal that no policy lifts."""
+    source = TopicPartition(topic=topic.name, partition=number)
+    part = topic.partitions[number]
+    stands = next_offset(facts, source, part, last)
+    if last is None:
+        first = _first(rules, facts, topic, number, target, max(stands, part.log_start), run, generation)
+        passed = retention_trouble(topic, number, place_of_lane(facts, source, part, None))
+        if isinstance(first, Refusal) or passed is None:
+            return first
+        policy = rules.guards.of(passed.refusal.kind, topic.name)
+        if policy is OnGuard.FAIL:
+            return passed.refusal
+        return _lifted(first, passed, policy, _gap(facts, source, passed, policy, first, last, run, generation))
+    found = ResumePoint(start=stands, target_next=last.target_next, since=last.since)
+    looks: tuple[Callable[[int], Trouble | None], ...] = (
+        lambda start: source_trouble(facts, topic, number, last, start),
+        lambda start: retention_trouble(topic, number, start),
+        lambda start: target_trouble(facts, topic, number, target, last, start),
+        # By itself: who has a copy that was created again filled anew has not agreed to what a stranger wrote there.
+        lambda start: foreign_trouble(facts, topic, number, last, start, behind=found.target_next),
+        # Whoever went back has the whole log before him.
+        lambda start: None if _went_back(found) else tombstone_trouble(facts, topic, number, start),
+    )
+    for look in looks:
+        trouble = look(found.start)
+        if trouble is None:
+            continue
+        policy = rules.guards.of(trouble.refusal.kind, topic.name)
+        if policy is OnGuard.FAIL:
+            return trouble.refusal
+        found = _lifted(found, trouble, policy, _gap(facts, source, trouble, policy, found, last, run, generation))
+    return found
+
+
+def _first(
+    rules: Rules,
+    facts: Facts,
+    topic: SourceTopic,
+    number: int,
+    target: TargetTopic | None,
+    start: int,
+    run: str,
+    generation: int,
+) -> ResumePoint | Refusal:
+    """Where a partition without a receipt begins: its copy must be empty, or the policy lets what it holds stand.
+
+    Of the source nothing is lost then, so the gap that says so is empty. Where records came from the target the copy
+    holds their originals, and the facts tell of what lies after those alone; what may go back is judged by itself.
+    """
+    found = ResumePoint(start=start)
+    source = TopicPartition(topic=topic.name, partition=number)
+    refusal = None if target is None else occupied_refusal(facts, topic, number, target)
+    if refusal is None:
+        return found
+    policy = rules.guards.of(refusal.kind, topic.name)
+    if policy is OnGuard.FAIL:
+        return refusal
+    note = passed("passed.copied-behind", refusal)
+    trouble = Trouble(refusal=refusal, restart=start, lost=(start, start))
+    gap = _gap(facts, source, trouble, policy, found, None, run, generation)
+    return replace(found, notes=(note,), gaps=(gap,))
+
+
+def _went_back(now: ResumePoint) -> bool:
+    return any(gap.how is Lifted.RESTART for gap in now.gaps)
+
+
+def _lifted(now: ResumePoint, trouble: Trouble, policy: OnGuard, gap: Gap) -> ResumePoint:
+    restart = policy is OnGuard.RESTART
+    start = trouble.restart if restart else max(now.start, trouble.lost[1])
+    note = (
+        passed("passed.restarted", trouble.refusal, start=start)
+        if restart
+        else passed("passed.skipped", trouble.refusal)
+    )
+    return ResumePoint(
+        start=start,
+        target_next=now.target_next if trouble.target_next is None else trouble.target_next,
+        since=gap.generation if restart else now.since,
+        gaps=(*now.gaps, gap),
+        notes=(*now.notes, note),
+    )
+
+
+def _gap(
+    facts: Facts,
+    source: TopicPartition,
+    trouble: Trouble,
+    policy: OnGuard,
+    now: ResumePoint,
+    last: Receipt | None,
+    run: str,
+    generation: int,
+) -> Gap:
+    restart = policy is OnGuard.RESTART
+    start, end = (now.start, trouble.restart) if restart else trouble.lost
+    what = what_of(trouble.refusal)
+    return Gap(
+        source=source,
+        start=start,
+        end=end,
+        why=trouble.refusal.kind,
+        run=run,
+        at_ms=facts.now_ms,
+        how=Lifted(policy.value),
+        who=f"ferry.guard.{trouble.refusal.kind.replace('-', '.')}",
+        reason=what,
+        generation=generation,
+        since=-1 if last is None else last.since,
+        void_from=trouble.void_from,
+        topic_id=facts.sources[source.topic].topic_id,
+    )

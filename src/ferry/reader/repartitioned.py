@@ -1,0 +1,51 @@
+"""What the page of a source partition says whose records are dealt to other partitions: what went where."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ferry.features.groups.rules.repartitioned import DealtPart, Stretch, dealt_parts, stretches_of, whereabouts
+from ferry.ledger.repartitioned_at import Dealing, DealtAt
+from ferry.model import TopicPartition
+from ferry.reader.watch import FlowWatch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DealtStory:
+    """Each target partition with what it has of the source partition; some of the chunks, newest first, of `total`."""
+
+    parts: Sequence[DealtPart]
+    stretches: Sequence[Stretch]
+    total: int
+    where: Sequence[tuple[DealtAt, Stretch | None]] = ()
+    """Of the offset that is asked about, if one is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sought:
+    """What is looked up: an offset of the source partition, and the record's key in the copy, empty when not known."""
+
+    offset: int | None
+    key: str = ""
+
+
+def story_of_dealt(
+    watch: FlowWatch, place: TopicPartition, sought: Sought, skip: int, most: int, lane: str
+) -> DealtStory | None:
+    """Asked of the ledger; None where it has dealt nothing of the topic."""
+    dealing = watch.dealt(place.topic, lane=lane)
+    return None if dealing is None else story_of(dealing, place, sought, skip, most)
+
+
+def story_of(dealing: Dealing, place: TopicPartition, sought: Sought, skip: int, most: int) -> DealtStory:
+    """What is told of a source partition, with so many of its chunks; pure."""
+    chunks = stretches_of(dealing, place.partition)
+    key = sought.key.encode() if sought.key else None
+    found = [] if sought.offset is None else whereabouts(dealing, place, sought.offset, key)
+    return DealtStory(
+        parts=dealt_parts(dealing, place.partition),
+        stretches=chunks[skip : skip + most],
+        total=len(chunks),
+        where=[(one, Stretch.of(one.chunk, place.partition) if one.chunk else None) for one in found],
+    )

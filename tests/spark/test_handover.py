@@ -80,3 +80,19 @@ def test_the_driver_inherits_no_variable_with_a_secret() -> None:
     environment = {"EAST_PASSWORD": "x", "EAST_STORE": "/store.pem", "AIRFLOW_CONN_OTHER": "y", "PATH": "/bin"}
     assert emptied(flow(), environment) == {"AIRFLOW_CONN_OTHER": "", "EAST_PASSWORD": ""}
     assert emptied(flow(), {"PATH": "/bin"}) == {}
+
+
+def test_the_driver_inherits_the_salt_and_no_password_of_reports(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It never signs; it makes hashes."""
+    monkeypatch.setenv("SALT", "0123456789abcdef")
+    file = FILE + """
+ferry.report.private.key = /keys/report.pem
+ferry.report.private.key.password = ${env:REPORT_PASSWORD}
+ferry.transforms = mask
+ferry.transform.mask.topics = orders
+ferry.transform.mask.salt = ${env:SALT}
+ferry.transform.mask.hash = $.email
+"""
+    chosen = parse_settings(file, "f").flow("west->east")
+    environment = {"REPORT_PASSWORD": "x", "SALT": "0123456789abcdef", "EAST_PASSWORD": "y"}
+    assert emptied(chosen, environment) == {"REPORT_PASSWORD": "", "EAST_PASSWORD": ""}

@@ -68,16 +68,18 @@ def taken(flow: FlowConfig, path: Path) -> FlowConfig:
 
 
 def emptied(flow: FlowConfig, environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables that hold secrets of the flow's clients, or an Airflow connection, with nothing in them.
+    """The variables of `environment` that hold secrets the driver does not need from there, with nothing in them.
 
-    What the driver is handed it need not inherit: it would pass it on to the JVM and to every worker.
+    These are an Airflow connection, secrets of the flow's clients, and the key that signs reports. The driver would
+    pass them on to the JVM and to every worker. It keeps the salts of transforms: it makes hashes with them.
     """
     names = {name for name in environment if name.startswith(CONNECTION_VARIABLES)}
-    for properties in flow.clients.values():
+    for properties in (*flow.clients.values(), flow.report.signing):
         for key, value in properties.items():
             if is_secret(key):
                 names |= flow.providers.variables(value) & environment.keys()
-    return dict.fromkeys(sorted(names), "")
+    salts = {name for spec in flow.transforms for name in spec.providers.variables(spec.salt)}
+    return dict.fromkeys(sorted(names - salts), "")
 
 
 def _write(path: Path, content: bytes) -> None:

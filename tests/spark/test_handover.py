@@ -85,7 +85,9 @@ def test_the_driver_inherits_no_variable_with_a_secret() -> None:
 def test_the_driver_inherits_the_salt_and_no_password_of_reports(monkeypatch: pytest.MonkeyPatch) -> None:
     """It never signs; it makes hashes."""
     monkeypatch.setenv("SALT", "0123456789abcdef")
-    file = FILE + """
+    file = (
+        FILE
+        + """
 ferry.report.private.key = /keys/report.pem
 ferry.report.private.key.password = ${env:REPORT_PASSWORD}
 ferry.transforms = mask
@@ -93,6 +95,7 @@ ferry.transform.mask.topics = orders
 ferry.transform.mask.salt = ${env:SALT}
 ferry.transform.mask.hash = $.email
 """
+    )
     chosen = parse_settings(file, "f").flow("west->east")
     environment = {"REPORT_PASSWORD": "x", "SALT": "0123456789abcdef", "EAST_PASSWORD": "y"}
     assert emptied(chosen, environment) == {"REPORT_PASSWORD": "", "EAST_PASSWORD": ""}

@@ -27,6 +27,7 @@ from ferry.features.switch.rules.moving import (
 )
 from ferry.features.switch.rules.partition_state import (
     Dealt,
+    Standing,
     best_known,
     copied_ends,
     dealt_ends,
@@ -36,6 +37,7 @@ from ferry.features.switch.rules.partition_state import (
     parse_standing,
     reaches_the_ends,
     standings,
+    uncopied_sentence,
 )
 from ferry.ledger.ledger import fold
 from ferry.ledger.receipt_codec import receipt_records
@@ -394,3 +396,21 @@ def test_a_flow_that_begins_at_latest_begins_at_the_switch() -> None:
     assert latest_beginnings(view, "live", {HERE: 90}, [], ids, NOW) == [], "where it has begun it goes on"
     again = recorded_starts(view, "live", {"orders": "second", "audit": "new"})
     assert (again.offsets, again.pending) == ({}, {}), "topics that were created again begin at their beginning"
+
+
+def test_what_a_source_that_is_gone_holds_is_not_known() -> None:
+    """Evidence that is frozen after a loss once said "0 records" of a source that nobody could ask."""
+    answered = Standing(
+        source=place("orders"),
+        target=place("a.orders"),
+        copied_end=10,
+        copied_ms=1,
+        source_end=13,
+        source_known="source",
+        observed_ms=5,
+        target_end=11,
+    )
+    assert uncopied_sentence([answered]) == "1 partition, 3 records not copied yet"
+    gone = replace(answered, source_end=10, source_known="receipt")
+    assert "is not known, at least 3 records" in uncopied_sentence([answered, gone])
+    assert "1 did not answer" in uncopied_sentence([answered, gone])

@@ -10,11 +10,12 @@ from ferry.clock import wall_ms
 from ferry.features.switch.acts.groups import GroupPlan, plan_groups
 from ferry.features.switch.acts.partition_state import look_at_standings, why_lost
 from ferry.features.switch.acts.sides import Sides
-from ferry.features.switch.rules.partition_state import Standing
+from ferry.features.switch.rules.partition_state import Standing, uncopied_sentence
 from ferry.lane.connections import TargetFirst
 from ferry.ledger.ledger import pauses
 from ferry.model import Pause, TopicPartition
 from ferry.model.switch import Evidence, SwitchState
+from ferry.words import count_of
 
 
 def frozen(sides: Sides, state: SwitchState, *, patience_s: float) -> Evidence:
@@ -29,9 +30,8 @@ def frozen(sides: Sides, state: SwitchState, *, patience_s: float) -> Evidence:
         rows, held = connections.run(work)
         lost = why_lost(connections)
     groups = _group_rows(plan_groups(sides, state, settled=False, patience_s=patience_s), rows)
-    missing = sum(max(0, row.source_end - row.copied_end) for row in rows)
     return Evidence(
-        sentence=f"{len(rows)} partitions, {missing} records of them are not copied yet; {len(groups)} groups"
+        sentence=f"{uncopied_sentence(rows)}; {count_of(len(groups), 'group')}"
         + (f"; {sides.old} does not answer" if lost else ""),
         facts={
             "source_answers": lost is None,

@@ -361,6 +361,18 @@ def loss_sentence(losses: Collection[Loss], *, lost_ms: int | None = None) -> st
     )
 
 
+def uncopied_sentence(found: Collection[Standing]) -> str:
+    """How many records have no copy yet, as part of a sentence; not known where a source partition did not answer."""
+    unsure = sum(one.source_known != "source" for one in found)
+    missing = count_of(sum(max(0, one.source_end - one.copied_end) for one in found), "record")
+    there = count_of(len(found), "partition")
+    if not unsure:
+        return f"{there}, {missing} not copied yet"
+    return (
+        f"{there}, of which {unsure} did not answer: how many records are not copied yet is not known, at least {missing}"
+    )
+
+
 def came_sentence(counts: Mapping[TopicPartition, int], cluster: str) -> str:
     """How many records came to which cluster, half a sentence; offsets may be markers, so it is `at most`."""
     count, partitions = count_of(sum(counts.values()), "record"), count_of(len(counts), "partition")

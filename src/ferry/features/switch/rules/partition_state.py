@@ -368,9 +368,8 @@ def uncopied_sentence(found: Collection[Standing]) -> str:
     there = count_of(len(found), "partition")
     if not unsure:
         return f"{there}, {missing} not copied yet"
-    return (
-        f"{there}, of which {unsure} did not answer: how many records are not copied yet is not known, at least {missing}"
-    )
+    unknown = f"how many records are not copied yet is not known, at least {missing}"
+    return f"{there}, of which {unsure} did not answer: {unknown}"
 
 
 def came_sentence(counts: Mapping[TopicPartition, int], cluster: str) -> str:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from ferry.errors import BadInput
+from ferry.features.switch.cli.switches import clients_line
 from ferry.features.switch.rules.steps import (
     clients_by,
     clients_sentence,
@@ -111,3 +112,12 @@ def test_clients_are_where_the_switch_that_promoted_last_has_moved_them(golden: 
     assert "being moved to primary" in clients_sentence(back)
     end = SwitchEnd(outcome=SwitchOutcome.FINISHED, who="ann", why="", at_ms=10)
     golden(clients_sentence(replace(back, end=end)))
+
+
+@pytest.mark.parametrize("moved", [[], [state(Step.PROMOTE)]])
+def test_where_clients_are_is_not_known_while_a_ledger_was_not_read(moved: list[SwitchState]) -> None:
+    """A later switch to the cluster that does not answer has its records there."""
+    assert "not known" not in clients_line(moved, ())
+    assert clients_line(moved, ("cluster primary does not answer",)).startswith(
+        "on which cluster clients are is not known"
+    )

@@ -115,10 +115,12 @@ def switch_abandon_command(
 
 
 def clients_line(found: Sequence[SwitchState], unread: Collection[str]) -> str:
-    """On which cluster clients are, in a line for people."""
+    """On which cluster clients are, in a line for people; not known where a ledger of `unread` was not read."""
     moved = clients_by(found)
     known = "no switch has moved clients" if moved is None else clients_sentence(moved)
-    return f"{known}, as far as is known: not all ledgers were read" if unread else known
+    if not unread:
+        return known
+    return f"on which cluster clients are is not known, because a ledger was not read; by what was read, {known}"
 
 
 def clients_json(found: Sequence[SwitchState]) -> dict[str, Any] | None:

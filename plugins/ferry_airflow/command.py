@@ -14,7 +14,9 @@ from ferry.cli.options import GlobalOptions, JsonOption
 from ferry.errors import Refused
 from ferry_airflow import setup
 
-app = typer.Typer(name="airflow", no_args_is_help=True, add_completion=False)
+app = typer.Typer(
+    name="airflow", no_args_is_help=True, add_completion=False, context_settings={"help_option_names": ["-h", "--help"]}
+)
 
 
 def main(arguments: Sequence[str], wishes: GlobalOptions) -> int:

@@ -14,9 +14,10 @@ import typer
 from typer.exceptions import TyperException
 from typer.main import get_command
 
+from ferry import __version__
 from ferry.cli.lazy import Rows, group_class
 from ferry.cli.options import GlobalOptions, JsonOption, NothingNamed, QuietOption, VerboseOption
-from ferry.cli.output import Unwritten, print_error, take_outlets
+from ferry.cli.output import Unwritten, echo, print_error, take_outlets
 from ferry.cli.stopping import COPYING, Stopped, are_held, release_signals
 from ferry.errors import BadInput, FerryError, Refused
 
@@ -25,6 +26,12 @@ UNWRITTEN = 1
 HINDERED = 1
 BAD_INPUT = 2
 INTERRUPTED = 130
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        echo(f"ferry {__version__}")
+        raise typer.Exit
 
 
 def ferry(
@@ -51,8 +58,12 @@ def ferry(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", is_eager=True, callback=_show_version)
+    ] = False,
 ) -> None:
     """Options that every command takes, too, behind its name."""
+    del version  # its callback has ended the program
     if ctx.invoked_subcommand not in COPYING:
         release_signals()
     ctx.obj = GlobalOptions(config=config, clusters=clusters, as_json=as_json, quiet=quiet, verbose=verbose)
@@ -66,6 +77,7 @@ def built(rows: Rows) -> Any:
         help="Copy Kafka topics between clusters in bounded, audited, exactly-once micro-runs.",
         epilog="Exit codes: 0 done; 1 partial, failed or behind; 2 bad input, or refused before start; "
         "3 a cluster is unreachable; 4 a switch has begun, and stopped at a step.",
+        context_settings={"help_option_names": ["-h", "--help"]},
         no_args_is_help=True,
         pretty_exceptions_enable=False,
     )

@@ -77,7 +77,11 @@ class LazyGroup(TyperGroup):
         """Parse as every group does; without a command's name it is `first`."""
         # A shell that asks for the first word is offered the commands, too.
         is_asked = not args and ctx.resilient_parsing
-        if self.first and not is_asked and (not args or (args[0] not in self.rows and args[0] != "--help")):
+        if (
+            self.first
+            and not is_asked
+            and (not args or (args[0] not in self.rows and args[0] not in ctx.help_option_names))
+        ):
             args = [self.first, *args]
         found: list[str] = super().parse_args(ctx, args)
         return found

@@ -24,7 +24,9 @@ HOME_VARIABLE = "FERRY_DEV_HOME"
 DEFAULT_HOME = Path(".ferry/dev")
 YEAR_SECONDS = 31_536_000
 
-app = typer.Typer(name="dev", no_args_is_help=True, add_completion=False)
+app = typer.Typer(
+    name="dev", no_args_is_help=True, add_completion=False, context_settings={"help_option_names": ["-h", "--help"]}
+)
 
 Home = Annotated[
     Path,

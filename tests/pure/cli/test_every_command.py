@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
+from ferry import __version__
 from ferry.cli.examples import EXAMPLES
+from ferry.program import main
 
 ROOT = Path(__file__).resolve().parents[3]
 TOOL = runpy.run_path(str(ROOT / "tools" / "cli_reference.py"))
@@ -83,3 +85,19 @@ def test_examples_are_of_commands() -> None:
 
 def test_the_reference_is_up_to_date() -> None:
     assert (ROOT / "docs" / "cli-reference.md").read_text() == TOOL["rendered"](), "run python tools/cli_reference.py"
+
+
+@pytest.mark.parametrize(
+    "words", [(), ("plan",), ("groups",), ("groups", "sync"), ("version",), ("dev", "up"), ("airflow",)]
+)
+def test_help_has_a_short_spelling(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    for spelling in ("-h", "--help"):
+        with pytest.raises(SystemExit) as ended:
+            main([*words, spelling])
+        assert (ended.value.code, "Usage:" in capsys.readouterr().out) == (0, True)
+
+
+def test_the_version_is_an_option_too(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert (ended.value.code, capsys.readouterr().out) == (0, f"ferry {__version__}\n")

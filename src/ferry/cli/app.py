@@ -15,7 +15,7 @@ from typer.exceptions import TyperException
 from typer.main import get_command
 
 from ferry import __version__
-from ferry.cli.lazy import Rows, group_class
+from ferry.cli.lazy import HELP, Rows, group_class
 from ferry.cli.options import GlobalOptions, JsonOption, NothingNamed, QuietOption, VerboseOption
 from ferry.cli.output import Unwritten, echo, print_error, take_outlets
 from ferry.cli.stopping import COPYING, Stopped, are_held, release_signals
@@ -77,7 +77,7 @@ def built(rows: Rows) -> Any:
         help="Copy Kafka topics between clusters in bounded, audited, exactly-once micro-runs.",
         epilog="Exit codes: 0 done; 1 partial, failed or behind; 2 bad input, or refused before start; "
         "3 a cluster is unreachable; 4 a switch has begun, and stopped at a step.",
-        context_settings={"help_option_names": ["-h", "--help"]},
+        context_settings=dict(HELP),
         no_args_is_help=True,
         pretty_exceptions_enable=False,
     )

@@ -45,6 +45,9 @@ class Group:
 
 Rows = Mapping[str, Row | Group]
 
+HELP: Mapping[str, Any] = {"help_option_names": ["-h", "--help"]}
+"""What Typer takes as `context_settings`, so that help has a short spelling."""
+
 
 class LazyGroup(TyperGroup):
     """A group whose commands are stubs until one of them is asked for."""
@@ -118,8 +121,11 @@ def _loaded(words: tuple[str, ...], row: Row | Group) -> Any:
     name = words[-1]
     if isinstance(row, Group):
         return group_class(row.rows, *words, first=row.first)(
-            name=name, help=row.help, no_args_is_help=row.first is None, rich_markup_mode="rich"
+            name=name, help=row.help, no_args_is_help=row.first is None, rich_markup_mode="rich", context_settings=HELP
         )
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    app.command(name, epilog=epilog_of(" ".join(words)), **row.options)(row.function())
+    settings = {**HELP, **row.options.get("context_settings", {})}
+    app.command(name, epilog=epilog_of(" ".join(words)), **{**row.options, "context_settings": settings})(
+        row.function()
+    )
     return get_command(app)

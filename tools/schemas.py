@@ -12,6 +12,7 @@ from typing import Any
 from ferry.codec.form import Form
 from ferry.codec.kinds import SECONDS, Kind
 from ferry.codec.schema import Json, described, nullable, object_of, of_type
+from ferry.commands.explain import WORD
 from ferry.commands.flows import FLOW_CONFIG
 from ferry.commands.forms import (
     ADOPTED,
@@ -159,6 +160,7 @@ DOCUMENTS: Mapping[str, tuple[str, Json]] = {
         "ferry drill",
         document(**of(evidence.EVIDENCE)["properties"], report=(WRITTEN, "null: --dry-run writes none")),
     ),
+    "explain": ("ferry explain", document(words=many(of(WORD)))),
     "flows": ("ferry flows", document(flows=many(of(FLOW_CONFIG)))),
     "groups-diff": (
         "ferry groups diff",

@@ -1,19 +1,17 @@
-"""What the words of the badges mean, as docs/troubleshooting.md has it: the page has no documents beside it."""
+"""What the words of the badges mean, as HTML: `ferry.cli.words` has them, from docs/troubleshooting.md."""
 
 from __future__ import annotations
 
-import json
+import html
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
-from typing import Literal
 
+from ferry.cli import words
+from ferry.cli.words import Of
 from ferry_airflow.page.run_words import Mood
 
-FILE = Path(__file__).with_name("words.json")
-Of = Literal["state", "kind"]
-"""What a word is of: a flow or a run, or a refusal or gap."""
 COLOURS: Mapping[str, Mood] = {
     "green": Mood.GOOD,
     "blue": Mood.BUSY,
@@ -22,12 +20,15 @@ COLOURS: Mapping[str, Mood] = {
     "violet": Mood.HELD,
     "grey": Mood.UNKNOWN,
 }
-"""As docs/page.md names them."""
+"""The colours of badges, by their names in docs/page.md."""
+SHOWN = ("state", "kind")
+"""What badges show."""
+LINK = re.compile(r"\[([^]]+)\]\(([^)#]*)(#[^)]*)?\)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Word:
-    """What a word means, what to look at first, and what mends it, as HTML; of docs/troubleshooting.md."""
+    """What a word means, what to check first, and what fixes it, as HTML."""
 
     of: Of
     section: str
@@ -35,7 +36,7 @@ class Word:
     colour: str
     means: str
     look: str
-    mends: str
+    fixes: str
 
     @property
     def mood(self) -> Mood:
@@ -50,15 +51,46 @@ class Word:
 
 @cache
 def all_words() -> tuple[Word, ...]:
-    """As `tools/page_words.py` writes them."""
-    return tuple(Word(**one) for one in json.loads(FILE.read_text()))
+    """The words of badges, in the order of the document."""
+    return tuple(
+        Word(
+            of=one.of,
+            section=one.section,
+            word=one.word,
+            colour=one.colour,
+            means=_html(one.means),
+            look=_html(one.look),
+            fixes=_html(one.fixes),
+        )
+        for one in words.all_words()
+        if one.of in SHOWN
+    )
 
 
 def anchor_of(word: str, of: Of) -> str:
-    """Where a word is told on the page; empty where it is not."""
+    """Where the page explains a word; empty where it does not."""
     return _anchors().get((of, word), "")
 
 
 @cache
 def _anchors() -> dict[tuple[str, str], str]:
     return {(one.of, one.word): one.anchor for one in all_words()}
+
+
+def _html(cell: str) -> str:
+    """Markdown as HTML. A link names another table of the page, or a document, which the page cannot open."""
+    text = LINK.sub(lambda link: f"{link[1]} ({_place(link[2], link[3] or '')})", html.escape(cell, quote=False))
+    text = re.sub(r"`([^`]+)`", r"<code>\1</code>", text)
+    return re.sub(r"\*([^*]+)\*", r"<em>\1</em>", text)
+
+
+def _place(document: str, anchor: str) -> str:
+    here = {f"#{_slug(one.section)}": one.section for one in words.all_words() if one.of in SHOWN}
+    if not document and anchor in here:
+        return f"on this page: {here[anchor]}"
+    return f"docs/{document or 'troubleshooting.md'}{anchor}"
+
+
+def _slug(heading: str) -> str:
+    """The anchor of a heading."""
+    return re.sub(r"[^a-z -]", "", heading.lower()).replace(" ", "-")

@@ -78,6 +78,10 @@ COMMANDS: Mapping[str, Row | Group] = {
         help="Compare both clusters through the ledger: keys, values, headers, timestamps, order and count of what was "
         "copied.",
     ),
+    "explain": Row(
+        place="ferry.commands.explain:explain_command",
+        help="Explain a state, refusal, gap, alert or error: what it means, what to check, what fixes it.",
+    ),
     "version": Row(
         place="ferry.commands.version:version_command", help="Show the version of Ferry and of the Python it runs on."
     ),

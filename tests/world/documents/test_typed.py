@@ -26,6 +26,7 @@ RUN_HERE: Mapping[str, int] = {
     "version": 0,
     "config check": 0,
     "config explain": 0,
+    "explain": 0,
     "policy check": 0,
     "flows": 0,
     "acls required": 0,

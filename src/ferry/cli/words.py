@@ -1,0 +1,39 @@
+"""What the words of Ferry mean: of flows, runs, refusals, gaps, alerts and errors.
+
+`tools/word_list.py` writes words.json from docs/troubleshooting.md.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+FILE = Path(__file__).with_name("words.json")
+Of = Literal["state", "kind", "alert", "error"]
+"""What a word is of: a flow or a run, a refusal or a gap, an alert, an error of a command."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Word:
+    """A word, what it means, what to check first, and what fixes it; the three texts are Markdown, or empty.
+
+    `also` are other names of the same thing: the Prometheus rules of an alert. `colour` is that of its badge.
+    """
+
+    of: Of
+    section: str
+    word: str
+    also: tuple[str, ...]
+    colour: str
+    means: str
+    look: str
+    fixes: str
+
+
+@cache
+def all_words() -> tuple[Word, ...]:
+    """All words, in the order of the document."""
+    return tuple(Word(**{**one, "also": tuple(one["also"])}) for one in json.loads(FILE.read_text()))

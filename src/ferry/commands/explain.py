@@ -1,0 +1,77 @@
+"""`ferry explain`: what a word of Ferry means, and what to do about it."""
+
+from __future__ import annotations
+
+import re
+from difflib import get_close_matches
+from typing import Annotated
+
+import typer
+
+from ferry.cli.command import Context, command
+from ferry.cli.output import echo, print_table
+from ferry.cli.words import Word, all_words
+from ferry.codec.form import F, Form
+from ferry.codec.kinds import many
+from ferry.errors import BadInput
+
+LINK = re.compile(r"\[([^]]+)\]\(([^)#]*)(#[^)]*)?\)")
+
+
+def offered_words() -> list[str]:
+    """All words and their other names, for completion."""
+    return sorted({name for one in all_words() for name in (one.word, *one.also)})
+
+
+@command(flow=None, connects=False)
+def explain_command(
+    context: Context,
+    word: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[WORD]",
+            help="The word, such as retention-passed, partial or FerryLagOverRpo; all words when omitted.",
+            autocompletion=offered_words,
+        ),
+    ] = None,
+) -> int:
+    """Explain a state, refusal, gap, alert or error: what it means, what to check, what fixes it."""
+    found = [one for one in all_words() if word is None or word in {one.word, *one.also}]
+    if not found:
+        close = get_close_matches(word or "", offered_words(), n=3)
+        hint = f"did you mean {' or '.join(close)}?" if close else "ferry explain lists all words"
+        raise BadInput(f"{word!r} is no word of Ferry: {hint}")
+    context.answer(lambda: {"words": [word_json(one) for one in found]}, lambda: _show(found, whole=word is not None))
+    return 0
+
+
+def _show(found: list[Word], *, whole: bool) -> None:
+    if not whole:
+        print_table(["word", "is"], [[one.word, one.section] for one in found])
+        return
+    for one in found:
+        echo(f"{one.word} ({one.section})")
+        for label, text in (("means", one.means), ("check", one.look), ("fix", one.fixes)):
+            if text:
+                echo(f"  {label}: {_plain(text)}")
+
+
+def _plain(text: str) -> str:
+    """Markdown as text of a terminal; a link names the document that it leads to."""
+    return re.sub(
+        r"[*`]", "", LINK.sub(lambda link: f"{link[1]} (docs/{link[2] or 'troubleshooting.md'}{link[3] or ''})", text)
+    )
+
+
+WORD = Form(
+    Word,
+    F("word"),
+    F("of", says="state of a flow or run; kind of a refusal or gap; alert; error of a command"),
+    F("also", kind=many(), says="other names: the Prometheus rules of an alert"),
+    F("means", says="Markdown"),
+    F("look", says="what to check first, as Markdown"),
+    F("fixes", says="Markdown"),
+)
+
+word_json = WORD.dump
+"""A word as `ferry explain --json` prints it."""

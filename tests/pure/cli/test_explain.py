@@ -1,0 +1,56 @@
+"""`ferry explain`: each word that Ferry shows has its row of docs/troubleshooting.md, offline."""
+
+from __future__ import annotations
+
+import json
+import runpy
+from pathlib import Path
+
+import pytest
+
+from ferry.cli.words import FILE, all_words
+from ferry.model import Lifted, RefusalKind
+from ferry.program import main
+
+TOOL = Path(__file__).parents[3] / "tools" / "word_list.py"
+
+
+def explained(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[object, str, str]:
+    with pytest.raises(SystemExit) as ended:
+        main(["explain", *words])
+    out, err = capsys.readouterr()
+    return ended.value.code, out, err
+
+
+def test_the_words_are_those_of_the_document() -> None:
+    assert FILE.read_text() == runpy.run_path(str(TOOL))["rendered"](), "run python tools/word_list.py"
+    assert all(one.means or one.look for one in all_words())
+    assert {one.of for one in all_words()} == {"state", "kind", "alert", "error"}
+
+
+@pytest.mark.parametrize("kind", sorted({kind.value for kind in (*RefusalKind, *Lifted)}))
+def test_a_kind_is_explained(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = explained(capsys, kind, "--json")
+    words = json.loads(out)["words"]
+    assert code == 0
+    assert {one["word"] for one in words} == {kind}
+    assert all(one["fixes"] or one["look"] for one in words)
+
+
+def test_an_alert_is_found_by_its_rule(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = explained(capsys, "FerryLagOverRpo")
+    assert (code, out.startswith("lag (")) == (0, True)
+    assert "docs/runbooks/lag.md" in out
+    assert "`" not in out
+
+
+def test_a_word_that_is_none_is_an_error_with_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = explained(capsys, "retention-pased")
+    assert (code, out) == (2, "")
+    assert "retention-passed" in err
+
+
+def test_without_a_word_all_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = explained(capsys)
+    assert code == 0
+    assert all(one.word in out for one in all_words())

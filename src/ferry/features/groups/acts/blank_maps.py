@@ -1,4 +1,4 @@
-"""Offset maps of partitions that the flow has made and copied nothing into yet: all leads to their beginning."""
+"""Offset maps of partitions that the flow has created, and copied nothing into yet: they lead to the beginning."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ferry.model import TopicPartition
 
 
 async def maps_of(flow: FlowConfig, connections: TargetConnection, asked: Asked) -> dict[TopicPartition, PartitionMap]:
-    """The offset maps of the flow's own lane, and the blank ones of what it takes and has no receipts of."""
+    """Return the offset maps of the flow's own lane, and blank ones of what it takes and has no receipts of."""
     maps = await offset_maps(connections, flow.lane, asked) if asked else {}
     maps |= dealt_maps(flow, asked.keys() - maps.keys(), deals(flow, await connections.view())) if asked else {}
     blank = [place for place in asked if place not in maps and flow.selection.takes(place.topic)]
@@ -26,10 +26,11 @@ async def maps_of(flow: FlowConfig, connections: TargetConnection, asked: Asked)
 async def blank_maps(
     flow: FlowConfig, target: Cluster, sources: Collection[TopicPartition]
 ) -> dict[TopicPartition, PartitionMap]:
-    """Maps of those source partitions whose copy is there and has never held a record; `sources` have no receipts.
+    """Return maps of those source partitions whose copy exists and has never held a record; `sources` have no receipts.
 
-    Whatever is copied first will lie at offset 0, so who stands there misses none of it. Without an offset a consumer
-    goes by its auto.offset.reset, and with `latest` past what comes before it first asks. Raises Unreachable.
+    The first record that is copied will be at offset 0, so a group that is there misses none. Without an offset a
+    consumer follows its auto.offset.reset, and with `latest` it skips what comes before its first request. Raises
+    Unreachable.
     """
     alias = flow.flow.source
     copies = {

@@ -1,4 +1,4 @@
-"""The maps of two opposite flows that keep a topic's name: what one of them did not copy, the other one did."""
+"""The maps of two opposite flows that keep a topic's name: each of them copies what the other one does not."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ async def both_ways(
     asked: Mapping[TopicPartition, Collection[int]],
     maps: Mapping[TopicPartition, PartitionMap],
 ) -> dict[TopicPartition, Maps]:
-    """The `maps` of a flow, with those of the flow straight back where a partition keeps its name on the target.
+    """Return the `maps` of a flow, and with them those of the opposite flow for partitions that keep their name.
 
-    A source partition has records there that came from the target. The flow passes them, and the ledger of the flow
-    back, which lies on the source, says what they are on the target. Raises Unreachable and Refused.
+    A source partition has records there that came from the target. The flow passes over them. The ledger of the
+    opposite flow, which is on the source, shows where they are on the target. Raises Unreachable and Refused.
     """
     found: dict[TopicPartition, Maps] = dict(maps)
     alias = flow.flow.source

@@ -1,6 +1,7 @@
-"""Consumer groups after the copy: translated by the offset maps, and written to the target where that may be.
+"""Consumer groups after the copy: translated by the offset maps, and written to the target where that is allowed.
 
-Look at both sides, decide, remember, look again, write. What stands against one group is its own: the others are done.
+The steps: read both sides, decide, write to the ledger, read again, write to the target. An obstacle to one group stops
+only that group: the others are done.
 """
 
 from __future__ import annotations
@@ -57,44 +58,47 @@ from ferry.model import (
 )
 
 KEPT_SNAPSHOTS = 10
-"""Runs whose group offsets of before stay in the ledger; named snapshots stay until they are dropped."""
+"""So many runs' earlier group offsets stay in the ledger; named snapshots stay until they are dropped."""
 
 
 class StoodBack(Refused):
-    """The flow was paused, or a newer run began, while groups were looked at: they are left to whoever did that."""
+    """The flow was paused, or a newer run began, while groups were read. So this run leaves the groups alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Looked:
-    """Where the groups stand on both sides, and what is to be done. `left` also has what could not be looked at."""
+    """The positions of the groups on both sides, and what is to be done.
+
+    `left` also has the groups that could not be read.
+    """
 
     groups: TranslatedGroups
-    """All checkpoints, also of groups that are not written."""
+    """All checkpoints, also those of groups that are not written."""
     decided: Decided
     held: Mapping[str, HeldGroup]
     left: tuple[Left, ...]
     untranslated: tuple[str, ...]
-    """Of `left`, why groups are not, or not wholly, among the checkpoints, whatever is known of the target."""
+    """Messages of `left`: why groups, or parts of them, are not among the checkpoints, independent of the target."""
     asked_ms: int
-    """When the source was asked for its offsets."""
+    """When the source was asked for its offsets, in milliseconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupSync:
-    """The groups of one flow in one lane over open connections. Lives on their event loop."""
+    """The groups of one flow in one lane over open connections, on the event loop of these."""
 
     flow: FlowConfig
     lane: str
     connections: FlowConnections
 
     def rules(self, *, only: frozenset[str] | None = None, force: bool = False) -> GroupRules:
-        """What the flow's file says of groups, narrowed to `only`."""
+        """Return what the flow's file says of groups, narrowed to `only`."""
         return group_rules(self.flow, only=only, force=force)
 
     async def look(self, view: LedgerView, rules: GroupRules, *, every: bool = False) -> Looked:
-        """Look at the groups and decide; writes nothing. BadInput when the flow never ran, Unreachable.
+        """Read the groups and decide; writes nothing. BadInput when the flow never ran, Unreachable.
 
-        `every`: those as well that runs pass over, as the file has them look for no new groups.
+        With `every` it also reads the groups that runs omit if the flow's file says that they look for no new groups.
         """
         source, target = self.connections.source, self.connections.target
         loop = self.connections.loop
@@ -131,7 +135,7 @@ class GroupSync:
         )
 
     def _why_not(self, group: str, here: ListedGroups, read: FetchedOffsets) -> str | None:
-        """Why a group that was asked for by name is not looked at; None when it is."""
+        """Return why a group that was asked for by name is not read; None when it is."""
         if is_own(group):
             return sentence("group.own", group=group)
         if not self.flow.groups.takes(group):
@@ -141,7 +145,7 @@ class GroupSync:
         return sentence("group.not-there", group=group, source=self.flow.flow.source)
 
     def _unlisted(self, rules: GroupRules, here: ListedGroups, held: Mapping[str, HeldGroup]) -> list[str]:
-        """Groups to ask for by name: a broker does not list what this login may not see, nor what is gone."""
+        """Return the groups to ask for by name: a broker lists neither hidden groups nor those that are gone."""
         literal = {name for name in self.flow.groups.include.items if LEGAL_NAME.fullmatch(name)}
         named = {name for name in literal | (rules.only or frozenset()) if rules.concern(name)}
         return sorted((named | held.keys()) - here.groups.keys())
@@ -151,7 +155,7 @@ class GroupSync:
     ) -> FetchedOffsets:
         """Ask by name for offsets that Ferry wrote once and that are not in the answer.
 
-        Of *all* offsets a broker leaves those out in silence whose topic the login may not see.
+        When *all* offsets are asked for, a broker silently omits those whose topic the login may not see.
         """
         missing: dict[str, list[TopicPartition]] = {}
         for group, one in held.items():
@@ -171,7 +175,7 @@ class GroupSync:
     ) -> TranslatedGroups:
         copied: dict[str, bool] = {}
         merged: set[str] = set()
-        other: set[str] = set()  # partitions, by the file or by the ledger
+        other: set[str] = set()  # repartitioned, by the file or by the ledger
         asked: dict[TopicPartition, set[int]] = {}
         for committed in offsets.values():
             for place, at in committed.items():
@@ -203,7 +207,7 @@ class GroupSync:
         topics: Collection[str],
         held: Mapping[str, HeldGroup],
     ) -> dict[str, set[Vector]]:
-        """What groups have read of these topics, and is to be led on; of a group that stands still that was done."""
+        """Return what groups have read of these topics, as far as no offsets were written for it yet."""
         found: dict[str, set[Vector]] = {topic: set() for topic in topics}
         for group, committed in offsets.items():
             for topic, read in read_of({place: at.offset for place, at in committed.items()}, found).items():
@@ -215,10 +219,10 @@ class GroupSync:
     async def _target(
         self, there: ListedGroups, groups: TranslatedGroups, held: Mapping[str, HeldGroup]
     ) -> TargetGroups:
-        """The target's side of groups that have something to be written, or were written before.
+        """Read the target's side of groups that have something to be written, or were written before.
 
-        Where all brokers have answered, a group that none lists has no offsets: whoever may write them sees it. Those
-        that Ferry wrote are asked for all the same: a login may have lost that right.
+        If all brokers have answered, a group that none lists has no offsets, because a login that may write them sees
+        it. Groups that Ferry wrote are asked for even so, because a login may have lost that right.
         """
         wanted: dict[str, set[TopicPartition]] = {}
         for group, checkpoints in groups.checkpoints.items():
@@ -241,14 +245,15 @@ class GroupSync:
         )
 
     async def write(self, view: LedgerView, looked: Looked, run: str, *, is_run: bool) -> GroupOutcome:
-        """Write what was decided. What lies on the target, and what is to be written, is in the ledger before.
+        """Write what was decided. The ledger first gets what is on the target, and what is to be written.
 
-        A look may take long, so it is held against the ledger and the target once more. Raises StoodBack, with nothing
-        written to the target, when the flow was paused since `view`, or (`is_run`) a newer run of the lane began.
+        Reading may take long, so the decision is compared with the ledger and the target once more. Raises StoodBack,
+        with nothing written to the target, when the flow was paused since `view`, or (`is_run`) a newer run of the lane
+        began.
         """
         ledger, now_ms = self.connections.ledger, wall_ms()
         # Once before the records, which would hide those of another pass, and once after them: of two passes at the
-        # same time the one whose records come first goes on.
+        # same time the one whose records come first continues.
         end = await ledger.end()
         looked = self._relieved(looked, await ledger.read_untransacted(view.end, end), is_run=is_run)
         kept = await with_saved(ledger, view, self.lane, run)
@@ -277,7 +282,10 @@ class GroupSync:
     def _relieved(
         self, looked: Looked, since: Iterable[LedgerRecord], *, own: frozenset[int] = frozenset(), is_run: bool
     ) -> Looked:
-        """What was decided, without the groups that somebody else wrote since; StoodBack when all are his."""
+        """Return what was decided, without the groups that another process wrote since.
+
+        StoodBack when the flow was paused or a newer run began.
+        """
         found = meanwhile(since, self.lane, own=own, now_ms=wall_ms(), is_run=is_run)
         if found.why is not None:
             raise StoodBack(f"groups are left alone: {found.why}")
@@ -294,7 +302,7 @@ class GroupSync:
         return replace(looked, decided=decided, left=(*looked.left, *left))
 
     async def _now(self, writes: Mapping[str, Collection[Write]]) -> TargetGroups:
-        """What lies now where offsets are to be written."""
+        """Read the offsets that are on the target now where offsets are to be written."""
         places = {group: [write.checkpoint.target for write in ones] for group, ones in writes.items()}
         read = await fetch_offsets(self.connections.target, places, stable=True, operation="READ")
         return TargetGroups(
@@ -306,7 +314,7 @@ class GroupSync:
 
 
 def _inexact(found: Mapping[str, Collection[Write]], done: CommittedOffsets) -> Mapping[str, int]:
-    """How many of the written offsets were translated how, where not exactly."""
+    """Count the written offsets that were not translated exactly, by how they were translated."""
     words = (
         write.checkpoint.outcome.value
         for group, writes in found.items()
@@ -318,7 +326,7 @@ def _inexact(found: Mapping[str, Collection[Write]], done: CommittedOffsets) -> 
 
 
 def _again(found: Mapping[str, Collection[Write]], done: CommittedOffsets) -> int:
-    """How many records at most are read again from the written offsets on, as far as that can be counted."""
+    """Count how many records at most are read again after the written offsets, as far as that is known."""
     return sum(
         write.checkpoint.again or 0
         for group, writes in found.items()
@@ -328,10 +336,10 @@ def _again(found: Mapping[str, Collection[Write]], done: CommittedOffsets) -> in
 
 
 def _records(view: LedgerView, lane: str, looked: Looked, run: str, now_ms: int) -> list[Record]:
-    """What the ledger has to say before anything is written."""
+    """Make the records that the ledger must have before anything is written."""
     decided = looked.decided
     records: list[Record] = []
-    earlier = saved_groups(view, lane, run)  # of an earlier attempt at this run: what lay there first counts
+    earlier = saved_groups(view, lane, run)  # of an earlier attempt at this run: what was there first counts
     for group, writes in decided.writes.items():
         saved = {write.checkpoint.target: Saved(write.before, write.checkpoint.target_offset) for write in writes}
         for place, first in earlier.get(group, {}).items():
@@ -360,7 +368,7 @@ def _remembered(
     settled: frozenset[TopicPartition],
     now_ms: int,
 ) -> HeldGroup:
-    """What the ledger is to say of a group, with what is about to be written."""
+    """Return what the ledger is to hold of a group, with what is about to be written."""
     offsets = dict(held.offsets) if held is not None else {}
     sources = dict(held.sources) if held is not None else {}
     read = dict(held.read) if held is not None else {}

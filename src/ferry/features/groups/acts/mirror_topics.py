@@ -1,8 +1,8 @@
-"""Writes MirrorMaker 2's internal topics after a run has copied, so that Kafka's own clients read them like its own.
+"""Writes MirrorMaker 2's internal topics after a run has copied, so that Kafka's own clients can read them.
 
-Everything here follows from receipts and checkpoints, so it is never ahead of copied data. What stands in the way of
-one topic stops neither the others nor the run: it is a sentence. A repeat writes the same keys again, and the topics
-are compacted.
+All of it follows from receipts and checkpoints, so it is never ahead of copied data. A topic that cannot be written
+stops neither the others nor the run: it becomes a note. A repeat writes the same keys again, and the topics are
+compacted.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from ferry.wire.mirror_records import checkpoint_record, heartbeat_record, offse
 log = logging.getLogger(__name__)
 
 MOST_MISSED = 20
-"""Groups without checkpoints that a run's notes name."""
+"""So many groups without checkpoints are named in a run's notes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MirrorTopics:
-    """The internal topics of one flow over open connections. Lives on their event loop."""
+    """The internal topics of one flow over open connections, on the event loop of these."""
 
     flow: FlowConfig
     lane: str
@@ -57,8 +57,9 @@ class MirrorTopics:
         """Write what is due after the run of `plan`: offset syncs, then `checkpoints`, then heartbeats.
 
         `view` has the run's committed receipts. Nothing is written for a run that a newer one superseded, nor for a
-        lane beside the flow's own, whose copies those topics are about. `missed` are sentences on groups that
-        `checkpoints` lack: notes of the run, the first of them. Raises what the ledger raises, and Unreachable.
+        lane that is not the flow's own, because those topics are about the own lane's copies. `missed` are sentences
+        about groups that `checkpoints` lack; the first of them become notes of the run. Raises what the ledger raises,
+        and Unreachable.
         """
         if self.lane != self.flow.lane or superseded_by(view, self.lane, plan.generation) is not None:
             return
@@ -71,7 +72,7 @@ class MirrorTopics:
             nonlocal state
             try:
                 state = await write(state)
-            except (Refused, BadInput) as error:  # of one topic, or of a text that its format does not hold
+            except (Refused, BadInput) as error:  # of one topic, or of a text that its format cannot hold
                 log.warning("%s", error)
                 notes.append(said(error))
 
@@ -95,7 +96,7 @@ class MirrorTopics:
         return replace(state, synced=plan.generation, synced_receipts=len(done))
 
     def _missed(self, view: LedgerView, plan: Plan, state: MirrorState) -> list[Receipt]:
-        """The last receipts of partitions whose runs came to no offset syncs, since the last ones that were written."""
+        """Return the last receipts of partitions whose runs wrote no offset syncs, of runs after `state.synced`."""
         lasts = last_receipts(view, self.lane).values()
         return [last for last in lasts if state.synced < last.generation < plan.generation]
 
@@ -131,8 +132,8 @@ class MirrorTopics:
     async def _announce_source(self, topic: InternalTopicName) -> None:
         """Create the copy of the source's heartbeats, empty, as long as the source has none.
 
-        MirrorClient tells upstream clusters by the names of such topics, and MirrorMaker 2 sees to it by writing
-        heartbeats to the source, which Ferry leaves alone unless the file asks.
+        MirrorClient finds upstream clusters by the names of such topics. MirrorMaker 2 creates them by writing
+        heartbeats to the source, which Ferry does not write to unless the file asks for it.
         """
         name = copied_heartbeats(self.flow)
         there = await self.source.refresh([topic.name])
@@ -149,7 +150,7 @@ class MirrorTopics:
         return replace(state, source_heartbeats_at_ms=now_ms)
 
     async def _write(self, topic: InternalTopicName, records: Sequence[Record]) -> None:
-        """Write records, and create the topic first where there is none."""
+        """Write records, and create the topic first if there is none."""
         internal = InternalTopic(self.source if topic.side == "source" else self.target, topic.name)
         try:
             await internal.create(topic.replication_factor)

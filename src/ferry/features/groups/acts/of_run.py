@@ -23,10 +23,13 @@ log = logging.getLogger(__name__)
 def checkpoint(runs: MicroRuns, run: str) -> GroupOutcome | None:
     """Translate the groups' offsets by what is copied: to the target's groups, and to MirrorMaker 2's topics.
 
-    Safe to repeat. What became of the groups is in the ledger, for the report; None when the flow's file says to leave
-    them alone. Nothing is done while the flow is paused, or when a newer run owns the lane, because that one does it,
-    and none when either begins while this one looks; nor in a lane beside the flow's own, which does not have all that
-    is copied; nor after a run that was refused as a whole, in a lane that never copied: it leaves no topics behind.
+    It is safe to repeat. The ledger gets what happened to the groups, for the report. None when the flow's file says to
+    leave them alone. Nothing is done in these cases:
+
+    - The flow is paused, or is paused while groups are read.
+    - A newer run owns the lane, or begins meanwhile: that run does it.
+    - The lane is not the flow's own, so that it does not have all that is copied.
+    - The run was refused as a whole, in a lane that never copied: it leaves no topics.
     """
     if runs.lane != runs.flow.lane or lane_kind(runs.lane) is not None:
         return None
@@ -56,7 +59,7 @@ def checkpoint(runs: MicroRuns, run: str) -> GroupOutcome | None:
                 return None
             await runs.ledger_topic.append([checkpoint_record(runs.lane, run, done)])
         found = () if looked is None else looked.groups.checkpoints.values()
-        # Where groups are written, too, the report names them.
+        # If groups are written, too, the report names them.
         missed = () if looked is None or runs.flow.syncs_groups else looked.untranslated
         both = runs.connections
         mirror = MirrorTopics(
@@ -72,7 +75,7 @@ def checkpoint(runs: MicroRuns, run: str) -> GroupOutcome | None:
 def sync_groups(
     runs: MicroRuns, run: str, *, only: frozenset[str] | None = None, force: bool = False, dry_run: bool = False
 ) -> tuple[Looked, GroupOutcome | None]:
-    """Do what `checkpoint` does for groups, by hand and whatever the file says; with `dry_run` nothing is written.
+    """Do what `checkpoint` does for groups, by hand and independent of the file; with `dry_run` nothing is written.
 
     Raises BadInput when the flow never ran, StoodBack when it is paused meanwhile.
     """

@@ -1,7 +1,7 @@
 """Offset maps of a flow's partitions, loaded from its ledger for many partitions at once.
 
-A summary names the blocks of each partition's map by the offsets that they begin at, and by where they lie in the
-ledger. So what an offset needs is found by bisection, and read at known places; what is newer is in the view.
+A summary lists the blocks of each partition's map: the offset that a block begins at, and its place in the ledger. So
+the block that an offset needs is found by bisection, and read at a known place. What is newer is in the view.
 """
 
 from __future__ import annotations
@@ -36,23 +36,24 @@ from ferry.words import several
 log = logging.getLogger(__name__)
 
 Asked = Mapping[TopicPartition, Collection[int] | None]
-"""Partitions with the offsets to be translated; None: any."""
+"""Partitions with the offsets to be translated; None: any offset."""
 
 _WHOLE_BLOCKS = 2
-"""Blocks up to which a map is loaded whole: that is what an offset in a hole needs."""
+"""A map of at most so many blocks is loaded whole: an offset in a hole needs as many."""
 
 _FEW = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionMap:
-    """Where the offsets of one partition went: `offsets` leads from `source` to `target`, or (`backward`) back.
+    """The map of the offsets of one partition: `offsets` leads from `source` to `target`, or (`backward`) back.
 
-    `asked` are the offsets that it was loaded for; None: all. What the lane took over from another replicator is in
-    `adoptions`, `gaps` say what of it does not hold any more. `pruned` are offsets whose receipts the ledger does not
-    keep any more, on the side that is asked about. `log_start` is that of the side it leads to, where known. With a
-    `trouble`, a sentence, it leads nowhere: one of the clusters does not have what was copied any more; with a `cut` it
-    leads nowhere from there on.
+    `asked` are the offsets that it was loaded for; None: all. `adoptions` are what the lane took over from another
+    replicator, and `gaps` say which of it is not valid any more. `pruned` are offsets, on the side that is asked about,
+    whose receipts the ledger does not keep any more. `log_start` is that of the side it leads to, if known.
+
+    With a `trouble`, a sentence, it leads nowhere: one of the clusters does not have what was copied any more. With a
+    `cut` it leads nowhere from there on.
     """
 
     source: TopicPartition
@@ -70,19 +71,23 @@ class PartitionMap:
     """Whether a transform made some of it, so that records may have been left out."""
 
     def trouble_at(self, offset: int) -> str | None:
-        """Why the map does not lead on from an offset, as a sentence; None when it does. LookupError as `translate`."""
+        """Return why the map does not translate an offset, as a sentence; None when it does.
+
+        LookupError when the map was not loaded for this offset.
+        """
         if self.trouble is not None or self.cut is None:
             return self.trouble
         if self.backward:
             return self.cut.why if self._led_to(offset).offset >= self.cut.at else None
-        # Who stands in a gap right before the cut would be led behind it.
+        # A reader in a gap right before the cut would be led to a place after it.
         beyond = offset >= self.cut.at or self._led_to(offset).offset >= self._led_to(self.cut.at).offset
         return self.cut.why if beyond else None
 
     def translate(self, offset: int) -> Translated:
-        """As OffsetMap; Approximate for what was adopted, LogStart for what the side it leads to has deleted.
+        """Return where a reader of `offset` continues on the other side.
 
-        Raises Refused with the trouble at the offset, LookupError when the map was not loaded for this offset.
+        Approximate for what was adopted, LogStart for what the side it leads to has deleted. Raises Refused with the
+        trouble at the offset, LookupError when the map was not loaded for this offset.
         """
         why = self.trouble_at(offset)
         if why is not None:
@@ -101,20 +106,23 @@ class PartitionMap:
     def _led_to(self, offset: int) -> Translated:
         if self.asked is not None and offset not in self.asked:
             raise LookupError(f"the offset map of {self.source} was not loaded for offset {offset}")
-        if not self.adoptions and not self.pruned:  # as nearly always, and groups have hundreds of thousands of offsets
+        if not self.adoptions and not self.pruned:  # nearly always so, and groups have hundreds of thousands of offsets
             return self.offsets.translate(offset)
         adopted = approximate(self.adoptions, offset, backward=self.backward, gaps=self.gaps)
         return adopted or self._pruned(offset) or self._kept(offset)
 
     def _pruned(self, offset: int) -> Before | None:
-        """A reader goes on at the first record that is left, as on a log that lost its beginning."""
+        """Return the first record that is left, as on a log that lost its beginning.
+
+        None: the offset was not pruned.
+        """
         end = _pruned_end(self.pruned, offset)
         return None if end is None else Before(offset=self._kept(end).offset, pruned=end)
 
     def _kept(self, offset: int) -> Translated:
         found = self.offsets.translate(offset)
         if isinstance(found, Before) and any(end <= offset for _, end in self.pruned):
-            return InGap(offset=found.offset)  # behind what was pruned there lay nothing up to what is left
+            return InGap(offset=found.offset)  # after what was pruned there was nothing up to what is left
         return found
 
 
@@ -125,12 +133,12 @@ def _pruned_end(some: Iterable[Range], offset: int) -> int | None:
 async def offset_maps(
     connection: TargetConnection, lane: str, asked: Asked, *, backward: bool = False
 ) -> dict[TopicPartition, PartitionMap]:
-    """The maps of the `asked` partitions of the source (`backward`: of the target), to translate these offsets of each.
+    """Return the maps of the `asked` partitions of the source (`backward`: of the target), for these offsets of each.
 
-    What the lane has copied nothing of is not in the answer. A source partition whose copy was renamed in between has
-    the map to its newest copy. What the clusters show now is held against its last receipt (`PartitionMap.trouble`,
-    `cut`), the source's side over FlowConnections only, and when it answers. One look at the ledger and one at each
-    cluster serve all partitions. BadInput when the flow never ran.
+    What the lane has copied nothing of is not in the answer. A source partition whose copy was renamed meanwhile has
+    the map to its newest copy. What the clusters show now is compared with its last receipt (`PartitionMap.trouble`,
+    `cut`): the source's side over FlowConnections only, and when it answers. The ledger and each cluster are read once
+    for all partitions. BadInput when the flow never ran.
     """
     view = await connection.view()
     source = connection.source if isinstance(connection, FlowConnections) and connection.has_source else None
@@ -149,7 +157,11 @@ async def maps_of_ledger(
     source: Cluster | None,
     backward: bool = False,
 ) -> dict[TopicPartition, PartitionMap]:
-    """As `offset_maps`, of a `view` of the ledger of a flow from `source` (None: it does not answer) to `target`."""
+    """Return the maps of the `asked` partitions of the source (`backward`: of the target), by a `view` of the ledger.
+
+    The ledger is that of a flow from `source` (None: it does not answer) to `target`. What the lane has copied nothing
+    of is not in the answer.
+    """
     lasts = newest_receipts(view, lane, asked, backward=backward)
     there = await _target_logs(target, lasts.values())
     here = _SourceLogs() if source is None else await _source_logs(source, lasts.values(), begins=backward)
@@ -179,7 +191,7 @@ async def maps_of_ledger(
 def newest_receipts(
     view: LedgerView, lane: str, asked: Collection[TopicPartition], *, backward: bool
 ) -> dict[TopicPartition, Receipt]:
-    """The newest receipt of each asked partition."""
+    """Return the newest receipt of each asked partition."""
     # A search for a few names is many times quicker than decoding all.
     side = b"target_" if backward else b""
     topics = {topic: b'"%stopic":%s' % (side, encode(topic)) for topic in {place.topic for place in asked}}
@@ -194,7 +206,7 @@ def newest_receipts(
 
 @dataclass(slots=True, kw_only=True)
 class _Loading:
-    """One map on its way: its chains, what is known of their rows, and the offsets that blocks are needed for."""
+    """A map that is being loaded: its chains, the rows that are known, and the offsets that need blocks."""
 
     last: Receipt
     gaps: list[Gap]
@@ -207,13 +219,17 @@ class _Loading:
 
     @property
     def whole(self) -> bool:
-        """Whether all blocks are to be loaded: offsets do not ascend through chains, nor past a way back."""
+        """Report whether all blocks are to be loaded.
+
+        That is so if any offset may be asked for, if there are few blocks, and if offsets do not ascend: through
+        several chains, or because the lane went back.
+        """
         count = sum(len(links.blocks) for links in self.links.values())
         went_back = any(gap.void_from >= 0 for gap in self.gaps)
         return self.offsets is None or count <= _WHOLE_BLOCKS or len(self.links) > 1 or went_back
 
     def needed(self, *, backward: bool) -> set[tuple[Chain, int]]:
-        """Blocks to be read next; none when the map is complete for its offsets."""
+        """Return the blocks to be read next; none when the map is complete for its offsets."""
         found = set()
         for of, links in self.links.items():
             known = self.blocks.setdefault(of, {})
@@ -223,14 +239,14 @@ class _Loading:
             asked = {_pruned_end(self.pruned, offset) or offset for offset in self.offsets or ()}
             wanted = {needed_block(links, known, offset, backward=backward) for offset in asked}
             if links.blocks and backward:
-                wanted.add(0)  # it tells the first copied record
+                wanted.add(0)  # it has the first copied record
             if links.blocks and not self.rows[of]:
-                wanted.add(len(links.blocks) - 1)  # it tells the copied end
+                wanted.add(len(links.blocks) - 1)  # it has the copied end
             found |= {(of, index) for index in wanted if index is not None and index not in known}
         return found
 
     def made(self, stands_at: int | None, *, backward: bool) -> PartitionMap:
-        """The map, once nothing is needed."""
+        """Make the map, once no block is needed."""
         rows = [row for of in self.rows for row in self.rows[of]]
         rows += [row for blocks in self.blocks.values() for block in blocks.values() for row in block]
         rows += [MapEntry.of(adopted_receipt(one), -1) for one in self.adoptions]
@@ -266,7 +282,10 @@ async def load_maps(
     *,
     backward: bool = False,
 ) -> dict[TopicPartition, PartitionMap]:
-    """As `offset_maps`, of a view; `stable` are the last stable offsets of targets, as far as they are known."""
+    """Load the maps of the `asked` partitions by a view, without what the clusters show now.
+
+    `stable` are the last stable offsets of target partitions, as far as they are known.
+    """
     lasts = newest_receipts(view, lane, asked, backward=backward)
     targets = {last.target: last.source for last in lasts.values()}
 
@@ -307,10 +326,10 @@ async def load_maps(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _TargetLogs:
-    """Where target partitions begin and end now, as far as that can be learned, and the ids of their topics.
+    """Where target partitions begin and end now, as far as they answer, and the ids of their topics.
 
-    `stable` is where read_committed readers end; `ends` are log ends where those lie before what was written; `cuts`
-    say from where on logs have other records than were written to them.
+    `stable` is where read_committed readers end. `ends` are log ends that are before what was written. `cuts` are the
+    offsets from which on logs have other records than were written to them.
     """
 
     ids: Mapping[str, str] = field(default_factory=dict)
@@ -327,7 +346,7 @@ async def _target_logs(cluster: Cluster, lasts: Collection[Receipt]) -> _TargetL
     written = {last.target: last.target_next for last in lasts if last.target.topic in topics}
     starts = await listed_offsets(cluster, dict.fromkeys(written, EARLIEST), isolation=READ_UNCOMMITTED)
     stable = await listed_offsets(cluster, dict.fromkeys(written, LATEST), isolation=READ_COMMITTED)
-    # A stranger's open transaction holds up readers, and the log is whole.
+    # An open transaction of another producer stops readers, though the log is complete.
     short = [place for place, offset in stable.found.items() if offset < written[place]]
     ends = {}
     if short:
@@ -339,7 +358,7 @@ async def _target_logs(cluster: Cluster, lasts: Collection[Receipt]) -> _TargetL
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _SourceLogs:
-    """The source cluster, the ids of its topics, where its logs begin and were cut, as far as that can be learned."""
+    """The source cluster, the ids of its topics, and where its logs begin and were cut, as far as they answer."""
 
     cluster_id: str = ""
     ids: Mapping[str, str] = field(default_factory=dict)

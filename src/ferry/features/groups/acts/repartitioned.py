@@ -1,4 +1,4 @@
-"""Where groups go on in topics that were dealt to other partitions: by the receipts of units that are left."""
+"""Where groups continue in repartitioned topics, by the receipts of units that the ledger still has."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from ferry.model import Era, TopicPartition, Vector
 async def maps_of_dealt(
     connection: TargetConnection, lane: str, reads: Mapping[str, Collection[Vector]]
 ) -> dict[str, DealtMap]:
-    """By source topic where groups go on in its copy, that have read so much of it (`reads`).
+    """Return, by source topic, where groups continue in its copy that have read so much of it (`reads`).
 
-    A topic of which nothing was dealt yet is not in it. What the clusters show now is held against the last receipts,
-    the source's side as of `ferry.features.groups.acts.offset_maps.offset_maps`. Raises Unreachable.
+    A topic of which nothing was copied yet is not in it. What the clusters show now is compared with the last receipts:
+    the source's side only over FlowConnections, and only when it answers. Raises Unreachable.
     """
     view = await connection.view()
     lasts = {place: last for place, last in last_units(view, lane).items() if last.source.topic in reads}
@@ -86,7 +86,7 @@ async def maps_of_dealt(
 
 
 def _several(eras: Iterable[Era]) -> dict[str, tuple[str, ...]]:
-    """By source topic whose records choose among several topics the names of those, by the newest rule."""
+    """Return the target topics of each source topic whose records choose among several, by the newest rule."""
     known = list(eras)
     newest = {era.source_topic: era for era in sorted(known, key=lambda era: era.since)}
     names = {topic: tuple(one.target_topic for one in family(known, era)) for topic, era in newest.items()}
@@ -94,7 +94,7 @@ def _several(eras: Iterable[Era]) -> dict[str, tuple[str, ...]]:
 
 
 def _with(one: DealtMap, other: DealtMap) -> DealtMap:
-    """Where groups go on in both copies."""
+    """Combine the maps of two copies of a topic."""
     return replace(
         one,
         places={**one.places, **other.places},
@@ -104,7 +104,10 @@ def _with(one: DealtMap, other: DealtMap) -> DealtMap:
 
 
 class _Sources:
-    """The source cluster, the ids of dealt topics and where logs were cut there; nothing of one that is silent."""
+    """The source cluster, the ids of its repartitioned topics, and where logs were cut.
+
+    All is empty if it is silent.
+    """
 
     def __init__(self) -> None:
         self.cluster_id = ""
@@ -121,7 +124,7 @@ class _Sources:
         found.cluster_id = cluster.cluster_id or ""
         found.ids = {name: info.id_text for name, info in topics.items()}
         every = [one for one in reads_of_units(lasts.values()) if one.source.topic in topics]
-        read = {one.source: one for one in every}  # the furthest
+        read = {one.source: one for one in every}  # the one that was read furthest
         there = [one for one in every if one.source.partition in topics[one.source.topic].partitions]
         cuts = await source_cuts(cluster, there)
         ends = await listed_offsets(cluster, dict.fromkeys(cuts.untold, LATEST), isolation=READ_UNCOMMITTED)
@@ -130,14 +133,14 @@ class _Sources:
         return found
 
     def cuts(self, topic: str) -> dict[int, Cut]:
-        """By number the partitions of a topic that have lost some of what was dealt of them."""
+        """Return, by number, the partitions of a topic that have lost some of what was copied of them."""
         return {place.partition: cut for place, cut in self._cuts.items() if place.topic == topic}
 
 
 async def _receipts(
     log: LedgerLog, view: LedgerView, lane: str, lasts: Lasts, reads: Mapping[str, Collection[Vector]]
 ) -> ByPlace:
-    """What the ledger has of these topics, in its order: back to where groups stand, or as far as it goes."""
+    """Return what the ledger has of these topics, in its order: back to where groups are, or as far as it goes."""
     known = receipts_in_view(view, lane, lasts)
     behind = {
         place.topic

@@ -1,4 +1,4 @@
-"""Which groups and topics of a flow are translated, from its file and its ledger."""
+"""The groups and topics of a flow that are translated, by its file and its ledger."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ferry.model import TopicPartition
 
 
 def group_rules(flow: FlowConfig, *, only: frozenset[str] | None = None, force: bool = False) -> GroupRules:
-    """What the flow's file says of groups, narrowed to `only`."""
+    """Return what the flow's file says of groups, narrowed to `only`."""
     return GroupRules(
         flow=flow.flow,
         takes_group=flow.groups.takes,
@@ -27,7 +27,7 @@ def group_rules(flow: FlowConfig, *, only: frozenset[str] | None = None, force: 
 
 
 def deals(flow: FlowConfig, view: LedgerView | None = None) -> Callable[[str], bool]:
-    """Whether records of a source topic are dealt to other partitions: the file says so, or they were."""
+    """Return a function that reports whether a source topic is repartitioned: by the file, or in an earlier run."""
     were = set() if view is None else {unit.source.topic for unit in last_units(view, flow.lane).values()}
 
     def found(topic: str) -> bool:
@@ -35,7 +35,7 @@ def deals(flow: FlowConfig, view: LedgerView | None = None) -> Callable[[str], b
             return True
         try:
             spec = flow.transform_of(topic)
-        except Refused:  # two name it: no run copies it
+        except Refused:  # two transforms name it: no run copies it
             return False
         return spec is not None and spec.partitions is not None
 
@@ -45,7 +45,7 @@ def deals(flow: FlowConfig, view: LedgerView | None = None) -> Callable[[str], b
 def dealt_maps(
     flow: FlowConfig, places: Collection[TopicPartition], dealt: Callable[[str], bool]
 ) -> dict[TopicPartition, PartitionMap]:
-    """Of those source partitions that are dealt to others a map that leads nowhere, and says why."""
+    """Return, for those source partitions that are repartitioned, a map that leads nowhere and says why."""
     return {
         place: PartitionMap(
             source=place,

@@ -1,4 +1,4 @@
-"""Saved offsets of groups, read from the ledger where a view does not have them itself."""
+"""Reads saved offsets of groups from the ledger if a view does not have them itself."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ferry.ledger.ledger import LedgerView
 
 
 async def with_saved(log: LedgerLog, view: LedgerView, lane: str, snapshot: str) -> LedgerView:
-    """The view, and in it all that a snapshot holds. BadInput when some is not where the summary says."""
+    """Return the view with all that a snapshot holds. BadInput when a record is not where the summary says."""
     places = saved_places(view, lane, snapshot)
     if not places:
         return view

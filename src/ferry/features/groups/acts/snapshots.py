@@ -1,4 +1,7 @@
-"""Snapshots of the target's group offsets in the ledger: taken, compared with now, and written back. Target alone."""
+"""Snapshots of the target's group offsets in the ledger: taken, compared with now, and written back.
+
+Only the target is connected.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ class GroupSnapshots:
     """The snapshots of one flow's lane. Use as a context manager."""
 
     def __init__(self, flow: FlowConfig, *, patience_s: float = 60.0) -> None:
-        """`patience_s`: how long an unreachable target is tried."""
+        """Prepare the connection; `patience_s` is how many seconds an unreachable target is tried."""
         self._flow = flow
         self._lane = flow.lane
         self._connection = TargetConnection.of(flow, patience_s=patience_s)
@@ -54,14 +57,17 @@ class GroupSnapshots:
         self._connection.close()
 
     def all(self) -> list[Snapshot]:
-        """Those that the ledger has, oldest first; BadInput when the flow never ran."""
+        """Return the snapshots of the ledger, oldest first; BadInput when the flow never ran."""
         return self._connection.run(self._all)
 
     async def _all(self) -> list[Snapshot]:
         return list(snapshots(await self._connection.view(), self._lane).values())
 
     def take(self, name: str, who: str, only: frozenset[str] | None = None, *, dry_run: bool = False) -> Snapshot:
-        """Keep the offsets that the flow's groups (`only` these) have on the target now, whole, under a new name."""
+        """Keep all offsets that the flow's groups (`only` these) have on the target now, under a new name.
+
+        BadInput when the name exists, or when a group is missing or could not be read.
+        """
         return self._connection.run(partial(self._take, name, who, only, dry_run))
 
     async def _take(self, name: str, who: str, only: frozenset[str] | None, dry_run: bool) -> Snapshot:
@@ -93,7 +99,7 @@ class GroupSnapshots:
         return snapshot
 
     def drop(self, name: str, *, dry_run: bool = False) -> Snapshot:
-        """Forget a snapshot; BadInput when there is none of that name."""
+        """Remove a snapshot; BadInput when there is none of that name."""
         return self._connection.run(partial(self._drop, name, dry_run))
 
     async def _drop(self, name: str, dry_run: bool) -> Snapshot:
@@ -104,7 +110,7 @@ class GroupSnapshots:
         return snapshot
 
     def diff(self, name: str | None, only: frozenset[str] | None = None) -> tuple[Snapshot, list[Difference]]:
-        """How the target differs from a snapshot (None: the newest); BadInput when there is none."""
+        """Return how the target differs from a snapshot (None: the newest); BadInput when there is none."""
         return self._connection.run(partial(self._diff, name, only))
 
     async def _diff(self, name: str | None, only: frozenset[str] | None) -> tuple[Snapshot, list[Difference]]:
@@ -123,9 +129,9 @@ class GroupSnapshots:
         force: bool = False,
         dry_run: bool = False,
     ) -> tuple[Snapshot, Rollback, GroupOutcome | None]:
-        """Write a snapshot's offsets back. What lies there now becomes the snapshot `run`, so this can be undone, too.
+        """Write a snapshot's offsets back. What is there now becomes the snapshot `run`, so this can be undone, too.
 
-        Ferry does not follow the source with them any more, for somebody moved them; the outcome is None for a dry run.
+        From then on runs leave these offsets where they are. The outcome is None for a dry run.
         """
         return self._connection.run(partial(self._rollback, name, run, only, force, dry_run))
 

@@ -1,4 +1,4 @@
-"""Look at the consumer groups of both sides of a flow: where they stand, and where that is on the other side."""
+"""Reads the consumer groups of both sides of a flow: their positions, and what these are on the other side."""
 
 from __future__ import annotations
 
@@ -51,10 +51,11 @@ def find_groups(
     topics: Collection[str] = (),
     patience_s: float = 60.0,
 ) -> GroupsFound:
-    """The groups of these names, or all that the flow's filter takes, on these topics (of either side), or on all.
+    """Read the groups of these names, or all that the flow's filter takes.
 
-    Writes nothing. No request is made for a single group, so thousands are quick. A side that does not answer is
-    named, and the other one is shown. Raises Unreachable or Refused when neither answers.
+    `topics`, of either side, limit the tables to those topics; empty: all topics. Writes nothing. No request is made
+    for a single group, so thousands are quick. A side that does not answer is named, and the other one is shown. Raises
+    Unreachable or Refused when neither answers.
     """
     with EitherSide.of(flow, patience_s=patience_s) as connections:
         return connections.run(partial(_find, flow, connections, frozenset(groups), frozenset(topics)))
@@ -62,7 +63,7 @@ def find_groups(
 
 @dataclass(slots=True)
 class _Lacking:
-    """Notes what cannot be shown."""
+    """Collects what cannot be shown."""
 
     notes: list[NotShown] = field(default_factory=list)
 
@@ -114,7 +115,7 @@ async def _find(
 
 
 async def _standing(flow: FlowConfig, groups: frozenset[str], lacking: _Lacking, cluster: Cluster) -> GroupsOfSide:
-    """The groups of one cluster, their members and their offsets."""
+    """Read the groups of one cluster, their members and their offsets."""
     found = await list_groups(cluster)
     for node, why in found.silent.items():
         lacking.note(cluster, f"broker {node} of cluster {cluster.alias} does not list its groups: {why}")
@@ -122,7 +123,7 @@ async def _standing(flow: FlowConfig, groups: frozenset[str], lacking: _Lacking,
     fetched = await fetch_offsets(
         cluster, {group.name: None for group in listed.values() if group.kind is not GroupKind.SHARE}, stable=False
     )
-    # Nobody is in the others. Brokers before 2.6 do not say so.
+    # The other groups have no members. Brokers before 2.6 do not report the state.
     described = await describe_groups(cluster, (one for one in listed.values() if one.is_active or _is_mute(one)))
     for group, error in (fetched.failed | described.failed).items():
         lacking.note(cluster, error, group)
@@ -143,7 +144,7 @@ def _is_mute(group: ListedGroup) -> bool:
 async def _maps(
     flow: FlowConfig, connections: EitherSide, source: GroupsOfSide, lacking: _Lacking
 ) -> Mapping[TopicPartition, PartitionMap]:
-    """The offset maps of what the source's groups stand on; none before the flow's first run."""
+    """Return the offset maps of the partitions on which the source's groups have offsets; none before the first run."""
     asked: dict[TopicPartition, set[int]] = {}
     for places in source.offsets.values():
         for place, committed in places.items():
@@ -158,7 +159,7 @@ async def _maps(
 
 
 def _troubles(source: GroupsOfSide, maps: Mapping[TopicPartition, PartitionMap]) -> set[str]:
-    """Why offsets of the source's groups are not translated, each reason once."""
+    """Return why offsets of the source's groups are not translated, each reason once."""
     standing = ((place, one.offset) for places in source.offsets.values() for place, one in places.items())
     return {why for place, offset in standing if place in maps and (why := maps[place].trouble_at(offset)) is not None}
 
@@ -166,7 +167,7 @@ def _troubles(source: GroupsOfSide, maps: Mapping[TopicPartition, PartitionMap])
 async def _ends(
     places: Mapping[str, Collection[TopicPartition]], lacking: _Lacking, cluster: Cluster
 ) -> Mapping[TopicPartition, int]:
-    """High watermarks of the places of the cluster."""
+    """Return the high watermarks of the cluster's partitions."""
     try:
         wanted = dict.fromkeys(places[cluster.alias], LATEST)
         found = await listed_offsets(cluster, wanted, isolation=READ_UNCOMMITTED)
@@ -186,7 +187,10 @@ def _note_strange_names(
     target: GroupsOfSide,
     lacking: _Lacking,
 ) -> None:
-    """Name what was asked for and is nowhere, `topics` with their copies' names; while a side is down nobody knows."""
+    """Note each name that was asked for and that neither side has; `topics` are given with the names of their copies.
+
+    While a side is down that is not known, and nothing is noted.
+    """
     if connections.down:
         return
     where = f"neither cluster {connections.source.alias} nor {connections.target.alias}"

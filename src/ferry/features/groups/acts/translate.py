@@ -1,4 +1,4 @@
-"""Translate an offset between the two sides of a flow, by its ledger and the target's log end."""
+"""Translates an offset between the two sides of a flow, by its ledger and the target's log end."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Translation:
-    """What became of an offset; the outcome counts on the side that was not asked about."""
+    """The translation of an offset; the outcome's offset is on the side that was not asked about."""
 
     source: TopicPartition
     target: TopicPartition
@@ -33,11 +33,11 @@ class Translation:
 def translate(
     flow: FlowConfig, place: TopicPartition, offset: int, *, backward: bool = False, patience_s: float = 60.0
 ) -> Translation:
-    """Where `offset` of a source partition went; `backward`: where `offset` of a target partition came from.
+    """Return where `offset` of a source partition went; `backward`: where `offset` of a target partition came from.
 
-    The source is asked whether it still has what was copied; where it does not answer, or a secret of its cannot be
-    had here, that is a warning. Raises Unreachable without the target, Refused where one side does not have what was
-    copied any more, and BadInput when the flow's lane has copied nothing of the partition.
+    The source is asked whether it still has what was copied. If it does not answer, or its secrets are not available
+    here, there is a warning. Raises Unreachable without the target, Refused if one side does not have what was copied
+    any more, and BadInput when the flow's lane has copied nothing of the partition.
     """
     with _target_first(flow, patience_s) as connection:
         _warn_of_silence(connection)
@@ -45,7 +45,7 @@ def translate(
 
 
 def _target_first(flow: FlowConfig, patience_s: float) -> TargetConnection:
-    """The source may be lost with all that keeps its secrets."""
+    """Connect to the target, and to the source if possible: it may be lost with all that keeps its secrets."""
     try:
         return TargetFirst.of(flow, patience_s=patience_s)
     except BadInput as error:
@@ -56,9 +56,9 @@ def _target_first(flow: FlowConfig, patience_s: float) -> TargetConnection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupTranslation:
-    """What became of all offsets of a group, each with the offset that was asked about.
+    """The translations of all offsets of a group, each with the offset that was asked about.
 
-    The lane has copied nothing of `uncopied`, though the flow takes those topics; `foreign` are topics that it leaves.
+    The lane has copied nothing of `uncopied`, though the flow takes those topics; the flow does not take `foreign`.
     `troubled` are offsets that lead nowhere, each with a sentence that says why.
     """
 
@@ -68,13 +68,14 @@ class GroupTranslation:
     foreign: tuple[tuple[TopicPartition, int], ...]
     troubled: tuple[tuple[TopicPartition, int, str], ...] = ()
     dealt: tuple[tuple[str, TopicPartition, GoesOn], ...] = ()
-    """Of source topics that are dealt to other partitions: where in each of those it would go on, missing nothing."""
+    """For repartitioned source topics: where in each target partition the group would continue without missing a
+    record."""
 
 
 def translate_group(
     flow: FlowConfig, group: str, *, backward: bool = False, patience_s: float = 60.0
 ) -> GroupTranslation:
-    """The offsets of the source's group `group`, translated; `backward`: those of the target's group.
+    """Translate the offsets of the source's group `group`; `backward`: those of the target's group.
 
     Raises Unreachable, Refused, and BadInput when the cluster has no offsets of the group, or the flow never ran.
     """
@@ -103,7 +104,7 @@ async def _translate_group(
     else:
         maps = await maps_of(flow, connection, asked)
     left = [(place, offset) for place, offset in offsets.items() if place not in maps]
-    # Whatever a group reads on the target beside the copies is none of the flow's.
+    # What a group reads on the target apart from the copies does not belong to the flow.
     taken = {place for place, _ in left if not backward and flow.selection.takes(place.topic)}
     found, troubled = [], []
     for place, offset in offsets.items():
@@ -145,7 +146,11 @@ def _warn_of_silence(connection: TargetConnection) -> None:
 async def translate_over(
     connection: TargetConnection, flow: FlowConfig, place: TopicPartition, offset: int, backward: bool
 ) -> Translation:
-    """As `translate`, over connections that are open."""
+    """Return where `offset` of a partition is on the other side, over connections that are open.
+
+    Raises Unreachable, Refused if one side does not have what was copied any more, and BadInput when the flow's lane
+    has copied nothing of the partition.
+    """
     made = (await offset_maps(connection, flow.lane, {place: [offset]}, backward=backward)).get(place)
     if made is None and not backward:
         made = dealt_maps(flow, [place], deals(flow, await connection.view())).get(place)
@@ -158,7 +163,7 @@ async def translate_over(
 
 
 def _nothing_of(flow: FlowConfig, place: TopicPartition, other: PartitionMap | None, backward: bool) -> str:
-    """The sentence for a partition without receipts; it names the other side's name where that was given."""
+    """Make the sentence for a partition without receipts; it corrects the name if the other side's name was given."""
     if other is not None and backward:
         return f"{place} is a source partition: with --reverse name that of the target, {other.target}"
     if other is not None:

@@ -1,4 +1,4 @@
-"""What became of group offsets that were to be written to the target."""
+"""What happened to group offsets that were to be written to the target."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def outcome_of(
     unchanged: int,
     at_ms: int,
 ) -> GroupOutcome:
-    """The outcome of writing `wanted`; `left` was left before, for reasons of its own."""
+    """Return the outcome of writing `wanted`; `left` are groups that were left before, for other reasons."""
     failed = [
         Left(
             group=group,
@@ -46,7 +46,7 @@ def outcome_of(
 def latency_of(
     wanted: Mapping[str, Collection[TopicPartition]], done: CommittedOffsets, asked_ms: int
 ) -> AgeStats | None:
-    """How long the groups' offsets took to be on the target; None when none is."""
+    """Return how long it took until the groups' offsets were on the target; None when none is."""
     took = [done.answered_ms[group] - asked_ms for group, places in wanted.items() if written(group, places, done)]
     if not took:
         return None
@@ -54,5 +54,5 @@ def latency_of(
 
 
 def written(group: str, places: Collection[TopicPartition], done: CommittedOffsets) -> set[TopicPartition]:
-    """The places of a group that have their new offset."""
+    """Return the partitions of a group that have their new offset."""
     return set() if group in done.failed else set(places) - done.refused.get(group, {}).keys()

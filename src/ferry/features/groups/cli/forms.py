@@ -1,4 +1,4 @@
-"""The JSON that `ferry groups` answers with: a contract, described in docs/json.md with a schema for each."""
+"""The JSON that `ferry groups` returns: a contract, described in docs/json.md with a schema for each form."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 GROUPS = Form(GroupOutcome, *(one for one in OUTCOME.table if one.name != "at_ms"))
-"""What became of groups, without the time."""
+"""What happened to groups, without the time."""
 
 
 def _is_plain(write: Write) -> bool:
@@ -76,7 +76,7 @@ WRITE = Form(
 
 
 def sync_json(flow: Flow, run: str | None, looked: Looked, done: GroupOutcome | None) -> Json:
-    """`ferry groups sync`; run null is a dry run: `writes` are then what would be written."""
+    """Make the answer of `ferry groups sync`. `run` null is a dry run: `writes` are then what would be written."""
     return {
         "flow": str(flow),
         "run": run,

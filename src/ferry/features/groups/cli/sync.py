@@ -96,11 +96,11 @@ _VERBS = {"groups": "ferry groups sync", "rollback": "ferry groups rollback"}
 
 
 def made_by(run: str) -> str:
-    """What wrote to the ledger under an id: a verb of `new_run`, or a run."""
+    """Return what wrote to the ledger under an id: a command that made it by `new_run`, or a run."""
     made = _MADE.fullmatch(run)
     return _VERBS[made[1]] if made else "a run"
 
 
 def only_groups(group: list[str] | None) -> frozenset[str] | None:
-    """The groups that --group names."""
+    """Return the groups that --group names; None: all."""
     return frozenset(group) if group else None

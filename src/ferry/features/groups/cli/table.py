@@ -1,4 +1,4 @@
-"""`ferry groups FLOW`: the table that operators know (offset, log size, lag, owner), for both sides of a flow."""
+"""`ferry groups FLOW`: the usual table of a group (offset, log size, lag, owner), for both sides of a flow."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def show_command(
 
 
 def lines(table: GroupTable) -> Iterator[list[object]]:
-    """The lines of one group: up to three for each partition, below each other so that offsets and lags compare."""
+    """Make the lines of one group: up to three for each partition, one below the other, so that offsets compare."""
     for row in table.rows:
         if row.source is not None and row.at_source is not None:
             yield _line(table.group, row.source, "source", row.at_source, _owner(row.at_source, table.source))
@@ -87,7 +87,7 @@ def _line(group: str, place: TopicPartition, side: str, standing: Standing, owne
 
 
 def _owner(standing: Standing, head: GroupHead | None) -> str | None:
-    """Client and host, as Kafka's tools print them; `none` where nobody reads the partition."""
+    """Return client and host, as Kafka's tools print them; `none` if no member reads the partition."""
     if standing.owner is None:
         return None if head is None or head.members is None else "none"
     return f"{standing.owner.client_id}{standing.owner.host}"
@@ -100,7 +100,7 @@ def _members(head: GroupHead) -> str | None:
 
 
 def table_json(table: GroupTable) -> dict[str, object]:
-    """One group of `docs/schemas/groups.json`."""
+    """Make one group of `docs/schemas/groups.json`."""
     return {
         "group": table.group,
         "source": None if table.source is None else asdict(table.source),

@@ -1,4 +1,4 @@
-"""`ferry translate`: which target offset stands for a source offset, and the way back."""
+"""`ferry translate`: which target offset a source offset translates to, and the way back."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def _json(found: Translation, offset: int, reverse: bool) -> dict[str, object]:
 
 
 def _pruned(found: Translation) -> int | None:
-    """Up to which offset the ledger was pruned, when the one that was asked about lies before that."""
+    """Return the offset up to which the ledger was pruned, if the offset that was asked about is before it."""
 
     return found.outcome.pruned if isinstance(found.outcome, Before) else None
 

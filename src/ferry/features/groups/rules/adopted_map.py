@@ -1,8 +1,8 @@
-"""Offsets that a predecessor copied: translated by the few pairs that are known of them, never past a record.
+"""Translates offsets that another replicator copied, by the few pairs of offsets that are known, never past a record.
 
-The rule is MirrorMaker 2's own (`OffsetSyncStore.translateDownstream`): from the last pair at or before an offset, and
-one further at most, for what lies between two pairs may have been left out. Before the first pair it is the beginning
-of the copy, where MirrorMaker 2 gives no answer.
+The rule is that of MirrorMaker 2 (`OffsetSyncStore.translateDownstream`). An offset leads to the last pair at or before
+it, and at most one record further, because records between two pairs may not have been copied. Before the first pair it
+leads to the beginning of the copy, where MirrorMaker 2 gives no answer.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from ferry.model import Adoption, Gap
 def approximate(
     adoptions: Sequence[Adoption], offset: int, *, backward: bool = False, gaps: Iterable[Gap] = ()
 ) -> Approximate | None:
-    """Where a reader of `offset` goes on at the other side, if the lane adopted it; None when it did not.
+    """Return where a reader of `offset` continues on the other side, if the lane adopted it; None when it did not.
 
-    What a later gap voids does not hold, as with receipts.
+    What a later gap voids does not count, as with receipts.
     """
     later = tuple(gaps)
     for adoption in adoptions:
@@ -48,7 +48,7 @@ def _backward(adoption: Adoption, offset: int) -> int:
 
 
 def _holds(adoption: Adoption, offset: int, gaps: Iterable[Gap]) -> bool:
-    """Whether the lane did not go back behind the adoption, to `offset` or before."""
+    """Report whether the lane did not go back to `offset` or before it after the adoption."""
     return not any(
         gap.source == adoption.source and 0 <= gap.void_from <= offset and adoption.generation < gap.generation
         for gap in gaps

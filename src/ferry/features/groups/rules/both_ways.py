@@ -1,7 +1,7 @@
-"""Where an offset leads that two flows have a map for, each of which copies what the other one did not. Pure.
+"""Where an offset leads if two flows have a map for it, and each copies what the other one did not. Pure.
 
-Of two opposite flows that keep a topic's name one partition holds the records of both: what was born there, and what
-was copied from the other cluster. Whichever flow has the record that is next says where a reader goes on.
+If two opposite flows keep a topic's name, one partition holds the records of both: those produced there, and those
+copied from the other cluster. The flow that has the next record decides where a reader continues.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from ferry.model import TopicPartition
 
 
 class BackMaps(Maps, Protocol):
-    """A map that leads back also names the partition where its copies come from."""
+    """A map that leads back. It also names the partition where its copies come from."""
 
     @property
     def source(self) -> TopicPartition:
-        """The origin."""
+        """Return the partition that the copies come from."""
 
 
 def chosen(forward: Translated | None, backward: Translated | None) -> tuple[str, Translated] | None:
-    """The word of the flow that has the next record; `via` is the flow along which clients move, `back` the other one.
+    """Choose the flow that has the next record: `via`, along which clients move, or `back`, the opposite one.
 
-    A group that has read all that one flow copied goes on by the other flow's word. One that has read all of both goes
-    on after the later copy. Where both have more to come, the nearer record is next.
+    If the group has read all that one flow copied, the exact answer decides, `via` first. If it has read all of both,
+    the later copy decides. If both have more records, the nearer one is next. None when neither flow has a map.
     """
     if backward is None:
         return None if forward is None else ("via", forward)
@@ -46,21 +46,24 @@ def _offset(one: tuple[str, Translated]) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BothWays:
-    """The maps of a partition that keeps its name: `forward` of a flow, None where it has copied nothing of it yet, and
-    `backward` that of the flow straight back, turned round."""
+    """The two maps of a partition that keeps its name.
+
+    `forward` is the map of a flow, None where the flow has copied nothing of the partition yet. `backward` is the map
+    of the opposite flow, from its target to its source.
+    """
 
     forward: Maps | None
     backward: BackMaps
 
     @property
     def target(self) -> TopicPartition:
-        """The partition that both lead to."""
+        """Return the partition that both maps lead to."""
         return self.backward.source if self.forward is None else self.forward.target
 
     def trouble_at(self, offset: int) -> str | None:
-        """Why they do not lead on from an offset; None when they do: the one that has the record that is next will do.
+        """Return why the maps do not translate an offset, as a sentence; None when they do.
 
-        LookupError as `translate`.
+        The map that has the next record is enough. LookupError when a map was not loaded for this offset.
         """
         forward = self.forward
         if forward is None:
@@ -71,7 +74,10 @@ class BothWays:
         return why or self.backward.trouble_at(offset)
 
     def translate(self, offset: int) -> Translated:
-        """As OffsetMap."""
+        """Return where a reader of `offset` continues.
+
+        Refused with the trouble of a map, LookupError when it is not loaded.
+        """
         forward = None if self.forward is None else self.forward.translate(offset)
         if isinstance(forward, Exact):
             return forward

@@ -1,8 +1,9 @@
-"""What becomes of each consumer group: its offsets translated, and whether the target's are written, left or reported.
+"""Decides for each consumer group whether its translated offsets are written to the target, left alone or reported.
 
-Brokers keep one offset per group and partition, and do not say who wrote it. So the ledger remembers what Ferry wrote,
-and what of Ferry's lay there before (`Held`): an offset that is neither of the two is somebody else's. A write is in
-the ledger before it is made, so whatever a crash leaves on the target is one of the two as well.
+Brokers keep one offset for each group and partition, and do not record who wrote it. So the ledger keeps what Ferry
+wrote, and which offset of Ferry's was there before (`Held`). An offset that is neither of the two was written by
+another process. A write is in the ledger before it is made, so what a crash leaves on the target is one of the two as
+well.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from ferry.messages.catalogue import said, sentence
 from ferry.model import Checkpoint, CommittedOffset, Fact, Left, ListedGroup, TopicPartition, Vector, Why
 
 RENEW_MS = 24 * 60 * 60 * 1000
-"""After this time an offset that did not change is written again: brokers forget offsets of a group without members
-after `offsets.retention.minutes`, a week unless set."""
+"""After this time an offset that did not change is written again, because brokers delete offsets of a group without
+members after `offsets.retention.minutes`, a week by default."""
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One offset to write: what, over what, and what of that was Ferry's."""
+    """One offset to write: the checkpoint, the offset that it replaces, and which write of Ferry's that was, if any."""
 
     checkpoint: Checkpoint
     before: CommittedOffset | None
@@ -33,7 +34,7 @@ class Write:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetGroups:
-    """The target's side of the groups. `failed` says of groups why nothing is known of them.
+    """The target's side of the groups. `failed` holds the groups of which nothing is known, with the reason.
 
     `pending` are partitions with a transactional commit that is not decided, `denied` topics that this login may not
     see. Offsets of groups with members are not asked for.
@@ -48,15 +49,16 @@ class TargetGroups:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decided:
-    """What is to be written, by group, what is left, and how many offsets are right as they are."""
+    """What is to be written, by group, what is left, and how many offsets are right already."""
 
     writes: dict[str, list[Write]]
     left: list[Left]
     unchanged: int
     gone: dict[str, frozenset[TopicPartition]]
-    """Partitions that the ledger need not remember any more: the group has no offset there, nor one to be written."""
+    """Partitions that the ledger need not keep any more: the group has no offset there, and none is to be written."""
     settled: dict[str, frozenset[TopicPartition]]
-    """Partitions where the last write was seen to have come through: what lay there before is no sign of Ferry now."""
+    """Partitions whose last write was seen on the target: an offset that was there before it does not count as Ferry's
+    now."""
 
 
 def decide_groups(
@@ -67,12 +69,14 @@ def decide_groups(
     *,
     now_ms: int,
 ) -> Decided:
-    """Whether each translated offset is written.
+    """Decide for each translated offset whether it is written.
 
     A group is written only while it has no member on the target, and only where its offset there is still the one that
-    Ferry wrote last, or none is there: then it follows the source, or its map, also backwards. `held` holds groups of
-    which everything is known; their partitions that `found.committed` lacks have no offset at the source any more.
-    In topics that are dealt it goes back only with the source: where receipts have gone, what was written still holds.
+    Ferry wrote last, or none is there. Then it follows the source, or its map, also backwards.
+
+    `held` has only groups of which everything is known. Their partitions that `found.committed` lacks have no offset at
+    the source any more. In repartitioned topics a group goes back only with the source: if receipts are gone, what was
+    written still applies.
     """
     work = _Work(rules=rules, target=target)
     for group, checkpoints in found.checkpoints.items():
@@ -90,8 +94,10 @@ def decide_groups(
 
 
 def without_checkpoint(rules: GroupRules, decided: Decided, held: Mapping[str, HeldGroup]) -> dict[str, str]:
-    """The groups that have an offset on the target, or need one, that is none of Ferry's: when the source is lost,
-    what they have read there is not known. Each with a sentence that has the remedy."""
+    """Return the groups that have, or need, an offset on the target that Ferry did not write.
+
+    If the source is lost, what these have read there is not known. Each has a sentence with the remedy.
+    """
     found = {one.group: one.message for one in decided.left if one.why is Why.MOVED}
     for group, writes in decided.writes.items():
         known = held[group].offsets.keys() if group in held else frozenset[TopicPartition]()
@@ -106,9 +112,9 @@ def without_checkpoint(rules: GroupRules, decided: Decided, held: Mapping[str, H
 
 
 def not_back(one: Checkpoint, held: HeldGroup | None) -> Checkpoint:
-    """The checkpoint of a dealt topic, not before what was written for a group that had read no more than it has now.
+    """Return the checkpoint, in a repartitioned topic not before what was written for a group that had read no more.
 
-    Nothing unread lay before that then, so nothing does now, though the receipts that told it may have gone.
+    No unread record was before that offset then. So none is now, even if the receipts that showed it are gone.
     """
     if held is None or one.target not in held.offsets or one.target.topic not in held.read:
         return one
@@ -119,10 +125,11 @@ def not_back(one: Checkpoint, held: HeldGroup | None) -> Checkpoint:
 
 
 def holds_for(held: HeldGroup | None, topic: str, found: Iterable[Checkpoint], writes: Iterable[Checkpoint]) -> Vector:
-    """What a group must have read at least to miss nothing behind all that is remembered of a dealt target topic.
+    """Return what a group must have read at least to miss nothing after the offsets that are kept of `topic`.
 
-    `found` are its checkpoints there now, `writes` those that are written. Where it went back at the source, and what
-    is not written lies further on, that holds only for who has read what it had before.
+    `topic` is a repartitioned target topic. `found` are the group's checkpoints there now, `writes` those that are
+    written. If the group went back at the source, and an offset that is not written is further on, the group must have
+    read what it had before.
     """
     places = {one.target: one.target_offset for one in found if one.target.topic == topic}
     read = next(one.read for one in writes if one.target.topic == topic)
@@ -232,7 +239,7 @@ class _Work:
             self._leave(group, place, Why.FAILED, sentence("group.troubled", group=group, why=why))
 
     def missing(self, group: str, held: HeldGroup, found: TranslatedGroups) -> None:
-        """Partitions that Ferry wrote before, and for which there is nothing to be written now."""
+        """Report partitions that Ferry wrote before, and for which there is nothing to write now."""
         denied = found.denied.get(group, frozenset())
         for topic in sorted(filter(self.rules.takes_topic, denied)):
             self._leave(group, None, Why.FAILED, _denied(group, topic, self.rules.flow.source, "DESCRIBE"))
@@ -275,7 +282,7 @@ class _Work:
                 )
 
     def settle(self, group: str, held: HeldGroup) -> None:
-        """See which of the last writes have come through."""
+        """Record which of the last writes are on the target."""
         there = self.target.offsets.get(group, _NOWHERE)
         settled = frozenset(
             place
@@ -286,7 +293,7 @@ class _Work:
             self.settled[group] = settled
 
     def _is_known(self, group: str) -> bool:
-        """Whether the target was asked for the group's offsets, and told them."""
+        """Report whether the target was asked for the group's offsets, and returned them."""
         there = self.target.listed.get(group)
         return group not in self.target.failed and (there is None or not there.is_active)
 
@@ -294,7 +301,7 @@ class _Work:
         self.left.append(Left(group=group, place=place, why=why, message=said(message)))
 
     def _doubt(self, held: HeldGroup | None) -> str:
-        """What else may have put an offset there: Ferry, in a time of which a ledger that was rebuilt says nothing."""
+        """Add that Ferry may have put an offset there, if the ledger was rebuilt and has nothing of the time before."""
         rebuilt = self.rules.rebuilt
         if rebuilt is None or (held is not None and held.at > rebuilt.offset):
             return ""

@@ -1,12 +1,13 @@
 """The ledger's records of consumer groups.
 
 ```
-["group", lane, group]                 what Ferry meant to write last, by target partition; before each write
-["offsets", lane, snapshot, group]     what a group had on the target, and what was written over it
-["snapshot", lane, snapshot]           names a snapshot; its groups' records lie before it
+["group", lane, group]                 what Ferry is about to write, by target partition; before each write
+["offsets", lane, snapshot, group]     the offsets of a group on the target, and what was written over them
+["snapshot", lane, snapshot]           names a snapshot; the records of its groups are before it
 ```
 
-A snapshot has the name that somebody gave it, or is the run's that wrote: then it holds what lay there before the run.
+A snapshot has the name that an operator gave it, or the id of the run that wrote offsets. In the second case it holds
+what was there before the run.
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ from ferry.model import CommittedOffset, Record, TopicPartition
 
 
 def group_record(lane: str, group: str, held: HeldGroup, *, run: str, at_ms: int) -> Record:
-    """What Ferry is about to write for a group, with all that it wrote before; a tombstone when that is nothing."""
+    """Make the record of what Ferry is about to write for a group, with all that it wrote before.
+
+    If there is nothing, the record is a tombstone.
+    """
     key = encode(["group", lane, group])
     if not held.offsets:
         return Record(key=key, value=None)
@@ -55,7 +59,7 @@ def group_record(lane: str, group: str, held: HeldGroup, *, run: str, at_ms: int
 
 
 def parse_group(body: Json) -> HeldGroup:
-    """Inverse of `group_record`."""
+    """Read the value that `group_record` made."""
     offsets: dict[TopicPartition, Held] = {}
     for topic in body["topics"]:
         name = topic["target_topic"]
@@ -70,7 +74,7 @@ def parse_group(body: Json) -> HeldGroup:
 
 
 def held_groups(view: LedgerView, lane: str, takes: Callable[[str], bool]) -> dict[str, HeldGroup]:
-    """What the ledger says of the groups that `takes` is true of."""
+    """Return what the ledger holds of the groups for which `takes` is true, by name."""
     return {
         key[2]: replace(read_as(record, parse_group), at=record.offset)
         for key, record in view.of_kind("group")
@@ -80,7 +84,7 @@ def held_groups(view: LedgerView, lane: str, takes: Callable[[str], bool]) -> di
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """What a group had on one target partition (None: nothing), and what was written over it (None: nothing)."""
+    """The offset of a group on one target partition (None: no offset), and what was written over it (None: nothing)."""
 
     before: CommittedOffset | None
     wrote: int | None
@@ -88,7 +92,7 @@ class Saved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """A name under which offsets of groups are kept. `who` is empty for a run's own."""
+    """A name under which offsets of groups are kept. `who` is empty for the snapshot that a run took."""
 
     name: str
     at_ms: int
@@ -100,12 +104,12 @@ _SNAPSHOT = Form(Snapshot, *head("snapshot"), F("at_ms"), F("who"), F("groups"))
 
 
 def snapshot_record(lane: str, snapshot: Snapshot) -> Record:
-    """Names a snapshot whose groups are in the ledger."""
+    """Make the record that names a snapshot whose groups are in the ledger."""
     return Record(key=encode(["snapshot", lane, snapshot.name]), value=encode(_SNAPSHOT.dump(snapshot)))
 
 
 def snapshots(view: LedgerView, lane: str) -> dict[str, Snapshot]:
-    """The lane's snapshots by name, oldest first."""
+    """Return the lane's snapshots by name, oldest first."""
     found = {}
     for key, record in view.of_kind("snapshot"):
         if key[1] == lane:
@@ -114,7 +118,7 @@ def snapshots(view: LedgerView, lane: str) -> dict[str, Snapshot]:
 
 
 def saved_record(lane: str, snapshot: str, group: str, offsets: Mapping[TopicPartition, Saved]) -> Record:
-    """What a group had, under a snapshot's name."""
+    """Make the record of the offsets that a group had, under a snapshot's name."""
     topics: dict[str, list[list[object]]] = {}
     for place, saved in offsets.items():
         row: list[object] = [place.partition, saved.before.offset if saved.before else None, saved.wrote]
@@ -130,13 +134,16 @@ def saved_record(lane: str, snapshot: str, group: str, offsets: Mapping[TopicPar
 
 
 def saved_places(view: LedgerView, lane: str, snapshot: str) -> dict[str, int]:
-    """The ledger offsets of those records of a snapshot that the view lacks, by key: summaries leave them out."""
+    """Return the ledger offsets, by key, of the records of a snapshot that the view lacks: summaries omit them."""
     prefix = encode(["offsets", lane, snapshot]).decode().removesuffix("]") + ","
     return {key: at for key, at in view.rolled.left.items() if key.startswith(prefix) and key not in view.by_key}
 
 
 def saved_groups(view: LedgerView, lane: str, snapshot: str) -> dict[str, dict[TopicPartition, Saved]]:
-    """What a snapshot holds, by group. LookupError when the view lacks some of it: `saved_places` says where it is."""
+    """Return what a snapshot holds, by group.
+
+    LookupError when the view lacks some of it: `saved_places` says where in the ledger that is.
+    """
     if saved_places(view, lane, snapshot):
         raise LookupError(f"what snapshot {snapshot!r} of lane {lane} holds was not read from the ledger")
     return {
@@ -160,7 +167,7 @@ def _parse_saved(body: Json) -> dict[TopicPartition, Saved]:
 
 
 def dropped_snapshots(view: LedgerView, lane: str, names: Iterable[str]) -> list[Record]:
-    """Tombstones for snapshots and all that they hold, whether the view has it or not."""
+    """Make tombstones for snapshots and all that they hold, whether the view has it or not."""
     gone = set(names)
     if not gone:
         return []

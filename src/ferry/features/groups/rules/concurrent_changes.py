@@ -1,4 +1,4 @@
-"""What happened while group offsets were looked at: who else wrote to the ledger, and who else moved a group."""
+"""What changed while group offsets were read: what others wrote to the ledger, and groups that others moved."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from ferry.model import CommittedOffset, LedgerRecord, Left, Why
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Meanwhile:
-    """`why` all groups are to be left alone, if they are; `taken` are groups that others wrote, with who did."""
+    """What others did meanwhile. `why`, if any, is the reason to leave all groups alone.
+
+    `taken` are the groups that others wrote, each with what wrote it.
+    """
 
     why: str | None = None
     taken: Mapping[str, str] = field(default_factory=dict)
@@ -24,9 +27,10 @@ class Meanwhile:
 def meanwhile(
     records: Iterable[LedgerRecord], lane: str, *, own: Collection[int] = (), now_ms: int, is_run: bool
 ) -> Meanwhile:
-    """What ledger records since the look say, without the `own` ones, which are told by their offsets.
+    """Return what ledger records since the reading began mean. Those at the offsets `own` are Ferry's, and skipped.
 
-    `is_run`: the look is that of a run, which a newer run relieves; whoever looks by hand is stopped by a pause alone.
+    With `is_run` a run read the groups, and a newer run of the lane replaces it. Without it an operator asked, and only
+    a pause stops the write.
     """
     others = [one for one in records if one.offset not in own]
     view = fold(others, end=-1)
@@ -40,7 +44,7 @@ def meanwhile(
     taken = {}
     for record in others:
         if record.key.startswith(b'["group",') and (key := decode_key(record.key))[1:2] == [lane]:
-            # Without a value: `ferry groups rollback` put back all that Ferry wrote of the group.
+            # Without a value: `ferry groups rollback` restored all that Ferry wrote of the group.
             taken[key[2]] = (
                 "a rollback" if record.value is None else f"run {read_as(record, lambda body: text(body['run']))}"
             )
@@ -48,7 +52,7 @@ def meanwhile(
 
 
 def left_to_others(taken: Mapping[str, str], groups: Collection[str]) -> list[Left]:
-    """Those of `groups` that somebody else wrote meanwhile, who knew more."""
+    """Return a `Left` for each of `groups` that another process wrote meanwhile, because it had newer offsets."""
     return [
         Left(
             group=group,
@@ -64,7 +68,10 @@ def left_to_others(taken: Mapping[str, str], groups: Collection[str]) -> list[Le
 def still_there(
     writes: Mapping[str, list[Write]], now: TargetGroups, alias: str
 ) -> tuple[dict[str, list[Write]], list[Left]]:
-    """The writes whose places on the target hold what they were decided upon, and what stands against the others."""
+    """Return the writes whose target partitions still have the offset that they were decided on.
+
+    For each other write there is a `Left` with the reason.
+    """
     found: dict[str, list[Write]] = {}
     left: list[Left] = []
     for group, ones in writes.items():

@@ -1,7 +1,7 @@
-"""Whether both clusters still have what a lane's receipts tell of: else its offset map leads to other records, or none.
+"""Checks that both clusters still have what a lane's receipts describe.
 
-The same comparisons as the guards of a run (`ferry.plan.rules.guards`). A run that refuses a partition leaves its
-receipts as they are, and so does whoever only translates.
+Otherwise its offset map leads to wrong records. A run's guards (`ferry.plan.rules.guards`) compare the same facts. A
+run that refuses a partition keeps its receipts, and so does a command that only translates.
 """
 
 from __future__ import annotations
@@ -14,20 +14,24 @@ from ferry.model import Gap, Receipt, TopicPartition
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Present:
-    """What the clusters show of a copied partition now; what is empty or None is not known, and not compared."""
+    """What the clusters show of a copied partition now.
+
+    A value that is empty or None is not known, and not compared.
+    """
 
     source_cluster_id: str = ""
     source_topic_id: str = ""
     target_topic_id: str = ""
     target_end: int | None = None
     target_cut: int | None = None
-    """From where on the target's log has other records than were written to it."""
+    """From this offset on the target's log has other records than those that were written to it."""
 
 
 def map_trouble(last: Receipt, gaps: Sequence[Gap], now: Present) -> str | None:
-    """Why offsets of a partition cannot be translated by receipts up to the `last` one; None when they can.
+    """Return why offsets of a partition cannot be translated by receipts up to the `last` one; None when they can.
 
-    A lane that was told to go on behind a source topic created again says so in its `gaps`, before its first receipt.
+    If a lane was told to continue after the source topic was created again, its `gaps` say so, before its first
+    receipt.
     """
     went_on = any(
         gap.generation > last.generation and gap.void_from == 0 and gap.topic_id == now.source_topic_id for gap in gaps
@@ -36,7 +40,10 @@ def map_trouble(last: Receipt, gaps: Sequence[Gap], now: Present) -> str | None:
 
 
 def dealt_trouble(last: Receipt, now: Present) -> str | None:
-    """The same of a topic that is dealt to other partitions, by the `last` receipt of one of these."""
+    """Return why offsets of a repartitioned topic cannot be translated, by the `last` receipt of one target partition.
+
+    None when they can.
+    """
     return _trouble(f"topic {last.source.topic}", last.source.topic, last, now, went_on=False)
 
 
@@ -76,16 +83,17 @@ def _trouble(what: str, topic: str, last: Receipt, now: Present, *, went_on: boo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut:
-    """From source offset `at` on a map leads to records that the source has lost; `why`, as a sentence."""
+    """A map leads to records that the source has lost, from source offset `at` on. `why` is a sentence."""
 
     at: int
     why: str
 
 
 def map_cut(last: Receipt, gaps: Sequence[Gap], at: int) -> Cut | None:
-    """Where a source log that was cut `at` an offset, before the end of its `last` receipt, ends a partition's map.
+    """Return where a partition's map ends, because the source log was cut `at` an offset before the end of `last`.
 
-    None when a run has decided since how to go on: the map of its gaps holds nothing from there on.
+    `last` is the partition's last receipt. None when a later run has decided how to continue: then the gaps leave
+    nothing in the map from there on.
     """
     if any(gap.generation > last.generation and 0 <= gap.void_from <= at for gap in gaps):
         return None
@@ -93,7 +101,7 @@ def map_cut(last: Receipt, gaps: Sequence[Gap], at: int) -> Cut | None:
 
 
 def dealt_cut(place: TopicPartition, reached: int, at: int) -> Cut:
-    """The same of a source partition of a topic that is dealt, of which was `reached` so much."""
+    """Return where the map of a source partition of a repartitioned topic ends. `reached` is how far it was copied."""
     return Cut(at=at, why=_cut_sentence(place, at, reached))
 
 

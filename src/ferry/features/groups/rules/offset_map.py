@@ -1,4 +1,4 @@
-"""The offset map of a topic-partition: which target offset stands for a source offset, exactly, and the way back."""
+"""The offset map of a partition: which target offset a source offset translates to, exactly, and the way back."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from ferry.model import Gap, Segment
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exact:
-    """The record at the offset lies at `offset` on the other side; at the copied end: a reader stands there."""
+    """The record at the offset is at `offset` on the other side.
+
+    For a reader at the copied end, `offset` is the end on the other side.
+    """
 
     word: ClassVar = "exact"
     offset: int
@@ -22,7 +25,7 @@ class Exact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InGap:
-    """Nothing of the offset was copied: a marker, or an aborted, deleted or skipped record.
+    """Nothing was copied at the offset: it is a marker, or an aborted, deleted or skipped record.
 
     `offset` is the next copied record, or the copied end.
     """
@@ -33,7 +36,10 @@ class InGap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ahead:
-    """The offset lies behind what is copied. `offset` is the copied end: a reader from there may read again."""
+    """The offset is after what was copied.
+
+    `offset` is the copied end: a reader that begins there may read records again.
+    """
 
     word: ClassVar = "ahead"
     offset: int
@@ -41,10 +47,11 @@ class Ahead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Before:
-    """The offset lies before what was copied. `offset` is the first copied record, or the copied end without one.
+    """The offset is before what was copied.
 
-    With `pruned` it was copied, and neither side has it any more: the receipts of offsets before that one are gone from
-    the ledger, too. `offset` is then the first record that is left.
+    `offset` is the first copied record, or the copied end if there is none. With `pruned`, the record was copied, but
+    neither side has it any more: the ledger does not keep the receipts of offsets before `pruned`. `offset` is then the
+    first record that is left.
     """
 
     word: ClassVar = "before"
@@ -54,7 +61,10 @@ class Before:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approximate:
-    """Another replicator copied it. `offset` is at or before its record: a reader loses nothing, may read again."""
+    """Another replicator copied the record.
+
+    `offset` is at or before the record: a reader loses nothing, and may read records again.
+    """
 
     word: ClassVar = "approximate"
     offset: int
@@ -62,7 +72,7 @@ class Approximate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogStart:
-    """The side that is led to has deleted the record. `offset` is its log start: a reader goes on there."""
+    """The side that is translated to has deleted the record. `offset` is its log start: a reader continues there."""
 
     word: ClassVar = "log-start"
     offset: int
@@ -72,15 +82,16 @@ Translated: TypeAlias = Exact | InGap | Ahead | Before | Approximate | LogStart
 
 
 class OffsetMap:
-    """The segments of a topic-partition, by the offsets that are looked up: 24 bytes each.
+    """The segments of a partition, ordered by the offsets that are translated: 24 bytes each.
 
-    It covers `[first, end)`. Who stands from `end` to `last` has read all of it, and is at `other` on the other side.
+    The map covers `[first, end)`. A reader at an offset from `end` to `last` has read all of it, and is at `other` on
+    the other side.
     """
 
     __slots__ = ("_counts", "_froms", "_tos", "end", "first", "last", "other")
 
     def __init__(self, segments: Iterable[Segment], *, first: int, end: int, last: int, other: int) -> None:
-        """From `source_start` to `target_start` of segments that follow each other."""
+        """Map `source_start` to `target_start` of segments that follow each other."""
         self._froms, self._tos, self._counts = array("q"), array("q"), array("q")
         for segment in segments:
             self._froms.append(segment.source_start)
@@ -92,7 +103,7 @@ class OffsetMap:
         self.other = other
 
     def __len__(self) -> int:
-        """How many segments it has."""
+        """Count the segments."""
         return len(self._froms)
 
     @classmethod
@@ -104,11 +115,12 @@ class OffsetMap:
         *,
         begins: int | None = None,
     ) -> Self:
-        """From source to target, of one target partition's receipts in ledger order, one at least.
+        """Build the map from source to target.
 
-        What the lane's `gaps` say of them counts. `stands_at` is the target's last stable offset. When that is
-        `target_next` + 1, the last commit marker is all that lies between: who has read everything stands behind it,
-        with lag 0. `begins` is where the map begins when `receipts` are not all of them.
+        `receipts` are those of one target partition in ledger order, at least one. The lane's `gaps` about these
+        receipts apply. `stands_at` is the target's last stable offset. If it is `target_next` + 1, only the last commit
+        marker is in between: a reader that has read everything is after the marker, with lag 0. `begins` is where the
+        map begins when `receipts` are not all of them.
         """
         first, end = _covered(receipts, gaps)
         first = first if begins is None else begins
@@ -119,7 +131,12 @@ class OffsetMap:
 
     @classmethod
     def backward(cls, receipts: Sequence[Held], gaps: Sequence[Gap] = (), stands_at: int | None = None) -> Self:
-        """From target to source, as `forward`."""
+        """Build the map from target to source.
+
+        `receipts` are those of one target partition in ledger order, at least one. The lane's `gaps` about these
+        receipts apply. `stands_at` is the target's last stable offset. If it is `target_next` + 1, only the last commit
+        marker is in between: a reader after the marker has read everything, too.
+        """
         segments = current_segments(receipts, gaps)
         _, other = _covered(receipts, gaps)
         end = receipts[-1].target_next
@@ -132,7 +149,7 @@ class OffsetMap:
         )
 
     def translate(self, offset: int) -> Translated:
-        """Where a reader who would read `offset` next goes on, on the other side."""
+        """Return where a reader continues on the other side that would read `offset` next on this one."""
         if offset < self.first:
             return Before(offset=self._tos[0] if self._tos else self.other)
         if offset >= self.end:
@@ -149,9 +166,9 @@ def _behind_marker(target_next: int, stands_at: int | None) -> int:
 
 
 def _covered(receipts: Sequence[Held], gaps: Sequence[Gap]) -> tuple[int, int]:
-    """The source offsets `[first, end)` that receipts still hold; without any, where the lane went back to.
+    """Return the source offsets `[first, end)` that receipts still hold; if none, both are where the lane went back to.
 
-    An adopted receipt holds nothing itself, and says how far somebody else copied.
+    An adopted receipt holds nothing itself. It shows how far another replicator copied.
     """
     held = [(receipt.start, holds_until(receipt, gaps)) for receipt in receipts]
     whole = [

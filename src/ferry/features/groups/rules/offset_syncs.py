@@ -1,10 +1,11 @@
-"""Which offset syncs stand for what was copied, so that MirrorMaker 2's reader goes past no record.
+"""Chooses the offset syncs of copied records, so that MirrorMaker 2's reader never skips a record.
 
-That reader (`OffsetSyncStore` of Kafka 4.3.0) translates by the last sync at or before an offset: at the sync's own
-offset to where it says, behind it to one record further and no more, for what lies between is unknown to it. So a sync
-of a record that was copied, and of nothing else, never leads past one. The store keeps as many syncs as an offset has
-bits, the closer together the nearer they are to the newest one: here are those that it can keep, one record at every
-power of two back from the last.
+That reader (`OffsetSyncStore` of Kafka 4.3.0) translates an offset by the last sync at or before it. The offset of the
+sync itself leads to the sync's target offset. A later offset leads one record further and no more, because the reader
+does not know what is in between. So a sync of a copied record never leads past a record.
+
+The store keeps as many syncs as an offset has bits: the closer to the newest one, the denser. This module makes the
+syncs that the store can keep: one record at each power of two back from the last.
 """
 
 from __future__ import annotations
@@ -17,18 +18,19 @@ from ferry.model import OffsetSync, Receipt, Segment, TopicPartition
 
 
 def anew(source: TopicPartition) -> OffsetSync:
-    """The sync that makes a reader forget all earlier ones: whatever lies behind it leads to the beginning.
+    """Make the sync that has a reader drop all earlier ones: every offset after it leads to the beginning.
 
-    For a copy that began anew: its offsets may be smaller than those of before, which a reader would go on from.
+    It is for a copy that began again: its offsets may be smaller than the earlier ones, from which a reader would
+    continue.
     """
     return OffsetSync(source=source, upstream=-1, downstream=-1)
 
 
 def offset_syncs(receipts: Iterable[Receipt], synced: int) -> list[OffsetSync]:
-    """The syncs of receipts in ledger order, by source partition and then ascending, as they are to be written.
+    """Return the syncs of receipts in ledger order, as they are written: by source partition, then ascending.
 
     `synced` is the generation of the last run whose syncs were written (-1: none). A partition on which the lane went
-    back since then begins with `anew`, and where the copy has another name now only the newest one counts.
+    back since then begins with `anew`. If the name of the copy has changed, only the newest copy counts.
     """
     chosen: dict[TopicPartition, list[Receipt]] = {}
     for receipt in receipts:
@@ -44,7 +46,10 @@ def offset_syncs(receipts: Iterable[Receipt], synced: int) -> list[OffsetSync]:
 
 
 def syncs_of(source: TopicPartition, segments: Sequence[Segment]) -> list[OffsetSync]:
-    """The syncs of one partition's segments, ascending by source offset: first, last, and ever closer to the last."""
+    """Return the syncs of one partition's segments, which ascend by source offset.
+
+    They are the first record, the last one, and ever closer ones towards the last.
+    """
     if not segments:
         return []
     first, last = segments[0].source_start, segments[-1].source_end - 1

@@ -1,9 +1,10 @@
-"""Where a group goes on in a topic whose records were dealt to other partitions (units, ADR 39). Pure.
+"""Where a group continues in a topic whose records were repartitioned (units, ADR 39). Pure.
 
-A group's offsets are by source partition, the copy's by target partition, and records of all source partitions lie in
-each of these. So there is no offset that divides what a group has read from what it has not. What there is: the
-receipts say of each chunk which source offsets it has, and so which is the first chunk with anything that the group
-has not read. It goes on there, misses nothing, and reads some again; how many at most is told.
+A group's offsets are by source partition. The copy is by target partition, and each of those has records of all source
+partitions. So no offset divides what a group has read from what it has not.
+
+The receipts show which source offsets each chunk has, and so which chunk is the first with anything that the group has
+not read. The group continues there. It misses nothing, and reads some records again: how many at most is reported.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from ferry.model import Receipt, TopicPartition, Vector
 
 
 class GoesOn(NamedTuple):
-    """Where a group goes on in a target partition: at `offset`, and how many records at most it reads again.
+    """Where a group continues in a target partition: at `offset`, and how many records at most it reads again.
 
-    `again` None: as many as lie between the log's first offset and what the receipts tell of, which nobody counts.
+    `again` is None if that cannot be counted: the log begins before the first receipt that is left.
     """
 
     offset: int
@@ -31,10 +32,10 @@ class GoesOn(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DealtPlace:
-    """A target partition that records are dealt to.
+    """A target partition of a repartitioned topic.
 
-    `receipts` are those that the ledger still has, `connected`, `log_start` is where its log begins, and `stands_at`
-    where readers end, behind the last marker.
+    `receipts` are those that the ledger still has, without a hole (`connected`). `log_start` is where its log begins,
+    `stands_at` where readers end, after the last marker.
     """
 
     receipts: Sequence[Receipt]
@@ -44,10 +45,10 @@ class DealtPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DealtMap:
-    """Where groups of a source topic go on in its copy `target`. With a `trouble`, a sentence, nowhere.
+    """Where groups of a source topic continue in its copy `target`. With a `trouble`, a sentence, nowhere.
 
-    Of `silent` target partitions that is not known, for they do not answer. `cuts` say from which offset on source
-    partitions have lost what was dealt.
+    For `silent` target partitions that is not known, because they do not answer. `cuts` are, by number, the source
+    partitions that have lost what was copied, each with the offset from which on.
     """
 
     target: str
@@ -57,21 +58,21 @@ class DealtMap:
     cuts: Mapping[int, Cut] = field(default_factory=dict)
 
     def trouble_at(self, read: Vector) -> str | None:
-        """Why it does not lead on from there, as a sentence; None when it does."""
+        """Return why the map does not translate what a group has `read`, as a sentence; None when it does."""
         if self.trouble is not None:
             return self.trouble
         lost = (cut.why for number, cut in sorted(self.cuts.items()) if number < len(read) and read[number] >= cut.at)
         return next(lost, None)
 
     def goes_on(self, read: Vector) -> dict[TopicPartition, GoesOn]:
-        """Where a group goes on in each target partition that answers."""
+        """Return where a group continues in each target partition that answers."""
         return {
             place: goes_on(read, one.receipts, log_start=one.log_start, stands_at=one.stands_at)
             for place, one in self.places.items()
         }
 
     def is_ahead(self, read: Vector) -> bool:
-        """Whether a group has read more of some source partition than was dealt."""
+        """Report whether a group has read more of some source partition than was copied."""
         lasts = [one.receipts[-1].ends if one.receipts else () for one in self.places.values()]
         return any(
             at > min((of_partition(last, number) for last in lasts), default=0)
@@ -81,7 +82,7 @@ class DealtMap:
 
 
 def read_of(offsets: Mapping[TopicPartition, int], topics: Collection[str]) -> dict[str, Vector]:
-    """What a group has read of these source topics; a partition of which it has no offset counts as not read."""
+    """Return what a group has read of these source topics. A partition of which it has no offset counts as not read."""
     found: dict[str, dict[int, int]] = {}
     for place, offset in offsets.items():
         if place.topic in topics:
@@ -92,37 +93,40 @@ def read_of(offsets: Mapping[TopicPartition, int], topics: Collection[str]) -> d
 
 
 def reads_on(read: Vector, since: Vector) -> bool:
-    """Whether who has `read` so much has read all that somebody had `since`, and so misses nothing where he went."""
+    """Report whether a group that has `read` so much has read at least all of `since`.
+
+    If so, it misses nothing after the offsets that were written for `since`.
+    """
     return all(of_partition(read, number) >= at for number, at in enumerate(since))
 
 
 def most_read(one: Vector, other: Vector) -> Vector:
-    """The least vector that has both in it."""
+    """Return the least vector that contains both."""
     return tuple(
         max(of_partition(one, number), of_partition(other, number)) for number in range(max(len(one), len(other)))
     )
 
 
 def is_told(read: Vector, receipts: Sequence[Receipt]) -> bool:
-    """Whether these receipts of a target partition, `connected`, go back to where a group stands."""
+    """Report whether these receipts of a target partition, `connected`, go back to where a group is."""
     return bool(receipts) and all(of_partition(read, number) >= at for number, at in enumerate(receipts[0].starts))
 
 
 def goes_on(read: Vector, receipts: Sequence[Receipt], *, log_start: int, stands_at: int) -> GoesOn:
-    """Where a group that has `read` its source partitions so far goes on in one target partition.
+    """Return where a group that has `read` its source partitions so far continues in one target partition.
 
-    `receipts` are those of the target partition that the ledger still has, in its order, `connected`; those of old
-    runs are gone. `stands_at` is where readers of the target partition end now, behind the last marker.
+    `receipts` are those of the target partition that the ledger still has, in its order, `connected`; those of old runs
+    are gone. `stands_at` is where readers of the target partition end now, after the last marker.
     """
     if not receipts:
         return GoesOn(stands_at if log_start == stands_at else log_start, 0 if log_start == stands_at else None)
     if not is_told(read, receipts):
-        # What lies before the first receipt may have something that is not read: nobody tells where.
+        # Unread records may be before the first receipt: where is not known.
         first = next((one.target_start for one in receipts if one.records), None)
         if first is None or log_start < first:
             return GoesOn(log_start, None)
-    # Vectors ascend: what is not read begins with the first receipt that reaches beyond it, and what is read ends with
-    # the last one that begins before.
+    # Vectors ascend: the unread part begins with the first receipt that ends after what is read, and the part that is
+    # read ends with the last one that begins before.
     begin, end = len(receipts), 0
     for number in range(len(receipts[-1].ends)):
         at_most = of_partition(read, number)
@@ -145,7 +149,7 @@ def _begins(number: int, one: Receipt) -> int:
 
 
 def connected(receipts: Sequence[Receipt]) -> Sequence[Receipt]:
-    """The last receipts of a target partition between which nothing is missing."""
+    """Return the last receipts of a target partition between which none is missing."""
     first = 0
     for at in range(1, len(receipts)):
         if not is_next(receipts[at - 1].ends, receipts[at].starts):
@@ -158,11 +162,11 @@ def _has_unread(read: Vector, one: Receipt) -> bool:
 
 
 def _read_of(read: Vector, one: Receipt) -> int:
-    """How many of a receipt's source offsets the group has read."""
+    """Count how many of a receipt's source offsets the group has read."""
     return sum(max(0, min(of_partition(read, n), at) - of_partition(one.starts, n)) for n, at in enumerate(one.ends))
 
 
 def _caught_up(known: Sequence[Receipt], stands_at: int) -> int:
-    """Behind the last marker, if nothing else lies there: so that who has read everything has no lag."""
+    """Return the offset after the last marker if nothing else is there: a group that has read everything has no lag."""
     behind = known[-1].target_next
     return stands_at if stands_at == behind + 1 or behind < 0 else behind

@@ -1,7 +1,7 @@
-"""How much of a source partition went to which target partition, where records are dealt to others (units). Pure.
+"""How much of a source partition went to which target partition, if records are repartitioned in units. Pure.
 
-No receipt says of a record where it lies: its key does. What they say of each target partition is which source offsets
-a chunk was for, and between which target offsets its records lie.
+No receipt shows where one record is: its key does. A receipt of a target partition shows which source offsets its chunk
+covered, and between which target offsets the records are.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from ferry.wire.partitioner import partition_of_key
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stretch:
-    """What one chunk did of source offsets `[start, end)` of one partition for a target partition.
+    """What one chunk did with source offsets `[start, end)` of one partition, for one target partition.
 
-    What it wrote lies there at `[target_start, target_next)`: `records` of all source partitions, those of one side by
-    side and in their order.
+    Its records are at `[target_start, target_next)` there. `records` counts those of all source partitions. The records
+    of one source partition are adjacent and in their order.
     """
 
     target: TopicPartition
@@ -34,7 +34,7 @@ class Stretch:
 
     @classmethod
     def of(cls, one: Receipt, partition: int) -> Stretch:
-        """Of a receipt."""
+        """Make the stretch of one source partition from a receipt."""
         return cls(
             target=one.target,
             start=of_partition(one.starts, partition),
@@ -49,9 +49,9 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DealtPart:
-    """A target partition, and how much of a source partition was dealt to it: all before offset `done`.
+    """A target partition, and how much of a source partition was copied to it: all before offset `done`.
 
-    The receipts that are left begin at `known_from`; None: there are none. `newest` is the last that went further.
+    The receipts that are left begin at `known_from`; None: there are none. `newest` is the last stretch, if any.
     """
 
     target: TopicPartition
@@ -62,7 +62,10 @@ class DealtPart:
 
 
 def dealt_parts(dealing: Dealing, partition: int) -> list[DealtPart]:
-    """How much of a source partition each target partition has, of those that the rule in force deals to."""
+    """Return how much of a source partition each target partition has.
+
+    All partitions of the rule in force are in it.
+    """
     found = []
     for era in family(dealing.eras, dealing.newest):
         for target, reached in zip(places_of(era), standings(era, dealing.lasts.values()), strict=True):
@@ -81,15 +84,16 @@ def dealt_parts(dealing: Dealing, partition: int) -> list[DealtPart]:
 
 
 def stretches_of(dealing: Dealing, partition: int) -> list[Stretch]:
-    """All that the ledger still says of a source partition, newest first."""
+    """Return all stretches of a source partition that the ledger still has, newest first."""
     found = [one for target in dealing.receipts for one in _of(dealing, target, partition)]
     return sorted(found, key=lambda one: (-one.at_ms, one.target, -one.start))
 
 
 def whereabouts(dealing: Dealing, source: TopicPartition, offset: int, key: bytes | None = None) -> list[DealtAt]:
-    """As `dealt_at`; with the key that the record has in the copy only where that leads.
+    """Return where a source offset may be on the target, by the receipts that cover it (`dealt_at`).
 
-    Of chunks that an earlier rule dealt the key tells nothing, for nobody keeps how many partitions that had.
+    With the key that the record has in the copy, only the partition that the key leads to remains. For chunks of an
+    earlier rule the key does not help, because the number of partitions of that time is not kept.
     """
     found, era = dealt_at(dealing.eras, dealing.receipts, source, offset), dealing.newest
     if key is None or offset < of_partition(era.begins, source.partition):
@@ -99,6 +103,6 @@ def whereabouts(dealing: Dealing, source: TopicPartition, offset: int, key: byte
 
 
 def _of(dealing: Dealing, target: TopicPartition, partition: int) -> list[Stretch]:
-    """The stretches of a source partition in a target partition, ascending."""
+    """Return the stretches of a source partition in a target partition, ascending."""
     all_of = (Stretch.of(one, partition) for one in dealing.receipts.get(target, ()))
     return [one for one in all_of if one.start < one.end]

@@ -1,4 +1,4 @@
-"""Going back to offsets that groups had on the target: how these differ from now, and which may be written."""
+"""Going back to offsets that groups had on the target: how these differ from now, and which of them may be written."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Offsets = Mapping[TopicPartition, CommittedOffset]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """A group's offset on one target partition then and now; None: it had none, or has none."""
+    """A group's offset on one target partition then and now. None: it had none, or has none."""
 
     group: str
     place: TopicPartition
@@ -25,7 +25,7 @@ class Difference:
 
 
 def differences(saved: Mapping[str, Mapping[TopicPartition, Saved]], now: Mapping[str, Offsets]) -> list[Difference]:
-    """Where groups of a snapshot stand elsewhere by now."""
+    """Return the offsets of groups that now differ from the snapshot."""
     found = []
     for group, places in sorted(saved.items()):
         offsets = now.get(group, {})
@@ -39,7 +39,7 @@ def differences(saved: Mapping[str, Mapping[TopicPartition, Saved]], now: Mappin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rollback:
-    """What is to be written back, by group; what is left; how many offsets are as they were."""
+    """What is to be written back, by group; what is left; how many offsets are unchanged."""
 
     writes: dict[str, dict[TopicPartition, CommittedOffset]]
     left: list[Left]
@@ -54,10 +54,10 @@ def decide_rollback(
     *,
     force: bool,
 ) -> Rollback:
-    """Which offsets of a snapshot may be written to the target `alias`.
+    """Decide which offsets of a snapshot may be written to the target `alias`.
 
-    Only those of groups without members, and in place of what Ferry wrote; `force` lifts the latter. No offset is
-    deleted: where a group had none before, it keeps what it has.
+    A group must have no members there, and the offset that is replaced must be one that Ferry wrote; `force` lifts the
+    second condition. No offset is deleted: if a group had none before, it keeps what it has.
     """
     writes: dict[str, dict[TopicPartition, CommittedOffset]] = {}
     left: list[Left] = []

@@ -1,4 +1,4 @@
-"""What became of consumer groups, in sentences."""
+"""What happened to consumer groups, in sentences."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LABELS = {Why.FAILED: "group failed", Why.DELETED: "group deleted at the source
 
 
 def group_sentences(found: GroupOutcome) -> list[str]:
-    """Each group that was left or failed, and at the end the sum."""
+    """Make a sentence for each group that was left or failed, and one for the sums at the end."""
     lines = [f"{_LABELS.get(one.why, 'group left')}: {one.message}" for one in found.left]
     if found.more:
         lines.append(f"and {found.more} more of the groups were left or failed")

@@ -1,4 +1,4 @@
-"""The table that operators know of a consumer group (offset, log size, lag, owner), for both sides of a flow; pure."""
+"""The usual table of a consumer group (offset, log size, lag, owner), for both sides of a flow. Pure."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from ferry.features.groups.rules.offset_map import Translated
 from ferry.model import CommittedOffset, DescribedGroup, GroupKind, ListedGroup, Member, TopicPartition
 
 Translate: TypeAlias = Callable[[TopicPartition, int], tuple[TopicPartition, Translated] | None]
-"""Where an offset of a source partition lies on the target; None where nothing of the partition is copied."""
+"""Returns where an offset of a source partition is on the target; None where nothing of the partition is copied."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupsOfSide:
-    """What one cluster tells of the groups that are asked about; offsets and members only of those that have some."""
+    """What one cluster returns of the groups that are asked about.
+
+    Only groups that have offsets or members are in those fields.
+    """
 
     listed: Mapping[str, ListedGroup] = field(default_factory=dict)
     described: Mapping[str, DescribedGroup] = field(default_factory=dict)
@@ -26,7 +29,7 @@ class GroupsOfSide:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupHead:
-    """A group as one cluster knows it; `members` is None where the cluster was not asked, or did not say."""
+    """A group on one cluster. `members` is None if the cluster was not asked, or did not answer."""
 
     kind: GroupKind
     state: str
@@ -35,9 +38,9 @@ class GroupHead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """Where a group stands on a partition: the next offset that it reads.
+    """The position of a group on a partition: the next offset that it reads.
 
-    `offset` is None where a member has the partition and has committed nothing yet; `log_size` when nobody knows.
+    `offset` is None if a member has the partition and has committed nothing yet; `log_size` is None if it is not known.
     """
 
     offset: int | None
@@ -46,13 +49,16 @@ class Standing:
 
     @property
     def lag(self) -> int | None:
-        """Offsets between the group and the log's end; negative where it stands behind that."""
+        """Return the offsets between the group and the log's end; negative if the group is after the end.
+
+        None: not known.
+        """
         return None if self.log_size is None or self.offset is None else self.log_size - self.offset
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupRow:
-    """One partition of a group: where it stands at the source, what that is on the target, and where it stands there.
+    """One partition of a group: its position at the source, the same translated, and its position on the target.
 
     `source` is None for a partition of the target alone, `target` where nothing of the source partition is copied.
     """
@@ -67,7 +73,7 @@ class GroupRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupTable:
-    """One group; a head is None where that cluster does not know it, or could not be asked."""
+    """One group. A head is None where that cluster does not have the group, or could not be asked."""
 
     group: str
     source: GroupHead | None
@@ -78,7 +84,7 @@ class GroupTable:
 def group_tables(
     groups: Iterable[str], source: GroupsOfSide, target: GroupsOfSide, translate: Translate
 ) -> Iterator[GroupTable]:
-    """The tables of groups, one by one, each in the order of its partitions."""
+    """Make the tables of groups, one by one, each in the order of its partitions."""
     for group in groups:
         yield GroupTable(
             group=group,
@@ -130,7 +136,7 @@ def _standings(group: str, side: GroupsOfSide) -> dict[TopicPartition, Standing]
 
 
 def narrowed(side: GroupsOfSide, topics: Collection[str]) -> GroupsOfSide:
-    """The same with these topics alone."""
+    """Return the groups with their offsets and members on these topics alone."""
     return replace(
         side,
         offsets={
@@ -151,7 +157,7 @@ def narrowed(side: GroupsOfSide, topics: Collection[str]) -> GroupsOfSide:
 
 
 def places_of(side: GroupsOfSide) -> set[TopicPartition]:
-    """All partitions on which a group stands, or that a member reads."""
+    """Return all partitions on which a group has an offset, or that a member reads."""
     return {place for places in side.offsets.values() for place in places} | {
         place for group in side.described.values() for place in group.owners
     }

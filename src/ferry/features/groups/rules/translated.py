@@ -1,4 +1,4 @@
-"""What groups have committed at the source, translated by the offset maps of what is copied."""
+"""The offsets that groups have committed at the source, translated by the offset maps of what is copied."""
 
 from __future__ import annotations
 
@@ -17,38 +17,41 @@ class Maps(Protocol):
 
     @property
     def target(self) -> TopicPartition:
-        """Its copy."""
+        """Return the partition of the copy."""
 
     def trouble_at(self, offset: int) -> str | None:
-        """Why it does not lead on from an offset; None when it does."""
+        """Return why the map does not translate an offset; None when it does."""
 
     def translate(self, offset: int) -> Translated:
-        """As OffsetMap."""
+        """Return where a reader of `offset` continues on the other side."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TranslatedGroups:
-    """The checkpoints of each group in copied topics; and its partitions of which nothing is copied yet.
+    """The checkpoints of each group in copied topics, and its partitions of which nothing is copied yet.
 
-    `troubled` are the target partitions that no offset may be given for, as their maps do not hold, and why.
+    `troubled` are the target partitions for which no offset may be given, because their maps are not valid, each with
+    the reason.
     """
 
     checkpoints: dict[str, list[Checkpoint]]
     uncopied: dict[str, list[TopicPartition]]
     committed: Mapping[str, Collection[TopicPartition]] = field(default_factory=dict)
-    """All partitions that a group has an offset of at the source, also those that the flow does not copy (any more)."""
+    """All partitions of which a group has an offset at the source, also those that the flow does not copy, or not any
+    more."""
     denied: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """Source topics that Ferry wrote offsets of and may not see any more: whether the group has one is not known."""
+    """By group, source topics that Ferry wrote offsets of and may not see any more: whether the group has one is not
+    known."""
     troubled: dict[str, dict[TopicPartition, str]] = field(default_factory=dict)
     merged: dict[str, set[str]] = field(default_factory=dict)
     """Source topics that a group has offsets of, and whose copies other flows write, too (ADR 9)."""
 
     def troubles(self) -> list[str]:
-        """Why maps do not hold, group by group, each in a sentence."""
+        """Return why maps are not valid, one sentence for each group and reason."""
         return [
             f"group {group}: {why}"
             for group, places in self.troubled.items()
-            for why in dict.fromkeys(places.values())  # that of a dealt topic is one for all of its partitions
+            for why in dict.fromkeys(places.values())  # of a repartitioned topic there is one reason for all partitions
         ]
 
 
@@ -63,10 +66,10 @@ def translated(
     denied: Mapping[str, frozenset[str]] = _NONE_DENIED,
     dealt: Mapping[str, DealtMap] = _NONE_DEALT,
 ) -> TranslatedGroups:
-    """Translate what groups have committed in topics that the flow copies; of other topics nothing is said.
+    """Translate what groups have committed in topics that the flow copies. Other topics are ignored.
 
-    `denied` are topics of which `offsets` has nothing, as the login may not see them; `dealt` those source topics whose
-    records were dealt to other partitions.
+    `denied` are topics of which `offsets` has nothing, because the login may not see them. `dealt` are the maps of
+    repartitioned source topics.
     """
     checkpoints: dict[str, list[Checkpoint]] = {}
     uncopied: dict[str, list[TopicPartition]] = {}
@@ -121,7 +124,10 @@ def translated(
 def dealt_checkpoints(
     group: str, topic: str, read: Vector, led: DealtMap
 ) -> tuple[list[Checkpoint], dict[TopicPartition, str]]:
-    """Where a group goes on in the copy of a topic that is dealt, by target partition, and where it may not be said."""
+    """Return where a group continues in the copy of a repartitioned topic, by target partition.
+
+    The second value holds the target partitions for which no offset can be given, with the reason.
+    """
     why = led.trouble_at(read)
     if why is not None:
         return [], dict.fromkeys([*led.places, *led.silent], why)

@@ -1,1 +1,1 @@
-"""The record path at work: a cluster is asked, its records are read."""
+"""The record path on brokers: reading, and writing exactly once."""

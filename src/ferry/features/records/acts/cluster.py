@@ -1,4 +1,4 @@
-"""A connection to one cluster that belongs to no flow."""
+"""A connection to one cluster, independent of a flow."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from ferry.lane.connections import manager_options
 
 @contextmanager
 def connected(alias: str, options: ConnectionOptions, *, patience_s: float = 60.0) -> Iterator[Cluster]:
-    """The cluster while the block lasts, on an event loop of its own; Unreachable when it does not answer."""
+    """Connect to the cluster while the block lasts, on its own event loop; Unreachable when it does not answer."""
     arguments = manager_options(options)
-    loop = event_loop()  # behind what can fail: it holds sockets
+    loop = event_loop()  # after what can fail, because it holds sockets
     cluster = Cluster(loop, alias, arguments, patience_s=patience_s)
     try:
         loop.run(cluster.open)

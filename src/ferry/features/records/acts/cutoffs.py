@@ -1,4 +1,7 @@
-"""What of a run is not copied past some record, and why: its rows end there, and that more are lacking says nothing."""
+"""What of a run is not copied after some record, and why.
+
+Its rows end there: that later ones are missing means nothing.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,10 @@ from ferry.messages.refusals import refused
 from ferry.model import Refusal, RefusalKind, Slice, TopicPartition
 
 Failure = ReadFailure
-"""Past which offset a source partition cannot be copied, and why: it cannot be read, or changed."""
+"""From which offset on a source partition cannot be copied, and why: it cannot be read, or changed."""
 
 Told = Callable[[TopicPartition, Failure], None]
-"""Hears of a source partition that cannot be read on; the others are."""
+"""Is called for a source partition that cannot be read on; the others are read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,8 +34,10 @@ Withholding = Mapping[TopicPartition, Withheld]
 
 
 class Unread(FerryError):
-    """Source partitions that a task could not read on. Its text is what `parse_unread` understands: so it comes back
-    from a Spark task."""
+    """Source partitions that a task could not read on.
+
+    `parse_unread` reads its text, so it can come back from a Spark task.
+    """
 
     def __init__(self, failures: Mapping[TopicPartition, Failure]) -> None:
         told = [(*place, one.kind.value, one.offset, one.message) for place, one in sorted(failures.items())]
@@ -40,7 +45,7 @@ class Unread(FerryError):
 
 
 def parse_unread(text: str) -> dict[TopicPartition, Failure]:
-    """Inverse of the text of Unread."""
+    """Read the text of Unread."""
     return {
         TopicPartition(topic, partition): Failure(kind=RefusalKind(kind), offset=offset, message=message)
         for topic, partition, kind, offset, message in json.loads(text)
@@ -48,7 +53,7 @@ def parse_unread(text: str) -> dict[TopicPartition, Failure]:
 
 
 def withheld_at(failures: Mapping[TopicPartition, Failure]) -> dict[TopicPartition, Withheld]:
-    """The same partitions, with what is told of them."""
+    """Return the same partitions, with the refusal of each."""
     return {
         place: Withheld(
             offset=one.offset,
@@ -59,7 +64,7 @@ def withheld_at(failures: Mapping[TopicPartition, Failure]) -> dict[TopicPartiti
 
 
 def without(pieces: Iterable[Slice], withheld: Withholding) -> tuple[Slice, ...]:
-    """The pieces as far as they are copied."""
+    """Return the pieces as far as they are copied."""
     found: list[Slice] = []
     for piece in pieces:
         if piece.dealt:
@@ -75,13 +80,16 @@ def without(pieces: Iterable[Slice], withheld: Withholding) -> tuple[Slice, ...]
 
 
 def narrowed(unit: Slice, withheld: Withholding) -> Slice:
-    """The unit with nothing of source partitions from where they are withheld on. What it has, it keeps."""
+    """Return the unit without source partitions from where they are withheld on. What it has, it keeps."""
     ends = [max(start, min(end, withheld[at].offset)) if at in withheld else end for at, start, end in unit.spans]
     return unit.reading(replace(unit.reads, ends=tuple(ends))) if unit.reads is not None else unit
 
 
 def told_of(unit: Slice, withheld: Withholding) -> Refusal | None:
-    """Why a unit does not come to its end; None: it does. Of several partitions the first one is told."""
+    """Return why a unit does not come to its end; None: it does.
+
+    For several partitions, the reason of the first one.
+    """
     if narrowed(unit, withheld) == unit:
         return None
     held = next(one for place, one in sorted(withheld.items()) if narrowed(unit, {place: one}) != unit)

@@ -1,4 +1,4 @@
-"""Dead letters on their way: written in the transaction of the chunk that passes their records by, so once, too."""
+"""Writes dead letters in the transaction of the chunk that passes over their records, so each letter once, too."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LIMIT_SHARE = 0.9
 
 
 class DeadLetter(NamedTuple):
-    """A record that becomes one, and by which rule."""
+    """A record that becomes a dead letter, the rule that makes it one, and the reason."""
 
     row: Row
     rule: PoisonRule
@@ -45,17 +45,17 @@ class LetterPart:
     segments: list[list[int]] = field(default_factory=list)
 
     def written(self, runs: Iterable[Run], target_base: int) -> bool:
-        """Wherever they came to lie."""
+        """Record the broker's answer; any target offset is right."""
         self.target_next = target_base + sum(count for _, count in runs)
         return True
 
     def is_elsewhere(self, _: int) -> bool:
-        """There is no wrong place."""
+        """Return False: no target offset is wrong."""
         return False
 
 
 class DeadLetterWriter:
-    """Where one slot puts its dead letters, on the topics of its rules."""
+    """Writes the dead letters of one slot to the topics of its rules."""
 
     def __init__(self, target: Cluster, writer: Writer, flow: Flow) -> None:
         self._target = target
@@ -64,16 +64,17 @@ class DeadLetterWriter:
         self._batch_bytes: Mapping[str, int] = {}
 
     async def begin(self, topics: Iterable[str]) -> None:
-        """Look the topics up."""
+        """Read the topics and their limits."""
         names = sorted(set(topics))
         if names:
             await self._target.refresh(names)
             self._batch_bytes = await batch_limits(self._target, names)
 
     async def post(self, queue: ProduceQueue, piece: Slice, letters: Iterable[DeadLetter], *, first: bool) -> int:
-        """Send letters of one slice or unit, in order; how many bytes. `first`: nothing of the chunk was sent before.
+        """Send letters of one slice or unit, in order; return how many bytes.
 
-        Raises Dropped where the topic is gone or takes no letter of that size, Hindered where it has no leader.
+        `first`: nothing of the chunk was sent before. Raises Dropped if the topic is gone or takes no letter of that
+        size, Blocked if its partition has no leader.
         """
         sent = 0
         for place, group in groupby(letters, lambda letter: self._place(piece, letter)):
@@ -127,7 +128,7 @@ class DeadLetterWriter:
             node = self._target.leader(place)
         except Retryable as error:
             raise Blocked([drop("letters.leaderless", piece, at, why=str(error))]) from error
-        part = LetterPart(piece=replace(piece, target=place), start=at)  # what the brokers say is told of the record's
+        part = LetterPart(piece=replace(piece, target=place), start=at)  # brokers' answers are about the record's slice
         writer = self._writer
         sequence = writer.next_sequence(place, batch.record_count)
         data = restamped(batch, writer.producer_id, writer.producer_epoch, sequence)

@@ -1,4 +1,4 @@
-"""The last records of topics, a few of each: for somebody to look at."""
+"""The last records of topics, a few of each, to be shown."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from ferry.features.records.rules.ranges import dealt
 def latest_specs(
     flow: FlowConfig, topics: PatternList, wanted: Callable[[str], bool], count: int
 ) -> dict[str, tuple[ReadSpec, ...]]:
-    """How the last `count` offsets of each partition are read, by topic of the source; empty topics are among them.
+    """Describe how the last `count` offsets of each partition are read, by topic of the source, also of empty topics.
 
-    `topics` are those to ask the cluster about, `wanted` says of each whether it is meant. Raises as `survey`.
+    `topics` are those to ask the cluster for, `wanted` reports of each whether it is meant. Raises BadInput, Refused
+    and Unreachable as `survey` does.
     """
     properties = flow.client("source", "consumer")
     try:
@@ -57,5 +58,5 @@ def latest_specs(
 
 
 def patterns(items: Mapping[str, PatternList]) -> PatternList:
-    """One list of several."""
+    """Combine several lists to one."""
     return PatternList(items=tuple(dict.fromkeys(item for one in items.values() for item in one.items)))

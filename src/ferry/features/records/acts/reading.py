@@ -1,7 +1,7 @@
-"""Read pieces of partitions batch by batch, for whoever takes them at a pace of his own.
+"""Reads pieces of partitions batch by batch, for a caller that takes them at its own pace.
 
-The event loop turns in a thread: a slow taker lets no request run out of time. What is fetched and not taken stays
-within a fixed amount of memory.
+The event loop runs in a thread: a slow caller lets no request time out. What is fetched and not taken stays within a
+fixed amount of memory.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from ferry.wire.batch import Batch
 MEMORY_BYTES = 64 << 20
 
 IN_ORDER_BYTES = 32 << 20
-"""The same where one piece is read after the other: that process changes and writes its records, too."""
+"""The memory if one piece is read after the other: that process changes and writes its records, too."""
 
 _LOOK_SECONDS = 0.02
-"""How often the reading thread looks for what was taken meanwhile."""
+"""Seconds after which the reading thread checks for what was taken meanwhile."""
 
 _WHY: Mapping[RefusalKind, str] = {
     RefusalKind.RETENTION_PASSED: "its records were deleted meanwhile; load the frame again, or raise retention",
@@ -55,23 +55,24 @@ class ReadSpec:
     marks: Mapping[TopicPartition, Mark] = field(default_factory=dict)
     """What was read of these logs before; a log that has lost some of it is not read."""
     bytes_per_second: int | None = None
-    """Most that is fetched; None is no limit."""
+    """Most bytes that are fetched in a second; None: no limit."""
     in_order: bool = False
     """Whether one piece is read after the other, in their order; else all at once."""
 
 
 Noted = Callable[[TopicPartition, Mark], None]
-"""Hears up to where a log was read, and of its leader epoch there."""
+"""Is called with how far a log was read, and its leader epoch there."""
 
 
 def read_batches(
     spec: ReadSpec, told: Told | None = None, noted: Noted | None = None
 ) -> Iterator[tuple[ReadRange, Batch]]:
-    """The data batches of committed records that lie in the pieces, in offset order within each; checksums are right.
+    """Return the data batches of committed records that are in the pieces, in offset order within each.
 
-    The first and last batch of a piece may hold records outside of it. A batch is a view of memory that is used again
-    once the next one is asked for. Raises Corrupt, Refused for what is gone or may not be read, Unreachable; with
-    `told` that hears of a piece that cannot be read on, behind its last batch, and the others are read.
+    Their checksums are right. The first and last batch of a piece may hold records outside of it. A batch is a view of
+    memory that is used again once the next one is asked for. Raises Corrupt, Refused for what is gone or may not be
+    read, Unreachable. With `told`, that is called for a piece that cannot be read on, after its last batch, and the
+    others are read.
     """
     reading = _Reading(spec)
     try:
@@ -92,9 +93,9 @@ def read_batches(
 
 
 def marks_of(written: Iterable[Slice], pieces: Iterable[ReadRange]) -> dict[TopicPartition, Mark]:
-    """What was read of the logs of some pieces before, as the slices say that are written of them.
+    """Return what was read of the logs of some pieces before, by the slices that are written of them.
 
-    Of a log that many slices read, what one of them has read furthest.
+    If many slices read a log, it is what one of them has read furthest.
     """
     known: dict[TopicPartition, Mark] = {}
     for one in written:
@@ -105,7 +106,7 @@ def marks_of(written: Iterable[Slice], pieces: Iterable[ReadRange]) -> dict[Topi
 
 
 class _Reading:
-    """The thread that reads, and what it hands over."""
+    """The thread that reads, and what it passes on."""
 
     def __init__(self, spec: ReadSpec) -> None:
         self._spec = spec
@@ -114,17 +115,17 @@ class _Reading:
         """None ends it."""
         self._taken: SimpleQueue[Answer] = SimpleQueue()
         self._held = 0
-        """Batches that were handed over and are not back yet."""
+        """Batches that were passed on and are not back yet."""
         self._settled: set[TopicPartition] = set()
-        """What has failed, or ended, and was told so."""
+        """Partitions that have failed, or ended, and were reported."""
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="ferry-records", daemon=True)
         self._thread.start()
 
     def found(self) -> Iterator[tuple[ReadRange, Batch | ReadFailure | Mark]]:
-        """What the thread has read, until the end; raises what ended it.
+        """Return what the thread has read, until the end; raises what ended it.
 
-        Behind the batches of a piece its failure, or how far its log was read.
+        After the batches of a piece comes its failure, or how far its log was read.
         """
         while (found := self._found.get()) is not None:
             if isinstance(found, Exception):
@@ -138,7 +139,7 @@ class _Reading:
             self._taken.put(fetched.answer)
 
     def stop(self) -> None:
-        """Read no more."""
+        """Stop reading."""
         self._stopped.set()
         self._thread.join()
 
@@ -147,7 +148,7 @@ class _Reading:
             with connected(self._spec.alias, self._spec.connection, patience_s=self._spec.patience_s) as cluster:
                 cluster.loop.run(self._read, cluster)
             self._found.put(None)
-        except Exception as error:  # it is the taker's to raise
+        except Exception as error:  # the caller raises it
             self._found.put(error)
 
     async def _read(self, cluster: Cluster) -> None:
@@ -206,7 +207,7 @@ class _Reading:
 
 
 def _error(alias: str, place: TopicPartition, failure: ReadFailure) -> FerryError:
-    """The failure for somebody who reads: its own message is for somebody who copies by a plan."""
+    """Make the error for a reader: the failure's own message is for a copy by a plan."""
     match failure.kind:
         case RefusalKind.CORRUPT:
             return Corrupt(failure.message)

@@ -1,8 +1,8 @@
 """The exactly-once sink: one slot's writer of transformed records, from rows that Spark has sorted.
 
-The protocol is the slot's own. What it writes are slices, whose records keep their partition, and units, whose records
-are dealt anew. Rows come in the order in which these are copied, and within each in the order of its content. So a
-chunk is so many rows, a retry gives those since the last commit again, and what an earlier attempt has committed is
+The protocol is that of every slot. It writes slices, whose records keep their partition, and units, whose records are
+repartitioned. Rows come in the order in which these are copied, and within each in the order of its content. So a chunk
+is so many rows, a retry returns the rows since the last commit again, and what an earlier attempt has committed is
 passed over.
 """
 
@@ -37,13 +37,13 @@ from ferry.wire.batch import restamped
 from ferry.wire.encoding import RecordColumns, batch_of_columns
 
 BATCH_BYTES = 512 << 10
-"""Of records before they are compressed."""
+"""Most bytes of a batch's records before they are compressed."""
 
 KEPT_BYTES = 48 << 20
-"""A chunk ends when its records, which are kept until it counts, take so many bytes before they are compressed."""
+"""A chunk ends when its records, which are kept until it counts, have so many bytes before they are compressed."""
 
 _LIMIT_SHARE = 0.9
-"""How much of what the target topic takes a batch may have before it is compressed: then it fits."""
+"""The share of the target topic's limit that a batch may have before it is compressed: then it fits."""
 
 _MOST_RECORDS = 10_000
 
@@ -70,10 +70,10 @@ class RowSlot(KafkaSlot):
         seen: Marks = _NONE_SEEN,
         notes: EpochNotes | None = None,
     ) -> None:
-        """`rules` by source topic, of those at least whose rows may be letters.
+        """Take the rows; `rules` are by source topic, at least those whose rows may be letters.
 
-        Rows of what is `withheld` do not come. Of slices it may grow while rows come, until the first one of another.
-        `seen` is what `seen_before` has found; `notes` are of rows that are read while they are written.
+        Rows of what is `withheld` do not come. For slices it may grow while rows come, until the first row of another
+        one. `seen` is what `seen_before` has found; `notes` are of rows that are read while they are written.
         """
         super().__init__(wiring)
         self._rows = rows
@@ -83,21 +83,25 @@ class RowSlot(KafkaSlot):
         self._sources = SourceLogs(source=wiring.source, seen=seen, notes=notes)
         self._letterbox = DeadLetterWriter(wiring.target, self._writer, wiring.ref.flow)
         self._left: list[RowPart] = []
-        """Parts of what is not wholly copied yet, in the order of the rows; nothing of the first one's chunk is sent
-        before `copy_chunk` is called."""
+        """Parts of what is not copied completely yet, in the order of the rows. Nothing of the first one's chunk is
+        sent before `copy_chunk` is called."""
         self._batch_bytes: Mapping[str, int] = {}
         self._short: dict[TopicPartition, Refusal] = {}
-        """Of units that do not come to their ends."""
+        """The refusals of units that do not come to their ends."""
         self._taken = 0
-        """Bytes of the records of the chunk under way, before they are compressed."""
+        """Bytes of the records of the open chunk, before they are compressed."""
         self._own: frozenset[TopicPartition] = frozenset()
 
     async def begin(self, plan: Plan, todo: Mapping[TopicPartition, Slice]) -> None:
-        """As SlotPort. The rows since the last commit come again; they are those of its portion."""
+        """Start to write what is left of slices and units.
+
+        The rows since the last commit come again, those of its portion. Raises Dropped for slices that cannot be copied
+        any more, Blocked when it is not known now whether a log was cut.
+        """
         todo = todo if self._portion is None else self._portion.of(todo)
         todo = self._without_withheld(todo)
         epochs = await self._sources.check(todo.values())
-        todo = self._without_withheld(todo)  # what was cut, too
+        todo = self._without_withheld(todo)  # without what was cut, too
         expected = await self._begin_targets(plan, todo)
         self._rows.rewind()
         slot = self._ref.slot
@@ -115,7 +119,7 @@ class RowSlot(KafkaSlot):
         self._left = sorted(parts, key=lambda part: part.piece.target)
 
     def _without_withheld(self, todo: Todo) -> Todo:
-        """With units as far as rows of theirs come, which is told of them; Dropped for slices."""
+        """Return what is left, with units only as far as rows of theirs come, and note why. Dropped for slices."""
         self._drop_withheld(todo.values())
         withheld = self._kept_back()
         found: dict[TopicPartition, Slice] = {}
@@ -131,7 +135,7 @@ class RowSlot(KafkaSlot):
         return found
 
     def _drop_withheld(self, pieces: Iterable[Slice]) -> None:
-        """Raise Dropped for slices that would be copied past where their rows end."""
+        """Raise Dropped for slices that would be copied past the end of their rows."""
         withheld = self._kept_back()
         found = ((piece, withheld.get(piece.source)) for piece in pieces if not piece.dealt)
         drops = [
@@ -146,7 +150,7 @@ class RowSlot(KafkaSlot):
         return {**self._withheld, **self._sources.cuts}
 
     def refusals(self) -> Mapping[TopicPartition, Refusal]:
-        """As SlotPort; of units by their own number."""
+        """Return what could not be read, by source partition; for units by their own number."""
         return {**super().refusals(), **self._short}
 
     def _part(
@@ -181,7 +185,7 @@ class RowSlot(KafkaSlot):
         )
 
     async def copy_chunk(self) -> Sequence[RowPart]:  # type: ignore[override]  # parts of both kinds
-        """As SlotPort."""
+        """Produce the next chunk's data inside a transaction, all acknowledged; empty when nothing is left."""
         plan = self._plan
         if plan is None or not self._left:
             return []
@@ -226,8 +230,8 @@ class RowSlot(KafkaSlot):
         return sent < self._limits.chunk_bytes and self._taken < KEPT_BYTES
 
     def _following(self, plan: Plan, part: RowPart) -> RowPart:
-        """The part of the next chunk that goes on where this one has come to."""
-        expected = part.target_next + 1 if part.segments else part.expected  # behind our marker
+        """Return the part of the next chunk, which continues where this one has come to."""
+        expected = part.target_next + 1 if part.segments else part.expected  # after our marker
         if isinstance(part, SlicePart):
             epochs = {part.piece.source: part.source_epoch}
             return self._part(plan, part.piece, part.end, part.target_next, expected, epochs)
@@ -238,9 +242,9 @@ class RowSlot(KafkaSlot):
         return following
 
     def _next_rows(self, part: RowPart) -> tuple[list[Stretch], list[DeadLetter], bool]:
-        """The rows of a part's next batch, the dead letters between them, and whether they are its last ones.
+        """Return the rows of a part's next batch, the dead letters between them, and whether the part ends with them.
 
-        Raises Dropped at one that is refused.
+        Raises Dropped at a row that is refused.
         """
         target = part.piece.target
         taken = int(self._batch_bytes.get(target.topic, BATCH_BYTES) * _LIMIT_SHARE)
@@ -272,7 +276,7 @@ class RowSlot(KafkaSlot):
         return found, letters, True
 
     def _pass(self, stretch: Stretch) -> None:
-        """Leave rows out that were written before; Refused for what would be left out without ever being."""
+        """Pass over rows that were written before; Refused for rows of partitions that this slot does not write."""
         if stretch.target not in self._own:
             raise Refused(
                 f"a record for {stretch.target} came to slot {self._ref.slot}, which does not write there (a bug): "
@@ -313,19 +317,22 @@ class RowSlot(KafkaSlot):
         return len(data)
 
     async def send_positions(self, positions: Mapping[TopicPartition, tuple[int, str]]) -> None:
-        """As SlotPort. No group can say how far many source partitions were read: nothing is sent of units."""
+        """Send the positions of slices.
+
+        Units have none: a group's offset cannot say how far many partitions were read.
+        """
         slices = {place: position for place, position in positions.items() if place in self._chunk}
         if slices:
             await super().send_positions(slices)
 
     async def commit(self) -> None:
-        """As SlotPort. What was taken of the rows is done with."""
+        """Commit the transaction. The rows that were taken are not needed any more."""
         await super().commit()
         self._rows.settle()
 
 
 def _epochs_of(unit: Slice, epochs: Mapping[TopicPartition, int]) -> Vector:
-    """Those of its source partitions: of what is read now, else those of what was read last."""
+    """Return the leader epochs of a unit's source partitions: of what is read now, else of what was read last."""
     before = unit.epochs
     return tuple(
         epochs.get(place, before[number] if number < len(before) else -1)
@@ -334,17 +341,17 @@ def _epochs_of(unit: Slice, epochs: Mapping[TopicPartition, int]) -> Vector:
 
 
 def _last(rows: Sequence[Stretch], letters: Sequence[DeadLetter]) -> tuple[int, int]:
-    """Source partition and offset of the last one."""
+    """Return source partition and offset of the last row or letter."""
     places = [(int(one.partitions[-1]), int(one.offsets[-1])) for one in rows[-1:]]
     return max([*places, *((one.row.partition, one.row.offset) for one in letters[-1:])])
 
 
 def _leading(wanted: npt.NDArray[np.bool_]) -> int:
-    """How many at the beginning are."""
+    """Count the leading ones."""
     return len(wanted) if wanted.all() else int(np.argmin(wanted))
 
 
 def _columns(rows: Sequence[Stretch]) -> RecordColumns:
-    """The rows of one batch as columns."""
+    """Return the rows of one batch as columns."""
     every = [one.columns() for one in rows]
     return every[0] if len(every) == 1 else RecordColumns(*map(pa.concat_arrays, zip(*every, strict=True)))

@@ -1,11 +1,11 @@
-"""The rows of a slot, in order, as Spark hands them over; those since the last commit are kept, to be given again.
+"""The rows of a slot, in order, as Spark passes them; those since the last commit are kept, to be returned again.
 
 ```
 target_topic string | target_partition int | partition int | offset bigint | timestamp bigint | key binary
 value binary | headers array<struct<key: string, value: binary>> | refusal string | letter string
 ```
 Sorted by target topic, target partition, source partition and offset. `refusal`: why the partition is not copied past
-the record, as one sentence; `letter`: why it becomes a dead letter; null of all others.
+the record, as one sentence; `letter`: why it becomes a dead letter; null for all other records.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Row(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """Rows that follow each other and go to one place; one that is refused or becomes a letter stands alone."""
+    """Rows that follow each other and go to one place; a row that is refused or becomes a letter is alone."""
 
     target: TopicPartition
     batch: pa.RecordBatch
@@ -59,11 +59,11 @@ class Stretch(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many rows."""
+        """Return how many rows there are."""
         return len(self.offsets)
 
     def part(self, start: int, end: int | None = None) -> Stretch:
-        """Some of the rows, by number."""
+        """Return some of the rows, by number."""
         return self._replace(
             batch=self.batch.slice(start, None if end is None else end - start),
             partitions=self.partitions[start:end],
@@ -71,11 +71,11 @@ class Stretch(NamedTuple):
         )
 
     def columns(self) -> RecordColumns:
-        """What is written of them."""
+        """Return the columns that are written."""
         return RecordColumns(*(self.batch.column(name) for name in COLUMNS[4:8]))
 
     def row(self) -> Row:
-        """The first one."""
+        """Return the first row."""
         time, key, value = (self.batch.column(name)[0].as_py() for name in COLUMNS[4:7])
         pairs = self.batch.column("headers")[0].values
         headers = list(zip(name_bytes(pairs.field("key")), pairs.field("value").to_pylist(), strict=True))
@@ -83,7 +83,7 @@ class Stretch(NamedTuple):
 
 
 class Rows:
-    """Reads on, and back to the last `settle`."""
+    """Reads rows in order, and goes back to the last `settle`."""
 
     def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
         self._batches = iter(batches)
@@ -95,7 +95,7 @@ class Rows:
         self._broken: Exception | None = None
 
     def next(self) -> Stretch | None:
-        """The next rows for one place without taking them; None behind the last. Raises Refused out of order."""
+        """Return the next rows for one place without taking them; None after the last. Raises Refused out of order."""
         while not self._open:
             if self._opened == len(self._kept):
                 batch = self._pulled()
@@ -107,7 +107,10 @@ class Rows:
         return self._open[0]
 
     def _pulled(self) -> pa.RecordBatch | None:
-        """The next batch. After an error it raises that again: an iterator that has raised seems to be at its end."""
+        """Return the next batch.
+
+        After an error, raise that again: an iterator that has raised seems to be at its end.
+        """
         if self._broken is not None:
             raise self._broken
         try:
@@ -120,7 +123,7 @@ class Rows:
         return batch
 
     def take(self, count: int) -> Stretch:
-        """Take so many of the rows that `next` has shown."""
+        """Take so many of the rows that `next` has returned."""
         first = self._open[0]
         if count == first.size:
             return self._open.popleft()
@@ -128,7 +131,7 @@ class Rows:
         return first.part(0, count)
 
     def settle(self) -> None:
-        """What was taken is not needed any more."""
+        """Drop what was taken: it is not needed any more."""
         for _ in range(self._opened - 1):
             self._kept.popleft()
         self._opened = min(self._opened, 1)
@@ -136,14 +139,14 @@ class Rows:
             self._passed = self._kept[0].num_rows - sum(one.size for one in self._open)
 
     def rewind(self) -> None:
-        """Give again what was taken since the last `settle`."""
+        """Return what was taken since the last `settle` again."""
         self._opened, self._open = 0, deque()
         if self._kept:
             self._open = deque(_stretches(self._kept[0].slice(self._passed)))
             self._opened = 1
 
     def _check_order(self, batch: pa.RecordBatch) -> None:
-        """Raise Refused for a row that comes too late: whoever writes in order would take it for written."""
+        """Raise Refused for a row that comes too late: a slot that writes in order would take it for written."""
         for stretch in _stretches(batch):
             partitions, offsets = np.diff(stretch.partitions), np.diff(stretch.offsets)
             first = stretch.target, int(stretch.partitions[0]), int(stretch.offsets[0])

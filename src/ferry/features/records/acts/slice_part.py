@@ -18,31 +18,31 @@ from ferry.wire.renumber import Run
 
 @dataclass(slots=True, kw_only=True)
 class SlicePart(PartProgress):
-    """As a part that is copied. Which of its offsets had no record, and which ones were left out, nobody can tell here.
+    """The part of a transformed slice. It cannot say which offsets had no record, and which records were left out.
 
-    All of its batches are made anew, so that none counts as transcoded.
+    All of its batches are built again, so none counts as transcoded.
     """
 
     runs: int = 0
-    """At least as many as its segments come to be; each batch may begin one."""
+    """At least as many as its segments; each batch may begin a segment."""
 
     letters: int = 0
     """Records that are among the dead letters in place of the copy."""
 
     def wanted(self, stretch: Stretch) -> npt.NDArray[np.bool_]:
-        """Whether each of the rows is still to be written."""
+        """Report for each row whether it is still to be written."""
         return (stretch.offsets >= self.end) & (stretch.offsets < self.piece.end)
 
     def come_to(self, _partition: int, offset: int) -> None:
-        """All up to this source offset is on its way."""
+        """Record that all up to this source offset is sent."""
         self.end = offset + 1
 
     def come_to_end(self) -> None:
-        """No row is left: the rest of the slice was left out, or was never there."""
+        """Record that no row is left: the rest of the slice was left out, or was never there."""
         self.end = self.piece.end
 
     def outgoing(self, stretches: Sequence[Stretch], batch: Batch) -> PreparedBatch:
-        """The batch of these rows, as it is noted."""
+        """Return the batch of these rows with its source offsets, and count it."""
         offsets = np.concatenate([stretch.offsets for stretch in stretches])
         out = PreparedBatch(batch, runs_of(offsets), int(offsets[-1]) + 1, self.source_epoch, False, ())
         self.runs += len(out.runs)
@@ -50,7 +50,7 @@ class SlicePart(PartProgress):
         return out
 
     def receipt(self) -> Receipt:
-        """As of a part that is copied."""
+        """Return the receipt of this part; it has the transform, and no count of missing offsets."""
         piece = self.piece
         return replace(
             PartProgress.receipt(self),
@@ -62,7 +62,7 @@ class SlicePart(PartProgress):
 
 
 def runs_of(offsets: npt.NDArray[np.int64]) -> tuple[Run, ...]:
-    """Of rising source offsets the first one and number of each stretch without a hole."""
+    """Return the first offset and the number of each stretch without a hole, of ascending source offsets."""
     begins = np.concatenate(([0], np.flatnonzero(np.diff(offsets) != 1) + 1))
     counts = np.diff(np.append(begins, len(offsets)))
     return tuple(zip(offsets[begins].tolist(), counts.tolist(), strict=True))

@@ -1,8 +1,8 @@
-"""Whether what rows were read from is one history of each log, and still there (ADR 19).
+"""Checks that the rows were read from one history of each log, and that it is still there (ADR 19).
 
-Many tasks read a log, at different times: one that is cut between them, and grows again, would be read in part before
-and in part after. So where each log reaches what is to be read is asked before the first task reads, and once more when
-the last one has. A slot that reads while it writes asks where the leader epochs of its batches tell of another leader.
+Many tasks read a log, at different times. If it is cut between them, and grows again, some records are from before and
+some from after. So the leader epoch at the end of what is to be read is asked for before the first task reads, and once
+more after the last one. A slot that reads while it writes asks when the leader epochs of its batches change.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from ferry.model import RefusalKind, Slice, TopicPartition
 from ferry.protocol.drops import Blocked, Drop, Dropped, drop
 
 _LOOKS_BEFORE = 7
-"""As often a leader is looked for before anything is read: 13 s, longer than most elections take."""
+"""Tries to find a leader before anything is read: 13 s, longer than most elections take."""
 
 Marks = Mapping[TopicPartition, Mark]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """Leader epochs in which logs reached what is to be read of them, and whose leader told nothing."""
+    """Leader epochs in which logs reached what is to be read of them, and partitions whose leader did not answer."""
 
     marks: Marks
     silent: Mapping[TopicPartition, Failure]
@@ -41,7 +41,7 @@ class Seen:
 def seen_before(
     alias: str, options: ConnectionOptions, ranges: Mapping[TopicPartition, tuple[int, int]], *, patience_s: float
 ) -> Seen:
-    """Look at the logs of which these offsets `[start, end)` are to be read; to be called before the first is.
+    """Ask for the leader epochs of the logs of which these offsets `[start, end)` are to be read, before any is read.
 
     Raises Unreachable.
     """
@@ -53,12 +53,12 @@ def seen_before(
 
 
 async def look_before(cluster: Cluster, ranges: Mapping[TopicPartition, tuple[int, int]]) -> Seen:
-    """The same on a connection."""
+    """Ask for the leader epochs of the logs of which these offsets `[start, end)` are to be read, on a connection."""
     ends = {place: end for place, (_, end) in ranges.items()}
     await cluster.refresh({place.topic for place in ends})
     now = await reached_epochs(cluster, ends, looks=_LOOKS_BEFORE)
     marks = {place: Mark(epoch, ends[place]) for place, epoch in now.epochs.items()}
-    marks |= now.short  # who reads it says that it is short
+    marks |= now.short  # the task that reads it reports that it is short
     silent = {
         place: Failure(
             kind=RefusalKind.NO_LEADER,
@@ -78,7 +78,7 @@ class EpochNotes:
         self._epochs: dict[TopicPartition, list[int]] = {}
 
     def note(self, place: TopicPartition, mark: Mark) -> None:
-        """A log was read up to `mark.end`, where it is one of that leader epoch; ends rise."""
+        """Record that a log was read up to `mark.end`, where it is of that leader epoch; ends ascend."""
         ends, epochs = self._ends.setdefault(place, []), self._epochs.setdefault(place, [])
         if epochs and epochs[-1] == mark.epoch:
             ends[-1] = max(ends[-1], mark.end)
@@ -87,7 +87,7 @@ class EpochNotes:
             epochs.append(mark.epoch)
 
     def epoch(self, place: TopicPartition, end: int) -> int:
-        """A leader epoch in which the log that was read reached this offset; UNKNOWN_EPOCH: none is noted."""
+        """Return a leader epoch in which the log that was read reached this offset; UNKNOWN_EPOCH: none is noted."""
         at = bisect_left(self._ends.get(place, []), end)
         epochs = self._epochs.get(place, [])
         return epochs[at] if at < len(epochs) else UNKNOWN_EPOCH
@@ -97,8 +97,7 @@ class EpochNotes:
 class SourceLogs:
     """The logs that the rows of one slot come from.
 
-    `seen` of rows that all were read before the slot begins, since then; `notes` of those that are read while it
-    writes.
+    `seen` is for rows that were all read before the slot begins; `notes` for rows that are read while it writes.
     """
 
     source: Cluster
@@ -107,12 +106,12 @@ class SourceLogs:
     cuts: dict[TopicPartition, Withheld] = field(default_factory=dict)
     """Logs that were found to be cut: nothing more of them is written."""
     _before: dict[TopicPartition, Mark] = field(default_factory=dict)
-    """What was written of slices, by what a receipt or the last chunk says."""
+    """What was written of slices, by the receipt or the last chunk."""
 
     async def check(self, pieces: Iterable[Slice]) -> dict[TopicPartition, int]:
-        """Begin with what is left; the leader epochs that go with its end, where all of it was read before.
+        """Begin with what is left. Return the leader epochs at its end, if all of it was read before.
 
-        What was cut joins `cuts`, and has no epoch. Raises Hindered where nobody can tell now.
+        What was cut is added to `cuts`, and has no epoch. Raises Blocked if it is not known now whether a log was cut.
         """
         every = list(pieces)
         self._before = {piece.source: Mark(piece.read_epoch, piece.read_end) for piece in every if not piece.dealt}
@@ -121,7 +120,7 @@ class SourceLogs:
             return {}
         await self.source.refresh({place.topic for place in ends})
         found = await reached_epochs(self.source, ends)
-        # After that: what is still there now was there when it was read, and when its epoch was told.
+        # After that: what is still there now was there when it was read, and when its epoch was returned.
         cuts = await cut_since(self.source, [*self._seen_of(ends), *_marks_of(every)])
         short = {place: Cut(Mark(one.epoch, ends[place]), one.end) for place, one in found.short.items()}
         cut = {**short, **cuts.found}
@@ -137,10 +136,10 @@ class SourceLogs:
         return {place: epoch for place, epoch in found.epochs.items() if place not in cut}
 
     async def vouch(self, parts: Sequence[PartProgress]) -> None:
-        """Note in the parts of a chunk the leader epochs of what was read; nothing is asked while these stay.
+        """Note in the parts of a chunk the leader epochs of what was read; brokers are asked only if an epoch changed.
 
         A leader epoch has one log: records of the epoch that was written last are of that log. Raises Dropped for a log
-        that has lost what was written of it before the chunk, Hindered where nobody can tell now.
+        that has lost what was written of it before the chunk, Blocked if that is not known now.
         """
         if self.notes is None:
             return
@@ -185,12 +184,12 @@ class SourceLogs:
 
 
 def ends_of(pieces: Iterable[Slice]) -> dict[TopicPartition, int]:
-    """Up to where source partitions are read for these."""
+    """Return the offsets up to which source partitions are read for these pieces."""
     return {place: end for place, (_, end) in read_ranges(pieces).items()}
 
 
 def _marks_of(pieces: Iterable[Slice]) -> list[tuple[TopicPartition, Mark]]:
-    """What was written of the logs that these go on reading."""
+    """Return what was written of the logs that these pieces continue to read."""
     return [
         (place, Mark(epoch, end))
         for piece in pieces

@@ -1,4 +1,4 @@
-"""Look at a cluster for what somebody wants to read of it: topics, partitions, ranges of offsets."""
+"""Reads from a cluster what there is to read of it: topics, partitions, ranges of offsets."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ferry.model import Range, TopicPartition
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surveyed:
-    """What there is to read: ranges of committed records, and how to reach them. Travels pickled."""
+    """What there is to read: ranges of committed records, and the connection to their cluster. Travels pickled."""
 
     alias: str
     connection: ConnectionOptions = field(repr=False)
@@ -32,10 +32,10 @@ class Surveyed:
 
 
 def survey(wanted: RecordSource) -> Surveyed:
-    """Look once.
+    """Ask the cluster once.
 
-    Raises BadInput for topics or offsets that are not there, Refused for what may not or cannot be read, Unreachable
-    for a cluster, or the leader of a partition, that does not answer.
+    Raises BadInput for topics or offsets that do not exist, Refused for what may not or cannot be read, Unreachable for
+    a cluster, or the leader of a partition, that does not answer.
     """
     with connected(wanted.alias, wanted.connection) as cluster:
         ranges, topic_ids = cluster.loop.run(_survey, cluster, wanted)
@@ -50,14 +50,14 @@ def survey(wanted: RecordSource) -> Surveyed:
 
 
 def narrowed_ranges(found: Surveyed, where: Narrowing) -> dict[TopicPartition, Range]:
-    """What is left to read where conditions hold.
+    """Return what is left to read where conditions hold.
 
-    Of a lowest timestamp the brokers know the first record that has it, or more; everything before that has less.
-    Raises as `survey`.
+    For a lowest timestamp the brokers return the first record that has it, or a later one; every record before has an
+    earlier one. Raises BadInput, Refused and Unreachable as `survey` does.
     """
     ranges = where.cut(found.ranges)
     low = where.timestamps.low
-    if not ranges or low is None or low < 0:  # a negative one means something else to a broker
+    if not ranges or low is None or low < 0:  # a negative one has another meaning to a broker
         return ranges
     with connected(found.alias, found.connection) as cluster:
         first = cluster.loop.run(_timed, cluster, StartTime(timestamp_ms=low), ranges)
@@ -95,7 +95,7 @@ async def _survey(cluster: Cluster, wanted: RecordSource) -> tuple[dict[TopicPar
 
 
 async def _timed(cluster: Cluster, bound: Start, places: Collection[TopicPartition]) -> dict[TopicPartition, int]:
-    """The first offset at a time or later, by partition; -1: there is none. Nothing where the bound is no time."""
+    """Return the first offset at a time or later, by partition; -1: there is none. Empty if the bound is not a time."""
     if not isinstance(bound, StartTime):
         return {}
     return await list_offsets(cluster, dict.fromkeys(places, bound.timestamp_ms), isolation=READ_UNCOMMITTED)

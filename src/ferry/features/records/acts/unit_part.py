@@ -19,7 +19,7 @@ from ferry.wire.renumber import Run
 
 @dataclass(slots=True, kw_only=True)
 class UnitPart:
-    """One target partition's part of the chunk under way. `piece` is what was left of the unit when it was taken over.
+    """One target partition's part of the open chunk. `piece` is what was left of the unit when the slot began.
 
     `begins` and `reached` are where the chunk began and how far it has come.
     """
@@ -41,20 +41,20 @@ class UnitPart:
     digest: int = 0
     max_timestamp: int = -1
     letters: int = 0
-    """As of a slice's part."""
+    """Records that are among the dead letters in place of the copy."""
 
     @property
     def start(self) -> int:
-        """As of a unit."""
+        """Return the sum of the offsets at which the chunk began."""
         return sum(self.begins)
 
     @property
     def moved(self) -> bool:
-        """Whether the chunk got anywhere on this partition."""
+        """Report whether the chunk got further on this partition."""
         return self.reached != self.begins
 
     def wanted(self, stretch: Stretch) -> npt.NDArray[np.bool_]:
-        """Whether each of the rows is still to be written: `piece` is what is left; nothing of newer partitions."""
+        """Report for each row whether it is still to be written. Rows of newer partitions than the unit's are not."""
         unit, partitions = self.piece, stretch.partitions
         known = partitions < len(unit.starts)
         at = np.where(known, partitions, 0)
@@ -62,15 +62,15 @@ class UnitPart:
         return known & (starts <= stretch.offsets) & (stretch.offsets < ends)
 
     def come_to(self, partition: int, offset: int) -> None:
-        """All up to this place is on its way."""
+        """Record that all up to this place is sent."""
         self.reached = reached_at(self.piece, partition, offset)
 
     def come_to_end(self) -> None:
-        """No row is left."""
+        """Record that no row is left."""
         self.reached = self.piece.ends
 
     def outgoing(self, stretches: Sequence[Stretch], batch: Batch) -> PreparedBatch:
-        """The batch of these rows, as it is noted; all answers are awaited before the chunk counts."""
+        """Return the batch of these rows with its source offsets; all answers are awaited before the chunk counts."""
         self._sent(batch)
         return PreparedBatch(batch, ((int(stretches[0].offsets[0]), batch.record_count),), 0, -1, True, ())
 
@@ -82,7 +82,7 @@ class UnitPart:
         self.max_timestamp = max(self.max_timestamp, batch.max_timestamp)
 
     def written(self, runs: Iterable[Run], target_base: int) -> bool:
-        """The broker's answer for one batch; False when another writer's records lie between ours."""
+        """Record the broker's answer for one batch; False when another writer's records are between ours."""
         count = sum(number for _, number in runs)
         contiguous = not self.segments or self.target_next == target_base
         if self.segments and contiguous:
@@ -93,11 +93,11 @@ class UnitPart:
         return contiguous
 
     def is_elsewhere(self, target_base: int) -> bool:
-        """Whether the first batch came to lie where it should not: somebody may have written before it."""
+        """Report whether the first batch is at another offset than expected: another writer may have written before."""
         return not self.segments and 0 <= self.expected != target_base
 
     def receipt(self) -> Receipt:
-        """The receipt of this part."""
+        """Return the receipt of this part."""
         plan, unit = self.plan, self.piece
         reads = Reads(starts=self.begins, ends=self.reached, epochs=self.source_epochs)
         return Receipt(
@@ -131,5 +131,5 @@ class UnitPart:
         )
 
     def position(self) -> tuple[int, str]:
-        """Nothing: a group's offset cannot say how far many source partitions were read; the ledger alone does."""
+        """Return no position: a group's offset cannot say how far many source partitions were read. The ledger does."""
         return max(self.target_next, 0), ""

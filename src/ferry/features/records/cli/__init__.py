@@ -1,1 +1,1 @@
-"""The record path on the command line: what copies in a Spark of this machine."""
+"""The record path on the command line: copies in a local Spark."""

@@ -1,4 +1,4 @@
-"""Copying in a Spark of this machine, which transformed topics need."""
+"""Copies in a local Spark, which transformed topics need."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def planned_in_spark(
     quiet: bool,
     stop: Stop | None = None,
 ) -> tuple[Plan, FerryError | None]:
-    """Copy a run that is planned once Spark has started; why it is not done, if so.
+    """Copy a run that is planned after Spark has started. The error is the reason why it is not done, if so.
 
-    A transform that cannot be carried out refuses its own topics, as in the flow's DAG. With `preview`, the plan that
-    there would be for the topics `only` (None: all), that is said first; Refused, before anything is begun, where such
-    topics are all that there is to copy.
+    A transform that cannot be carried out refuses its own topics, as in the flow's DAG. `preview` makes the plan that
+    there would be for the topics `only` (None: all). With it, lost transforms are reported first. Refused, before
+    anything is begun, if such topics are all that there is to copy.
 
-    `stop`: a signal breaks the copy off and is why it is not done; without it SIGTERM is a KeyboardInterrupt.
+    With `stop`, a signal breaks the copy off and becomes the error; without it, SIGTERM is a KeyboardInterrupt.
     """
     from ferry.features.records.spark.copy_job import CopyRequest, copy_run  # noqa: PLC0415 - as above
     from ferry.features.records.spark.local_session import local_session  # noqa: PLC0415 - only this needs Spark
@@ -67,14 +67,17 @@ def planned_in_spark(
 
 
 def copied_in_spark(runs: MicroRuns, plan: Plan, *, quiet: bool = False, stop: Stop | None = None) -> FerryError | None:
-    """Copy what a plan has left; why it is not done, if so. `stop` is as for `planned_in_spark`."""
+    """Copy what a plan has left. The error is the reason why it is not done, if so.
+
+    With `stop`, a signal breaks the copy off and becomes the error.
+    """
     return planned_in_spark(runs, lambda: plan, quiet=quiet, stop=stop)[1]
 
 
 def copy_of(flow: FlowConfig) -> Callable[[MicroRuns, Plan], FerryError | None]:
-    """What copies a plan of the flow, the processes of this machine or its Spark, as the plan takes it.
+    """Return what copies a plan of the flow: the processes of this machine, or its Spark if the plan needs it.
 
-    Raises Refused, before anything is begun, where the flow has transforms and there is no Spark.
+    Raises Refused, before anything is begun, if the flow has transforms and there is no Spark.
     """
     from ferry.run.local import copy_plan  # noqa: PLC0415 - brings the Kafka clients
 
@@ -84,6 +87,6 @@ def copy_of(flow: FlowConfig) -> Callable[[MicroRuns, Plan], FerryError | None]:
 
 
 def need_spark(what: str) -> None:
-    """Raise Refused where no PySpark is installed; `what` begins the sentence."""
+    """Raise Refused if PySpark is not installed; `what` begins the sentence."""
     if importlib.util.find_spec("pyspark") is None:
         raise Refused(f"{what}, and no PySpark is installed here: install Ferry with its extra spark, and Java 17")

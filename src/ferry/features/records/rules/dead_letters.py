@@ -1,7 +1,7 @@
-"""Dead letters: what becomes of a record that a transform cannot be applied to, and what is told of it.
+"""Dead letters: what happens to a record that a transform cannot be applied to, and what its headers and messages say.
 
-A letter is the record as it was, with headers behind its own that say where it comes from and why it is here. Their
-names are those of Kafka Connect where it has one for the thing (KIP-298, `DeadLetterQueueReporter`).
+A letter is the record unchanged, with more headers after its own that say where it comes from and why it is here. The
+headers have the names of Kafka Connect where it has one (KIP-298, `DeadLetterQueueReporter`).
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from ferry.model import Flow
 
 CONNECT = "__connect.errors."
 FERRY = "ferry.errors."
-"""How the headers' names begin: whoever replays letters takes those away."""
+"""The headers' names begin with one of the two: a tool that replays letters removes these headers."""
 
 _MOST_REASON = 1_000
-"""Characters of a reason: SQL may make it of a whole value."""
+"""So many characters of a reason are kept: SQL may make it of a whole value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,17 +30,17 @@ class PoisonRule:
     poison: Poison
     letters: DeadLetters
     names: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    """By target topic what the transform finds as its records' `target`, and what it makes of that; both the topic's
-    own name where it is not here. In a lane neither is."""
+    """By target topic: the `target` of the records before the transform, and the one that the transform makes of it. If
+    a topic is not in it, both are the topic's own name. In a lane both are other names than the topic's."""
     targets: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """By source topic those of which each record names one; of one that is not here all records go to one. What the
-    transform cannot be applied to goes to the first."""
+    """By source topic: the target topics of which each record names one. If a topic is not in it, all records go to one
+    topic. A record that the transform cannot be applied to goes to the first."""
 
 
 def letter_headers(
     rule: PoisonRule, flow: Flow, topic: str, partition: int, offset: int, timestamp: int, why: str
 ) -> list[tuple[bytes, bytes]]:
-    """The headers that a letter has behind the record's own; none where the file wants none. Timestamp in ms."""
+    """Make the headers that a letter has after the record's own; none if the file wants none. `timestamp` in ms."""
     if not rule.letters.context:
         return []
     told = {
@@ -58,12 +58,12 @@ def letter_headers(
 
 
 def letter_partition(source_partition: int, partitions: int) -> int:
-    """Where a letter goes: those of one source partition lie together, in its order."""
+    """Return the partition of a letter. Letters of one source partition are in one partition, in its order."""
     return source_partition % partitions
 
 
 def poison_sentence(rule: PoisonRule, topic: str, partition: int, offset: int, why: str) -> str:
-    """Why a partition is not copied on from a record, with what to do."""
+    """Say why a partition is not copied from a record on, with what to do."""
     key, leave_out, skip = _words(rule)
     return (
         f"{key} cannot be applied to the record at offset {offset} of {topic}-{partition}: {shortened(why)}; leave it "
@@ -72,7 +72,7 @@ def poison_sentence(rule: PoisonRule, topic: str, partition: int, offset: int, w
 
 
 def unknown_target(rule: PoisonRule, topic: str, partition: int, offset: int, name: str | None) -> str:
-    """Why a source partition is not copied on from a record that goes to a topic that nobody has listed."""
+    """Say why a source partition is not copied from a record on: the record goes to a topic that is not listed."""
     key, leave_out, _ = _words(rule)
     what = "no topic" if name is None else f"topic {shortened(name)}"
     return (
@@ -86,13 +86,13 @@ def _key(rule: PoisonRule) -> str:
 
 
 def _words(rule: PoisonRule) -> tuple[str, str, str]:
-    """The transform's key, what leaves records out, and the line that makes dead letters of them."""
+    """Return the transform's key, what leaves records out, and the line that makes dead letters of them."""
     if rule.transform == transforms.CONNECT:
         return transforms.CONNECT, "Connect's Filter with a predicate", "errors.tolerance = all"
     return _key(rule), f"{_key(rule)}.where", f"{_key(rule)}.poison = skip"
 
 
 def shortened(why: str) -> str:
-    """A reason as a part of one line."""
+    """Shorten a reason to a part of one line."""
     line = " ".join(why.split())
     return line if len(line) <= _MOST_REASON else f"{line[:_MOST_REASON]}..."

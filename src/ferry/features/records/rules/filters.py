@@ -1,4 +1,4 @@
-"""Conditions on topic, partition, offset and timestamp that narrow what is read, instead of what is done with it."""
+"""Conditions on topic, partition, offset and timestamp that narrow what is read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ferry.model import Range, TopicPartition
 
 
 class Column(Enum):
-    """A column that can be narrowed by."""
+    """A column that a query can be narrowed by."""
 
     TOPIC = "topic"
     PARTITION = "partition"
@@ -20,7 +20,7 @@ class Column(Enum):
 
 
 class Operator(Enum):
-    """How a column is held against a value. ONE_OF has a tuple of values."""
+    """How a column is compared with a value. ONE_OF has a tuple of values."""
 
     EQUAL = "="
     LESS = "<"
@@ -34,7 +34,7 @@ class Operator(Enum):
 
 
 class Condition(NamedTuple):
-    """One condition; `column` is one that may be unknown here, `value` whatever it is held against."""
+    """One condition. `column` may be a column that is not known here; `value` is what it is compared with."""
 
     column: str
     operator: Operator
@@ -43,14 +43,14 @@ class Condition(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """Numbers from `low` to `high`, both included; None is no bound. Those of `among` only, where that is given."""
+    """Numbers from `low` to `high`, both included; None is no bound. With `among`, only numbers that are in it."""
 
     low: int | None = None
     high: int | None = None
     among: frozenset[int] | None = None
 
     def admits(self, number: int) -> bool:
-        """Whether a number is one of them."""
+        """Report whether a number is one of them."""
         return (
             (self.low is None or number >= self.low)
             and (self.high is None or number <= self.high)
@@ -59,11 +59,11 @@ class Span:
 
     @property
     def is_open(self) -> bool:
-        """Whether it admits all numbers."""
+        """Report whether it admits all numbers."""
         return self.low is None and self.high is None and self.among is None
 
     def within(self, *, low: int | None = None, high: int | None = None, among: frozenset[int] | None = None) -> Span:
-        """What both admit."""
+        """Return the numbers that this span and the bounds both admit."""
         if among is not None and self.among is not None:
             among &= self.among
         return Span(
@@ -73,7 +73,7 @@ class Span:
         )
 
     def cut(self, part: Range) -> Range:
-        """The smallest range within `part` that has all its numbers which are admitted."""
+        """Return the smallest range within `part` that has all of its admitted numbers."""
         start, end = part
         lows, highs = [start], [end]
         if self.low is not None:
@@ -101,11 +101,11 @@ class Narrowing:
     timestamps: Span = ALL
 
     def admits_topic(self, topic: str) -> bool:
-        """Whether records of that topic may be wanted."""
+        """Report whether records of the topic may be wanted."""
         return (self.topics is None or topic in self.topics) and all(map(topic.startswith, self.prefixes))
 
     def admits(self, topic: str, partition: int, offset: int, timestamp_ms: int) -> bool:
-        """Whether a record is wanted."""
+        """Report whether a record is wanted."""
         return (
             self.admits_topic(topic)
             and self.partitions.admits(partition)
@@ -114,7 +114,7 @@ class Narrowing:
         )
 
     def cut(self, ranges: Mapping[TopicPartition, Range]) -> dict[TopicPartition, Range]:
-        """What is left to read of the ranges; those of which nothing is are left out."""
+        """Return what is left to read of the ranges, without those of which nothing is."""
         found = {
             place: self.offsets.cut(part)
             for place, part in ranges.items()
@@ -127,7 +127,7 @@ EVERYTHING = Narrowing()
 
 
 def narrowed(conditions: Iterable[Condition], found: Narrowing = EVERYTHING) -> tuple[Narrowing, Sequence[Condition]]:
-    """What is left of `found`, and the conditions that are not part of it: somebody else has to ask them."""
+    """Return `found` narrowed by the conditions, and the conditions that are not part of it: Spark checks those."""
     rest = []
     for one in conditions:
         taken = _taken(found, one)

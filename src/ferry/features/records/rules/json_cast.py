@@ -1,7 +1,7 @@
-"""A JSON value as one of another type, as Kafka Connect's `Cast` has it for values without a schema. Pure.
+"""Casts a JSON value to another type, as Kafka Connect's `Cast` does it for values without a schema. Pure.
 
-Two things are otherwise: what does not fit is told, where Kafka's class cuts its bits off; and a number becomes text as
-it is written, where Kafka's class writes Java's number.
+There are two differences. A value that does not fit is an error, where Kafka's class cuts its bits off. A number
+becomes text in its written form, where Kafka's class writes Java's number.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from ferry.features.records.rules.json_edit import Edit, NotJson, Number
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 _FRACTION = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?")
 _BLANKS = "".join(map(chr, range(33)))
-"""What Java's `trim` takes away."""
+"""The characters that Java's `trim` removes."""
 _MOST_DIGITS = 20
-"""More than any whole number has that fits."""
+"""More digits than any whole number has that fits."""
 
 
 def cast(kind: str) -> Edit:
-    """What makes a value one of this type, a name of TYPES. Null stays null; raises NotJson for what cannot be cast."""
+    """Make an edit that casts a value to a type of TYPES. Null stays null; NotJson for what cannot be cast."""
     of = TYPES[kind]
 
     def edit(value: object, text: str) -> str:

@@ -1,9 +1,11 @@
 """Edits of JSON for a whole column of values at once; `json_quick` does the same with one value. Pure.
 
-simdjson says of each value whether it is JSON and whether a path leads to a string in it; where those stand numpy finds
-in all values together, by the quotes. Sure is what `json_quick` says: no backslash, and each name of the path once in
-its quotes. Each value of which that is not so, and each where a path leads to something else than a string, is left to
-the editor of one. For those alone who have Spark.
+simdjson reports of each value whether it is JSON, and whether a path leads to a string in it. numpy finds where these
+strings are, in all values together, by the quotes. That is sure under the conditions of `json_quick`: no backslash, and
+each name of the path once in its quotes.
+
+A value for which it is not sure, or in which a path leads to something other than a string, is left to the editor of
+single values. Only installations with Spark have numpy.
 """
 
 from __future__ import annotations
@@ -26,37 +28,38 @@ Flags = npt.NDArray[np.bool_]
 
 _QUOTE, _BACKSLASH = ord('"'), ord("\\")
 _MOST_PATHS = 62
-"""That many have a bit each in a signed number."""
+"""So many have a bit each in a signed number."""
 _UNSURE = -1
 _ABSENT = object()
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Values that lie one behind the other: row `n` is `data[edges[n] : edges[n + 1]]`, and `edges` begins at 0."""
+    """Values one after the other: row `n` is `data[edges[n] : edges[n + 1]]`, and `edges` begins at 0."""
 
     data: bytes
     edges: Longs
 
     def row(self, number: int) -> bytes:
-        """One value."""
+        """Return one value."""
         return self.data[self.edges[number] : self.edges[number + 1]]
 
 
 ColumnChange = Callable[[Column, Flags], tuple[Column, dict[int, str]]]
-"""Changes the rows that are flagged; and says, by row, why one could not be changed, which is then as it was."""
+"""Changes the rows that are flagged, and returns, by row, why a row could not be changed. Such a row stays as it
+was."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Splices:
-    """What takes the place of parts of a column: `spans` has a line for each, with its row, begin and end in `data`."""
+    """Replacements of parts of a column. `spans` has a line for each: row, begin and end in `data`."""
 
     spans: Longs
     news: list[bytes]
 
 
 def one_by_one(change: Callable[[bytes], bytes]) -> ColumnChange:
-    """A change of one value, which raises NotJson, as one of a column."""
+    """Make a column change of a change of one value, which raises NotJson."""
 
     def of_column(column: Column, wanted: Flags) -> tuple[Column, dict[int, str]]:
         splices, poison = _changed(column, wanted, change)
@@ -68,9 +71,9 @@ def one_by_one(change: Callable[[bytes], bytes]) -> ColumnChange:
 def column_editor(
     paths: Iterable[Path], edit: Edit, *, is_object_wanted: bool = False, of_string: str | None = None
 ) -> ColumnChange:
-    """What changes each place of the values that a path leads to, as `editor`, whose words it takes.
+    """Make a change of each place of the values that a path leads to, by the arguments of `json_quick.editor`.
 
-    `edit` does not remove: of a string it makes another text.
+    `edit` does not remove: it makes another text of a string.
     """
     every = tuple(dict.fromkeys(paths))
     one = editor(every, edit, is_object_wanted=is_object_wanted, of_string=of_string)
@@ -118,7 +121,7 @@ def _changed(column: Column, wanted: Flags, change: Callable[[bytes], bytes]) ->
 
 
 def _strings(column: Column, wanted: Flags, paths: Sequence[tuple[str, ...]]) -> tuple[Longs, Flags]:
-    """Where the strings stand to which the paths lead, as `_Splices.spans`; and the rows that are not sure."""
+    """Return where the strings are that the paths lead to, as `_Splices.spans`, and the rows that are not sure."""
     sure = wanted & _without_marks(column)
     data = np.frombuffer(column.data, np.uint8)
     quotes = np.flatnonzero(data == _QUOTE)
@@ -135,14 +138,14 @@ def _strings(column: Column, wanted: Flags, paths: Sequence[tuple[str, ...]]) ->
     for bit, path in enumerate(paths):
         rows = np.flatnonzero(sure & (codes >> bit & 1 == 1))
         numbers = places[path[-1]][rows]
-        # Behind the two quotes of the name stand those of the string.
+        # After the two quotes of the name come those of the string.
         found.append(np.stack((rows, quotes[numbers + 2], quotes[numbers + 3] + 1), axis=1))
     merged = np.concatenate(found)
     return merged[np.argsort(merged[:, 1])], wanted & ~sure
 
 
 def _without_marks(column: Column) -> Flags:
-    """The rows without a backslash that do not begin with a mark of the byte order."""
+    """Return the rows without a backslash that do not begin with a byte order mark."""
     data = np.frombuffer(column.data, np.uint8)
     found = np.ones(len(column.edges) - 1, np.bool_)
     starts = column.edges[:-1]
@@ -158,7 +161,7 @@ def _row_of(column: Column, places: Longs) -> Longs:
 
 
 def _quoted(column: Column, data: npt.NDArray[np.uint8], quotes: Longs, name: bytes) -> tuple[Longs, Longs]:
-    """Where `name` stands in quotes: the rows, and the first quote's number among all."""
+    """Return where `name` is in quotes: the rows, and the number of its first quote among all quotes."""
     numbers = np.flatnonzero(np.diff(quotes) == len(name) + 1)
     for at, wanted in enumerate(name, start=1):
         numbers = numbers[data[quotes[numbers] + at] == wanted]
@@ -166,7 +169,10 @@ def _quoted(column: Column, data: npt.NDArray[np.uint8], quotes: Longs, name: by
 
 
 def _codes(column: Column, wanted: Flags, paths: Sequence[tuple[str, ...]]) -> list[int]:
-    """Of each wanted row a bit for each path that leads to a string; _UNSURE where one leads to something else."""
+    """Return for each wanted row a bit for each path that leads to a string.
+
+    _UNSURE if a path leads to something else, or if the row is not JSON.
+    """
     parse, of_names = simdjson.Parser().parse, simdjson.Object
     steps = [(path[:-1], path[-1], 1 << bit) for bit, path in enumerate(paths)]
     data, edges = column.data, column.edges
@@ -205,7 +211,7 @@ def _merged(some: _Splices, others: _Splices) -> _Splices:
 
 
 def _spliced(column: Column, splices: _Splices) -> Column:
-    """With each splice, which are in order, in its place."""
+    """Return the column with each splice in its place. The splices are in order."""
     if not splices.news:
         return column
     rows, begins, ends = splices.spans.T

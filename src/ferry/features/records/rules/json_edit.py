@@ -1,6 +1,6 @@
-"""JSON changed where paths lead, and left byte for byte as it is everywhere else. Pure.
+"""Changes JSON where paths lead, and leaves all other bytes as they are. Pure.
 
-Nothing is parsed and written anew: blanks, the writing of numbers, escapes, order and repeated names stay. Numbers stay
+No value is parsed and written again: blanks, the form of numbers, escapes, order and repeated names stay. Numbers stay
 text, so none is too large or too exact.
 """
 
@@ -18,18 +18,18 @@ from typing import NoReturn
 from ferry.config.text.json_path import Path
 
 Edit = Callable[[object, str], str | None]
-"""Of a value and its text: the new text, or None when it is to be taken out."""
+"""Takes a value and its text; returns the new text, or None to remove it."""
 
 _WHOLE = re.compile(r"-?[0-9]+")
 _BLANK = re.compile(r"[ \t\n\r]*")
 
 
 class NotJson(ValueError):
-    """The value is no JSON, or not what a change is for; the text says why, and shows nothing of it."""
+    """The value is not JSON, or not what a change is for. The text says why, and shows nothing of the value."""
 
 
 class Number(str):
-    """A number, as it is written."""
+    """A number in its written form."""
 
     __slots__ = ()
 
@@ -43,21 +43,21 @@ _SCAN: Callable[[str, int], tuple[object, int]] = json.JSONDecoder(
 ).scan_once  # type: ignore[attr-defined]  # as above
 
 _Splice = tuple[int, int, str]
-"""What stands from here to there, and what is to stand there."""
+"""The text from the first to the second place, and what replaces it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tree:
-    """Paths as what is below: `here` is a place that one of them leads to."""
+    """Paths as a tree. `here`: one of the paths leads to this place."""
 
     here: bool
     names: Mapping[str, Tree]
     other: Tree | None
-    """Below all names that `names` does not have, and below each place of a list; None: nothing."""
+    """The tree below all names that `names` does not have, and below each item of a list; None: nothing."""
 
 
 def tree_of(paths: Iterable[Path]) -> Tree:
-    """The paths put together, once for all values."""
+    """Combine paths to a tree, once for all values."""
     every = tuple(paths)
     rest = tuple(one for one in every if one)
     any_name = [one[1:] for one in rest if one[0] is None]
@@ -69,9 +69,9 @@ def tree_of(paths: Iterable[Path]) -> Tree:
 
 
 def edited(value: bytes, tree: Tree, edit: Edit) -> bytes:
-    """`value` with every place changed that one of the tree's paths leads to. Raises NotJson.
+    """Return `value` with every place changed that one of the tree's paths leads to. Raises NotJson.
 
-    The empty path leads to all of it, which cannot be taken out.
+    The empty path leads to the whole value, which cannot be removed.
     """
     text = _text(value)
     splices: list[_Splice] = []
@@ -88,7 +88,7 @@ def edited(value: bytes, tree: Tree, edit: Edit) -> bytes:
 
 
 def only_fields(value: bytes, include: frozenset[str], renames: Mapping[str, str]) -> bytes:
-    """Of an object's top level only the names of `include` (empty: all), some by another name. Raises NotJson."""
+    """Keep only the names of `include` (empty: all) of an object's top level, some by another name. Raises NotJson."""
     text = _text(value)
     splices: list[_Splice] = []
     start = _after_blank(text, 0)
@@ -106,12 +106,15 @@ def only_fields(value: bytes, include: frozenset[str], renames: Mapping[str, str
 
 
 def is_object(value: bytes) -> bool:
-    """Whether the value begins as a JSON object does."""
+    """Report whether the value begins as a JSON object does."""
     return value.lstrip(b" \t\n\r")[:1] == b"{"
 
 
 def redacted(replacement: str | None) -> Edit:
-    """What leaves nothing but the type, or `replacement` in its place (`MaskField`): text, or a number for numbers."""
+    """Make an edit that keeps only the type, or that puts `replacement` in its place (`MaskField`).
+
+    `replacement` is a text, or a number if it replaces numbers.
+    """
 
     def edit(value: object, text: str) -> str:  # noqa: PLR0911 - one line for each type
         if value is None:
@@ -133,12 +136,12 @@ def redacted(replacement: str | None) -> Edit:
 
 
 def redacted_string(replacement: str | None) -> str:
-    """What `redacted` makes of every string."""
+    """Return what `redacted` makes of every string."""
     return json.dumps(replacement or "", ensure_ascii=False)
 
 
 def hashed(salt: bytes) -> Edit:
-    """The HMAC-SHA-256 of a string, or of the text of another value, in hexadecimal; null stays null."""
+    """Make an edit: the HMAC-SHA-256 of a string, or of the text of another value, in hexadecimal; null stays null."""
 
     def edit(value: object, text: str) -> str:
         if value is None:
@@ -150,12 +153,12 @@ def hashed(salt: bytes) -> Edit:
 
 
 def hash_of(clear: bytes, salt: bytes) -> str:
-    """The HMAC-SHA-256 in hexadecimal."""
+    """Return the HMAC-SHA-256 in hexadecimal."""
     return hmac.digest(salt, clear, "sha256").hex()
 
 
 def removed(_value: object, _text: str) -> None:
-    """What takes a field out."""
+    """Remove a field: this is an edit."""
     return
 
 
@@ -164,7 +167,7 @@ def _replaced(value: object, replacement: str) -> str:
         case Number():
             if not re.fullmatch(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]+)?([eE][+-]?[0-9])?", replacement):
                 raise NotJson("a field to be masked holds a number, and the replacement is none")
-            # As Kafka's class: of a fraction in place of a whole number the whole part.
+            # Like Kafka's class: if a fraction replaces a whole number, its whole part.
             return str(int(Decimal(replacement))) if _WHOLE.fullmatch(value) else replacement
         case bool() | list() | dict():
             raise NotJson("a field to be masked holds neither text nor a number, which alone can be replaced")
@@ -214,7 +217,7 @@ def _no_json(at: int) -> NotJson:
 
 
 def _read(text: str, at: int, tree: Tree, edit: Edit, splices: list[_Splice]) -> int:
-    """Note the changes of the value at `at`, which lie below it; where it ends."""
+    """Record the changes below the value at `at`, and return where the value ends."""
     opener = text[at : at + 1]
     names, other = tree.names, tree.other
 
@@ -241,9 +244,10 @@ def _read(text: str, at: int, tree: Tree, edit: Edit, splices: list[_Splice]) ->
 def _members(
     text: str, at: int, visit: Callable[[str, int, int, int], tuple[int, bool]], splices: list[_Splice]
 ) -> int:
-    """Visit those of the object at `at`: name, where that begins and ends, and where the value begins. Where it ends.
+    """Visit the members of the object at `at`, and return where the object ends.
 
-    A visitor answers where the value ends, and whether the member is to go.
+    The visitor gets a member's name, where the name begins and ends, and where the value begins. It returns where the
+    value ends, and whether the member is removed.
     """
     at += 1
     if text[at : at + 1] != '"':
@@ -271,7 +275,10 @@ def _members(
 
 
 def _items(text: str, at: int, visit: Callable[[int], tuple[int, bool]], splices: list[_Splice]) -> int:
-    """As `_members`, of the list at `at`."""
+    """Visit the items of the list at `at`, and return where the list ends.
+
+    The visitor gets where an item begins. It returns where the item ends, and whether it is removed.
+    """
     at = _after_blank(text, at + 1)
     if text[at : at + 1] == "]":
         return at + 1
@@ -286,7 +293,7 @@ def _items(text: str, at: int, visit: Callable[[int], tuple[int, bool]], splices
 
 
 def _next(text: str, at: int, closer: str) -> int:
-    """Where the next member begins behind the one that ends at `at`; where the whole ends, as a negative number."""
+    """Return where the member after the one that ends at `at` begins; where the whole ends, as a negative number."""
     sign = text[at : at + 1]
     if sign not in (",", closer):
         at = _after_blank(text, at)
@@ -299,7 +306,7 @@ def _next(text: str, at: int, closer: str) -> int:
 
 
 def _take_out(spans: Sequence[tuple[int, int, bool]], splices: list[_Splice]) -> None:
-    """Take out the members that are to go; each that stays keeps the comma and the blanks before it."""
+    """Remove the members that are to go; each that stays keeps the comma and the blanks before it."""
     if not any(is_gone for _, _, is_gone in spans):
         return
     last: int | None = None

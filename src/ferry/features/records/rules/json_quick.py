@@ -1,10 +1,11 @@
 """The edits of `ferry.features.records.rules.json_edit`, for most values in a fourth of their time. Pure.
 
-simdjson says whether a value is JSON and what a path leads to; where that stands is then found by the path's last name.
-That is sure in bytes without a backslash in which each name of the path stands once, in its quotes: a quote there
-begins or ends a string and nothing else, and between the end of one string and the beginning of the next there is a
-colon or a comma, which no such name has. All other values are left to `edited`, and so is the reason why a value is no
-JSON.
+simdjson reports whether a value is JSON and what a path leads to. Where that is in the bytes is found by the path's
+last name. This is sure in bytes without a backslash in which each name of the path is once, in its quotes. A quote
+there begins or ends a string and nothing else. Between the end of one string and the beginning of the next there is a
+colon or a comma, which no such name has.
+
+All other values are left to `edited`, which also says why a value is not JSON.
 """
 
 from __future__ import annotations
@@ -25,17 +26,17 @@ _NUMBERS = (int, float)
 _QUOTE = b'"'
 _BLANKS = b" \t\n\r"
 BYTE_ORDER_MARK = 0xEF
-"""A mark of the byte order begins with it: JSON has none (RFC 8259), and simdjson passes over it."""
+"""A byte order mark begins with it. JSON has none (RFC 8259), and simdjson ignores it."""
 _ABSENT = object()
 
 
 def editor(
     paths: Iterable[Path], edit: Edit, *, is_object_wanted: bool = False, of_string: str | None = None
 ) -> Callable[[bytes], bytes]:
-    """What changes each place of a value that a path leads to, as `edited` does, with which it answers and raises.
+    """Make a function that changes each place of a value that a path leads to.
 
-    With `is_object_wanted` it raises NotJson for what is no object, too. `of_string` is what `edit` makes of every
-    string, if it is the same for all.
+    It returns and raises the same as `edited`. With `is_object_wanted` it also raises NotJson for a value that is not
+    an object. `of_string` is what `edit` makes of every string, if it is the same for all.
     """
     every = tuple(dict.fromkeys(paths))
     tree = tree_of(every)
@@ -51,7 +52,7 @@ def editor(
 
 
 def has_plain_names(paths: tuple[Path, ...]) -> bool:
-    """Whether all lead by names alone that need no escapes, and none leads to below another."""
+    """Report whether all paths lead by names alone that need no escapes, and none leads to a place below another."""
     below = {path[:size] for path in paths for size in range(len(path))}
     return all(
         path and path not in below and all(name is not None and _PLAIN.fullmatch(name) for name in path)
@@ -67,7 +68,7 @@ def _quickly(  # noqa: C901 - the function within is all of it
     *,
     is_object_wanted: bool,
 ) -> Callable[[bytes], bytes]:
-    """What changes a value by its names where that is sure, and else `plainly`."""
+    """Make a function that changes a value by its names where that is sure, and else calls `plainly`."""
     constant = None if of_string is None else of_string.encode("utf-8", "surrogatepass")
     quoted = {name: f'"{name}"'.encode() for path in paths for name in path if name is not None}
     names = [[name for name in path if name is not None] for path in paths]
@@ -135,9 +136,9 @@ def _quickly(  # noqa: C901 - the function within is all of it
 
 
 def _word(value: bytes, behind_name: int, node: object) -> tuple[int, int] | None:
-    """Where a number, true, false or null of a member begins and ends, of whose name the end is given.
+    """Return where a number, true, false or null of a member begins and ends, after the end of the member's name.
 
-    None for a list or an object, whose end nobody knows.
+    None for a list or an object, because its end is not known.
     """
     colon = _COLON.match(value, behind_name)
     if colon is None or type(node) in (simdjson.Object, simdjson.Array):
@@ -160,7 +161,7 @@ def _spliced(value: bytes, splices: list[tuple[int, int, bytes]]) -> bytes:
 
 
 def _without(value: bytes, quoted: bytes, node: object) -> bytes:
-    """Without the member of that name; each that stays keeps the comma and the blanks before it."""
+    """Return the value without the member of that name; each that stays keeps the comma and the blanks before it."""
     start = value.index(quoted)
     behind_name = start + len(quoted)
     if type(node) is str:

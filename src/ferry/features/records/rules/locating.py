@@ -1,4 +1,4 @@
-"""Which record breaks a transform off: halves are tried until the first one of a partition is left."""
+"""Finds the record at which a transform breaks off: halves are tried until the first one of a partition is left."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ Ranges = Mapping[TopicPartition, Range]
 
 
 def located(ranges: Ranges, fails: Callable[[Ranges], bool], in_time: Callable[[], bool]) -> Ranges | None:
-    """The narrowest part of `ranges`, which are known to fail together, that fails alone; None: no part does now.
+    """Return the narrowest part of `ranges`, which fail together, that fails alone; None: no part fails now.
 
-    With time enough it is one offset, the first of its partition that fails. About as many tries as the number of
-    offsets has binary digits, and twice the reading.
+    With enough time it is one offset, the first of its partition that fails. It takes about as many tries as the number
+    of offsets has binary digits, and reads twice as much.
     """
     left, known = {place: ranges[place] for place in sorted(ranges)}, False
     while in_time() and sum(end - start for start, end in left.values()) > 1:

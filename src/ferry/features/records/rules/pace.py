@@ -1,7 +1,7 @@
-"""Transforms that are slow: what is told of them, and which are given up. Nothing of them is written by then.
+"""Slow transforms: the messages about them, and when they are ended.
 
-Spark writes, or compares, what a transform made once it has made all of a portion, so a slow one holds no transaction
-open.
+Spark writes, or compares, what a transform made only after it has made all of a portion. So a slow transform holds no
+transaction open, and when it is ended, nothing of the portion is written.
 """
 
 from __future__ import annotations
@@ -10,46 +10,47 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 SLOW_SECONDS = 60.0
-"""After this time of one task a transform is told to be slow; again each time that it has doubled."""
+"""After so many seconds of one task a transform is reported as slow; again each time that the time has doubled."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """The tasks of one Spark stage, by number, that carry a transform out."""
+    """The tasks of one Spark stage, by number, that carry out a transform."""
 
     transform: str
     tasks: range
     timeout_s: float
-    """How long one of them may take; 0: as long as it does."""
+    """Most seconds that one of them may take; 0: no limit."""
     done: str = "written"
-    """What becomes of all that is changed, once it is: written, or compared."""
+    """What happens to the changed records when all are changed: they are written, or compared."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tasks:
-    """Of one stage: which tasks run, for how many seconds, and which are done."""
+    """The tasks of one stage: which run, for how many seconds, and which are done."""
 
     running: Mapping[int, float]
     done: frozenset[int] = frozenset()
 
 
 def edge_tasks(others: int, behind: int) -> int:
-    """How many tasks of the stage ahead of a shuffle make the edge rows, beside so many others.
+    """Return how many tasks of the stage before a shuffle make the edge rows, in addition to `others` tasks.
 
-    Spark names no stages: this one is told from the one behind it, with `behind` tasks, by its number of tasks.
+    Spark does not name stages. This stage is told apart from the one after it, with `behind` tasks, by its number of
+    tasks.
     """
     return 2 if others + 1 == behind else 1
 
 
 @dataclass(slots=True)
 class Pace:
-    """What is known of the transforms of one stage; told at most every doubling."""
+    """The state of the transforms of one stage. A transform is reported each time that its time has doubled."""
 
     shares: Sequence[Share]
     _told: dict[str, float] = field(default_factory=dict)
 
     def slow(self, tasks: Tasks) -> list[str]:
-        """A sentence for each transform that is slow by now, and was not told so."""
+        """Make a sentence for each transform that is slow by now, and was not reported yet."""
         found = []
         for share, longest in self._longest(tasks):
             if longest < self._told.get(share.transform, SLOW_SECONDS):
@@ -65,7 +66,7 @@ class Pace:
         return found
 
     def given_up(self, tasks: Tasks) -> dict[str, str]:
-        """By transform the sentence why it is not gone on with: a task takes longer than it may."""
+        """Return, by transform, the sentence that says why it is ended: a task takes longer than it may."""
         return {
             share.transform: f"ferry.transform.{share.transform} takes too long: a task was at work for "
             f"{longest:.0f} s and was ended, and nothing of it is {share.done}; {_remedy(share)}"

@@ -1,10 +1,10 @@
-"""Which partitions of a target records go to: by their keys as Kafka's default partitioner does, or in turn. Pure.
+"""Which partitions of a target records go to: by their keys as with Kafka's default partitioner, or in turn. Pure.
 
-A producer sends records without a key wherever it likes. Here their source partition and offset decide, so that a retry
-sends them to the same place; source partitions begin beside each other, so that the first records of all of them do not
-meet in one.
+A producer sends records without a key to any partition. Here their source partition and offset decide, so that a retry
+sends them to the same place. Source partitions begin at different target partitions, so that the first records of all
+of them do not go to the same one.
 
-Keys of one length are hashed together, word by word, by numpy. For those alone who have Spark.
+Keys of one length are hashed together, word by word, by numpy. Only installations with Spark have numpy.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _SEED = 0x9747B28C
 _FACTOR = np.uint32(0x5BD1E995)
 _POSITIVE = np.uint32(0x7FFFFFFF)
 _AT_ONCE = 1 << 20
-"""Bytes of keys that are laid side by side."""
+"""So many bytes of keys are put into one array."""
 
 
 def murmur2_of(data: npt.NDArray[np.uint8], starts: Longs, lengths: Longs) -> Words:
-    """The hashes of the keys that begin at `starts` of `data`, as `murmur2`."""
+    """Return the hashes of the keys that begin at `starts` of `data`, the same as `murmur2` of each."""
     found = np.empty(len(starts), np.uint32)
     for length in np.unique(lengths).tolist():
         rows = np.flatnonzero(lengths == length)
@@ -35,7 +35,7 @@ def murmur2_of(data: npt.NDArray[np.uint8], starts: Longs, lengths: Longs) -> Wo
 
 
 def _hashed(keys: npt.NDArray[np.uint8], length: int) -> Words:
-    """A key to a row, all of that length."""
+    """Hash keys of one length, one key in each row."""
     whole = length & ~3
     words = np.ascontiguousarray(keys[:, :whole]).view("<u4")
     found = np.full(len(keys), _SEED ^ (length & 0xFFFFFFFF), np.uint32)
@@ -61,9 +61,10 @@ def partitions_of_records(
     places: tuple[npt.NDArray[np.int32], Longs],
     count: int,
 ) -> Longs:
-    """The partition of each record, of `count`, as `partition_of_record`.
+    """Return the partition of each record, of `count`, the same as `partition_of_record` of each.
 
-    Keys as of `murmur2_of`, where they are `valid`; the others are null. `places`: source partitions and offsets.
+    `data`, `starts` and `lengths` are the keys, where they are `valid`; the other keys are null. `places` are source
+    partitions and offsets.
     """
     partitions, offsets = places
     found = (partitions % count + offsets % count) % count

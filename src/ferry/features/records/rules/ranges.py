@@ -11,7 +11,7 @@ from ferry.ledger.units import read_ranges
 from ferry.model import Range, Slice, TopicPartition
 
 MOST_PIECES = 500
-"""Partitions that one task reads at the same time."""
+"""Most partitions that one task reads at the same time."""
 
 
 class Edges(NamedTuple):
@@ -37,11 +37,11 @@ def settled(
     first_at: Mapping[TopicPartition, int],
     end_at: Mapping[TopicPartition, int],
 ) -> dict[TopicPartition, Range]:
-    """The range of each partition; empty ones are among them.
+    """Return the range of each partition, also the empty ones.
 
-    `first_at` and `end_at`: by partition the offset of the first record at `begin` or `end` or later, where these are
-    times; -1 or absent: there is none. Raises BadInput for an offset of a partition that is not there, or a range that
-    ends before it begins, Refused for an offset that is not in the log.
+    `first_at` and `end_at` are, by partition, the offset of the first record at or after the times `begin` and `end`,
+    if these are times; -1 or absent: there is none. Raises BadInput for an offset of a partition that does not exist,
+    or a range that ends before it begins, Refused for an offset that is not in the log.
     """
     for bound, option in ((begin, "from"), (end, "to")):
         if isinstance(bound, StartOffsets):
@@ -63,7 +63,7 @@ def _at(bound: Start, place: TopicPartition, log: Edges, timed: int, *, default:
         case StartLatest():
             return log.end
         case StartTime():
-            # The log may have been cut since the broker told the offset of a time.
+            # The log may have been cut since the broker returned the offset of a time.
             return log.end if timed < 0 else min(max(timed, log.start), log.end)
         case StartOffsets():
             return bound.offsets.get(place, default)
@@ -86,12 +86,12 @@ def _check_named(bound: StartOffsets, option: str, edges: Mapping[TopicPartition
 
 
 def ranges_of(pieces: Sequence[Slice]) -> dict[TopicPartition, Range]:
-    """What the pieces want to have read."""
+    """Return the ranges that the pieces read."""
     return read_ranges(pieces)
 
 
 def dealt(ranges: Mapping[TopicPartition, Range], most: int) -> list[tuple[ReadRange, ...]]:
-    """The ranges as tasks of at most `most` offsets each; long ranges are cut, short ones share a task.
+    """Divide the ranges into tasks of at most `most` offsets each: long ranges are cut, short ones share a task.
 
     No task has two ranges of one partition. The ranges of a partition are in the order of its offsets.
     """

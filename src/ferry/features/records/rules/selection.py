@@ -1,7 +1,7 @@
-"""Whether a query is a selection: each row comes of one record, and comes of it again, whenever it is asked.
+"""Checks that a query is a selection: each row comes from one record, and from the same record whenever it is computed.
 
-Only such a query may decide which records are written, and where (ADR 39): a record that one attempt sends to one
-partition and the next to another would be there twice, or never.
+Only a selection may decide which records are written, and where (ADR 39). If one attempt sent a record to one partition
+and the next attempt to another, the record would be there twice, or never.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ferry.config.flow.selection_rules import (
 from ferry.errors import BadInput, Refused
 
 _PLANS = frozenset(("Project", "Filter", "SubqueryAlias", "View"))
-"""Operators that make at most one row of each, and look at no other."""
+"""Operators that make at most one row of each row, and read no other."""
 
 _WRITTEN: Mapping[str, str] = {
     "Aggregate": "an aggregate",
@@ -56,19 +56,19 @@ class Node(NamedTuple):
     kind: str
     """The class in Spark."""
     name: str
-    """Of an expression: the function's name in SQL."""
+    """The function's name in SQL, of an expression."""
     is_plan: bool
     deterministic: bool
     has_plan: bool
-    """An expression with a query of its own."""
+    """Whether the expression has a query of its own."""
     position: tuple[int, int] | None
-    """Line and column of the text, from 1; None where Spark does not tell."""
+    """Line and column of the text, from 1; None if Spark does not report them."""
     text: str | None = None
-    """Of a date or time that is written as text: that text."""
+    """The text of a date or time that is written as text."""
 
 
 def check_nodes(nodes: Iterable[Node]) -> None:
-    """Raise Refused for the first that a selection may not have: operators and expressions above the records."""
+    """Raise Refused for the first node that a selection may not have. `nodes` are those above the records."""
     for node in nodes:
         why = _why_not(node)
         if why is not None:
@@ -100,7 +100,7 @@ def _at(position: tuple[int, int] | None) -> str:
 def check_columns(types: Mapping[str, str], own: Iterable[str]) -> None:
     """Raise BadInput when the result lacks a column that a record needs, or has it in another type.
 
-    `types` are Spark's names by column; `own` are the columns that are the record's very own.
+    `types` are Spark's names by column; `own` are the columns that are the record's own, unchanged.
     """
     for column, wanted in KEPT.items():
         found = types.get(column)

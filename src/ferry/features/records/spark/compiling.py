@@ -1,4 +1,4 @@
-"""Whether Spark compiles what it carries out: that costs seconds, and pays where there is much to read."""
+"""Decides whether Spark compiles its work: that costs seconds, and pays if there is much to read."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ COMPILED_RECORDS = 500_000
 
 
 def compile_long_work(spark: SparkSession, streams: Sequence[Stream]) -> bool:
-    """Have Spark compile its work from now on where so many offsets pass through it; whether they do.
+    """Let Spark compile its work from now on, if so many offsets pass through it. Return whether they do.
 
-    Settings of `ferry.spark.submit` that a session may change. They change no result.
+    It changes settings of `ferry.spark.submit` that a session may change. They change no result.
     """
     through = [piece for stream in streams for piece in stream.pieces if stream.plain is None or piece.dealt]
     if sum(end - start for start, end in ranges_of(through).values()) < COMPILED_RECORDS:

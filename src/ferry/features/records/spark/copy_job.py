@@ -34,7 +34,7 @@ FENCE_PATIENCE_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyRequest:
-    """What to copy, for whom, and where to tell about it."""
+    """What to copy, for which run, and where to report it."""
 
     flow: FlowConfig
     run: str
@@ -44,16 +44,16 @@ class CopyRequest:
 
 
 def copy_run(request: CopyRequest, connect: Callable[[], SparkSession]) -> None:
-    """Copy what the plan of the run allows; returns when all of it is in the ledger, at once when it was already.
+    """Copy what the plan of the run allows; return when all of it is in the ledger, at once when it was already.
 
     `connect` is called only when there is something to copy. However it ends, what was committed stays.
 
     Raises:
         BadInput: the ledger has no plan of the run.
         Superseded: a newer run, or a newer attempt at this one, has taken over.
-        Retryable: slots gave up, or Spark ended the job; the same run may be tried again.
-        Refused: slots gave up, all for reasons that another try meets again.
-        Unreachable: all slots that gave up did so because a cluster does not answer.
+        Retryable: slots failed, or Spark ended the job; the same run may be tried again.
+        Refused: slots failed, all for reasons that another try meets again.
+        Unreachable: all slots that failed did so because a cluster does not answer.
     """
     with MicroRuns(request.flow, lane=request.lane) as runs:
         request = replace(request, flow=runs.flow)  # as the lane has it
@@ -103,11 +103,11 @@ def _both_kinds(
     reached: Mapping[TopicPartition, int],
     sifted: dict[str, FilterCounts],
 ) -> list[SlotEnd]:
-    """Copy what goes as bytes and write what is transformed; nothing before all transforms are checked. Where they
-    cannot be carried out at all, on Spark Connect, that is their slots' failure alone.
+    """Copy slices as bytes and write those that are transformed, after all transforms are checked.
 
-    Both at the same time, as `tasks.max` has it for both, so that neither waits until the run's time is over; one after
-    the other where they share a rate.
+    If transforms cannot be carried out at all, on Spark Connect, only their slots fail. Both kinds run at the same
+    time, with `tasks.max` for both together, so that neither waits until the run's time is over. If they share a rate,
+    one comes after the other.
     """
     of_rows = {slot: spec for slot, spec in specs.items() if slot in plan.row_slots}
     of_bytes = {slot: spec for slot, spec in specs.items() if slot not in of_rows}
@@ -140,7 +140,7 @@ def _changed(
     reached: Mapping[TopicPartition, int],
     sifted: dict[str, FilterCounts],
 ) -> list[SlotEnd]:
-    """The slots that write rows. What Spark gives up is their failure alone: of the others the outcome is known."""
+    """Write the slots that write rows. If Spark fails, only these slots fail: the outcome of the others is known."""
     if not specs:
         return []
     try:
@@ -157,7 +157,7 @@ def _tag(plan: Plan) -> str:
 
 
 def _tell(plan: Plan, ends: Sequence[SlotEnd], say: Say) -> None:
-    """Say what was done; raise for slots that gave up."""
+    """Report what was done; raise for slots that failed."""
     receipts = [receipt for end in ends for receipt in end.receipts]
     records, size = sum(r.records for r in receipts), sum(r.bytes for r in receipts)
     say(f"run {plan.run} of {plan.flow}: copied {records} records, {size / 1e6:.1f} MB, {len(receipts)} receipts")
@@ -165,16 +165,16 @@ def _tell(plan: Plan, ends: Sequence[SlotEnd], say: Say) -> None:
     if held_back is not None:
         say(held_back)
     for message in dict.fromkeys(refusal.message for end in ends for refusal in end.refusals):
-        say(f"refused: {message}")  # once, where all target partitions of a topic wait for the same
+        say(f"refused: {message}")  # once, if all target partitions of a topic wait for the same
     failure = failure_of(plan, ends)
     if failure is not None:
         raise failure
 
 
 def end_chunks(request: CopyRequest, plan: Plan, attempt: Attempt) -> None:
-    """End the open transactions of the attempt at once, over fresh connections: the caller's may be amid a call.
+    """End the open transactions of the attempt at once, over new connections, because the caller's may be in a call.
 
-    Nothing is done once a newer run or attempt has begun: the slots are theirs.
+    Nothing is done once a newer run or attempt has begun, because it owns the slots.
     """
     try:
         with MicroRuns(request.flow, lane=request.lane, patience_s=FENCE_PATIENCE_SECONDS) as runs:
@@ -194,7 +194,7 @@ def main(
     origin: Origin,
     end: Path | None = None,
 ) -> int:
-    """The whole job; the rest is as `run_job` says. The exit code: 0 done, 1 try again, 2 refused, 3 unreachable."""
+    """Run the whole job (`run_job` has the rest). The exit code: 0 done, 1 try again, 2 refused, 3 unreachable."""
 
     def work(found: FlowConfig, say: Say) -> int:
         request = CopyRequest(flow=found, run=run, origin=origin, say=say, lane=lane)

@@ -1,7 +1,8 @@
-"""Records of format v2 as Arrow columns, many batches at a time: numpy reads all of one field in one go.
+"""Records of format v2 as Arrow columns, many batches at a time: numpy reads all values of a field at once.
 
-Python follows the lengths from record to record, which nothing else can; all fields behind them are read by column, as
-`ferry.wire.columns` reads them one by one. What is not as it should be is left to that: it knows what is wrong.
+Only Python can follow the lengths from record to record. All fields after the lengths are read by column;
+`ferry.wire.columns` reads them one by one. Bytes that are not as expected are left to that module, which reports what
+is wrong.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ Longs = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 _MOST_BITS = 56
-"""A varint with more is left to Python."""
+"""A varint with more bits is left to Python."""
 
 _MOST_BYTES = 1 << 30
-"""Arrow's offsets have 32 bits."""
+"""The limit of Arrow's offsets, which have 32 bits."""
 
 
 class Unpacked(NamedTuple):
@@ -38,23 +39,23 @@ class Unpacked(NamedTuple):
     data: bytes | bytearray
     start: int
     end: int
-    """Offsets `[start, end)` are."""
+    """Offsets `[start, end)` are wanted."""
 
 
 class Unclear(Exception):
-    """The bytes are not what was expected; whoever reads record by record knows more."""
+    """The bytes are not what was expected; a reader that goes record by record can say what is wrong."""
 
 
 def unpacked(  # one argument for each field
     topic: str, partition: int, time_kind: int, batch: Batch, start: int, end: int, most: int
 ) -> Unpacked:
-    """A batch of format v2 that may be let go: nothing of its memory is kept. Raises Malformed and TooLong."""
+    """Decompress a batch of format v2. Nothing of the batch's own memory is kept. Raises Malformed and TooLong."""
     data = decompressed(batch.codec, batch.payload, most)
     return Unpacked(topic, partition, time_kind, batch._replace(data=memoryview(b"")), data, start, end)
 
 
 class Fields(NamedTuple):
-    """The fields of records as columns: where they lie in `data`, and numbers."""
+    """The fields of records as columns: where they are in `data`, and numbers."""
 
     data: bytes
     counts: list[int]
@@ -68,7 +69,7 @@ class Fields(NamedTuple):
 
 
 def fields(parts: Sequence[Unpacked]) -> Fields:
-    """All wanted records of the parts. Raises Unclear."""
+    """Return all wanted records of the parts. Raises Unclear."""
     data = b"".join(part.data for part in parts)
     if len(data) > _MOST_BYTES:
         raise Unclear
@@ -84,7 +85,7 @@ def fields(parts: Sequence[Unpacked]) -> Fields:
 
 
 def _add_starts(found: list[int], base: int, data: bytes | bytearray, count: int) -> None:
-    """Where each record begins, counted from `base`."""
+    """Add where each record begins, counted from `base`."""
     at = 0
     if count < 0:
         raise Unclear
@@ -115,14 +116,14 @@ def _fields(parts: Sequence[Unpacked], data: bytes, starts: Longs) -> Fields:
     stop = at + (length >> 1)
     if (length & 1).any():
         raise Unclear
-    delta, at = _varints(raw, at + 1)  # behind the attributes
+    delta, at = _varints(raw, at + 1)  # after the attributes
     number, at = _varints(raw, at)
     keys, at = _spans(raw, at)
     values, at = _spans(raw, at)
     if (at > stop).any():
         raise Unclear
     offsets = spread(part.batch.base_offset for part in parts) + _signed(number)
-    timestamps = spread(part.batch.base_timestamp for part in parts) + _signed(delta)  # goes round, as Java's
+    timestamps = spread(part.batch.base_timestamp for part in parts) + _signed(delta)  # wraps, as in Java
     stamped = [part.batch.has_log_append_time for part in parts]
     if any(stamped):
         is_stamped = np.repeat(np.array(stamped, np.bool_), counts)
@@ -144,7 +145,7 @@ def _fields(parts: Sequence[Unpacked], data: bytes, starts: Longs) -> Fields:
 
 
 def _varints(raw: npt.NDArray[np.uint8], at: Longs) -> tuple[Longs, Longs]:
-    """A number from each of these places, not zigzag-decoded, and where it ends."""
+    """Return the number at each of these places, not zigzag-decoded, and where it ends."""
     byte = raw[at]
     number = (byte & 0x7F).astype(np.int64)
     behind = at + 1
@@ -166,7 +167,7 @@ def _signed(number: Longs) -> Longs:
 
 
 def _spans(raw: npt.NDArray[np.uint8], at: Longs) -> tuple[tuple[Longs, Longs, Flags], Longs]:
-    """The bytes behind a length at each of these places, which may be null, and where they end."""
+    """Return the bytes after a length at each of these places, which may be null, and where they end."""
     length, start = _varints(raw, at)
     valid = (length & 1) == 0
     end = start + np.where(valid, length >> 1, 0)
@@ -174,12 +175,12 @@ def _spans(raw: npt.NDArray[np.uint8], at: Longs) -> tuple[tuple[Longs, Longs, F
 
 
 def binaries(data: bytes, spans: tuple[Longs, Longs, Flags], kind: pa.DataType) -> pa.Array:
-    """A column of the pieces of `data`, in rising order, by Arrow's own gathering."""
+    """Make a column of the pieces of `data`, in ascending order, with Arrow's own `take`."""
     starts, ends, valid = spans
     count = len(starts)
     if not count:
         return pa.Array.from_buffers(kind, 0, [None, pa.py_buffer(b"\0\0\0\0"), pa.py_buffer(b"")])
-    edges = np.empty(2 * count, np.int32)  # every second piece is what lies between two of ours
+    edges = np.empty(2 * count, np.int32)  # every second piece is what is between two of ours
     edges[::2], edges[1::2] = starts, ends
     pieces = pa.Array.from_buffers(kind, 2 * count - 1, [None, pa.py_buffer(edges), pa.py_buffer(data)])
     bitmap = None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
@@ -190,7 +191,7 @@ def binaries(data: bytes, spans: tuple[Longs, Longs, Flags], kind: pa.DataType) 
 
 
 def header_lists(found: Fields) -> list[list[Header]] | None:
-    """The headers of each record; None when no record has any. Raises Unclear."""
+    """Return the headers of each record; None when no record has any. Raises Unclear."""
     starts, ends = found.headers
     if not len(starts):
         return None
@@ -212,7 +213,7 @@ def header_lists(found: Fields) -> list[list[Header]] | None:
 
 
 def constants(names: Sequence[str], counts: Sequence[int], kind: pa.DataType) -> pa.Array:
-    """A column of strings that stay the same for so many rows each."""
+    """Make a column of strings, each repeated for so many rows."""
     written = [name.encode() for name in names]
     lengths = np.repeat(np.array([len(name) for name in written], np.int32), counts)
     ends = np.concatenate((np.zeros(1, np.int32), np.cumsum(lengths, dtype=np.int32)))
@@ -221,10 +222,10 @@ def constants(names: Sequence[str], counts: Sequence[int], kind: pa.DataType) ->
 
 
 def repeated(values: Sequence[int], counts: Sequence[int]) -> npt.NDArray[np.int32]:
-    """Numbers that stay the same for so many rows each."""
+    """Make numbers, each repeated for so many rows."""
     return np.repeat(np.array(values, np.int32), counts)
 
 
 def numbers(values: npt.NDArray[np.int64] | npt.NDArray[np.int32], kind: pa.DataType) -> pa.Array:
-    """A column of numbers, as they lie."""
+    """Make a column of numbers without a copy."""
     return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(np.ascontiguousarray(values))])

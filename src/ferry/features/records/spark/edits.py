@@ -1,4 +1,4 @@
-"""What steps do to the bytes of keys and values. Runs in Spark's Python workers; knows no Spark."""
+"""What steps do to the bytes of keys and values. Runs in Spark's Python workers, without Spark's API."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from ferry.spark.columns import nullable_binaries
 from ferry.wire.arrow_columns import edges_of, valid_of
 
 JSON_STEPS = Json | OnlyFields | Cast
-"""Steps that change JSON: of the value, but for a Cast of the key."""
+"""Steps that change JSON: that of the value, except for a Cast of the key."""
 
 
 def column_of(step: Json | OnlyFields | Cast) -> str:
-    """The column that a step changes."""
+    """Return the column that a step changes."""
     return "key" if isinstance(step, Cast) and step.of_key else "value"
 
 
 def change_of(step: Json | OnlyFields | Cast, salt: bytes) -> ColumnChange:
-    """What changes a column of values."""
+    """Make the change of a column of values."""
     if isinstance(step, Cast):
-        # One by one, for it may refuse what it finds.
+        # One by one, because a cast may refuse a value.
         places = [parse_path(path) for path in step.paths] or [()]
         return one_by_one(editor(places, cast(step.to), is_object_wanted=step.is_object))
     if isinstance(step, OnlyFields):
@@ -54,11 +54,10 @@ def change_of(step: Json | OnlyFields | Cast, salt: bytes) -> ColumnChange:
 def changed_values(
     changes: Sequence[ColumnChange], values: pa.Array, wanted: Flags | None, name: str = "value"
 ) -> tuple[pa.Array, dict[int, bytes]]:
-    """The values after all changes, of those that are wanted (None: all); and by row, why one could not be changed.
-    `name` is the column's.
+    """Return the values after all changes, and, by row, why one could not be changed.
 
-    Null stays null. A value that could not be changed is as the changes before left it: whoever asks puts back all of
-    its record.
+    `wanted` are the rows to change (None: all), `name` is the column's. Null stays null. A value that could not be
+    changed is as the changes before left it: the caller restores its whole record.
     """
     valid = valid_of(values)
     column, left = _column_of(values), valid if wanted is None else valid & wanted
@@ -84,13 +83,13 @@ def _column_of(values: pa.Array) -> Column:
 
 
 def hashed_keys(keys: pa.Array, salt: bytes) -> pa.Array:
-    """The HMAC-SHA-256 of each; null stays null."""
+    """Return the HMAC-SHA-256 of each key; null stays null."""
     found = [None if key is None else hash_of(key, salt).encode() for key in pieces(keys)]
     return nullable_binaries(found, pa.binary())
 
 
 def pieces(column: pa.Array) -> Iterator[bytes | None]:
-    """The values of a binary column, in half the time of `to_pylist`."""
+    """Iterate over the values of a binary column, in half the time of `to_pylist`."""
     if not len(column):
         return
     if column.null_count:

@@ -1,4 +1,4 @@
-"""Why Spark ended a job of the record path, as a part of one sentence. Nothing of a record's value is in it."""
+"""Why Spark ended a job of the record path, as a part of one sentence. No record's value is in it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MOST_LINE = 600
 
 
 def told_by_ferry(error: BaseException) -> FerryError | None:
-    """What Ferry's own code raised in a task; None when it was something else."""
+    """Return what Ferry's own code raised in a task; None when it was something else."""
     lines = _traceback(error).strip().splitlines()
     for at in range(len(lines) - 1, -1, -1):
         found = re.match(r"ferry\.(?:\w+\.)*(\w+): (.*)", lines[at])
@@ -37,13 +37,13 @@ def told_by_ferry(error: BaseException) -> FerryError | None:
 
 
 def unread_of(error: BaseException) -> dict[TopicPartition, Failure]:
-    """The source partitions that a task could not read on; nothing, when it was something else."""
+    """Return the source partitions that a task could not read on; empty when the failure was another one."""
     found = _UNREAD.search(_traceback(error))
     return parse_unread(found[1]) if found is not None else {}
 
 
 def cause_of(error: BaseException) -> str:
-    """What happened, and where in the transform: never a value, nor a Java stack.
+    """Return what happened, and where in the transform: never a value, nor a Java stack.
 
     A message of Spark, or of an exception, may have values of records in it; its kind and its place have not.
     """
@@ -61,9 +61,9 @@ def cause_of(error: BaseException) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """What Spark says of a query in its first line, of a bounded length: without Java's stack, and without its state.
+    """Return the first line of Spark's message about a query, shortened, without Java's stack and the SQLSTATE.
 
-    For queries that it has not begun to carry out: later on there may be values of records in it.
+    It is for queries that Spark has not begun to carry out: later the message may have values of records in it.
     """
     text = str(error)
     if isinstance(error, Py4JJavaError):
@@ -80,7 +80,7 @@ def _traceback(error: BaseException) -> str:
 
 
 def _of_python(traceback: str) -> str:
-    """The exception's kind, and the line of the innermost frame."""
+    """Return the exception's kind, and the line of the innermost frame."""
     lines = [line for line in traceback.strip().splitlines() if line and not line.startswith(" ")]
     found = _RAISED.match(lines[-1]) if lines else None
     kind = found[1] if found is not None else "an exception"

@@ -1,4 +1,4 @@
-"""The source's records as a DataFrame, read by tasks of which each says itself what it reads."""
+"""The source's records as a DataFrame, read by tasks that each have a specification of what they read."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from ferry.features.records.spark.unit_stage import Stage, in_one_worker, read_a
 
 
 def read_frame(spark: SparkSession, tasks: Sequence[ReadSpec], then: Stage, columns: StructType) -> DataFrame:
-    """What becomes of what the tasks read when it goes through `then`, in the same worker; nothing is read before an
-    action. `then` gets the columns of the source `ferry`.
+    """Return what `then` makes of what the tasks read, in the same worker. Nothing is read before an action.
 
-    Partitions that cannot be read on end it together, as `read_apart` says.
+    `then` gets the columns of the source `ferry`. Partitions that cannot be read on raise Unread together, at the end
+    of the task.
     """
     read = partial(read_apart, list(tasks), to_arrow_schema(SCHEMA, timezone="UTC"))
     return spark.range(0, len(tasks), 1, max(1, len(tasks))).mapInArrow(in_one_worker(read, then), columns)

@@ -1,4 +1,4 @@
-"""A Spark of this machine alone, for the command line."""
+"""A local Spark session for the command line."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _GATEWAY_EXITED = "JAVA_GATEWAY_EXITED"
 _JAVA_SECONDS = 30.0
 
 TRIES_OF_A_TASK = 4
-"""As on a cluster; in local mode Spark tries a task once."""
+"""Spark's default on a cluster; in local mode Spark tries a task once."""
 
 
 def not_started(error: PySparkException) -> FerryError:
-    """Why no local Spark started: Refused where there is no Java for it, Retryable where its JVM ended."""
+    """Return why no local Spark started: Refused if there is no Java for it, Retryable if its JVM ended."""
     condition = error.getCondition()
     if condition != _GATEWAY_EXITED:
         return Retryable(f"no local Spark starts here ({condition}): see what Spark printed, then run again")
@@ -48,7 +48,7 @@ def not_started(error: PySparkException) -> FerryError:
 
 
 def java_version() -> int | None:
-    """The major version of the java command that Spark takes; None where none starts."""
+    """Return the major version of the java command that Spark uses; None if none starts."""
     home = os.environ.get("JAVA_HOME")
     try:
         done = subprocess.run(
@@ -65,7 +65,7 @@ def java_version() -> int | None:
 
 
 def _exit_code(error: BaseException) -> int | None:
-    """How the process ended that PySpark began and gave up; it says so nowhere but in its own frame."""
+    """Return the exit code of the process that PySpark began; PySpark keeps it nowhere but in its own frame."""
     trace = error.__traceback__
     while trace is not None:
         process = trace.tb_frame.f_locals.get("proc")
@@ -77,14 +77,14 @@ def _exit_code(error: BaseException) -> int | None:
 
 @contextmanager
 def local_session(name: str, *, cores: int = 1) -> Iterator[SparkSession]:
-    """A session for transforms, whatever Spark the flow's runs use; it logs nothing.
+    """Open a session for transforms, whatever Spark the flow's runs use; it logs nothing.
 
-    Raises as `not_started` says where none starts.
+    Raises Refused if there is no Java for it, Retryable if its JVM ended.
     """
     os.environ.pop(REMOTE_VARIABLE, None)
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    # What Spark says of a query it does not understand is one sentence of ours.
+    # Ferry reports a query that Spark does not understand in one sentence.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
     builder = SparkSession.builder.master(f"local[{cores},{TRIES_OF_A_TASK}]").appName(name)
     for key, value in {**submit_conf(), "spark.log.level": "OFF"}.items():

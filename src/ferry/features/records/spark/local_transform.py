@@ -1,7 +1,7 @@
 """Slots whose transforms are plain steps: one Python process reads, changes and writes, and Spark only starts it.
 
-No record passes through Spark's JVM, nothing is shuffled: the partitions of a slot are read one after the other, in the
-order in which they are written. Runs in Python workers; knows no Spark.
+No record passes through Spark's JVM, and nothing is shuffled. The partitions of a slot are read one after the other, in
+the order in which they are written. Runs in Python workers, without Spark's API.
 """
 
 from __future__ import annotations
@@ -50,9 +50,10 @@ class Alone:
 def write_alone(
     slots: Mapping[int, Alone], schema: pa.Schema, tell: Callable[[Found], None], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Copy every slot named in `batches`, as `ferry.spark.stage.copy_slots`; `schema` is that of the source `ferry`.
+    """Copy every slot named in `batches`; the end of a slot that failed is an answer, too, so that the others continue.
 
-    `tell` hears how many records were read and kept.
+    `schema` is that of the source `ferry`. `tell` gets how many records were read and kept. Anything but a FerryError
+    is raised: Spark then tries the task again, perhaps elsewhere.
     """
     for batch in batches:
         counts: Counter[tuple[str, str]] = Counter()
@@ -71,10 +72,11 @@ def changed_rows(
     counts: Counter[tuple[str, str]],
     notes: EpochNotes,
 ) -> Iterator[pa.RecordBatch]:
-    """The slot's records, changed, as COLUMNS of `ferry.features.records.acts.rows`; `counts` and `notes` are added to.
+    """Return the slot's records, changed, as COLUMNS of `ferry.features.records.acts.rows`.
 
-    What cannot be read on, or breaks a step off, is put into `withheld` before the first row behind it comes; its rows
-    end there. Raises what `read_batches` raises all the same.
+    It adds to `counts` and `notes`. If a partition cannot be read from a record on, or a step breaks off there, that is
+    put into `withheld` before the first row after it comes; the partition's rows end there. Raises what `read_batches`
+    raises without `told`.
     """
 
     def told(place: TopicPartition, failure: Failure) -> None:
@@ -98,14 +100,14 @@ def changed_rows(
 
 
 def _before(offset: int, batch: pa.RecordBatch) -> int:
-    """How many rows of a partition come before an offset."""
+    """Count the rows of a partition that come before an offset."""
     return int(np.searchsorted(numbers_of(batch.column("offset")), offset))
 
 
 def _changed(
     change: ArrowSteps, rule: PoisonRule, piece: ReadRange, batch: pa.RecordBatch
 ) -> tuple[pa.RecordBatch, Failure | None]:
-    """The changed rows, up to the first one at which the change breaks off: steps should at none."""
+    """Return the changed rows, up to the first one at which the change breaks off: no step should."""
     try:
         return change(batch), None
     except Exception as error:

@@ -1,7 +1,7 @@
-"""Settings of a Spark session that decide what an expression means: transforms have Spark's own defaults of them.
+"""Settings of a Spark session that decide what an expression means: transforms use Spark's own defaults for them.
 
-The digest of a transform has the version of PySpark, and so its defaults. With a cluster's own (`spark-defaults.conf`)
-the same SQL would make something else of a record, and nothing would tell.
+The digest of a transform has the version of PySpark, and so its defaults. With a cluster's own settings
+(`spark-defaults.conf`) the same SQL would make something else of a record, and nothing would report it.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ _SINGLE = frozenset(
         "spark.sql.timestampType",
     }
 )
-"""Of SQLConf. What else is there decides how fast something is done, or how files and catalogues are read."""
+"""Settings of SQLConf. The others decide how fast something is done, or how files and catalogues are read."""
 
 
 def other_meanings(spark: SparkSession) -> list[str]:
-    """The settings of a session by which SQL may mean something else than by Spark's defaults: unset, they are these.
+    """Return the settings of a session that may give SQL another meaning than Spark's defaults do.
 
-    What a session of its own cannot change is not among them.
+    When they are unset, they are the defaults. Settings that a session cannot change are not among them.
     """
     return [
         name

@@ -1,4 +1,4 @@
-"""Transformed slices a portion at a time: what a job shuffles stays bounded, and each portion counts once written."""
+"""Writes transformed slices in portions: a job's shuffle stays bounded, and each portion counts once it is written."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ferry.plan.rules.portions import is_whole, portion_of
 from ferry.spark.session import at_once
 
 Write = Callable[[Mapping[int, TaskSpec], Sequence[Stream]], list[SlotEnd]]
-"""Writes all of some streams, and answers every slot's end."""
+"""Writes all of some streams, and returns the end of every slot."""
 
 
 def write_in_portions(
@@ -29,11 +29,11 @@ def write_in_portions(
     write: Write,
     each: int,
 ) -> list[SlotEnd]:
-    """Write the streams, portion by portion until all is done or the run's time is over; every slot's end.
+    """Write the streams, portion by portion, until all is done or the run's time is over. Return the end of every slot.
 
     A portion has about `each` bytes for every task that Spark runs at once. `reached` says how far earlier attempts
-    have come. A slice with something against it is not gone on with, nor are those of a slot that gave up. Units, whose
-    content cannot be cut, are all in the first portion.
+    have come. A slice that is refused is not continued, nor are those of a slot that failed. Units cannot be cut, so
+    all of them are in the first portion.
     """
     pieces = [piece for stream in streams for piece in stream.pieces]
     left = {piece.source: piece for piece in pieces if not piece.dealt}
@@ -61,7 +61,7 @@ def write_in_portions(
 def _narrowed(
     pieces: Sequence[Slice], portion: Mapping[TopicPartition, tuple[int, int]], *, units: bool
 ) -> tuple[Slice, ...]:
-    """The pieces as far as they are in a portion."""
+    """Narrow the pieces to what is in a portion."""
     found: list[Slice] = []
     for piece in pieces:
         if piece.dealt:
@@ -73,7 +73,7 @@ def _narrowed(
 
 
 def _goes_on(ends: Mapping[int, SlotEnd], piece: Slice) -> bool:
-    """Whether the last portion of a slice was written whole."""
+    """Report whether the last portion of a slice was written completely, so that the slice continues."""
     end = ends.get(piece.slot)
     if end is None or end.failure is not None or end.stopped or end.time_over:
         return False

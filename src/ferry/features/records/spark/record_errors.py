@@ -1,6 +1,6 @@
-"""A transform that breaks off in tasks: at which records, and why, each as one sentence. Nothing is written to find it.
+"""Finds the records at which a transform breaks off in tasks, and why, each as one sentence. Nothing is written for it.
 
-What it breaks off at is withheld, so that all else goes on.
+What it breaks off at is withheld, so that all else continues.
 """
 
 from __future__ import annotations
@@ -16,19 +16,20 @@ from ferry.features.records.spark.failures import SPARKS, cause_of, told_by_ferr
 from ferry.model import RefusalKind, Slice, TopicPartition
 
 LOCATE_SECONDS = 240.0
-"""How long records of a transform are looked for before all of what is left is named."""
+"""Seconds for which records of a transform are located; after that all of what is left is named."""
 
 MOST_OF_TOPIC = 2
-"""So many records of a topic are looked for; at one more the whole topic is withheld."""
+"""So many records of a topic are located; with one more the whole topic is withheld."""
 
 
 def faults_of(
     transform: str, pieces: Sequence[Slice], attempt: Callable[[Ranges], None]
 ) -> dict[TopicPartition, Withheld]:
-    """What is to be left out of these pieces so that the transform can be carried out on the others.
+    """Return what to leave out of these pieces so that the transform can be carried out on the others.
 
-    Nothing, where it can be carried out on all, or does not always fail. `attempt` carries it out on some ranges of
-    them, and writes nothing. What cannot be read is found on the way. Raises what else Ferry's own tasks raise.
+    It is empty if the transform can be carried out on all, or does not always fail. `attempt` carries it out on some
+    ranges of the pieces, and writes nothing. What cannot be read is found, too. Raises other errors of Ferry's own
+    tasks.
     """
     held: dict[TopicPartition, Withheld] = {}
     counts: Counter[str] = Counter()
@@ -92,7 +93,7 @@ def _failures(transform: str, found: Ranges, cause: str) -> dict[TopicPartition,
 
 
 def _where(ranges: Ranges) -> str:
-    """The record, or what it is among."""
+    """Name the record, or what it is among."""
     if len(ranges) > 1:
         topics = sorted({place.topic for place in ranges})
         return f"a record of {', '.join(topics)} ({len(ranges)} partitions)"

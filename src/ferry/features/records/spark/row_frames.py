@@ -1,9 +1,9 @@
-"""The frames that a Spark job which writes rows consists of; their actions read, change, deal and write.
+"""The frames of a Spark job that writes rows; their actions read, change, assign and write.
 
 ```
 read (a task for so many offsets) -> transform -> deal (murmur2) -> shuffle by slot, sort -> write (a task a slot)
 ```
-Where the steps are plain, one Python process for each slot reads, changes and writes slices (`alone`).
+If the steps are plain, one Python process for each slot reads, changes and writes slices (`alone`).
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from ferry.spark.session import at_once, slot_frame
 from ferry.spark.stage import ROW
 
 _ALONE = -1
-"""In place of a stream's number, of what Python reads alone."""
+"""Takes the place of a stream's number for what Python reads alone."""
 
 ReadTasks = Sequence[tuple[ReadRange, ...]]
-"""By task what it reads of the source."""
+"""What each task reads of the source, by task."""
 
 _DEALT = StructType(
     [
@@ -53,7 +53,7 @@ _DEALT = StructType(
 
 
 def alone_frame(job: RowJob) -> DataFrame:
-    """The answer of slots that Python writes alone; a task each."""
+    """Make the frame of slots that Python writes alone, one task each."""
     of_topic = {piece.source.topic: stream for stream in job.streams for piece in stream.pieces}
     slices: dict[int, list[Slice]] = {slot: [] for slot in job.specs}
     for piece in job.pieces:
@@ -77,14 +77,14 @@ def alone_frame(job: RowJob) -> DataFrame:
 
 
 def shuffled_frame(job: RowJob) -> tuple[DataFrame, list[Share], int]:
-    """The answer of slots whose records pass through Spark.
+    """Make the frame of slots whose records pass through Spark.
 
-    Also which tasks of the stage ahead of the shuffle are which transform's, and how many there are: the first ones
-    have the edge rows.
+    Also return which tasks of the stage before the shuffle belong to which transform, and how many tasks there are: the
+    first ones have the edge rows.
     """
     slots = sorted(job.specs)
     indexes = {slot: index for index, slot in enumerate(slots)}
-    # Each task has two rows at least. The first one names its slot: one without records has receipts to write, too.
+    # Each slot has at least two rows. The first one names it: a slot without records has receipts to write, too.
     read = {
         number: dealt(ranges_of(stream.pieces), TASK_RECORDS)
         for number, stream in enumerate(job.streams)
@@ -105,13 +105,16 @@ def shuffled_frame(job: RowJob) -> tuple[DataFrame, list[Share], int]:
 
 
 def share_of(stream: Stream, tasks: ReadTasks, begin: int) -> Share:
-    """The tasks of a stage, from number `begin` on, that carry a stream's transform out; one where nothing is read."""
+    """Return the tasks of a stage, from number `begin` on, that carry out a stream's transform.
+
+    It is one task if nothing is read.
+    """
     numbers = range(begin, begin + max(1, len(tasks)))
     return Share(transform=stream.rule.transform, tasks=numbers, timeout_s=stream.timeout_s)
 
 
 def _rows(job: RowJob, indexes: dict[int, int], stream: Stream, number: int, tasks: ReadTasks) -> DataFrame:
-    """The rows of the stream of this number; what is read and what is kept of it is counted."""
+    """Make the rows of the stream of this number, and count what is read and what is kept of it."""
     read, kept = job.tally.counting(READ, number), job.tally.counting(KEPT, number)
     slices = [piece for piece in stream.pieces if not piece.dealt]
     units = [piece for piece in stream.pieces if piece.dealt]
@@ -122,13 +125,13 @@ def _rows(job: RowJob, indexes: dict[int, int], stream: Stream, number: int, tas
 
 
 def read_by(job: RowJob, pieces: Sequence[Slice], tasks: ReadTasks, first: Stage = iter) -> Read:
-    """What reads what the tasks are to, which lies in the pieces; it goes through `first` where it is read."""
+    """Return a function that reads what the tasks are assigned of the pieces; the records go through `first` there."""
     specs = [_read_spec(job, pieces, of_task, len(tasks)) for of_task in tasks]
     return lambda then, columns: read_frame(job.spark, specs, in_one_worker(first, then), columns)
 
 
 def _read_spec(job: RowJob, written: Sequence[Slice], parts: tuple[ReadRange, ...], tasks: int) -> ReadSpec:
-    """How one of so many tasks reads its parts of the source, of which these slices and units are `written`."""
+    """Describe how one of `tasks` tasks reads its parts of the source; `written` are the slices and units of them."""
     spec = job.spec
     rate = spec.limits.rate
     topic_ids = {piece.source.topic: piece.source_topic_id for piece in written}
@@ -148,7 +151,7 @@ def _read_spec(job: RowJob, written: Sequence[Slice], parts: tuple[ReadRange, ..
 
 
 def _edge_rows(spark: SparkSession, count: int, tasks: int) -> DataFrame:
-    """The first and the last row of each slot, of so many tasks."""
+    """Make the first and the last row of each slot, in so many tasks."""
     empty = {
         "target_topic": sf.when(sf.col("id") < count, sf.lit("")).otherwise(sf.lit(END)),
         "target_partition": sf.lit(FIRST),

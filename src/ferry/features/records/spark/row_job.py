@@ -1,4 +1,4 @@
-"""The work of a Spark job that writes rows: what its streams make, by which slots, and what is left out of it."""
+"""The work of a Spark job that writes rows: what its streams make, which slots write it, and what is left out of it."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ from ferry.features.records.spark.unit_stage import Stage
 from ferry.model import Plan, Slice
 
 Change = Callable[[Read, Stage, StructType], DataFrame]
-"""As `ferry.features.records.spark.transform.transformed`, of one transform."""
+"""Applies one transform to what is read (`ferry.features.records.spark.transform.transformed`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stream:
-    """What one transform makes of a plan: slices, whose records keep their partition, or units, which deal them."""
+    """What one transform makes of a plan: slices, which keep their partitions, or units, which repartition records."""
 
     change: Change
     rule: PoisonRule
     pieces: tuple[Slice, ...]
     plain: ArrowSteps | None = None
-    """All that `change` does, where there is no SQL in it: Python can do it alone."""
+    """All that `change` does, if there is no SQL in it: Python can do it alone."""
     timeout_s: float = 0.0
-    """How long one Spark task of `change` may take; 0: as long as it does."""
+    """Most seconds that one Spark task of `change` may take; 0: no limit."""
     lost: str = ""
-    """Why it cannot be carried out, as a sentence: nothing of it is read, and its pieces are refused; empty: it can."""
+    """Why it cannot be carried out, as a sentence: nothing of it is read, and its pieces are refused. Empty: it can."""
 
     def of_slots(self, slots: Collection[int]) -> Stream:
-        """The part that these slots write."""
+        """Return the part that these slots write."""
         return replace(self, pieces=tuple(piece for piece in self.pieces if piece.slot in slots))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowJob:
-    """What a Spark job that writes rows works with; `specs` by slot, `withheld` and `seen` by source partition."""
+    """The input of a Spark job that writes rows; `specs` by slot, `withheld` and `seen` by source partition."""
 
     spark: SparkSession
     plan: Plan
@@ -58,16 +58,16 @@ class RowJob:
 
     @property
     def spec(self) -> TaskSpec:
-        """What is the same for all slots."""
+        """Return the specification of one slot, for the values that all slots share."""
         return next(iter(self.specs.values()))
 
     @property
     def pieces(self) -> list[Slice]:
-        """What all streams make."""
+        """Return the pieces of all streams."""
         return [piece for stream in self.streams for piece in stream.pieces]
 
     def of_slots(self, slots: Collection[int]) -> RowJob:
-        """The part that these slots write."""
+        """Return the part that these slots write."""
         return replace(
             self,
             specs={slot: spec for slot, spec in self.specs.items() if slot in slots},
@@ -75,14 +75,15 @@ class RowJob:
         )
 
     def left(self, withheld: Withholding) -> RowJob:
-        """Without what is withheld."""
+        """Return the job without what is withheld."""
         streams = [replace(stream, pieces=without(stream.pieces, withheld)) for stream in self.streams]
         return replace(self, streams=streams, withheld=dict(withheld))
 
     def plain_slots(self) -> set[int]:
-        """The slots that have nothing but slices of plain transforms, which Python can write alone.
+        """Return the slots that have nothing but slices of plain transforms, which Python can write alone.
 
-        To be asked of all pieces: one of which nothing is left to read is still refused by its slot, which knows why.
+        Call it with all pieces: a piece of which nothing is left to read is still refused by its slot, which has the
+        reason.
         """
         plain: set[int] = set()
         other: set[int] = set()

@@ -1,4 +1,4 @@
-"""Records as Arrow batches, built from buffers. Runs in Python workers; knows no Spark."""
+"""Records as Arrow batches, built from buffers. Runs in Python workers, without Spark's API."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ from ferry.wire.headers import NO_HEADERS, Header, parse_headers
 
 MOST_ROWS = 20_000
 MOST_BYTES = 512 << 10
-"""An Arrow batch is handed over when it has so many rows, or as many bytes: what a core's own cache holds is read again
-for each column at half the cost of what it does not."""
+"""An Arrow batch is passed on when it has so many rows, or so many bytes. Data in a core's own cache is read again for
+each column at half the cost of other data."""
 
 MOST_DECOMPRESSED = 256 << 20
-"""Bytes of one Kafka batch that are held decompressed."""
+"""Most bytes of one Kafka batch after decompression."""
 
 _NO_PAIRS: list[Header] = []
 
@@ -49,17 +49,21 @@ _NO_TIME, _CREATE_TIME, _LOG_APPEND_TIME = -1, 0, 1
 def record_rows(
     spec: ReadSpec, where: Narrowing, schema: pa.Schema, told: Told | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """The records of the pieces for which the conditions hold. Raises as `read_batches`, of which `told` is."""
+    """Return the records of the pieces for which the conditions hold.
+
+    Raises Corrupt, Refused and Unreachable. With `told`, that is called for a piece that cannot be read on, and the
+    others are read.
+    """
     return rows_of(read_batches(spec, told), where, schema, told)
 
 
 def rows_of(
     batches: Iterable[tuple[ReadRange, Batch]], where: Narrowing, schema: pa.Schema, told: Told | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """The records of batches that lie in their pieces, and for which the conditions hold.
+    """Return the records of batches that are in their pieces, and for which the conditions hold.
 
-    Raises Corrupt for a batch that cannot be taken apart. With `told` that hears of it, all of its piece that lies
-    before it is handed over, and nothing behind.
+    Raises Corrupt for a batch that cannot be parsed. With `told`, that is called instead: the records of the piece
+    before the batch are returned, and none after it.
     """
     is_narrow = not (where.offsets.is_open and where.timestamps.is_open)
     named = _Named(told)
@@ -87,12 +91,12 @@ def rows_of(
 
 
 class _Named:
-    """Tells what is wrong with a batch, with its place: by raising, or to whoever hears of it."""
+    """Reports what is wrong with a batch, with its place: raises Corrupt, or calls `told`."""
 
     def __init__(self, told: Told | None) -> None:
         self._told = told
         self.ended: set[TopicPartition] = set()
-        """Where a batch was that cannot be taken apart."""
+        """Partitions with a batch that cannot be parsed."""
 
     @contextmanager
     def __call__(self, piece: ReadRange, batch: Batch) -> Iterator[None]:
@@ -137,7 +141,7 @@ def _time_kind(batch: Batch) -> int:
 
 
 class _Parts:
-    """Batches of format v2 until there are enough of them, to be read all at once."""
+    """Batches of format v2 that are collected, to be read all at once."""
 
     def __init__(self, schema: pa.Schema, named: _Named) -> None:
         self._schema = schema
@@ -148,18 +152,18 @@ class _Parts:
 
     @property
     def is_full(self) -> bool:
-        """As of `_Rows`."""
+        """Report whether there are enough rows or bytes to pass on."""
         return self.count >= MOST_ROWS or self._bytes >= MOST_BYTES
 
     def add(self, piece: ReadRange, batch: Batch) -> None:
-        """Take in a batch of one partition. Raises Malformed and TooLong."""
+        """Add a batch of one partition. Raises Malformed and TooLong."""
         part = unpacked(*piece.place, _time_kind(batch), batch, piece.start, piece.end, MOST_DECOMPRESSED)
         self._parts.append((piece, part))
         self._bytes += len(part.data)
         self.count += batch.record_count
 
     def taken(self) -> Iterator[pa.RecordBatch]:
-        """All of them as an Arrow batch, in the schema's types. Raises Corrupt."""
+        """Return all of them as an Arrow batch, in the schema's types. Raises Corrupt."""
         every, self._parts, self._bytes, self.count = self._parts, [], 0, 0
         try:
             found = fields([part for _, part in every])
@@ -192,7 +196,7 @@ class _Parts:
 
 
 class _Rows:
-    """Rows until there are enough of them."""
+    """Rows that are collected until there are enough of them."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self._schema = schema
@@ -212,11 +216,11 @@ class _Rows:
 
     @property
     def is_full(self) -> bool:
-        """Whether it is time to hand them over."""
+        """Report whether there are enough rows or bytes to pass on."""
         return self.count >= MOST_ROWS or self._bytes >= MOST_BYTES
 
     def add(self, topic: str, partition: int, kind: int, found: Columns) -> None:
-        """Take in records of one partition. Raises Malformed."""
+        """Add records of one partition. Raises Malformed."""
         count = len(found.offsets)
         headers = [_NO_PAIRS if one == NO_HEADERS else parse_headers(one) for one in found.headers]
         self.count += count
@@ -231,7 +235,7 @@ class _Rows:
         self._bytes += sum(len(one) for one in chain(found.keys, found.values, found.headers) if one is not None)
 
     def taken(self) -> Iterator[pa.RecordBatch]:
-        """All of them as an Arrow batch, in the schema's types."""
+        """Return all of them as an Arrow batch, in the schema's types."""
         kinds = [field.type for field in self._schema]
         arrays = [
             nullable_binaries(self._topics, kinds[0]),
@@ -248,7 +252,7 @@ class _Rows:
 
 
 def header_column(lists: list[list[Header]] | None, count: int, kind: pa.ListType) -> pa.Array:
-    """The headers of so many records; None: none has any."""
+    """Make the column of the headers of so many records; None: no record has any."""
     every = list(chain.from_iterable(lists or ()))
     pair = kind.value_type
     names = nullable_binaries([name for name, _ in every], pair.field(0).type)

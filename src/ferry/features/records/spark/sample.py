@@ -1,4 +1,4 @@
-"""Records before and after their transform, for somebody to look at: read here, changed in a local Spark."""
+"""Records before and after their transform, to be shown: read here, changed in a local Spark."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ from ferry.features.records.spark.transform import of_frame, transformed
 from ferry.plan.transform_digest import transform_digest
 
 MOST_FOUND = 3
-"""So many records of a topic at which its transform breaks off are looked for; others are named with those around."""
+"""At most so many records of a topic at which its transform breaks off are located; others are named with their
+neighbours."""
 
 Headers = tuple[tuple[str, bytes | None], ...]
 
@@ -42,21 +43,21 @@ class Side:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """A record of the source, and what would be written; None: it is left out."""
+    """A record of the source, and what would be written; `after` None: it is left out."""
 
     partition: int
     offset: int
     before: Side
     after: Side | None
     poison: str | None
-    """Why the transform cannot be applied to it; what becomes of it `TransformSpec.poison` says."""
+    """Why the transform cannot be applied to it. `TransformSpec.poison` decides what happens to it."""
     broken: str | None = None
-    """Why the transform breaks off there, or at a record beside it; `after` is not known then."""
+    """Why the transform breaks off at it, or at a record near it; `after` is not known then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """Some of a topic's last records. `topic` None: a transform that no topic of the source is named by."""
+    """Some of a topic's last records. `topic` None: no topic of the source has this transform."""
 
     transform: TransformSpec
     digest: str
@@ -65,17 +66,18 @@ class Sample:
     target: str | None
     """The name of its copy, as far as the source topic's name decides it."""
     named: str | None
-    """The policy's own name for it."""
+    """The name that the policy gives it."""
     pairs: tuple[Pair, ...]
     error: FerryError | None = None
     """Why the transform cannot be carried out at all, by its key; there are no pairs then."""
 
 
 def samples(flow: FlowConfig, count: int, only: Collection[str] | None, *, clear: bool) -> list[Sample]:
-    """The last records of each topic that has a transform, `count` at most of each; each transform is checked.
+    """Return the last records of each topic that has a transform, at most `count` of each; each transform is checked.
 
-    Nothing is written. `clear`: whether a sentence may show a value. A transform that cannot be carried out, or breaks
-    off at a record, says so in its own samples. Raises as `acts.survey.survey` and `local_session`.
+    Nothing is written. `clear`: whether a sentence may show a value. If a transform cannot be carried out, or breaks
+    off at a record, its own sample says so. Raises BadInput, Refused and Unreachable as `acts.survey.survey` does, and
+    Refused or Retryable if no local Spark starts.
     """
     wanted = {one.name: one.topics for one in flow.transforms}
 
@@ -90,7 +92,7 @@ def samples(flow: FlowConfig, count: int, only: Collection[str] | None, *, clear
 
 
 def sampled(spark: SparkSession, flow: FlowConfig, tables: Mapping[str, pa.Table], *, clear: bool) -> list[Sample]:
-    """What the flow's transforms make of records, by topic; those that no topic has are checked with none."""
+    """Apply the flow's transforms to records, by topic; a transform that no topic has is checked with no records."""
     found: list[Sample] = []
     for topic, table in tables.items():
         transform = flow.transform_of(topic)
@@ -105,7 +107,7 @@ def sampled(spark: SparkSession, flow: FlowConfig, tables: Mapping[str, pa.Table
 
 
 def _last(specs: Collection[ReadSpec], count: int) -> pa.Table:
-    """The last records by their time, in the order of partitions and offsets."""
+    """Return the last records by their time, in the order of partitions and offsets."""
     schema = to_arrow_schema(SCHEMA, timezone="UTC")
     batches = [batch for spec in specs for batch in record_rows(spec, EVERYTHING, schema)]
     table = pa.Table.from_batches(batches, schema=schema)
@@ -142,18 +144,21 @@ def _sample(
 
 
 class _Trial:
-    """Carries a transform out on records, and finds by halves those that it breaks off at."""
+    """Carries out a transform on records, and finds by halves those at which it breaks off."""
 
     def __init__(self, spark: SparkSession, spec: TransformSpec, named: Mapping[str, str], *, clear: bool) -> None:
         self._spark, self._spec, self._named, self._clear = spark, spec, named, clear
         self.rows: dict[tuple[int, int], Any] = {}
-        """What became of records, by partition and offset."""
+        """What the records became, by partition and offset."""
         self.broken: dict[tuple[int, int], str] = {}
-        """Why it breaks off, likewise."""
+        """Why it breaks off, by partition and offset."""
         self._found = 0
 
     def carry_out(self, records: list[dict[str, Any]]) -> None:
-        """Each row comes of one record, so those of a part are what they are with the others."""
+        """Apply the transform.
+
+        Each row comes from one record, so a part has the same rows as it has among the others.
+        """
         if not records:
             return
         frame = self._spark.createDataFrame([_row(one) for one in records], SCHEMA)
@@ -182,7 +187,7 @@ def _place(one: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def _told(table: pa.Table) -> list[dict[str, Any]]:
-    """The records. In the names of headers bytes that are no UTF-8 are shown as `\\xff`."""
+    """Return the records. In the names of headers, bytes that are not UTF-8 are shown as `\\xff`."""
     at = table.schema.get_field_index("headers")
     pairs = pa.list_(pa.struct([("key", pa.binary()), ("value", pa.binary())]))
     found: list[dict[str, Any]] = table.set_column(at, "headers", table.column(at).cast(pairs)).to_pylist()

@@ -1,12 +1,12 @@
-"""The columns of records in Spark: those of Spark's own Kafka source, but for the timestamp.
+"""The columns of records in Spark: those of Spark's own Kafka source, except for the timestamp.
 
 ```
 topic string | partition int | offset bigint | timestamp bigint | timestampType int | key binary | value binary
 headers array<struct<key: string, value: binary>>
 ```
-`timestamp` is Kafka's own number, milliseconds since 1970: Spark's type counts microseconds and would not hold all of
-them. `timestampType` is -1 (none), 0 (CreateTime) or 1 (LogAppendTime), as in Kafka's `TimestampType`. Key and value
-may be null, and a header's value; headers keep their order and repeat, and a record without any has an empty list.
+`timestamp` is Kafka's own number, milliseconds since 1970: Spark's type counts microseconds and cannot hold all.
+`timestampType` is -1 (none), 0 (CreateTime) or 1 (LogAppendTime), as in Kafka's `TimestampType`. Key and value may be
+null, and a header's value; headers keep their order and may repeat, and a record without headers has an empty list.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ SCHEMA = StructType(
 )
 
 WRITTEN = tuple(SCHEMA[name] for name in ("partition", "offset", "timestamp", "key", "value", "headers"))
-"""Of a record that is written, or compared with what was: where it came from, and what goes into the batch."""
+"""The columns of a record that is written, or compared with what was: where it came from, and what goes into the
+batch."""
 
 CHANGED = StructType(
     [
@@ -50,7 +51,7 @@ CHANGED = StructType(
         StructField("poison", StringType(), nullable=True),
     ]
 )
-"""What a transform answers: COLUMNS of `ferry.features.records.spark.steps`."""
+"""What a transform returns: COLUMNS of `ferry.features.records.spark.steps`."""
 
 COUNT = StructType([StructField("records", LongType(), nullable=False)])
-"""How many there are."""
+"""The number of rows."""

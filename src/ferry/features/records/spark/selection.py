@@ -1,6 +1,6 @@
-"""Selections of records, by SQL or by a function, checked before anything is read: see `ferry.features.records.rules`.
+"""Selections of records, by SQL or by a function, checked before anything is read by `ferry.features.records.rules`.
 
-Spark's analysed plan is looked at, which lives in the driver's JVM: there is none of Spark Connect.
+The check reads Spark's analysed plan, which is in the driver's JVM. Spark Connect has no access to it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ferry.features.records.spark.failures import SPARKS, first_line
 from ferry.spark.session import is_remote
 
 VIEW = "records"
-"""What the records are called in SQL."""
+"""The name of the records in SQL."""
 
 _POSITION = re.compile(r"line (\d+),? pos (\d+)")
 _FROM_TEXT = ("Cast", "ParseToDate", "ParseToTimestamp")
@@ -30,22 +30,22 @@ _INTERNAL = "[INTERNAL_ERROR"
 
 
 def selected(records: DataFrame, sql: str) -> DataFrame:
-    """What `SELECT ... FROM records WHERE ...` makes of them.
+    """Return what `SELECT ... FROM records WHERE ...` makes of the records.
 
-    Raises BadInput for SQL that Spark does not understand, with its place in the text, or breaks off at itself, and for
-    columns that are lacking or of another type; Refused for what is no selection. Nothing is read, and no command in
-    `sql` is carried out.
+    Raises BadInput for SQL that Spark does not understand, with its place in the text, or at which Spark itself breaks
+    off, and for columns that are missing or of another type; Refused for a query that is not a selection. Nothing is
+    read, and no command in `sql` is carried out.
     """
     spark = records.sparkSession
     _check_session(spark)
     try:
-        # Parsed first: a command would be carried out at once.
+        # It is parsed first, because a command would be carried out at once.
         parsed = spark._jsparkSession.sessionState().sqlParser().parsePlan(sql)  # noqa: SLF001 - no other way
     except SPARKS as error:
         raise BadInput(_said(error)) from None
     check_nodes(_written(parsed))
     try:
-        # Ahead of a catalog's table of that name, which is nobody's concern.
+        # It hides a table of that name in a catalog.
         records.createTempView(VIEW)
     except AnalysisException:
         raise BadInput(
@@ -61,7 +61,11 @@ def selected(records: DataFrame, sql: str) -> DataFrame:
 
 
 def selected_by(records: DataFrame, function: Callable[[DataFrame], DataFrame]) -> DataFrame:
-    """What a function makes of them; raises as `selected`, by the function's name, and what the function raises."""
+    """Return what a function makes of the records.
+
+    Raises BadInput for a result that is not a DataFrame, or whose columns are missing or of another type, Refused for
+    one that is not a selection, both with the function's name; and what the function raises.
+    """
     _check_session(records.sparkSession)
     name = getattr(function, "__qualname__", repr(function))
     found = function(records)
@@ -81,7 +85,7 @@ def _check_session(spark: SparkSession) -> None:
 
 
 def own_columns(records: DataFrame, found: DataFrame) -> frozenset[str]:
-    """The columns of `found` that are the very ones of `records`."""
+    """Return the columns of `found` that are unchanged columns of `records`."""
     attributes, sources = (
         {one.name(): one.exprId() for one in _each(frame._jdf.queryExecution().analyzed().output())}  # noqa: SLF001 - as above
         for frame in (found, records)
@@ -98,7 +102,7 @@ def _checked(records: DataFrame, found: DataFrame) -> DataFrame:
 
 
 def _above(plan: Any, base: Any) -> Iterator[Node]:
-    """The operators above the records, and their expressions. What is no operator above them is no end of it either."""
+    """Iterate over the operators above the records, and their expressions, down to the records' own plan."""
     if plan.equals(base) or plan.sameResult(base):
         return
     yield _node(plan, is_plan=True)
@@ -109,7 +113,10 @@ def _above(plan: Any, base: Any) -> Iterator[Node]:
 
 
 def _written(plan: Any) -> Iterator[Node]:
-    """The operators of a text as it is written, before names are known; the records must be its only source."""
+    """Iterate over the operators of a text in its written form, before names are resolved.
+
+    BadInput if it reads anything but the records.
+    """
     if plan.getClass().getSimpleName() == "UnresolvedRelation":
         name = plan.tableName()
         if name.lower() != VIEW:
@@ -121,7 +128,10 @@ def _written(plan: Any) -> Iterator[Node]:
 
 
 def _expressions(expression: Any) -> Iterator[Node]:
-    """Inner ones first: what is not deterministic makes all around it so, and is what is to be named."""
+    """Iterate over an expression, inner ones first.
+
+    An expression that is not deterministic makes all around it so, and is the one to be named.
+    """
     for child in _each(expression.children()):
         yield from _expressions(child)
     yield _node(expression, is_plan=False)
@@ -143,7 +153,10 @@ def _node(tree: Any, *, is_plan: bool) -> Node:
 
 
 def _draws_iv(expression: Any, kind: str) -> bool:
-    """Whether `aes_encrypt` draws an initialisation vector for each value, though Spark calls it deterministic."""
+    """Report whether `aes_encrypt` draws an initialisation vector for each value.
+
+    Spark calls it deterministic all the same.
+    """
     if kind != "AesEncrypt":
         return False
     mode, vector = (one.eval(None) if one.foldable() else None for one in (expression.mode(), expression.iv()))
@@ -152,7 +165,7 @@ def _draws_iv(expression: Any, kind: str) -> bool:
 
 
 def _text(expression: Any, kind: str) -> str | None:
-    """The text of a date or time: Spark makes one of 'now' while it parses or plans, without any function."""
+    """Return the text of a date or time: Spark resolves 'now' while it parses or plans, without any function."""
     if kind not in (*_FROM_TEXT, "Literal") or expression.dataType().typeName() not in _TIMES:
         return None
     if kind in _FROM_TEXT:
@@ -173,7 +186,7 @@ def _each(sequence: Any) -> Iterator[Any]:
 
 
 def _said(error: Exception) -> str:
-    """Spark's sentence, where in the text it is about, and what to do."""
+    """Return Spark's sentence, the place in the text that it is about, and what to do."""
     found = _POSITION.search(str(error))
     where = "" if found is None else f", line {found.group(1)}, column {int(found.group(2)) + 1}"
     line = first_line(error)

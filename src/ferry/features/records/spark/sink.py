@@ -1,6 +1,6 @@
-"""The exactly-once sink as a Spark job: have slots write what streams make, and leave out what cannot be carried out.
+"""The exactly-once sink as a Spark job: slots write what streams make, and what cannot be carried out is left out.
 
-A task that is repeated writes what it has not written: the ledger says what that is. So does a job that is repeated.
+A task that is repeated writes what it has not written yet, by the ledger. So does a job that is repeated.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ def write_rows(
     specs: Mapping[int, TaskSpec],
     streams: Sequence[Stream],
 ) -> list[SlotEnd]:
-    """Write what the streams make, `specs` by slot; every slot's end. Those that gave up are tried once more.
+    """Write what the streams make, with `specs` by slot, and return the end of every slot.
 
-    What is lost, what a transform breaks off at, and what cannot be read is refused, and all else is written.
-    `counts`, by topic, are added to. Raises Refused on Spark Connect, whose server logs functions with the connection
-    data in them.
+    Slots that failed are tried once more. What is lost, what a transform breaks off at, and what cannot be read is
+    refused, and all else is written. `counts`, by topic, are added to. Raises Refused on Spark Connect, whose server
+    logs functions with the connection data in them.
     """
     refuse_remote(spark)
     ends: dict[int, SlotEnd] = {}
@@ -70,7 +70,7 @@ def write_rows(
 
 
 def lost_of(streams: Iterable[Stream]) -> dict[TopicPartition, Withheld]:
-    """All that lost streams would read, withheld from where it begins."""
+    """Withhold all that lost streams would read, from its beginning."""
     found: dict[TopicPartition, Withheld] = {}
     for piece, why in ((piece, one.lost) for one in streams if one.lost for piece in one.pieces):
         for place, start, _ in piece.spans:
@@ -81,9 +81,10 @@ def lost_of(streams: Iterable[Stream]) -> dict[TopicPartition, Withheld]:
 
 
 def _despite_faults(every: RowJob, withheld: dict[TopicPartition, Withheld]) -> list[SlotEnd]:
-    """As `_written`, again without what a transform breaks off at, or cannot be read: that joins `withheld`.
+    """Write a job.
 
-    Nothing that passes through Spark is written while it is changed: a job that breaks off there has written nothing.
+    If a transform breaks off, or records cannot be read, add those to `withheld` and write again without them. Records
+    that pass through Spark are written only after all of them are changed: a job that breaks off has written none.
     """
     every = replace(every, alone=frozenset(every.plain_slots()))
     while True:
@@ -117,13 +118,16 @@ def _given_up(job: RowJob, slow: TooSlow) -> dict[TopicPartition, Withheld]:
 
 
 def _seen(job: RowJob) -> Seen:
-    """Where logs reach what is to be read of them for slots that write when all is read. Raises Unreachable."""
+    """Return the leader epochs of what slots will read that write after all is read. Raises Unreachable."""
     ranges = ranges_of([piece for piece in job.pieces if piece.slot not in job.alone])
     return seen_before(job.plan.flow.source, job.spec.source, ranges, patience_s=job.spec.patience_s)
 
 
 def _faults(job: RowJob, error: Exception) -> dict[TopicPartition, Withheld]:
-    """What has to be left out. Raises what a task of Ferry's own raised, Retryable when it was nothing of that."""
+    """Return what has to be left out.
+
+    Raises what a task of Ferry's own raised, and Retryable when the reason is none of these.
+    """
     found = withheld_at(unread_of(error))
     told = told_by_ferry(error)
     if not found and told is not None:
@@ -138,7 +142,7 @@ def _faults(job: RowJob, error: Exception) -> dict[TopicPartition, Withheld]:
 
 
 def _attempt(job: RowJob, stream: Stream, ranges: Ranges) -> None:
-    """Carry a stream's transform out on these ranges, and write nothing. Raises what Spark raises, and TooSlow."""
+    """Carry out a stream's transform on these ranges, and write nothing. Raises what Spark raises, and TooSlow."""
     tasks = dealt(ranges, TASK_RECORDS)
     counted = stream.change(read_by(job, stream.pieces, tasks), count, COUNT)
     share = share_of(stream, tasks, 0)
@@ -160,6 +164,6 @@ def _written(job: RowJob) -> list[SlotEnd]:
         answer, shares, tasks = shuffled_frame(of_spark)
         answers.append(answer)
     if len(answers) == 1 or all(spec.limits.rate is None for spec in job.specs.values()):
-        answers = [reduce(DataFrame.unionByName, answers)]  # at once; else each has all of the rate
+        answers = [reduce(DataFrame.unionByName, answers)]  # at once; otherwise each has all of the rate
     found = watched(job.spark, shares, tasks, lambda: [row for frame in answers for row in frame.collect()])
     return parse_rows((row.slot, row.kind, row.body) for row in found)

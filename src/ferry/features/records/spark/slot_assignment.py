@@ -1,11 +1,11 @@
-"""Which slot a transformed record goes to, batch by batch. Runs in Spark's Python workers; knows no Spark.
+"""Assigns transformed records to slots, batch by batch. Runs in Spark's Python workers, without Spark's API.
 
 ```
 in   COLUMNS of `ferry.features.records.spark.transform`
 out  slot int, then COLUMNS of `ferry.features.records.acts.rows`
 ```
-A record that the transform cannot be applied to goes along, marked as its rule says: the slot refuses it, or makes it a
-dead letter. So it stops nothing but its own partition.
+A record that the transform cannot be applied to stays among the rows, marked as its rule says: the slot refuses it, or
+makes it a dead letter. So it stops nothing but its own partition.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ SLOT = "slot"
 def kept_rows(
     indexes: dict[int, int], slices: Iterable[Slice], rule: PoisonRule, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """The records of slices, each for the partition of its own number, with its slot's index.
+    """Return the records of slices, each for the partition of its own number, with its slot's index.
 
-    `indexes`: by slot, which of Spark's partitions it is.
+    `indexes` is, by slot, the number of its partition in Spark.
     """
     places = {tuple(piece.source): (indexes[piece.slot], piece.target.topic) for piece in slices}
     for batch in batches:
@@ -48,7 +48,7 @@ def kept_rows(
 
 
 def rows_of_piece(rule: PoisonRule, batch: pa.RecordBatch, target: TopicPartition) -> pa.RecordBatch:
-    """The records of one partition, as slots take them, without the slot: COLUMNS."""
+    """Return the records of one partition as slots take them: COLUMNS, without the slot."""
     aims = [target.topic] * batch.num_rows
     return _rows(rule, batch, ints([0] * batch.num_rows), aims, ints([target.partition] * batch.num_rows)).select(
         COLUMNS
@@ -58,10 +58,11 @@ def rows_of_piece(rule: PoisonRule, batch: pa.RecordBatch, target: TopicPartitio
 def dealt_rows(
     indexes: dict[int, int], units: Iterable[Slice], rule: PoisonRule, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """The records that some unit wants, with its target partition and its slot's index; `indexes` as above.
+    """Return the records that some unit wants, with its target partition and its slot's index.
 
-    A record that the transform cannot be applied to is dealt by the key that it has. Raises Unread behind the last
-    one where records go to topics that the rule does not list: nobody's transaction has a place for them.
+    `indexes` is, by slot, the number of its partition in Spark. A record that the transform cannot be applied to is
+    assigned by its own key. Raises Unread after the last record if records go to topics that the rule does not list,
+    because no slot writes to these.
     """
     of_topics: dict[str, list[Slice]] = {}
     for unit in units:
@@ -83,9 +84,9 @@ def dealt_rows(
 
 
 def chosen_names(rows: pa.RecordBatch, targets: Sequence[str]) -> Longs:
-    """By row which one of the targets it goes to: -1 for one that is not among them. Without any it is 0.
+    """Return by row which one of the targets it goes to: -1 for a topic that is not among them; 0 without targets.
 
-    What the transform cannot be applied to goes to the first.
+    A record that the transform cannot be applied to goes to the first one.
     """
     if not targets:
         return np.zeros(rows.num_rows, np.int64)
@@ -95,7 +96,10 @@ def chosen_names(rows: pa.RecordBatch, targets: Sequence[str]) -> Longs:
 
 
 def dealt_places(batch: pa.RecordBatch, count: int) -> tuple[npt.NDArray[np.int32], Longs, Longs]:
-    """Of each row its source partition and offset, and which of `count` target partitions its key, or they, give it."""
+    """Return by row its source partition, its offset, and which of `count` target partitions it goes to.
+
+    The key decides it, or without a key the source partition and the offset.
+    """
     keys = batch.column("key")
     partitions, offsets = (numbers_of(batch.column(name)) for name in ("partition", "offset"))
     edges, data, valid = edges_of(keys), bytes_behind(keys), valid_of(keys)
@@ -106,7 +110,7 @@ def dealt_places(batch: pa.RecordBatch, count: int) -> tuple[npt.NDArray[np.int3
 def _unknown(
     rule: PoisonRule, topic: str, rows: pa.RecordBatch, units: _TopicUnits, names: Longs
 ) -> Iterator[tuple[TopicPartition, Failure]]:
-    """By source partition the first record that goes to a topic which is not listed, of those that units ask for."""
+    """Return by source partition the first record, of those that units want, whose topic is not listed."""
     found = np.flatnonzero(names < 0)
     if not len(found):
         return
@@ -124,7 +128,7 @@ def _unknown(
 
 
 def by_topic(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """The rows of each source topic in a batch, in their order."""
+    """Return the rows of each source topic in a batch, in their order."""
     topics = batch.column("topic").dictionary_encode()
     codes = numbers_of(topics.indices)
     for code, topic in enumerate(topics.dictionary.to_pylist()):
@@ -133,13 +137,13 @@ def by_topic(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
 
 
 class _TopicUnits:
-    """The units of one source topic, as numbers: those of its targets lie behind each other."""
+    """The units of one source topic, as numbers: those of one target topic follow each other."""
 
     def __init__(self, indexes: Mapping[int, int], units: Sequence[Slice], targets: Sequence[str]) -> None:
         self._targets = targets or [units[0].target.topic]
         self._count = units[0].partitions
         width = max(len(unit.starts) for unit in units)
-        # Who is not there wants nothing.
+        # A partition without a unit wants nothing.
         self._starts, self._ends = np.zeros((2, len(self._targets) * self._count, width), np.int64)
         self._slots = np.zeros(len(self._targets) * self._count, np.int64)
         for unit in units:
@@ -149,7 +153,7 @@ class _TopicUnits:
             self._slots[number] = indexes[unit.slot]
 
     def wanted_by_any(self, batch: pa.RecordBatch) -> npt.NDArray[np.bool_]:
-        """Which rows lie in what is to be read for some unit, whichever they are for."""
+        """Return which rows are in what is to be read for some unit, whichever unit they are for."""
         partitions, offsets = (numbers_of(batch.column(name)) for name in ("partition", "offset"))
         wanted = np.zeros(batch.num_rows, np.bool_)
         for number, (starts, ends) in enumerate(zip(self._starts.T, self._ends.T, strict=True)):
@@ -160,8 +164,10 @@ class _TopicUnits:
         return wanted
 
     def chosen(self, batch: pa.RecordBatch, names: Longs) -> tuple[Longs, list[str], Longs, Longs]:
-        """Which rows are wanted, by their units' starts and ends; the topics and partitions that they are for, and
-        their slots. `names` are as of `chosen_names`."""
+        """Return which rows are wanted, by their units' starts and ends; their target topics, partitions and slots.
+
+        `names` are the numbers of the targets, from `chosen_names`.
+        """
         partitions, offsets, numbers = dealt_places(batch, self._count)
         is_known = (partitions < self._starts.shape[1]) & (names >= 0)
         of_source = np.where(is_known, partitions, 0)
@@ -175,7 +181,7 @@ class _TopicUnits:
 def _rows(
     rule: PoisonRule, batch: pa.RecordBatch, slots: pa.Array, aims: Sequence[str], partitions: pa.Array
 ) -> pa.RecordBatch:
-    """The rows as slots take them; `aims` are the topics that they are for."""
+    """Return the rows as slots take them; `aims` are the topics that they are for."""
     arrays = [
         slots,
         strings(aims),
@@ -187,7 +193,10 @@ def _rows(
 
 
 def _judged(rule: PoisonRule, batch: pa.RecordBatch, aims: Sequence[str]) -> tuple[pa.Array, pa.Array]:
-    """Refusals and letters of the rows. None may go to another topic than the plan has for it, whatever the rule."""
+    """Return refusals and letters of the rows.
+
+    No row may go to another topic than the plan has for it, whatever the rule.
+    """
     poisons, named = batch.column("poison"), texts(batch.column("target"))
     names = {aim: rule.names.get(aim, (aim, aim)) for aim in set(aims)}
     if poisons.null_count == batch.num_rows and named == [names[aim][1] for aim in aims]:

@@ -47,7 +47,8 @@ from ferry.spark.package import zip_package
 from ferry.spark.session import is_remote
 
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
-"""Spark hands filters to Python data sources only with this, and refuses one that takes them without."""
+"""Spark passes filters to Python data sources only with this setting, and refuses a source that takes filters without
+it."""
 
 _OPERATORS: Mapping[type[Filter], Operator] = {
     EqualTo: Operator.EQUAL,
@@ -63,9 +64,9 @@ _OPERATORS: Mapping[type[Filter], Operator] = {
 
 
 def register(spark: SparkSession) -> None:
-    """Make the format `ferry` known to a session, and let Spark hand filters to it.
+    """Register the format `ferry` in a session, and let Spark pass filters to it.
 
-    On Spark Connect the server's workers get this very Ferry; what Ferry imports has to be there.
+    On Spark Connect the server's workers get this version of Ferry; the packages that Ferry imports have to be there.
     """
     if is_remote(spark):
         with tempfile.TemporaryDirectory(prefix="ferry-") as folder:
@@ -75,38 +76,42 @@ def register(spark: SparkSession) -> None:
 
 
 class FerrySource(DataSource):
-    """Bounded: what there is to read is settled when a frame is loaded, and looked up then."""
+    """A bounded source: what there is to read is determined when a frame is loaded."""
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
-        """Look at the cluster. Raises as `record_source` and `survey`."""
-        super().__init__({})  # references are looked up now; nothing has to travel as text
+        """Read what the cluster has.
+
+        Raises BadInput for options, topics or offsets that are wrong, Refused for what may not or cannot be read,
+        Unreachable.
+        """
+        super().__init__({})  # references are resolved now; none has to travel as text
         self._found = survey(record_source({name.lower(): value for name, value in options.items()}))
 
     @classmethod
     def name(cls) -> str:
-        """The format's name."""
+        """Return the format's name."""
         return "ferry"
 
     def schema(self) -> StructType:
-        """The columns, always the same."""
+        """Return the columns, which are always the same."""
         return SCHEMA
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """What reads; BadInput for a schema of somebody's own."""
+        """Return the reader; BadInput for a schema given by the user."""
         if schema != SCHEMA:
             raise BadInput("the columns of format ferry are fixed: leave .schema(...) out, and select what is wanted")
         return FerryReader(self._found)
 
 
 class FerryReader(DataSourceReader):
-    """Narrows what was found by the query's filters, and deals it to tasks."""
+    """Narrows what was found by the query's filters, and assigns it to tasks."""
 
     def __init__(self, found: Surveyed) -> None:
         self._found = found
         self._where = Narrowing()
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's name
-        """Take on what can be answered by reading less; Spark asks the others of each record."""
+        """Take the filters that narrow what is read, and return the others: Spark checks those for each record."""
         left = []
         for one in filters:
             condition = _condition(one)
@@ -117,7 +122,7 @@ class FerryReader(DataSourceReader):
         return left
 
     def partitions(self) -> list[InputPartition]:
-        """What each task reads. Raises as `survey`."""
+        """Return what each task reads. Raises BadInput, Refused and Unreachable as `survey` does."""
         ranges = narrowed_ranges(self._found, self._where)
         return [
             RecordsPartition(
@@ -133,8 +138,8 @@ class FerryReader(DataSourceReader):
         ]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The records of one task's pieces. Raises as `read_batches`."""
-        if not isinstance(partition, RecordsPartition):  # Spark makes one of its own where there is nothing to read
+        """Return the records of one task's pieces. Raises Corrupt, Refused, Unreachable."""
+        if not isinstance(partition, RecordsPartition):  # Spark makes one of its own if there is nothing to read
             return iter(())
         return record_rows(partition.spec, self._where, to_arrow_schema(SCHEMA, timezone="UTC"))
 

@@ -1,7 +1,7 @@
 """The steps of a transform (`ferry.config.flow.steps`) over Arrow batches: the only place that carries them out.
 
-SQL is Spark's: what a transform has of it comes before these steps, or after them (see `transform`, beside this). Runs
-in Python workers; knows no Spark.
+SQL is left to Spark: a transform's SQL comes before these steps, or after them (see `transform` in this folder). Runs
+in Python workers, without Spark's API.
 """
 
 from __future__ import annotations
@@ -40,11 +40,12 @@ from ferry.spark.columns import nullable_binaries, strings, texts
 from ferry.wire.arrow_columns import Flags, Longs, edges_of, name_bytes, numbers_of, valid_of
 
 COLUMNS = ("topic", "target", "partition", "offset", "timestamp", "key", "value", "headers", "poison")
-"""What a transform answers. `topic`, `partition`, `offset` say where a record came from, `target` is the whole name of
-the topic that it goes to; `poison` says why the transform cannot be applied to it, else null."""
+"""What a transform returns. `topic`, `partition`, `offset` say where a record came from. `target` is the whole name of
+the topic that it goes to. `poison` says why the transform cannot be applied to it, else null."""
 
 BEFORE = ("key", "value", "headers", "target")
-"""What a record with poison has as it was before the first step; under way as `_key` and so on."""
+"""The columns of a record with poison are restored to their values before the first step; until then these are `_key`
+and so on."""
 
 _MILLION = 1_000_000
 _TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
@@ -61,19 +62,19 @@ class ArrowSteps:
     secret: bytes = field(repr=False)
 
     def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """From the columns of the source `ferry` to COLUMNS.
+        """Change the columns of the source `ferry` to COLUMNS.
 
-        SQL before the steps may have added `target` and `poison`; without `target` it is the policy's name, which a
-        topic that is not in `targets` does not have.
+        SQL before the steps may have added `target` and `poison`. Without `target` it is the policy's name; a topic
+        that is not in `targets` has none.
         """
         return self._after(batch).result()
 
     def whole(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The same of many batches."""
+        """Change many batches to COLUMNS."""
         return map(self, batches)
 
     def begun(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The same where SQL comes after the steps: all columns, and those of BEFORE, for `finished`."""
+        """Change many batches if SQL comes after the steps: all columns, and those of BEFORE, for `finished`."""
         return (self._after(batch).under_way() for batch in batches)
 
     def _after(self, batch: pa.RecordBatch) -> _Table:
@@ -84,7 +85,7 @@ class ArrowSteps:
 
     @cached_property
     def _acts(self) -> list[Callable[[_Table], None]]:
-        """One for each step; changes of JSON that follow each other are one."""
+        """One function for each step; changes of JSON that follow each other are one."""
         acts: list[Callable[[_Table], None]] = []
         for (column, when), group in groupby(self.steps, lambda step: (_json_column(step), _when(step))):
             if column:
@@ -95,19 +96,19 @@ class ArrowSteps:
         return acts
 
     def __getstate__(self) -> dict[str, object]:
-        """Without what is made of it."""
+        """Leave out what is derived from the fields."""
         return {"steps": self.steps, "targets": self.targets, "secret": self.secret}
 
 
 def finished(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """From what SQL made of `ArrowSteps.begun` to COLUMNS."""
+    """Change what SQL made of `ArrowSteps.begun` to COLUMNS."""
     for batch in batches:
         columns = [batch.column(f"_{name}") for name in BEFORE]
         yield _Table(batch, pa.RecordBatch.from_arrays(columns, names=list(BEFORE)), {}).result()
 
 
 def _json_column(step: Step) -> str:
-    """Whose JSON a step changes; empty: none's."""
+    """Return the column whose JSON a step changes; empty: none."""
     return column_of(step) if isinstance(step, JSON_STEPS) else ""
 
 
@@ -141,19 +142,20 @@ def _act(step: Step, secret: bytes) -> Callable[[_Table], None]:  # noqa: PLR091
 
 
 class _Table:
-    """Records under way; `before` has those of BEFORE that a record with poison gets back."""
+    """Records between steps; `before` has the columns of BEFORE that a record with poison gets back."""
 
     def __init__(self, batch: pa.RecordBatch, before: pa.RecordBatch, targets: Mapping[str, str]) -> None:
         self._batch = batch
         self._before = before
         self._names: list[str | None] = []
-        """Of targets, which `_codes` count in. It only grows: a route adds what it makes of each."""
+        """Names of targets, to which the numbers in `_codes` refer. It only grows: a route adds what it makes of
+        each."""
         self._codes = self._codes_of(batch, targets)
         self._codes_before = self._codes if before is batch else self._codes_of(before, targets)
         self._poison = _poison_of(batch)
 
     def _codes_of(self, batch: pa.RecordBatch, targets: Mapping[str, str]) -> Longs:
-        """By row which of the names its target is."""
+        """Return by row which of the names its target is."""
         is_named = "target" in batch.schema.names
         encoded = batch.column("target" if is_named else "topic").dictionary_encode(null_encoding="encode")
         found = texts(encoded.dictionary)
@@ -192,7 +194,7 @@ class _Table:
         return ~found if when.negate else found
 
     def _by_name(self, test: Callable[[str | None], bool]) -> Flags:
-        """What a test says of each record's target."""
+        """Return what a test says of each record's target."""
         found: Flags = np.array([test(name) for name in self._names], np.bool_)
         return found[self._codes]
 
@@ -204,7 +206,7 @@ class _Table:
         return np.diff(_sums(_named(column, [name]))[edges]) > 0
 
     def sample(self, parts_per_million: int) -> None:
-        """As Sample."""
+        """Keep so many records of a million (step Sample)."""
         columns = (self._batch.column(name).to_pylist() for name in ("topic", "partition", "offset", "key"))
         places = zip(*columns, strict=True)
         shares = [
@@ -215,30 +217,30 @@ class _Table:
         self._only(np.array(shares, np.int64) < parts_per_million)
 
     def drop(self, when: When | None) -> None:
-        """As Drop; one that could not be changed stays."""
+        """Leave records out (step Drop); one that could not be changed stays."""
         kept = ~self._holds(when)
         kept[list(self._poison)] = True
         self._only(kept)
 
     def change(self, changes: Sequence[ColumnChange], when: When | None, column: str) -> None:
-        """As Json, OnlyFields and Cast, of the value or the key."""
+        """Change JSON of the value or the key (steps Json, OnlyFields and Cast)."""
         wanted = None if when is None else self._holds(when)
         found, poison = changed_values(changes, self._batch.column(column), wanted, column)
         self._poison = {**poison, **self._poison}  # the first reason counts
         self._with(column, found)
 
     def hash_keys(self, secret: bytes) -> None:
-        """As HashKey."""
+        """Hash the keys (step HashKey)."""
         self._with("key", hashed_keys(self._batch.column("key"), secret))
 
     def route(self, step: Route) -> None:
-        """As Route."""
+        """Change targets by a pattern (step Route)."""
         count, wanted = len(self._names), self._holds(step.when)
         self._names += [None if name is None else routed(step, name) for name in self._names]
         self._codes = np.where(wanted, self._codes + count, self._codes)
 
     def route_by_time(self, step: RouteByTime) -> None:
-        """As RouteByTime."""
+        """Change targets by the records' time (step RouteByTime)."""
         times, rows = numbers_of(self._batch.column("timestamp")).tolist(), np.flatnonzero(self._holds(step.when))
         numbers: dict[str, int] = {}
         codes = self._codes.copy()
@@ -256,7 +258,7 @@ class _Table:
         self._codes = codes
 
     def add_provenance(self, cluster: str) -> None:
-        """As Provenance."""
+        """Add headers that say where each record came from (step Provenance)."""
         partitions, offsets = (self._batch.column(name).to_pylist() for name in ("partition", "offset"))
         count = len(offsets)
         self._add(
@@ -270,13 +272,13 @@ class _Table:
         )
 
     def add_headers(self, pairs: Sequence[tuple[str, str]], when: When | None) -> None:
-        """As AddHeader."""
+        """Add one header to the records (step AddHeader)."""
         count = self._batch.num_rows
         wanted = self._holds(when) & valid_of(self._batch.column("headers"))  # SQL may have made them null
         self._add([(name, [value.encode()] * count) for name, value in pairs], wanted)
 
     def _add(self, more: Sequence[tuple[str, Sequence[bytes]]], wanted: Flags) -> None:
-        """Headers at the end of all that are wanted: a name, and a value for each row."""
+        """Add headers at the end of all wanted records: a name, and a value for each row."""
         column = self._batch.column("headers")
         count, kind = len(column), column.type
         edges = edges_of(column)
@@ -293,7 +295,7 @@ class _Table:
         self._set_headers(out, pa.concat_arrays([old, *new]).take(_longs(order)))
 
     def drop_headers(self, names: Sequence[str], when: When | None) -> None:
-        """As DropHeaders."""
+        """Remove headers by name (step DropHeaders)."""
         column = self._batch.column("headers")
         edges = edges_of(column)
         if edges[0] == edges[-1]:
@@ -311,7 +313,7 @@ class _Table:
         self._with("headers", pa.Array.from_buffers(kind, len(edges) - 1, [None, ends], children=[pairs]))
 
     def under_way(self) -> pa.RecordBatch:
-        """All columns, with `target`, `poison` and those of BEFORE."""
+        """Return all columns, with `target`, `poison` and those of BEFORE."""
         own = {
             "target": self._targets(self._codes),
             "poison": self._reasons(),
@@ -322,7 +324,7 @@ class _Table:
         return pa.RecordBatch.from_arrays([*others.values(), *own.values()], names=[*others, *own])
 
     def result(self) -> pa.RecordBatch:
-        """The records that are left; one that could not be changed as it was."""
+        """Return the records that are left; one that could not be changed is as it was."""
         no_names = np.flatnonzero(~self._by_name(_is_legal))
         self._poison = {**dict.fromkeys(no_names.tolist(), _NO_NAME), **self._poison}
         count, codes = self._batch.num_rows, self._codes
@@ -349,7 +351,7 @@ class _Table:
 
 
 def _poison_of(batch: pa.RecordBatch) -> dict[int, bytes]:
-    """By row why SQL says that a record cannot be changed."""
+    """Return by row why SQL says that a record cannot be changed."""
     if "poison" not in batch.schema.names or batch.column("poison").null_count == batch.num_rows:
         return {}
     reasons = batch.column("poison").cast(pa.binary()).to_pylist()
@@ -361,7 +363,7 @@ def _is_legal(name: str | None) -> bool:
 
 
 def _named(column: pa.ListArray, names: Sequence[str]) -> Flags:
-    """Of all headers behind a column, also those that are none of its rows', whether they have one of these names."""
+    """Report for all headers of a column's buffer, also those outside its rows, whether they have one of the names."""
     encoded = column.values.field(0).dictionary_encode()
     wanted = {name.encode() for name in names}
     of_codes = np.array([name in wanted for name in name_bytes(encoded.dictionary)], np.bool_)

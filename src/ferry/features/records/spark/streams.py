@@ -1,4 +1,4 @@
-"""Which transforms a plan has carried out, and on what; held against the file before anything is written."""
+"""Which transforms a plan carries out, and on what, compared with the file before anything is written."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ferry.plan.transform_digest import transform_digest
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Named:
-    """A transform that a plan names, with what it makes; without `spec` the sentence why it cannot be carried out."""
+    """A transform that a plan names, with what it makes. Without `spec`, `why` says why it cannot be carried out."""
 
     name: str
     pieces: tuple[Slice, ...]
@@ -36,7 +36,10 @@ Transforms = list[Named]
 
 
 def transforms_of(flow: FlowConfig, plan: Plan) -> Transforms:
-    """The transforms that a plan names. One that is not what it was when the run was planned is told in its place."""
+    """Return the transforms that a plan names.
+
+    One that has changed since the run was planned has no `spec`, and the reason in its place.
+    """
     pieces: dict[tuple[str, str], list[Slice]] = {}
     for piece in plan.kept:
         if piece.transform:
@@ -55,7 +58,10 @@ def transforms_of(flow: FlowConfig, plan: Plan) -> Transforms:
 
 
 def _held_against(name: str, spec: TransformSpec | None, digest: str, pieces: tuple[Slice, ...], other: str) -> Named:
-    """The transform, where it has this digest here; `other` says that it has not."""
+    """Return the transform if it has this digest here; else one without `spec`.
+
+    `other` says that the digest is another one.
+    """
     try:
         if spec is not None and transform_digest(spec) == digest:
             return Named(name=name, pieces=pieces, spec=spec)
@@ -65,7 +71,10 @@ def _held_against(name: str, spec: TransformSpec | None, digest: str, pieces: tu
 
 
 def _dealt(flow: FlowConfig, plan: Plan) -> Transforms:
-    """The same of units, by the rules in the plan: one that the file has changed since is finished as it was."""
+    """Return the transforms of units, by the rules in the plan.
+
+    If the file has changed a rule since, its units are finished by the old rule.
+    """
     rules = {era.target_topic: era for era in plan.eras}
     pieces: dict[tuple[str, str], list[Slice]] = {}
     for unit in plan.dealt:
@@ -83,12 +92,12 @@ def _dealt(flow: FlowConfig, plan: Plan) -> Transforms:
 
 
 def _named(spec: TransformSpec, topic: str, target: str, aim: str) -> str:
-    """What the transform calls the topic that the plan calls `aim`; in a lane that has another name."""
+    """Return what the transform calls the topic that the plan calls `aim`; in a lane that is another name."""
     return aim if spec.targets else spec.target_of(topic, target) or aim
 
 
 def lost_transforms(spark: SparkSession, flow: FlowConfig, only: Collection[str] | None) -> dict[str, str]:
-    """The transforms of these topics (None: all) that cannot be carried out here, by name: why, by the key."""
+    """Return the transforms of these topics (None: all) that cannot be carried out here, by name, with the reason."""
     prepare(spark)
     empty = of_frame(spark.createDataFrame([], SCHEMA))
     names = None if only is None else {_today(flow, topic) for topic in only}
@@ -103,16 +112,16 @@ def lost_transforms(spark: SparkSession, flow: FlowConfig, only: Collection[str]
 
 
 def refuse_in_vain(flow: FlowConfig, preview: Callable[[], Plan], lost: Mapping[str, str]) -> None:
-    """Raise Refused, in one sentence, where a plan has nothing to copy but what lost transforms would make.
+    """Raise Refused, in one sentence, if a plan has nothing to copy but what lost transforms would make.
 
-    `preview` makes one that nobody has sealed; where that is refused, there is nothing to copy either. What units
-    finish by a rule that was before today's is not lost with it.
+    `preview` makes a plan that is not sealed; if that is refused, there is nothing to copy either. What units finish by
+    an earlier rule than today's is not lost with today's transform.
     """
     if not lost:
         return
     try:
         plan = preview()
-    except Refused:  # by what stands against any run: the next one says it, once the transforms check
+    except Refused:  # for a reason that refuses any run: the next one says it, once the transforms check
         raise Refused(_first_of(lost, lost)) from None
     names = {_today(flow, piece.source.topic) for piece in plan.kept}
     rules = {era.target_topic: era for era in plan.eras}
@@ -129,7 +138,7 @@ def _first_of(lost: Mapping[str, str], names: Collection[str]) -> str:
 
 
 def _today(flow: FlowConfig, topic: str) -> str:
-    """The name of a topic's transform; empty: it has none, or two, which its plan refuses."""
+    """Return the name of a topic's transform; empty: it has none, or two, which its plan refuses."""
     try:
         spec = flow.transform_of(topic)
     except Refused:
@@ -138,7 +147,7 @@ def _today(flow: FlowConfig, topic: str) -> str:
 
 
 def _is_of(spec: TransformSpec, digest: str) -> bool:
-    """Whether a rule of that digest is today's; one without a digest is, as far as anybody knows."""
+    """Report whether a rule of that digest is today's. A rule without a digest counts as today's."""
     try:
         return digest in ("", transform_digest(spec))
     except (BadInput, Refused):
@@ -146,7 +155,10 @@ def _is_of(spec: TransformSpec, digest: str) -> bool:
 
 
 def streams_of(spark: SparkSession, flow: FlowConfig, transforms: Transforms) -> list[Stream]:
-    """How Spark carries them out, each of them checked; one that cannot be is `lost`. Refused on Spark Connect."""
+    """Return how Spark carries out the transforms, each of them checked; one that cannot be is `lost`.
+
+    Refused on Spark Connect.
+    """
     if not transforms:
         return []
     refuse_remote(spark)
@@ -182,6 +194,6 @@ def _stream(spark: SparkSession, flow: FlowConfig, named: Named) -> Stream:
 
 
 def _lost(flow: FlowConfig, named: Named, why: str) -> Stream:
-    """Of what nothing is read: `change` is never asked."""
+    """Make the stream of a transform of which nothing is read: `change` is never called."""
     rule = PoisonRule(transform=named.name, poison=Poison.FAIL, letters=flow.dead_letters)
     return Stream(change=lambda read, then, columns: read(then, columns), rule=rule, pieces=named.pieces, lost=why)

@@ -1,4 +1,4 @@
-"""How many records transforms read and left out, by topic; counted in tasks, once, however often Spark repeats one."""
+"""Counts, by topic, the records that transforms read and left out: in tasks, once, also if Spark repeats a task."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ if TYPE_CHECKING:  # workers begin lighter
     from pyspark.sql import SparkSession
 
 Place = tuple[str, str, int, int]
-"""What is counted, of which topic, and the numbers of the stream and of the task, which a repeated one has, too."""
+"""What is counted, of which topic, and the numbers of the stream and of the task, which a repeated task has, too."""
 
 Found = Mapping[tuple[str, str], int]
 """What was counted, and of which topic."""
 
 Counting = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-"""Hands batches on."""
+"""Passes batches on."""
 
 READ, KEPT = "read", "kept"
 
 
 class _ByPlace(AccumulatorParam[dict[Place, int]]):
-    """Of counts of one place the last is taken: they are the same, or the earlier task's work is gone."""
+    """Keeps the last of the counts of one place: they are the same, or the earlier task's work is gone."""
 
     def zero(self, value: dict[Place, int]) -> dict[Place, int]:
-        """Nothing."""
+        """Return an empty value."""
         return {}
 
     def addInPlace(self, value1: dict[Place, int], value2: dict[Place, int]) -> dict[Place, int]:  # noqa: N802 - Spark's name
-        """Both."""
+        """Return both, combined."""
         value1.update(value2)
         return value1
 
@@ -49,19 +49,19 @@ class Tally:
         self._counts = spark.sparkContext.accumulator({}, _ByPlace())
 
     def counting(self, what: str, stream: int) -> Counting:
-        """What hands batches on, in a task, and counts their rows by the column `topic`."""
+        """Return a stage that passes batches on, in a task, and counts their rows by the column `topic`."""
         return partial(_counted, self._counts, what, stream)
 
     def telling(self, stream: int) -> Callable[[Found], None]:
-        """The same for who counts himself, in a task, and tells it once."""
+        """Return a function that adds the counts of a task, which counts by itself and reports once."""
         return partial(_told, self._counts, stream)
 
     def forget(self) -> None:
-        """Begin anew, for a job that is repeated."""
+        """Reset the counts, for a job that is repeated."""
         self._counts.value = {}
 
     def totals(self) -> dict[str, FilterCounts]:
-        """By topic; to be asked when the job is done."""
+        """Return the counts by topic. Call it when the job is done."""
         totals: Counter[tuple[str, str]] = Counter()
         counts: Mapping[Place, int] = self._counts.value
         for (what, topic, _, _), number in counts.items():
@@ -87,7 +87,7 @@ def _told(counts: Accumulator[dict[Place, int]], stream: int, found: Found) -> N
 
 
 def by_topic(batch: pa.RecordBatch) -> dict[str, int]:
-    """How many rows of each topic there are."""
+    """Count the rows of each topic."""
     topics = batch.column("topic").dictionary_encode()
     if len(topics.dictionary) == 1:
         return {topics.dictionary[0].as_py(): batch.num_rows}

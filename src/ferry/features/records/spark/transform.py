@@ -1,7 +1,7 @@
 """What a transform of the file makes of records, checked before anything is read (ADR 39).
 
-Spark's SQL comes first (`sql`, `function`, `where`), then the ready-made steps over Arrow, last `target`. What writes
-or compares records asks `transformed` for them. The digest of a transform is `ferry.plan.transform_digest`'s.
+Spark's SQL comes first (`sql`, `function`, `where`), then the steps over Arrow, last `target`. What writes or compares
+records calls `transformed`. `ferry.plan.transform_digest` makes the digest of a transform.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from ferry.plan.transform_digest import imported
 T = TypeVar("T")
 
 Read = Callable[[Stage, StructType], DataFrame]
-"""Reads records, has them go through a stage in the worker that reads, and answers the columns that come out of it."""
+"""Reads records, passes them through a stage in the worker that reads, and returns the columns that come out of it."""
 
 _LINE = re.compile(r"\bline (\d+)")
 
 ARROW_BYTES = 8 << 20
-"""Most bytes that Spark hands to a Python worker at once, or one record: else it is 10,000 records, however large."""
+"""Most bytes that Spark passes to a Python worker at once, or one record; without it, 10,000 records of any size."""
 
 
 def prepare(spark: SparkSession) -> None:
     """Set the session as transforms need it.
 
-    PySpark's log of failed queries is silent then: it repeats, with Java's stack and values of records, what whoever
-    catches the error tells in one sentence.
+    PySpark's log of failed queries is then silent. It repeats, with Java's stack and values of records, what the code
+    that catches the error reports in one sentence.
     """
     logging.getLogger("SQLQueryContextLogger").disabled = True
     for name in other_meanings(spark):
@@ -55,20 +55,20 @@ def prepare(spark: SparkSession) -> None:
 def transformed(
     read: Read, spec: TransformSpec, targets: Mapping[str, str], then: Stage = iter, columns: StructType = CHANGED
 ) -> DataFrame:
-    """The records that are left, as CHANGED, and what `then` makes of these, in the same worker: `columns`.
+    """Return the records that are left, as CHANGED, and what `then` makes of these, in the same worker: `columns`.
 
     `targets` are the names that the policy gives, by source topic. What is `read` has the columns of the source
     `ferry`, and is of topics in `targets`; a record of another topic gets no target, and is poison. A record with
-    `poison` has what it had before the steps. Nothing is read. The session is one that `prepare` has set, once.
+    `poison` has what it had before the steps. Nothing is read. `prepare` must have set the session, once.
 
-    Raises BadInput and Refused with the transform's key ahead: as `selected` and `selected_by`, for a function that
-    cannot be imported, raises or changes the session, for what else Spark makes no query of, and for a salt that
-    cannot be looked up.
+    Raises BadInput and Refused that begin with the transform's key: for a query or function that is not a selection,
+    for a function that cannot be imported, raises or changes the session, for anything else that Spark cannot make a
+    query of, and for a salt that cannot be resolved.
     """
     steps = steps_of(spec, targets)
     try:
         return _transformed(read, spec, steps, then, columns)
-    except SPARKS as error:  # nothing is carried out yet: what Spark says of it is about the text of the file
+    except SPARKS as error:  # nothing is carried out yet: Spark's message is about the text of the file
         part = "sql" if spec.sql is not None else "function" if spec.function is not None else "topics"
         raise BadInput(
             f"ferry.transform.{spec.name}.{part}: Spark does not make a query of the transform: {first_line(error)}; "
@@ -77,17 +77,17 @@ def transformed(
 
 
 def of_frame(records: DataFrame) -> Read:
-    """Reads records that are a frame already."""
+    """Make a reader of records that are a frame already."""
     return lambda then, columns: records if then is iter else records.mapInArrow(then, columns)
 
 
 def is_plain(spec: TransformSpec) -> bool:
-    """Whether a transform is nothing but steps, without SQL or a function: Python carries it out alone."""
+    """Report whether a transform has only steps, without SQL or a function: Python carries it out alone."""
     return spec.sql is None and spec.function is None and not any(isinstance(one, Keep | Rename) for one in spec.steps)
 
 
 def steps_of(spec: TransformSpec, targets: Mapping[str, str]) -> ArrowSteps:
-    """The steps that are not SQL's. Raises BadInput as `TransformSpec.secret`."""
+    """Return the steps that are not SQL's. Raises BadInput when the salt's variable, file or entry is missing."""
     return ArrowSteps(tuple(one for one in spec.steps if not isinstance(one, Keep | Rename)), targets, spec.secret())
 
 
@@ -111,7 +111,7 @@ def _transformed(read: Read, spec: TransformSpec, steps: ArrowSteps, then: Stage
 
 
 def _checked(frame: DataFrame) -> DataFrame:
-    """Refused where the session would have SQL mean something else."""
+    """Return the frame; Refused if the session would give SQL another meaning."""
     for name, value in SETTINGS.items():
         if frame.sparkSession.conf.get(name) != value:
             raise Refused(f"transforms need a session with {name} = {value}: call prepare(spark) first")
@@ -119,14 +119,14 @@ def _checked(frame: DataFrame) -> DataFrame:
 
 
 def _under_way(columns: StructType) -> StructType:
-    """The columns of `ArrowSteps.begun`."""
+    """Return the columns of `ArrowSteps.begun`."""
     before = [StructField(f"_{name}", CHANGED[name].dataType) for name in BEFORE]
     own = StructType([CHANGED["target"], CHANGED["poison"], *before])
     return StructType([*(field for field in columns if field.name not in own.names), *own])
 
 
 def _selected(records: DataFrame, spec: TransformSpec, keeps: Sequence[Keep], targets: Mapping[str, str]) -> DataFrame:
-    """What SQL, or a function, and the conditions ahead of the steps leave of records."""
+    """Return what SQL, or a function, and the conditions before the steps leave of records."""
     named = records.withColumns({"target": _named(targets), "poison": sf.lit(None).cast("string")})
     kept = named
     if spec.sql is not None:
@@ -135,13 +135,13 @@ def _selected(records: DataFrame, spec: TransformSpec, keeps: Sequence[Keep], ta
         call = _about(spec, "function", lambda: imported(spec.function or ""))
         kept = _about(spec, "function", lambda: _completed(named, _undisturbed(named, call), targets))
     for step in keeps:
-        # Without TRUE AND a name in brackets would be read as columns of an alias called WHERE.
+        # Without TRUE AND, a name in brackets would be read as columns of an alias called WHERE.
         kept = _of_line(spec, "where", kept, f"SELECT * FROM records WHERE TRUE AND (\n{step.sql}\n)")
     return kept
 
 
 def _about(spec: TransformSpec, part: str, work: Callable[[], T]) -> T:
-    """What `work` answers; its BadInput and Refused get the key ahead."""
+    """Return what `work` returns; its BadInput and Refused begin with the key."""
     try:
         return work()
     except (BadInput, Refused) as error:
@@ -149,7 +149,7 @@ def _about(spec: TransformSpec, part: str, work: Callable[[], T]) -> T:
 
 
 def _of_line(spec: TransformSpec, part: str, records: DataFrame, sql: str) -> DataFrame:
-    """What a query makes of records in whose second line the text of the file begins: errors count from there."""
+    """Apply a query in whose second line the text of the file begins: errors count lines from there."""
     try:
         return _about(spec, part, partial(selected, records, sql))
     except (BadInput, Refused) as error:
@@ -163,7 +163,7 @@ def _named(targets: Mapping[str, str]) -> Column:
 
 
 def _completed(records: DataFrame, found: DataFrame, targets: Mapping[str, str]) -> DataFrame:
-    """With the columns that a selection may leave out; BadInput for one that it may not change."""
+    """Add the columns that a selection may leave out; BadInput for one that it may not change."""
     types = dict(found.dtypes)
     if "topic" not in types:
         raise BadInput("the transform drops the column topic: select it too, as by SELECT * EXCEPT (...)")
@@ -181,7 +181,10 @@ def _completed(records: DataFrame, found: DataFrame, targets: Mapping[str, str])
 
 
 def _undisturbed(records: DataFrame, call: Callable[[DataFrame], DataFrame]) -> DataFrame:
-    """As `_called`. Nothing but a function changes a session after `prepare`: Refused, and the session is set again."""
+    """Call a function on records, and check that the session has not changed.
+
+    If it has, the session is set again, and Refused is raised. Only a function can change a session after `prepare`.
+    """
     spark = records.sparkSession
     try:
         found = _called(records, call)

@@ -1,4 +1,4 @@
-"""What the Spark tasks of the record path do: read, deal, write. Runs in Python workers; knows no Spark."""
+"""What the Spark tasks of the record path do: read, assign, write. Runs in Python workers, without Spark's API."""
 
 from __future__ import annotations
 
@@ -26,22 +26,25 @@ FIRST = -1
 """Target partition of the row that names a task's slot; it sorts before all records."""
 
 END = "~"
-"""Target topic of a slot's last row; it sorts behind all names of topics. An Arrow stream that breaks off, because the
-JVM is gone, looks like one that ends: without this row the rest of a slot would be taken for left out."""
+"""Target topic of a slot's last row; it sorts after all names of topics. If the JVM ends, an Arrow stream seems
+complete: without this row the missing rows of a slot would count as left out by the transform."""
 
 
 def count(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """How many rows there are, as COUNT; all of their columns are made."""
+    """Count the rows, as COUNT; all of their columns are made."""
     total = sum(batch.num_rows for batch in batches)
     yield pa.RecordBatch.from_arrays([pa.array([total], pa.int64())], names=["records"])
 
 
 Stage = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-"""What a Python worker does."""
+"""What a Python worker does with batches."""
 
 
 def in_one_worker(*stages: Stage) -> Stage:
-    """Stages of which each gets what the one before makes; a call of `mapInArrow` for each would be as many workers."""
+    """Join stages in one worker: each gets what the one before makes.
+
+    A `mapInArrow` for each would start as many workers.
+    """
     return partial(_in_turn, stages)
 
 
@@ -54,9 +57,9 @@ def _in_turn(stages: Sequence[Stage], batches: Iterable[pa.RecordBatch]) -> Iter
 def read_apart(
     specs: Sequence[ReadSpec], schema: pa.Schema, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """The records of the pieces that the rows name by number.
+    """Return the records of the pieces that the rows name by number.
 
-    Raises Unread, for all that cannot be read on together, when what can be read is.
+    Raises Unread for all partitions that cannot be read on together, after the others are read.
     """
     unread: dict[TopicPartition, Failure] = {}
 
@@ -77,11 +80,10 @@ def write_slot(
     seen: Marks,
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """Write the rows of one slot, which the first row names by its index; one that gives up is an answer, too.
+    """Write the rows of one slot, which the first row names by its index; a slot that fails is an answer, too.
 
-    It comes behind a shuffle: no row of it before all of them were read. `seen` is of before the first was.
-
-    Anything but a FerryError is raised: Spark then tries the task again, perhaps elsewhere.
+    The stage comes after a shuffle: no row comes before all rows were read. `seen` is from before the first row was
+    read. Anything but a FerryError is raised: Spark then tries the task again, perhaps elsewhere.
     """
     left = iter(batches)
     first = next((batch for batch in left if batch.num_rows), None)
@@ -95,7 +97,7 @@ def write_slot(
 
 
 def whole_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The records before the row that ends them, as COLUMNS; Retryable where that row does not come."""
+    """Return the records before the row that ends them, as COLUMNS; Retryable if that row does not come."""
     ended = False
     for batch in batches:
         count = batch.num_rows

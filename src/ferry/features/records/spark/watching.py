@@ -1,6 +1,6 @@
-"""A look at the tasks that carry transforms out while Spark works: slow ones are told, and ended when that is wished.
+"""Watches the tasks that carry out transforms while Spark works: slow ones are reported, and ended if a limit is set.
 
-Spark's own record of its tasks says which of them run, and since when; a function that hangs says nothing itself.
+Spark's own record of its tasks says which of them run, and since when; a function that hangs reports nothing itself.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class TooSlow(Exception):
 
 
 def watched(spark: SparkSession, shares: Sequence[Share], tasks: int, work: Callable[[], T]) -> T:
-    """What `work` answers, whose jobs have a stage of so many tasks, of which `shares` are transforms'.
+    """Return what `work` returns. Its jobs have a stage of `tasks` tasks, of which `shares` belong to transforms.
 
-    Raises TooSlow when a transform was ended, and as `work`.
+    Raises TooSlow when a transform was ended, and what `work` raises.
     """
     if not shares:
         return work()
@@ -55,7 +55,7 @@ def watched(spark: SparkSession, shares: Sequence[Share], tasks: int, work: Call
                 if given_up:
                     context.cancelJobsWithTag(tag)
                     return
-            except Py4JError as error:  # the copy goes on without
+            except Py4JError as error:  # the copy continues without
                 log.info("tasks of transforms are not seen: %s", type(error).__name__)
                 return
 
@@ -75,7 +75,7 @@ def watched(spark: SparkSession, shares: Sequence[Share], tasks: int, work: Call
 
 
 def _tasks(context: Any, tag: str, count: int) -> Tasks | None:
-    """Of the stage with so many tasks, which comes first; None: it does not run."""
+    """Return the tasks of the first running stage with `count` tasks; None: no such stage runs."""
     jvm = context._jsc.sc()  # noqa: SLF001 - PySpark shows no tasks
     tracker, store, now = jvm.statusTracker(), jvm.statusStore(), wall_ms()
     for job in tracker.getJobIdsForTag(tag):

@@ -1,1 +1,1 @@
-"""Two live clusters are compared."""
+"""Compares two live clusters."""

@@ -1,1 +1,1 @@
-"""Comparing two live clusters."""
+"""The comparison of two live clusters: input and output."""

@@ -1,4 +1,4 @@
-"""Compare stretches of two clusters: read both sides of some partitions at a time, within a fixed amount of memory."""
+"""Compares stretches of two clusters. It reads both sides of some partitions at a time, in a fixed amount of memory."""
 
 from __future__ import annotations
 
@@ -25,24 +25,25 @@ TOGETHER = 500
 """Partitions of small stretches that are read at the same time."""
 
 SMALL_RECORDS = 1_000
-"""Stretches of so few records are read together: all of their batches have room at once."""
+"""Stretches of so few records are read together: there is room for all of their batches at once."""
 
 _NEWS_SECONDS = 0.05
 _STALL_SECONDS = 5.0
-"""Nothing came for so long, though both sides are read: each may wait for room that only the other can make."""
+"""If nothing came for so many seconds, though both sides are read, each may wait for room that only the other can
+make."""
 
 
 MOST_TOLD = 10_000
-"""Differences of all partitions that are told one by one; further ones are counted."""
+"""Differences of all partitions that are reported one by one; further ones are counted."""
 
 _TELL_SECONDS = 0.5
 
 Progress = Callable[[int, int], None]
-"""Is told, now and then, how many records were compared and how many bytes read so far."""
+"""Gets, now and then, how many records were compared and how many bytes were read so far."""
 
 
 def unheard(records: int, read: int) -> None:
-    """Progress that nobody asks for."""
+    """Ignore progress."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +57,7 @@ class CompareLimits:
 
 @dataclass(slots=True, kw_only=True)
 class Compared:
-    """What came of some stretches; counts as of Verified."""
+    """The result of some stretches. The counts mean the same as those of Verified."""
 
     records: int = 0
     bytes: int = 0
@@ -65,7 +66,7 @@ class Compared:
     not_compared: list[NotCompared] = field(default_factory=list)
 
     def add(self, other: Compared) -> None:
-        """Take in what came of others."""
+        """Add the result of others."""
         self.records += other.records
         self.bytes += other.bytes
         room = MOST_TOLD - len(self.differences)
@@ -75,7 +76,7 @@ class Compared:
 
 
 class Comparer:
-    """Reads and compares over a flow's connections. `see` says what is shown of a record."""
+    """Reads and compares over a flow's connections. `see` makes what is shown of a record."""
 
     def __init__(self, connections: FlowConnections, limits: CompareLimits, see: Callable[[Content], Witness]) -> None:
         self._source, self._target = connections.source, connections.target
@@ -85,10 +86,10 @@ class Comparer:
         self._told = time.monotonic()
 
     async def compare(self, stretches: Sequence[Stretch], progress: Progress = unheard) -> Compared:
-        """Compare all of them.
+        """Compare all stretches.
 
-        Raises Unreachable when a cluster does not answer any more. A partition that cannot be read on does not stop
-        the others: what is left of it was not compared.
+        Raises Unreachable when a cluster does not answer any more. A partition that cannot be read on does not stop the
+        others: the rest of it is reported as not compared.
         """
         every = Compared()
         for group in groups(stretches):
@@ -188,7 +189,7 @@ class Comparer:
     # Compacted topics: what only one side has.
 
     async def _explain(self, stretch: Stretch, lone: OneSided, found: Compared) -> None:
-        """Look through a side's whole log for why it lacks what the other has."""
+        """Search a side's whole log for the reason why it lacks what the other has."""
         if lone.is_full:
             why = f"more than {MOST_KEYS} keys have a record that one side alone has: compare less with --from and --to"
             found.not_compared.append(unreadable(stretch, why))
@@ -206,10 +207,10 @@ class Comparer:
             found.differences += _differences(stretch, unexplained, side, await self._witnesses(stretch, side, offsets))
 
     async def explain_transformed(self, stretch: Stretch, lone: OneSided, found: Compared) -> None:
-        """As `_explain`, where a transform made the target's records: the source's keys say nothing of theirs.
+        """Find out why one side has records alone, if a transform made the target's: its keys are not the source's.
 
-        What the target lacks must have been followed there. What it has alone is extra only where the source still has
-        the record that it was made of: the transform leaves that out now.
+        What the target lacks must have been followed there by a later record. What it has alone is extra only if the
+        source still has the record that it was made of: the transform leaves that out now.
         """
         if lone.is_full:
             why = f"more than {MOST_KEYS} keys have a record that one side alone has: compare less with --from and --to"
@@ -231,16 +232,16 @@ class Comparer:
         found.differences += [*_differences(stretch, missing, SOURCE, {}), *_differences(stretch, extra, TARGET, shown)]
 
     async def _witnesses(self, stretch: Stretch, side: int, offsets: Sequence[int]) -> dict[int, Witness]:
-        """What is shown of one side's records, by offset, read once more: of all that looked lone nothing was kept."""
+        """Read one side's records once more, and return what is shown of them, by offset: they were not kept."""
         cluster, place = (self._source, stretch.source) if side == SOURCE else (self._target, stretch.target)
         found: list[Content] = []
         for offset in offsets:
-            # One that cannot be read any more is not shown; that it is a difference stands.
+            # A record that cannot be read any more is not shown; it is a difference even so.
             await self._read(cluster, place, (offset, offset + 1), side, found.append)
         return {content.offset: self._see(content) for content in found}
 
     async def _look(self, cluster: Cluster, place: TopicPartition, side: int, lone: OneSided) -> str | None:
-        """Show every record of a log to `lone`; a sentence when not all of it can be read."""
+        """Show every record of a log to `lone`; return a sentence when not all of it can be read."""
         isolation = self._isolation(side)
         begins = await listed_offsets(cluster, {place: EARLIEST}, isolation=READ_UNCOMMITTED)
         ends = await listed_offsets(cluster, {place: LATEST}, isolation=isolation)
@@ -255,7 +256,7 @@ class Comparer:
     async def _read(
         self, cluster: Cluster, place: TopicPartition, part: Range, side: int, take: Callable[[Content], None]
     ) -> str | None:
-        """Hand over every record of a part of a log; a sentence when not all of it can be read."""
+        """Pass on every record of a part of a log; return a sentence when not all of it can be read."""
         reader = self._reader(cluster, {place: part}, self._isolation(side))
         one = self._side(cluster, reader, place, part)
         try:
@@ -278,7 +279,7 @@ class Comparer:
 
 
 def groups(stretches: Sequence[Stretch]) -> Iterator[list[Stretch]]:
-    """Stretches that are read together: small ones, each of another partition; others alone."""
+    """Group stretches that are read together: small ones, each of another partition; others alone."""
     waiting: dict[TopicPartition, Stretch] = {}
     for stretch in stretches:
         if stretch.records > SMALL_RECORDS:

@@ -1,4 +1,4 @@
-"""Read what lies on the target of some receipts, for its digests: half of what a comparison reads."""
+"""Reads the records of some receipts on the target, for their digests: half of what a comparison reads."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Lying:
 
     @property
     def is_as_written(self) -> bool:
-        """Whether the same records' bytes lie there, in the same order."""
+        """Report whether the same records' bytes are there, in the same order."""
         return self.records == self.receipt.records and f"{self.digest:08x}" == self.receipt.digest
 
     def take(self, batch: Batch, places: Places) -> None:
-        """Take in the next batch."""
+        """Add the next batch."""
         if places.back(batch.base_offset) is not None:
             self.digest = extended_digest(self.digest, batch)
             self.records += batch.record_count
@@ -42,7 +42,7 @@ class Lying:
 
 
 async def lying(target: Cluster, chosen: Iterable[Receipt], limits: CompareLimits) -> list[Lying]:
-    """What lies there of the chosen receipts (ascending per partition).
+    """Read what is on the target of the chosen receipts (ascending per partition).
 
     A partition that cannot be read to its end has fewer records than its receipts say. Raises Unreachable when the
     cluster does not answer any more.

@@ -1,5 +1,7 @@
-"""What verification asks of logs: where readers end once they see what the ledger has, which are compacted, and how
-large records are."""
+"""What verification needs to know of logs: their readable ends, which are compacted, and how large records are.
+
+The end of a log counts once readers see all that the ledger has.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +17,14 @@ from ferry.lane.connections import FlowConnections
 from ferry.model import TopicPartition
 
 SETTLE_SECONDS = 10.0
-"""How long committed chunks may take until readers of the target see all of them: markers go out one by one."""
+"""Seconds that committed chunks may take until readers of the target see all of them: markers are sent one by one."""
 
 _LOOK_SECONDS = 0.1
 _CLEANUP = "cleanup.policy"
 
 
 async def settled(connections: FlowConnections, due: Mapping[TopicPartition, int]) -> ListedOffsets:
-    """The target's last stable offsets once they have reached what is `due`, or when the time is over."""
+    """Return the target's last stable offsets once they have reached what is `due`, or when the time is over."""
     until = time.monotonic() + SETTLE_SECONDS
     found: dict[TopicPartition, int] = {}
     late = list(due)
@@ -36,7 +38,7 @@ async def settled(connections: FlowConnections, due: Mapping[TopicPartition, int
 
 
 async def compacted_topics(cluster: Cluster, topics: Collection[str], notes: list[str]) -> frozenset[str]:
-    """Those of the topics whose log cleaner removes records that a later one replaces."""
+    """Return the topics whose log cleaner removes records that a later one replaces."""
     listed = await topic_settings(cluster, sorted(topics), names=[_CLEANUP])
     notes += [
         f"{_CLEANUP} of topic {topic} on cluster {cluster.alias} may not be seen (grant DESCRIBE_CONFIGS): it is "
@@ -51,7 +53,7 @@ async def compacted_topics(cluster: Cluster, topics: Collection[str], notes: lis
 
 
 async def offset_bytes(cluster: Cluster, places: Collection[TopicPartition]) -> dict[TopicPartition, int]:
-    """About how many bytes an offset of these partitions has: the average of the whole log, where brokers tell it."""
+    """Return about how many bytes an offset of these partitions has: a log's average, if brokers report its size."""
     if not places:
         return {}
     sizes = await log_sizes(cluster)

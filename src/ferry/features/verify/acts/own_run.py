@@ -26,12 +26,12 @@ class OwnRun(Verifier):
     """The comparison of what one run has copied. Use as a context manager."""
 
     def __init__(self, flow: FlowConfig, run: str, *, patience_s: float = 60.0) -> None:
-        """As Verifier."""
+        """Compare what `run` has copied; `patience_s` is how many seconds an unreachable cluster is tried."""
         super().__init__(flow, Wanted(run=run), patience_s=patience_s)
         self._run = run
 
     def due(self) -> VerifyMode:
-        """How the run is to verify itself; OFF when it is not, or has copied nothing."""
+        """Return how the run is to verify itself; OFF when it is not, or has copied nothing."""
 
         async def work() -> VerifyMode:
             await self._connections.ledger.find()
@@ -41,14 +41,14 @@ class OwnRun(Verifier):
         return self._connections.run(work)
 
     def verify(self, mode: VerifyMode) -> Verified:
-        """Compare what the run has copied, in this process; raises as `Comparer.compare`."""
+        """Compare what the run has copied, in this process; Unreachable when a cluster does not answer any more."""
         found = self.survey()
         return self.sum_up(found, self.by_receipt(found) if mode is VerifyMode.RECEIPT else self.compare(found))
 
     def by_receipt(self, found: Survey) -> Compared:
-        """Hold what lies on the target against the run's receipts, as much as is affordable.
+        """Compare what is on the target with the run's receipts, as much as is affordable.
 
-        Where a digest is another the records decide: the target's topic may compress anew what it gets.
+        If a digest differs, the records are compared: the target's topic may compress again what it gets.
         """
 
         async def work() -> list[Lying]:
@@ -81,7 +81,7 @@ class OwnRun(Verifier):
         return compared
 
     def keep(self, mode: VerifyMode, result: Verified) -> RunVerified:
-        """Write what came of it into the ledger, for the report."""
+        """Write the result into the ledger, for the report."""
 
         async def work() -> RunVerified:
             lane, run = self._flow.lane, self._run
@@ -97,7 +97,10 @@ class OwnRun(Verifier):
 
 
 def verify_run(flow: FlowConfig, run: str, *, patience_s: float = 60.0) -> RunVerified | None:
-    """Let a run verify itself if that is due, in this process; None when it is not. Raises as Verifier."""
+    """Let a run verify itself if that is due, in this process; None when it is not.
+
+    Raises BadInput, and Unreachable when a cluster does not answer.
+    """
     with OwnRun(flow, run, patience_s=patience_s) as own:
         mode = own.due()
         return None if mode is VerifyMode.OFF else own.keep(mode, own.verify(mode))

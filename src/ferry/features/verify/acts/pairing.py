@@ -1,8 +1,8 @@
-"""One stretch of a partition while both sides of it are read: batches that are the same are not opened.
+"""Compares one stretch of a partition while both sides of it are read: batches that are the same are not opened.
 
-Two batches whose bytes are equal (but for what Ferry writes anew into a header) and that lie where the map says hold
-equal records. All others are decompressed, and compared record by record. The source is read unchecked: bytes that
-equal the target's are as sound as those, whose checksum holds, and all others are checked here.
+Two batches hold equal records if they are where the map says, and their bytes are equal, except for what Ferry writes
+again into a header. All others are decompressed, and compared record by record. The source is read unchecked: bytes
+that equal the target's are as sound as those, whose checksum is right. All others are checked here.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _WHY = {
     RefusalKind.NO_LEADER: "its leader does not serve it: look at its brokers, then verify again",
     RefusalKind.CORRUPT: "a batch there is damaged: restore the partition from another replica",
 }
-"""What readers' failures mean to somebody who compares."""
+"""What readers' failures mean in a comparison."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """One side of a stretch: what is read of it. `buffer` None: there is nothing to read.
+    """One side of a stretch, and what is read of it. `buffer` None: there is nothing to read.
 
-    Not `checked`: its batches' checksums are not looked at before. Hidden batches that were `copied` count, too: the
+    Not `checked`: its batches' checksums were not checked before. Hidden batches that were `copied` count, too: the
     flow read uncommitted records then, and reads committed ones now.
     """
 
@@ -52,7 +52,7 @@ class Side:
 
     @property
     def head(self) -> Batch | None:
-        """The next batch of which something counts; those before it are let go. Raises Corrupt."""
+        """Return the next batch of which something counts; those before it are released. Raises Corrupt."""
         if self.buffer is None:
             return None
         queue = self.buffer.queues[self.place]
@@ -65,29 +65,29 @@ class Side:
         return None
 
     def check(self, batch: Batch) -> None:
-        """Raise Corrupt for a batch whose checksum is wrong, if nobody has looked yet."""
+        """Raise Corrupt for a batch whose checksum is wrong, if it was not checked yet."""
         if not self.checked:
             check(batch, self.place.topic, self.place.partition)
 
     def take(self) -> None:
-        """Be done with the next batch."""
+        """Release the next batch."""
         if self.buffer is not None:
             self.buffer.release([self.buffer.take(self.place).answer])
 
     @property
     def failure(self) -> ReadFailure | None:
-        """Why no more comes; None as long as all goes well, or batches are left."""
+        """Return why no more comes; None as long as there is no failure, or batches are left."""
         if self.buffer is None or self.buffer.queues[self.place]:
             return None
         return self.buffer.failures.get(self.place)
 
     @property
     def is_over(self) -> bool:
-        """Whether all of it was taken."""
+        """Report whether all of it was taken."""
         return self.buffer is None or (self.place in self.buffer.finished and not self.buffer.queues[self.place])
 
     def stop(self) -> None:
-        """Read no more of it."""
+        """Stop reading it."""
         if self.buffer is not None:
             why = ReadFailure(kind=RefusalKind.NO_LEADER, message="", offset=self.range[1])
             self.buffer.give_up(self.place, why)
@@ -104,7 +104,7 @@ class Pair:
         see: Callable[[Content], Witness],
         one_sided: OneSided | None = None,
     ) -> None:
-        """`one_sided` as of Comparison."""
+        """Take both sides; `one_sided` is called for records that only one side has, in place of a difference."""
         self.stretch = stretch
         self.bytes = 0
         self.is_done = False
@@ -123,14 +123,14 @@ class Pair:
 
     @property
     def left(self) -> list[NotCompared]:
-        """What was not compared, and why: of logs without a map also what lies before and behind what both have."""
+        """Return what was not compared, and why: without a map also what is before and after what both have."""
         found = [] if self.not_compared is None else [self.not_compared]
         if isinstance(self.comparison, ByContent):
             found += unmatched(self.stretch, self.comparison)
         return found
 
     def lacks(self, side: int) -> bool:
-        """Whether it cannot go on without more of a side."""
+        """Report whether the comparison needs more of a side to continue."""
         one = self._sides[side]
         return not self.is_done and one.head is None and not one.is_over and one.failure is None
 
@@ -204,7 +204,7 @@ class Pair:
         self.comparison.feed(side, held)
 
     def _counts(self, offset: int) -> bool:
-        """Whether a target record is held against the copy: neither another flow's, nor taken back by the lane."""
+        """Report whether a target record is compared: it is neither another flow's, nor taken back by the lane."""
         if self._places.back(offset) is not None:
             return True
         return not self.stretch.shared and not is_void(offset, self.stretch.void)
@@ -232,6 +232,6 @@ class Pair:
 
 
 def opened(batch: Batch, part: Range) -> Iterator[Content]:
-    """The records of a batch that lie in a range; raises Malformed or TooLong."""
+    """Return the records of a batch that are in a range; raises Malformed or TooLong."""
     start, end = part
     return (content for content in contents(batch, MOST_DECOMPRESSED) if start <= content.offset < end)

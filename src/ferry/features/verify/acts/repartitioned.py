@@ -1,4 +1,4 @@
-"""What two clusters have of topics that get other partitions: their receipts and logs, and what is compared of them."""
+"""What two clusters have of repartitioned topics: their receipts and logs, and what is compared of them."""
 
 from __future__ import annotations
 
@@ -21,20 +21,23 @@ from ferry.model import Era, NotCompared, NotComparedKind, Range, Receipt, Topic
 
 @dataclass(slots=True, kw_only=True)
 class SurveyOfDealt:
-    """What is to be compared, and what cannot be. `topics` are all of which anything was dealt, of those asked for."""
+    """What is to be compared, and what cannot be.
+
+    `topics` are all repartitioned topics, of those asked for.
+    """
 
     topics: set[str] = field(default_factory=set)
     copies: list[DealtCopy] = field(default_factory=list)
     not_compared: list[NotCompared] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     began: dict[TopicPartition, int] = field(default_factory=dict)
-    """By source partition the least offset that a receipt names, by whichever rule."""
+    """By source partition, the least offset that a receipt has, by any rule."""
 
 
 async def survey_dealt(
     flow: FlowConfig, connections: FlowConnections, view: LedgerView, wanted: Wanted
 ) -> SurveyOfDealt:
-    """Look at the ledger and at both logs. Raises Unreachable."""
+    """Read the ledger and both logs. Raises Unreachable."""
     found = SurveyOfDealt()
     lasts = last_units(view, flow.lane)
     written = {place.topic for place in lasts}
@@ -96,7 +99,7 @@ def _left(
     *,
     is_compacted: bool,
 ) -> NotCompared | None:
-    """Why nothing of a topic is compared; None when some of it may be."""
+    """Return why nothing of a topic is compared; None when some of it may be."""
     here = connections.source.topics.get(era.source_topic)
     there = connections.target.topics.get(era.target_topic)
     ids = {one.source_topic_id for some in receipts.values() for one in some} - {""}
@@ -129,7 +132,7 @@ async def _source_ends(cluster: Cluster, places: Collection[TopicPartition]) -> 
 
 
 async def _target_ends(connections: FlowConnections, due: Mapping[TopicPartition, int]) -> dict[int, Range]:
-    """Once what is in the ledger can be read, or the time for that is over."""
+    """Return first and last stable offset, once what is in the ledger can be read, or `SETTLE_SECONDS` have passed."""
     target = connections.target
     there = {place: at for place, at in due.items() if place.partition in target.topics[place.topic].partitions}
     starts = (await listed_offsets(target, dict.fromkeys(there, EARLIEST), isolation=READ_UNCOMMITTED)).found

@@ -36,25 +36,25 @@ class Survey:
     partitions: int = 0
     stretches: list[Stretch] = field(default_factory=list)
     transformed: list[Stretch] = field(default_factory=list)
-    """Those of which a transform made the target's records; whoever compares them has to apply it again."""
+    """Stretches whose target records a transform made; a comparison has to apply it again."""
     dealt: list[DealtCopy] = field(default_factory=list)
-    """The same of topics that get other partitions."""
+    """Repartitioned copies; a comparison has to apply the transform again."""
     not_compared: list[NotCompared] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     begins: tuple[Begin, ...] = ()
     """Where the lane began with each source partition, of those that are asked for."""
     sizes: OffsetBytes = field(default_factory=dict)
-    """Of the source's partitions that transforms are applied to again."""
+    """The sizes of the source partitions that transforms are applied to again."""
 
     @property
     def records(self) -> int:
-        """How many records the map has in all of it."""
+        """Count the records that the map has in all of it."""
         mapped = sum(one.records for one in [*self.stretches, *self.transformed])
         return mapped + sum(one.records for one in self.dealt)
 
 
 async def survey(flow: FlowConfig, connections: FlowConnections, wanted: Wanted) -> Survey:
-    """Look at ledger and logs. Raises BadInput when nothing of what is wanted was ever copied."""
+    """Read the ledger and both logs. Raises BadInput when nothing of what is wanted was ever copied."""
     view = await connections.view()
     if wanted.run is not None:
         view = await connections.known.view_with(flow.lane, wanted.run)
@@ -119,7 +119,7 @@ async def _begins(
     every: Sequence[Copied],
     dealt: SurveyOfDealt,
 ) -> tuple[Begin, ...]:
-    """Where the lane began with what is wanted; without receipts only where it is not about one run."""
+    """Return where the lane began with what is wanted; for one run, only with what has receipts of it."""
     source, lane = connections.source, flow.lane
     topics = {key[2] for key, _ in view.of_kind("start") if key[1] == lane}
     there = await source.refresh(topics | {one.source.topic for one in every} | dealt.topics)
@@ -169,7 +169,7 @@ def _refuse_nothing(
 
 
 def _with_both_sides(every: Sequence[Copied], source: Cluster, target: Cluster, found: Survey) -> Iterator[Copied]:
-    """Those whose topics are on both sides; the others cannot be compared."""
+    """Return the copies whose topics are on both sides; the others cannot be compared."""
     again: set[str] = set()
     for one in every:
         here, there = source.topics.get(one.source.topic), target.topics.get(one.target.topic)
@@ -199,10 +199,10 @@ def _leave_out(found: Survey, one: Copied, why: NotComparedKind, message: str) -
 async def _bounds(
     source: Cluster, every: Sequence[Copied], wanted: Wanted
 ) -> dict[TopicPartition, tuple[int | None, int | None]]:
-    """The source offsets between which each partition is compared; without those that have no record of that time.
+    """Return the source offsets between which each partition is compared, without partitions that have no such record.
 
-    A time is before the first record that is as late, as Kafka answers it. What lies before the first copied record
-    was not asked for by a time.
+    A time means the first record at that time or later, as Kafka returns it. A time does not ask for what is before the
+    first copied record.
     """
     bounds = {one.source: (wanted.start, wanted.end) for one in every}
     times = {}
@@ -226,7 +226,7 @@ async def _bounds(
 
 
 async def _ends(connections: FlowConnections, every: Sequence[Copied], found: Survey) -> dict[TopicPartition, Ends]:
-    """Where the logs begin and end, once what is in the ledger can be read, or `SETTLE_SECONDS` have passed."""
+    """Return where the logs begin and end, once what is in the ledger can be read, or `SETTLE_SECONDS` have passed."""
     source, target = connections.source, connections.target
     sources, targets = [one.source for one in every], [one.target for one in every]
     stable = await settled(connections, {one.target: one.target_next for one in every})

@@ -1,4 +1,4 @@
-"""Compare the two clusters of a flow: look at both, compare what the ledger says was copied, sum up."""
+"""Compares the two clusters of a flow: survey both, compare what was copied by the ledger, sum up."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class CompareSpec:
 
 
 def compare_spec(spec: CompareSpec) -> Compared:
-    """Compare what a spec names, over connections of its own; raises as `Comparer.compare`, and Unreachable."""
+    """Compare what a spec names, over connections of its own; Unreachable when a cluster does not answer."""
     with FlowConnections(spec.flow, spec.target, spec.source, patience_s=spec.patience_s) as connections:
         comparer = Comparer(connections, spec.limits, witnesses(spec.secret, values=spec.values))
         return connections.run(lambda: comparer.compare(spec.stretches))
@@ -58,7 +58,10 @@ class Verifier:
     """A comparison of a flow's clusters. Use as a context manager: survey, compare, then sum up."""
 
     def __init__(self, flow: FlowConfig, wanted: Wanted, *, values: bool = False, patience_s: float = 60.0) -> None:
-        """`values`: whether a difference shows keys and values. Raises BadInput as `Wanted.check`."""
+        """Check what is wanted; `values`: whether a difference shows keys and values.
+
+        Raises BadInput for options that contradict each other.
+        """
         wanted.check()
         self._flow = flow
         self._wanted = wanted
@@ -82,12 +85,15 @@ class Verifier:
         self._connections.close()
 
     def survey(self) -> Survey:
-        """What there is to compare; raises as `ferry.features.verify.acts.survey.survey`."""
+        """Return what there is to compare.
+
+        Raises BadInput when nothing of it was copied, or the flow takes none of it.
+        """
         look = survey_by_content if self._wanted.without_ledger else survey
         return self._connections.run(lambda: look(self._flow, self._connections, self._wanted))
 
     def spec(self, stretches: Sequence[Stretch], dealt: Sequence[DealtCopy] = ()) -> CompareSpec:
-        """What another process needs to compare some of the stretches, or of the copies of dealt topics."""
+        """Make what another process needs to compare some of the stretches, or of the repartitioned copies."""
         return CompareSpec(
             flow=self._flow.flow,
             stretches=tuple(stretches),
@@ -106,7 +112,7 @@ class Verifier:
         progress: Progress = unheard,
         transformed: Callable[[Survey], Compared] | None = None,
     ) -> Compared:
-        """Compare all stretches in this process; raises as `Comparer.compare`.
+        """Compare all stretches in this process; Unreachable when a cluster does not answer any more.
 
         `transformed` compares those that a transform made. Without it they are left, with a sentence each.
         """
@@ -121,11 +127,11 @@ class Verifier:
 
     @property
     def asked(self) -> bool:
-        """Whether somebody asked for certain offsets, so that none of them may be left out in silence."""
+        """Report whether certain offsets were asked for, so that each one left out must be reported."""
         return self._wanted.start is not None or self._wanted.run is not None
 
     def sum_up(self, found: Survey, compared: Compared) -> Verified:
-        """The result of all of it."""
+        """Return the result of the whole comparison."""
         differences = self._without_newer(found, with_moved(compared.differences))
         left = [*found.not_compared, *compared.not_compared]
         nothing = not compared.records and not differences and not any(one.asked for one in left)
@@ -146,7 +152,7 @@ class Verifier:
         )
 
     def _without_newer(self, found: Survey, differences: Sequence[Difference]) -> list[Difference]:
-        """Without records that a run has copied since the ledger was read: they lie behind all that it said."""
+        """Leave out records that a run has copied since the ledger was read: they are after all that it showed."""
         told = {one.target: one.told_until for one in [*found.stretches, *found.transformed]}
         told |= {one.target: one.told_until for one in found.dealt}
         behind = [
@@ -160,7 +166,7 @@ class Verifier:
         return [one for one in differences if one not in behind or one.target not in newer]
 
     async def _newer(self, targets: set[TopicPartition], told: dict[TopicPartition, int]) -> set[TopicPartition]:
-        """The target partitions that have got receipts, be they decided or not."""
+        """Return the target partitions that have new receipts, decided or not."""
         view = await self._connections.view()
         lane = self._flow.lane
         every = [*last_receipts(view, lane).values(), *open_receipts(view, lane)]

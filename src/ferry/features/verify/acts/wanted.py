@@ -1,4 +1,4 @@
-"""What somebody asks to be verified."""
+"""What is to be verified, by options or a request."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from ferry.errors import BadInput
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """Offsets are those of the source, and need a topic and a partition; times (ms) are those of its records."""
+    """What to verify.
+
+    Offsets are the source's, and need a topic and a partition; times (ms) are those of its records.
+    """
 
     topics: Collection[str] | None = None
     partition: int | None = None
@@ -25,19 +28,19 @@ class Wanted:
     sample: int | None = None
     seed: int = 0
     compacted: bool = False
-    """Whether every topic is compared as a compacted one, whatever its cleanup.policy says by now."""
+    """Whether every topic is compared as a compacted one, whatever its cleanup.policy is now."""
 
     without_ledger: bool = False
-    """Whether the logs are compared by what they hold, for somebody else has mirrored."""
+    """Whether the logs are compared by their contents, because another mirror has copied."""
 
     @property
     def is_narrow(self) -> bool:
-        """Whether it is a part of the flow only."""
+        """Report whether it is a part of the flow only."""
         given = self.topics, self.partition, self.since_ms, self.until_ms, self.run, self.sample
         return self.without_ledger or any(one is not None for one in given)
 
     def check(self) -> None:
-        """Raise BadInput for what cannot be meant."""
+        """Raise BadInput for options that contradict each other."""
         if self.without_ledger:
             self._check_without_ledger()
         topics = list(self.topics or ())
@@ -66,7 +69,7 @@ class Wanted:
 
 
 def bound(option: str, text: str | None) -> tuple[int | None, int | None]:
-    """What is written behind --from or --to: an offset, or a time in ms; BadInput for anything else."""
+    """Parse the value of --from or --to: an offset, or a time in ms; BadInput for anything else."""
     value = (text or "").strip()
     if not value:
         return None, None

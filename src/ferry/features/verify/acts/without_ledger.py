@@ -1,7 +1,7 @@
-"""What to compare of two clusters between which somebody else mirrors: no ledger says which offset became which.
+"""What to compare of two clusters between which another mirror copies: no ledger shows which offset became which.
 
-Topics are paired by the flow's policy, partitions by their numbers. Where both logs of a partition begin is found by
-time: from the later of their first records on both are read, and aligned by what the records hold.
+Topics are paired by the flow's policy, partitions by their numbers. Where the comparison begins is found by time: both
+logs are read from the later of their first records on, and aligned by the contents of records.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class _Log:
 
 
 async def survey_by_content(flow: FlowConfig, connections: FlowConnections, wanted: Wanted) -> Survey:
-    """Look at both logs of every partition that a mirror should have copied.
+    """Survey both logs of every partition that a mirror should have copied.
 
     Raises BadInput when the flow takes no topic of the source, or not one that is asked for.
     """
@@ -101,7 +101,7 @@ async def survey_by_content(flow: FlowConfig, connections: FlowConnections, want
 
 
 def _reach(log: _Log) -> Segment:
-    """How much there is to compare; its target offsets mean nothing."""
+    """Return how much there is to compare; its target offsets mean nothing."""
     return Segment(source_start=log.start, target_start=log.start, count=log.end - log.start)
 
 
@@ -178,7 +178,7 @@ async def _from_common_times(
     targets: dict[TopicPartition, _Log],
     isolation: int,
 ) -> tuple[dict[TopicPartition, _Log], dict[TopicPartition, _Log]]:
-    """The logs, with the one that begins earlier from the other's first time on."""
+    """Return the logs; the one that begins earlier begins at the other's first time."""
     here = await _first_times(connections.source, {place: sources[place] for place in both}, isolation)
     there = await _first_times(connections.target, {place: targets[place] for place in both.values()}, READ_COMMITTED)
     early: tuple[dict[TopicPartition, int], dict[TopicPartition, int]] = ({}, {})
@@ -203,7 +203,7 @@ async def _from_common_times(
 async def _first_times(
     cluster: Cluster, logs: Mapping[TopicPartition, _Log], isolation: int
 ) -> dict[TopicPartition, int]:
-    """The time of the first record of each log, as its batch says it; without those that have none."""
+    """Return the time of the first record of each log, from its batch; without logs that have none."""
     ranges = {place: (log.start, log.end) for place, log in logs.items() if log.start < log.end}
     found: dict[TopicPartition, int] = {}
     if not ranges:

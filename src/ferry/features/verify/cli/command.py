@@ -1,4 +1,4 @@
-"""`ferry verify`: whether a copy is what its source is."""
+"""`ferry verify`: compares a copy with its source."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def verify_command(
 
 
 def _in_spark(flow: FlowConfig, verifier: Verifier) -> Callable[[Survey], Compared]:
-    """How what a transform made is compared in a Spark of this machine."""
+    """Return the function that compares what a transform made in a local Spark."""
     from ferry.features.records.spark.local_session import local_session  # noqa: PLC0415 - only this needs Spark
     from ferry.features.verify.spark.verifying import compare_transformed  # noqa: PLC0415 - as above
 
@@ -118,7 +118,7 @@ def _in_spark(flow: FlowConfig, verifier: Verifier) -> Callable[[Survey], Compar
 
 @contextmanager
 def shown_progress(records: int, *, quiet: bool) -> Iterator[Progress]:
-    """A function to be told how many records are compared, of about so many, and how many bytes were read."""
+    """Show progress by a function that gets how many records were compared, of about `records`, and bytes read."""
     total = count_of(records, "record")
     with counted(records, f"comparing about {total}", quiet=quiet) as told:
         yield lambda compared, read: told(compared, f"compared {compared} of about {total}, {size(read)} read")

@@ -1,4 +1,4 @@
-"""How `ferry verify` answers a person: differences, records of both sides, and what was not compared."""
+"""How `ferry verify` shows its result: differences, records of both sides, and what was not compared."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SHOWN_RECORDS = 3
 
 
 def print_verified(result: Verified) -> None:
-    """Differences, records of both sides, what could not be compared, and the sum."""
+    """Print differences, records of both sides, what could not be compared, and the sum."""
     if result.differences:
         print_table(
             ["#", "topic", "partition", "source offsets", "kind", "target", "target offsets"],
@@ -92,7 +92,7 @@ def _range(part: Range) -> str:
 
 
 def _time(at_ms: int) -> str:
-    """The time, or the number where it is none that a calendar has."""
+    """Return the time, or the number if no calendar has that time."""
     try:
         return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     except (OverflowError, ValueError, OSError):

@@ -1,1 +1,1 @@
-"""Where two logs differ."""
+"""Finds where two logs differ."""

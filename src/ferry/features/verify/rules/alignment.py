@@ -1,7 +1,7 @@
-"""Two rows of records that do not agree, and the fewest changes that make one of the other.
+"""Aligns two rows of records that do not agree: the fewest changes that make one of the other.
 
 Two readings are tried. By offsets: each record belongs where the offset map puts it. By contents: records that are
-equal belong together, wherever they lie (Myers, "An O(ND) Difference Algorithm", 1986). The cheaper one counts.
+equal belong together, wherever they are (Myers, "An O(ND) Difference Algorithm", 1986). The cheaper one counts.
 """
 
 from __future__ import annotations
@@ -13,29 +13,29 @@ from typing import NamedTuple
 from ferry.model import Content
 
 WINDOW = 512
-"""Records of a side that are looked at together."""
+"""Records of a side that are aligned together."""
 
 CALM = 16
 """So many agreeing records in a row end a disagreement."""
 
 _MOST_EDITS = 64
-"""Contents that are further apart than this are read by their offsets: they were altered, not shifted."""
+"""Contents that are further apart than this are aligned by their offsets: they were altered, not shifted."""
 
 
 class Step(NamedTuple):
-    """A record of the source beside one of the target; None: the side has no such record."""
+    """A record of the source and the target's record that belongs to it; None: the side has no such record."""
 
     source: Content | None
     target: Content | None
 
     @property
     def agrees(self) -> bool:
-        """Whether both sides have the record, and the same."""
+        """Report whether both sides have the record, and the same."""
         return self.source is not None and self.target is not None and self.source[1:] == self.target[1:]
 
 
 class Reading(NamedTuple):
-    """What the first records of two rows are to each other: `sources` and `targets` of them are settled.
+    """An alignment of the first records of two rows: `sources` and `targets` of them are settled.
 
     `closed`: it ends before `CALM` agreeing records, or at the end of both rows.
     """
@@ -47,13 +47,13 @@ class Reading(NamedTuple):
 
 
 Place = Callable[[int], int | None]
-"""Where the record of a source offset should lie on the target; None: the map does not name it."""
+"""Returns where the record of a source offset should be on the target; None: the map does not have it."""
 
 
 def read_by_offset(
     sources: Sequence[Content], targets: Sequence[Content], place: Place, ends: tuple[bool, bool]
 ) -> Reading:
-    """The reading by offsets; `ends` says of each row whether nothing follows it."""
+    """Align by offsets; `ends` says of each row whether nothing follows it."""
     steps: list[Step] = []
     at = to = calm = 0
     while at < len(sources) and to < len(targets):
@@ -80,9 +80,9 @@ def read_by_offset(
 
 
 def read_by_content(sources: Sequence[Content], targets: Sequence[Content], *, final: bool) -> Reading | None:
-    """The reading by contents; None when they are too far apart.
+    """Align by contents; None when they are too far apart.
 
-    Unless `final` it ends with the last records that agree, for the counterparts of what follows may lie behind.
+    Unless `final`, it ends with the last records that agree, because the counterparts of what follows may come later.
     """
     ids: dict[tuple[object, ...], int] = {}
     row = [ids.setdefault(content[1:], len(ids)) for content in sources]
@@ -107,7 +107,7 @@ _Point = tuple[int, int]
 
 
 def _path(row: Sequence[int], column: Sequence[int], *, whole: bool) -> list[_Point] | None:
-    """Moves (right, down) through the edit graph; not `whole`: until one of both ends is reached."""
+    """Return the moves (right, down) through the edit graph; not `whole`: until one of both ends is reached."""
     width, height = len(row), len(column)
     trail: list[dict[int, int]] = []  # after each edit: by diagonal x - y, the furthest x
     reach: dict[int, int] = {}
@@ -129,7 +129,7 @@ def _path(row: Sequence[int], column: Sequence[int], *, whole: bool) -> list[_Po
 
 
 def _stepped(reach: Mapping[int, int], diagonal: int, width: int, height: int) -> _Point | None:
-    """Where the best single step onto a diagonal leads; None when it leads out of the graph."""
+    """Return where the best single step onto a diagonal leads; None when it leads out of the graph."""
     points = []
     above, left = reach.get(diagonal + 1), reach.get(diagonal - 1)
     if above is not None and above - diagonal <= height:
@@ -154,7 +154,7 @@ def _traced(trail: list[dict[int, int]], x: int, y: int, width: int, height: int
 
 
 def alike(source: Content, target: Content) -> bool:
-    """Whether one record may be the other, altered: something of it that tells records apart is the same."""
+    """Report whether one record may be the other, altered: the key, the value or the timestamp is the same."""
     return (
         (source.key is not None and source.key == target.key)
         or (bool(source.value) and source.value == target.value)
@@ -163,7 +163,7 @@ def alike(source: Content, target: Content) -> bool:
 
 
 def cost(steps: Sequence[Step], place: Place) -> int:
-    """How much a reading asks one to believe: records altered, missing, extra, and rows that begin to be shifted."""
+    """Return how many changes a reading assumes: records altered, missing, extra, and rows that begin to be shifted."""
     found = shift = 0
     for source, target in steps:
         if source is None or target is None:
@@ -179,7 +179,7 @@ def cost(steps: Sequence[Step], place: Place) -> int:
 
 
 def paired(steps: Sequence[Step]) -> list[Step]:
-    """Missing records beside extra ones that they may have become, as one step each."""
+    """Join missing records and the extra ones that they may have become to one step each."""
     out: list[Step] = []
     at = 0
     while at < len(steps):
@@ -211,15 +211,16 @@ def _matched(lost: list[Content], found: list[Content]) -> list[Step]:
 
 
 def agreeing(steps: Sequence[Step]) -> int:
-    """How many steps agree."""
+    """Count the steps that agree."""
     return sum(step.agrees for step in steps)
 
 
 def extra_late(steps: Sequence[Step], had: Callable[[Content], bool]) -> list[Step]:
-    """The same changes, with what the target has more as late as it can be: the first of equal records is the copy.
+    """Return the same changes, with each extra record of the target as late as possible.
 
-    Two repetitions in a row may have what came once between them twice. `had` says of a record of the target whether
-    it is a repetition wherever it lies, because both sides had it before these steps.
+    So the first of equal records counts as the copy. Two repetitions in a row may have twice what was between them
+    once. `had` reports whether a target record is a repetition wherever it is, because both sides had it before these
+    steps.
     """
     out: list[Step] = []
     more: deque[Content] = deque()
@@ -246,7 +247,7 @@ def extra_late(steps: Sequence[Step], had: Callable[[Content], bool]) -> list[St
 def _first_of(
     target: Content, more: Sequence[Content], here: Set[tuple[object, ...]], had: Callable[[Content], bool]
 ) -> int | None:
-    """Where among what the target has more a record lies that is this one, and no repetition of one before."""
+    """Return the index in `more` of a record that is this one, and does not repeat one before; None: there is none."""
     if not more:
         return None
     if more[0][1:] == target[1:]:

@@ -1,4 +1,4 @@
-"""Where a lane began with each source partition, and what of its log neither a receipt nor a gap names. Pure."""
+"""Where a lane began with each source partition, and which offsets of its log are in no receipt and no gap. Pure."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def begins(
     log_starts: Mapping[TopicPartition, int],
     dealt_from: Mapping[TopicPartition, int] = MappingProxyType({}),
 ) -> tuple[Begin, ...]:
-    """One for each source partition that the lane has receipts or a start of, in order.
+    """Return one entry for each source partition that the lane has receipts or a start of, in order.
 
-    With receipts the lane begins where the first of them does; else where a plan recorded that it will. A topic that is
-    dealt to other partitions begins where its first rule did: `dealt` has the rule in force, `dealt_from` the least
-    offset of the receipts that are left. A rule begins where the one before it has come to, so all between is in
-    receipts or gaps. `log_starts` are those of the logs that are still the same.
+    With receipts the lane begins where the first of them does; else where a plan recorded that it will. A repartitioned
+    topic begins where its first rule did: `dealt` has the rule in force, `dealt_from` the least offset of the receipts
+    that are left. A rule begins where the one before it has come to, so all between is in receipts or gaps.
+    `log_starts` are those of the logs that are still the same.
     """
     passed: dict[TopicPartition, list[Range]] = {}
     for gap in known:

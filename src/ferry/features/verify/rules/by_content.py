@@ -1,9 +1,11 @@
-"""Compare two logs between which there is no offset map: what a mirror without a ledger has copied.
+"""Compares two logs between which there is no offset map: what a mirror without a ledger has copied.
 
 Records belong together when their contents are equal, in the order of both logs; offsets mean nothing. So batches may
-be cut anew, codecs changed, and markers lie wherever they like. A mirror that delivers at least once repeats records
-when it starts anew: a stretch that the target has again is told as DUPLICATE, as far back as a `History` reaches.
-Where both logs part they are searched for the next place where they agree again, within `LOOKAHEAD` records.
+be cut differently, codecs changed, and markers be at any place.
+
+A mirror that delivers at least once repeats records when it starts again. A stretch that the target has again is
+reported as DUPLICATE, as far back as a `History` reaches. Where the logs part, the next place where they agree again is
+searched for, within `LOOKAHEAD` records.
 """
 
 from __future__ import annotations
@@ -18,18 +20,18 @@ from ferry.features.verify.rules.resync import common
 from ferry.model import Content, DifferenceKind, Range, TopicPartition
 
 LOOKAHEAD = 20_000
-"""Records of a side that are searched for where both agree again."""
+"""So many records of a side are searched for the place where both agree again."""
 
 LOOKAHEAD_BYTES = 64 << 20
 _PAIRED = 1_000
-"""Of so many records on both sides it is asked which may have become which."""
+"""Up to so many records on both sides are checked for which may have become which."""
 
 _NEAR = 128
-"""So few records of a side are aligned where more are too far apart."""
+"""So few records of a side are aligned if more are too far apart."""
 
 
 class ByContent(Comparison):
-    """One stretch of a partition; as Comparison, but that no offset says which records belong together."""
+    """The comparison of one stretch of a partition in which no offset says which records belong together."""
 
     def __init__(
         self,
@@ -42,13 +44,15 @@ class ByContent(Comparison):
         all_of: tuple[bool, bool] = (True, True),
         one_sided: OneSided | None = None,
     ) -> None:
-        """`all_of` says of each side (source, target) whether the other should have its records from the first on.
+        """Take the ranges.
 
-        If not, those before the first record that both have are left out. `one_sided` as of Comparison.
+        `all_of` says of each side (source, target) whether the other should have its records from the start. If not,
+        those before the first record that both have are left out. `one_sided` is called for records that only one side
+        has, in place of a difference.
         """
         super().__init__(source, target, Places(()), source_range, target_range, see, one_sided=one_sided)
         self.before: tuple[Range | None, Range | None] = (None, None)
-        """What lies before the first common record and was left out, of each side."""
+        """What is before the first common record and was left out, of each side."""
         self.behind: int | None = None
         """The source offset from which on nothing is on the target yet."""
         self.parted: int | None = None
@@ -62,11 +66,11 @@ class ByContent(Comparison):
 
     @property
     def is_complete(self) -> bool:
-        """As of Comparison; also when there is no going on."""
+        """Report whether both sides have come to their ends, and all is settled, or the comparison cannot continue."""
         return self.parted is not None or self.behind is not None or super().is_complete
 
     def wants(self, side: int) -> bool:
-        """As of Comparison."""
+        """Report whether more records of a side (0 source, 1 target) are needed to settle those that wait."""
         return not self.is_complete and super().wants(side)
 
     def _is_full(self, side: int) -> bool:
@@ -95,7 +99,7 @@ class ByContent(Comparison):
     # Repetitions.
 
     def _goes_on_again(self, target: Content) -> bool:
-        """Take the next record of a stretch that the target has again."""
+        """Take the next record of a stretch that the target has again. Return whether it was one."""
         place = self._again
         if place is None or not self._history.holds(place, target):
             self._again = None
@@ -106,7 +110,10 @@ class ByContent(Comparison):
         return True
 
     def _begins_again(self, target: Content) -> bool:
-        """Whether the target repeats from here on what it had; not where the record is about to come at the source."""
+        """Report whether the target repeats from here on what it had.
+
+        It does not if the source is about to have the record.
+        """
         place = self._history.find(target)
         if place is None or any(target[1:] == source[1:] for source in islice(self._rows[0], WINDOW)):
             return False
@@ -128,7 +135,7 @@ class ByContent(Comparison):
         sources, targets = whole[0][:WINDOW], whole[1][:WINDOW]
         final = all(self._done) and all(len(row) <= WINDOW for row in whole)
         reading = read_by_content(sources, targets, final=final)
-        if reading is None or not reading.steps:  # much is different: what is near may be understood all the same
+        if reading is None or not reading.steps:  # much is different: what is near may be aligned even so
             reading, final = read_by_content(sources[:_NEAR], targets[:_NEAR], final=False), False
         if reading is not None and reading.steps:
             steps = extra_late(reading.steps, self._had)
@@ -144,7 +151,7 @@ class ByContent(Comparison):
         return self._look_further(*whole)
 
     def _without_tail(self, steps: Sequence[Step]) -> list[Step]:
-        """The steps up to the last record of the target: what the source has behind it may not be copied yet."""
+        """Return the steps up to the last record of the target: what the source has after it may not be copied yet."""
         last = max((at for at, step in enumerate(steps) if step.target is not None), default=-1)
         tail = [step.source for step in steps[last + 1 :] if step.source is not None]
         if tail and steps[last].source is not None:
@@ -153,7 +160,7 @@ class ByContent(Comparison):
         return list(steps)
 
     def _look_further(self, sources: Sequence[Content], targets: Sequence[Content]) -> bool:
-        """Find where both go on alike, however much lies between."""
+        """Find the place from which on both agree again, however much is between."""
         if not self._has_looked():
             return False
         found = common(sources, targets)
@@ -172,7 +179,7 @@ class ByContent(Comparison):
                 return False
         lost, more = found
         steps = [Step(one, None) for one in sources[:lost]] + [Step(None, one) for one in targets[:more]]
-        follow = 0  # of what agrees again as much as may belong before what the target has more
+        follow = 0  # of what agrees again, as much as may belong before what the target has more
         while follow < min(more, len(sources) - lost, len(targets) - more):
             step = Step(sources[lost + follow], targets[more + follow])
             if not step.agrees:
@@ -209,7 +216,7 @@ class ByContent(Comparison):
         return True
 
     def _has_looked(self) -> bool:
-        """Whether as much of both rows is there as is looked at."""
+        """Report whether both rows have as many records as are searched."""
         self._limit, self._limit_bytes = LOOKAHEAD, LOOKAHEAD_BYTES
         return all(self._done[side] or self._is_full(side) for side in (0, 1))
 
@@ -217,10 +224,10 @@ class ByContent(Comparison):
         for side in (0, 1):
             self._drop(side, len(self._rows[side]))
 
-    # What is told.
+    # What is reported.
 
     def _paired(self, steps: Sequence[Step]) -> list[Step]:
-        """As `paired`; but what the target has again did not become of anything that it lacks."""
+        """Pair missing and extra records that they may have become, but not with records that the target has again."""
         out: list[Step] = []
         new: list[Step] = []
         here: set[tuple[object, ...]] = set()
@@ -238,16 +245,16 @@ class ByContent(Comparison):
         return target[1:] in here or self._had(target)
 
     def _had(self, target: Content) -> bool:
-        """Whether both sides had the record before."""
+        """Report whether both sides had the record before."""
         return self._history.find(target) is not None
 
     def _tell_steps(self, steps: Sequence[Step]) -> None:
-        """Tell steps, cluster by cluster: records that lie between others which agree as many records apart."""
+        """Report steps, cluster by cluster. A cluster is between records that agree with the same shift."""
         cluster: list[Step] = []
         shift = calm = 0
         for step in steps:
             calm = calm + 1 if step.agrees else 0
-            if calm >= CALM:  # whatever was before is over, and both go on as many records apart as they are
+            if calm >= CALM:  # what was before is over, and both continue as many records apart as they are
                 shift = 0
             if step.agrees and step.source and step.target and not shift:
                 self._tell_cluster(cluster)

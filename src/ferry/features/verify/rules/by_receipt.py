@@ -1,4 +1,4 @@
-"""Which chunks of a run are read again, to be held against their receipts."""
+"""Which chunks of a run are read again, to be compared with their receipts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def affordable(
     *,
     dealt: Sequence[DealtCopy] = (),
 ) -> list[Receipt]:
-    """The receipts whose chunks are read: all, or a choice by the run's generation, so that none is left out for ever.
+    """Return the receipts whose chunks are read: all, or a choice by the run's generation, so that each has its turn.
 
     Chunks without records are not among them, nor compacted ones, nor those that cannot be compared whole.
     """

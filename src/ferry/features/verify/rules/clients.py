@@ -1,4 +1,4 @@
-"""Records that clients wrote to the copies themselves, since a switch moved them there: nobody copied those. Pure."""
+"""Records that clients wrote to the copies after a switch moved them there: Ferry did not copy those. Pure."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _NO_END = 1 << 62
 
 
 def with_clients(every: Sequence[Copied], states: Iterable[SwitchState], flow: Flow) -> tuple[list[Copied], list[str]]:
-    """The copies with what clients wrote there as `void`, and a note on each switch that moved them.
+    """Return the copies with what clients wrote there as `void`, and a note on each switch that moved them.
 
-    Where names are kept, producers go on in the copy itself: from where it ended when a switch along the flow stopped
-    it, up to what the lane copied next. With other names nobody but the lane writes to a copy.
+    If names are kept, producers continue in the copy itself: from where it ended when a switch along the flow stopped
+    it, up to what the lane copied next. With other names only the lane writes to a copy.
     """
     begins: dict[TopicPartition, list[int]] = {}
     notes = []

@@ -1,9 +1,8 @@
-"""Compare what the source has with what the target has, through the offset map; pure, and of bounded memory.
+"""Compares the source's records with the target's, through the offset map. Pure, and of bounded memory.
 
-Records go in as they are read, in order, of both sides. What agrees is counted and forgotten. Where they disagree the
-next `WINDOW` records of both sides are awaited, and read in the way that asks for the fewest changes
-(`alignment`), so that one lost record is one difference, although all records after it have other offsets than the map
-says.
+Records of both sides come in as they are read, in order. Those that agree are counted and forgotten. If they disagree,
+the comparison waits for the next `WINDOW` records of both sides and reads them as the fewest changes (`alignment`). So
+one lost record is one difference, although all records after it have other offsets than in the map.
 """
 
 from __future__ import annotations
@@ -30,32 +29,32 @@ WINDOW_BYTES = 16 << 20
 """A window is full when its keys and values have this many bytes, however few records it has."""
 
 MOST_DIFFERENCES = 1_000
-"""Differences of one partition that are told one by one; further ones are counted."""
+"""Differences of one partition that are reported one by one; further ones are counted."""
 
 SHOWN = 20
 """Records of each side of a difference that are kept to be shown."""
 
 _FIELDS = (DifferenceKind.TIMESTAMP, DifferenceKind.KEY, DifferenceKind.VALUE, DifferenceKind.HEADERS)
-"""In the order of a content's fields behind the offset."""
+"""In the order of a content's fields after the offset."""
 
 See = Callable[[Content], Witness]
 OneSided = Callable[[int, Content, int], None]
-"""Is told the side (0 source, 1 target) that has a record, the record, and the offset it should have on the other."""
+"""Gets the side (0 source, 1 target) that has a record, the record, and the offset it should have on the other."""
 
 
 class Places:
-    """Where each source record lies on the target, as the segments of an offset map have it, ascending."""
+    """Where each source record is on the target, by the segments of an offset map, ascending."""
 
     __slots__ = ("_froms", "_segments", "_tos")
 
     def __init__(self, segments: Sequence[Segment]) -> None:
-        """As `current_segments` gives them."""
+        """Take the segments that `current_segments` returns."""
         self._segments = segments
         self._froms = [segment.source_start for segment in segments]
         self._tos = [segment.target_start for segment in segments]
 
     def of(self, offset: int) -> int | None:
-        """The target offset of a source record; None when no segment names it."""
+        """Return the target offset of a source record; None when no segment has it."""
         at = bisect_right(self._froms, offset) - 1
         if at < 0 or offset >= self._segments[at].source_end:
             return None
@@ -63,7 +62,7 @@ class Places:
         return segment.target_start + offset - segment.source_start
 
     def back(self, offset: int) -> int | None:
-        """The source offset of a target record; None when no segment names it."""
+        """Return the source offset of a target record; None when no segment has it."""
         at = bisect_right(self._tos, offset) - 1
         if at < 0 or offset >= self._segments[at].target_end:
             return None
@@ -71,12 +70,12 @@ class Places:
         return segment.source_start + offset - segment.target_start
 
     def names(self, start: int, end: int) -> bool:
-        """Whether a segment names any of the source offsets `[start, end)`."""
+        """Report whether a segment has any of the source offsets `[start, end)`."""
         at = bisect_left(self._froms, end) - 1
         return at >= 0 and self._segments[at].source_end > start
 
     def next_of(self, offset: int, default: int) -> int:
-        """The target offset of the first record at or behind a source offset; `default` behind the last."""
+        """Return the target offset of the first record at or after a source offset; `default` after the last."""
         found = self.of(offset)
         if found is not None:
             return found
@@ -84,7 +83,7 @@ class Places:
         return self._tos[at] if at < len(self._tos) else default
 
     def next_back(self, offset: int, default: int) -> int:
-        """The source offset of the first record at or behind a target offset; `default` behind the last."""
+        """Return the source offset of the first record at or after a target offset; `default` after the last."""
         found = self.back(offset)
         if found is not None:
             return found
@@ -93,7 +92,7 @@ class Places:
 
 
 class Comparison:
-    """One stretch of a partition while its records go by. `records` counts those of the source that were compared."""
+    """One stretch of a partition while its records come in. `records` counts those of the source that were compared."""
 
     window_bytes = WINDOW_BYTES
 
@@ -108,14 +107,14 @@ class Comparison:
         *,
         one_sided: OneSided | None = None,
     ) -> None:
-        """`one_sided` is told of records that only one side has, in place of a difference.
+        """Take the ranges. `one_sided` is called for records that only one side has, in place of a difference.
 
-        With it records are not looked for at other offsets than the map's: so compacted topics are compared.
+        With it, records are not searched for at other offsets than the map's: so compacted topics are compared.
         """
         self.records = 0
         self.differences: list[Difference] = []
         self.more = 0
-        """Differences beyond those that are told."""
+        """Differences in addition to those that are reported."""
         self._source, self._target = source, target
         self._places = places
         self._see = see
@@ -125,36 +124,36 @@ class Comparison:
         self._done = [False, False]
         self._shift = 0
         self._next_source, self._next_target = source_range[0], target_range[0]
-        self._goes_on = False  # nothing that agrees in its place lies behind the last difference
+        self._goes_on = False  # nothing that agrees in its place is after the last difference
         self._by_map = True
 
     @property
     def is_idle(self) -> bool:
-        """Whether everything that came in is settled, and lies where the map says."""
+        """Report whether everything that came in is settled, and is where the map says."""
         return not self._rows[0] and not self._rows[1] and self._shift == 0
 
     @property
     def settled_until(self) -> int:
-        """The source offset before which everything is settled."""
+        """Return the source offset before which everything is settled."""
         return self._next_source
 
     @property
     def is_complete(self) -> bool:
-        """Whether both sides have come to their ends, and all is settled."""
+        """Report whether both sides have come to their ends, and all is settled."""
         return all(self._done) and not any(self._rows)
 
     def wants(self, side: int) -> bool:
-        """Whether more records of a side (0 source, 1 target) are needed to settle those that wait."""
+        """Report whether more records of a side (0 source, 1 target) are needed to settle those that wait."""
         return not self._done[side] and not self._is_full(side)
 
     def agreed(self, count: int, source_next: int, target_next: int) -> None:
-        """So many records were found equal, in their places, by other means: only while `is_idle`."""
+        """Count records that were found equal, in their places, by other means: only while `is_idle`."""
         self.records += count
         self._next_source, self._next_target = source_next, target_next
         self._goes_on = False
 
     def feed(self, side: int, records: Iterable[Content], *, done: bool = False) -> None:
-        """The next records of a side (0 source, 1 target); `done`: they are the last."""
+        """Take the next records of a side (0 source, 1 target); `done`: they are the last."""
         row = self._rows[side]
         for content in records:
             row.append(content)
@@ -208,7 +207,7 @@ class Comparison:
             self._shift = self._shift_behind(reading)
 
     def _cheaper(self, by_offset: Reading, sources: Sequence[Content], targets: Sequence[Content]) -> Reading:
-        """The reading by contents if it is the better one, else that by offsets."""
+        """Return the reading by contents if it is the better one, else that by offsets."""
         by_content = read_by_content(sources, targets, final=by_offset.closed)
         if by_content is None or not by_content.steps:
             return by_offset
@@ -216,17 +215,17 @@ class Comparison:
         return min(by_offset, by_content, key=lambda one: (cost(one.steps, self._place), -agreeing(one.steps)))
 
     def _shift_behind(self, reading: Reading) -> int:
-        """By how much what follows is shifted, as far as one can see."""
+        """Return by how much the records after a reading are shifted, as far as its last agreeing record shows it."""
         for source, target in reversed(reading.steps):
             if source is not None and target is not None and source[1:] == target[1:]:
                 place = self._places.of(source.offset)
                 return self._shift if place is None else target.offset - place
         return self._shift
 
-    # What is told.
+    # What is reported.
 
     def _tell(self, reading: Reading) -> None:
-        """Tell a reading, cluster by cluster: between records that agree in their places."""
+        """Report a reading, cluster by cluster. A cluster is between records that agree in their places."""
         cluster: list[Step] = []
         for step in reading.steps:
             if step.agrees and step.source and step.target and self._place(step.source.offset) == step.target.offset:
@@ -262,7 +261,7 @@ class Comparison:
             self._note(kinds[0] if len(kinds) == 1 else DifferenceKind.RECORD, [source], [target])
 
     def _hand_on(self, source: Content | None, target: Content | None) -> bool:
-        """Tell `one_sided` of a record; False when compaction cannot be why it has no counterpart."""
+        """Pass a record to `one_sided`; False when compaction cannot be why it has no counterpart."""
         content, side = (source, 0) if source is not None else (target, 1)
         if content is None or content.key is None or self._one_sided is None:
             return False
@@ -282,12 +281,12 @@ class Comparison:
             self._note(DifferenceKind.DISPLACED, [source], [target])
 
     def _note(self, kind: DifferenceKind, here: Sequence[Content], there: Sequence[Content]) -> None:
-        """Tell a difference, or make the last one longer when it goes on."""
+        """Add a difference, or extend the last one if it continues."""
         self.records += len(here)
         self._add(kind, *self._ranges(here, there), here, there)
 
     def _ranges(self, here: Sequence[Content], there: Sequence[Content]) -> tuple[Range, Range]:
-        """The offsets of some records of both sides, or where they would lie on a side that has none of them."""
+        """Return the offsets of some records of both sides, or where they would be on a side that has none of them."""
         source_range = (here[0].offset, here[-1].offset + 1) if here else (self._nowhere_at_source(there[0]),) * 2
         target_range = (there[0].offset, there[-1].offset + 1) if there else (self._nowhere_at_target(here[0]),) * 2
         return source_range, target_range
@@ -340,7 +339,7 @@ class Comparison:
 
 
 def _grown(first: Range, more: Range) -> Range:
-    """A range with what follows it; an empty one adds nothing."""
+    """Return a range with what follows it; an empty one adds nothing."""
     return (first[0], more[1]) if more[0] < more[1] else first
 
 

@@ -1,15 +1,15 @@
-"""What two logs had in common so far, in short: it tells a repetition from what is new."""
+"""The records that two logs had in common so far, as hashes: they show whether a record is a repetition."""
 
 from __future__ import annotations
 
 from ferry.model import Content
 
 HISTORY = 200_000
-"""Records that agreed which are known by a number each, and no more."""
+"""So many of the last records that agreed are kept, as a number each."""
 
 
 class History:
-    """The last records that agreed, by what they hold."""
+    """The last records that agreed, by their content."""
 
     __slots__ = ("_first", "_hashes", "_offsets", "_places")
 
@@ -21,11 +21,11 @@ class History:
 
     @property
     def end(self) -> int:
-        """The place behind the last one."""
+        """Return the place after the last one."""
         return self._first + len(self._hashes)
 
     def add(self, content: Content) -> None:
-        """The next record."""
+        """Add the next record."""
         place, name = self.end, hash(content[1:])
         self._hashes[place], self._offsets[place] = name, content.offset
         self._places[name] = place
@@ -37,13 +37,13 @@ class History:
             self._first += 1
 
     def find(self, content: Content) -> int | None:
-        """The last place of a record; None when it was not there, or too long ago."""
+        """Return the last place of a record; None when it was not there, or too long ago."""
         return self._places.get(hash(content[1:]))
 
     def holds(self, place: int, content: Content) -> bool:
-        """Whether the record at a place is this one."""
+        """Report whether the record at a place is this one."""
         return self._hashes.get(place) == hash(content[1:])
 
     def offset(self, place: int) -> int:
-        """The source offset of the record at a place."""
+        """Return the source offset of the record at a place."""
         return self._offsets[place]

@@ -1,4 +1,4 @@
-"""Records that one partition lacks and another has too many of: they were moved, not lost."""
+"""Records that one partition lacks and another has in addition: they were moved, not lost."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _Contents = tuple[tuple[int, str, str, str], ...]
 
 
 def with_moved(differences: Iterable[Difference]) -> list[Difference]:
-    """The same differences, but missing records that another partition of the topic has beside its own are MOVED.
+    """Return the differences, with missing records that another partition of the topic has in addition as MOVED.
 
-    Only where all records of both differences are known, so for fewer than `SHOWN` in a row.
+    All records of both differences must be known, so there must be fewer than `SHOWN` in a row.
     """
     found = list(differences)
     extras: dict[tuple[str, _Contents], list[int]] = {}

@@ -1,7 +1,7 @@
-"""How much of transformed topics one Spark job holds against the target, and what of it cannot be read. Pure.
+"""How much of transformed topics one Spark job compares with the target, and what of it cannot be read. Pure.
 
-What a job shuffles lies on disks, as of a copy (`ferry.plan.rules.portions`). What is cut is compared by itself: each
-part has the source's records and the target's that belong together.
+What a job shuffles is on disks, as in a copy (`ferry.plan.rules.portions`). Parts that are cut are compared separately:
+each part has the source's records and the target's that belong together.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Unread = Mapping[TopicPartition, tuple[int, str]]
 
 
 def cut(stretch: Stretch, at: int) -> tuple[Stretch, Stretch]:
-    """A stretch as two, which part at a source offset inside of it."""
+    """Cut a stretch in two at a source offset inside of it."""
     (start, end), (begin, stop) = stretch.source_range, stretch.target_range
     middle = min(max(begin, Places(stretch.segments).next_of(at, stop)), stop)
     return _part(stretch, (start, at), (begin, middle)), _part(stretch, (at, end), (middle, stop))
@@ -43,12 +43,12 @@ def _part(stretch: Stretch, source_range: Range, target_range: Range) -> Stretch
 
 
 def cost_of(stretches: Sequence[Stretch], sizes: OffsetBytes) -> int:
-    """About how many bytes of stretches are shuffled."""
+    """Return about how many bytes of stretches are shuffled."""
     return sum(_offsets(one) * _cost(sizes, one.source) for one in stretches)
 
 
 def portion_of(stretches: Sequence[Stretch], sizes: OffsetBytes, most: int) -> tuple[list[Stretch], list[Stretch]]:
-    """What comes next, about `most` bytes, fairly shared by the stretches; and what is left."""
+    """Return the next portion, about `most` bytes, fairly shared by the stretches; and what is left."""
     costs = [_cost(sizes, one.source) for one in stretches]
     needs = {number: _offsets(one) * costs[number] for number, one in enumerate(stretches)}
     shares = fair_shares(needs, most)
@@ -67,14 +67,17 @@ def portion_of(stretches: Sequence[Stretch], sizes: OffsetBytes, most: int) -> t
 
 
 def cost_of_dealt(copies: Sequence[DealtCopy], sizes: OffsetBytes) -> int:
-    """The same of dealt copies."""
+    """Return about how many bytes of repartitioned copies are shuffled."""
     return sum(one.records * _cost_of_topic(sizes, one.topic) for one in copies)
 
 
 def portion_of_dealt(
     copies: Sequence[DealtCopy], sizes: OffsetBytes, most: int
 ) -> tuple[list[DealtCopy], list[DealtCopy]]:
-    """The same of dealt copies, by whole chunks: those first that end first at the source, for they read the same."""
+    """Return the next portion, about `most` bytes of whole chunks, and what is left.
+
+    Chunks that end first at the source come first, because they read the same records.
+    """
     order = sorted(
         (sum(chunk.reached), number, at) for number, copy in enumerate(copies) for at, chunk in enumerate(copy.chunks)
     )
@@ -93,7 +96,7 @@ def portion_of_dealt(
 
 
 def joined(stretches: Sequence[Stretch]) -> list[Stretch]:
-    """The same with what was cut in one piece again, as far as a sentence needs it: offsets of the source."""
+    """Join stretches that were cut, as far as a sentence needs it: only the offsets of the source."""
     found: list[Stretch] = []
     for one in sorted(stretches, key=lambda one: (one.source, one.source_range)):
         last = found[-1] if found else None
@@ -107,7 +110,7 @@ def joined(stretches: Sequence[Stretch]) -> list[Stretch]:
 def without_unread(
     groups: Sequence[Sequence[Stretch]], unread: Unread
 ) -> tuple[list[list[Stretch]], list[NotCompared]]:
-    """Stretches as far as their source can be read, group by group; and in sentences what of all groups cannot be."""
+    """Return stretches as far as their source can be read, group by group, and sentences about what cannot be read."""
     kept: list[list[Stretch]] = []
     lost: dict[TopicPartition, list[Range]] = {}
     for group in groups:
@@ -126,7 +129,7 @@ def without_unread(
 def without_unread_dealt(
     groups: Sequence[Sequence[DealtCopy]], unread: Unread
 ) -> tuple[list[list[DealtCopy]], list[NotCompared]]:
-    """The same of dealt copies: a chunk that has records of what cannot be read is left out whole."""
+    """Return copies without the chunks that have records of what cannot be read, and sentences about these chunks."""
     kept: list[list[DealtCopy]] = []
     lost: dict[tuple[TopicPartition, TopicPartition], list[Chunk]] = {}
     for group in groups:
@@ -145,7 +148,7 @@ def without_unread_dealt(
 
 
 def _unread_place(topic: str, chunk: Chunk, unread: Unread) -> TopicPartition | None:
-    """The first partition of the source that a chunk is of and that cannot be read to its end."""
+    """Return the first source partition of a chunk that cannot be read to its end."""
     for number, (_, end) in sorted(chunk.ranges.items()):
         place = TopicPartition(topic, number)
         if place in unread and unread[place][0] < end:

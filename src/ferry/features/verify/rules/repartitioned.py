@@ -1,8 +1,8 @@
-"""Topics that get other partitions, in a comparison: chunk by chunk, as their receipts have it. Pure.
+"""Repartitioned topics in a comparison: chunk by chunk, by their receipts. Pure.
 
-A receipt says which source offsets are done with, and where on the target their records lie. The same transform over
-these offsets, dealt by the same rule, gives the same records in the same order: by source partition, then by offset.
-So records are held against each other by their number in the chunk.
+A receipt shows which source offsets its chunk covers, and where on the target its records are. The same transform over
+these offsets, repartitioned by the same rule, gives the same records in the same order: by source partition, then by
+offset. So records are compared by their number in the chunk.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from ferry.words import count_of
 
 
 class Chunk(NamedTuple):
-    """What a receipt says of a target partition: `records` of the source's `[begins, reached)` lie there from `start`.
+    """A receipt's chunk: `records` records of source offsets `[begins, reached)` are on the target from `start` on.
 
-    Nothing else may lie there before `stop`, the beginning of the next chunk.
+    Nothing else may be there before `stop`, the beginning of the next chunk.
     """
 
     begins: Vector
@@ -45,7 +45,7 @@ class Chunk(NamedTuple):
 
     @property
     def ranges(self) -> dict[int, Range]:
-        """Of source partitions, by number, the offsets that the chunk is of."""
+        """Return the offsets that the chunk covers, by number of the source partition."""
         return {
             number: (begin, end)
             for number, end in enumerate(self.reached)
@@ -55,7 +55,10 @@ class Chunk(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DealtCopy:
-    """A target partition with the chunks of it that are compared, ascending; `told_until` as of a stretch."""
+    """A target partition with the chunks of it that are compared, ascending.
+
+    Records from `told_until` on are in no receipt that was read.
+    """
 
     topic: str
     target: TopicPartition
@@ -66,12 +69,12 @@ class DealtCopy:
 
     @property
     def records(self) -> int:
-        """How many the receipts have."""
+        """Count the records that the receipts have."""
         return sum(chunk.records for chunk in self.chunks)
 
     @property
     def pieces(self) -> list[Range]:
-        """What is read of the target: chunks that follow each other at once."""
+        """Return what is read of the target: chunks that directly follow each other are one range."""
         found: list[Range] = []
         for chunk in self.chunks:
             if found and found[-1][1] == chunk.start:
@@ -84,7 +87,7 @@ class DealtCopy:
 class Sides(NamedTuple):
     """Where the logs of a topic's partitions begin and end, by number: `(first offset, end)`.
 
-    The target's end is its last stable offset. What does not answer is left out.
+    The target's end is its last stable offset. Partitions that do not answer are left out.
     """
 
     source: Mapping[int, Range]
@@ -93,7 +96,7 @@ class Sides(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
-    """What of the receipts is asked for: those of `run` (None: all), one of `sample` chunks by `seed` (None: each)."""
+    """The receipts that are asked for: those of `run` (None: all), one of `sample` chunks by `seed` (None: each)."""
 
     run: str | None = None
     sample: int | None = None
@@ -103,7 +106,7 @@ class Chosen:
 def dealt_copies(
     era: Era, receipts: Mapping[int, Sequence[Receipt]], sides: Sides, chosen: Chosen
 ) -> tuple[list[DealtCopy], list[NotCompared]]:
-    """What can be compared of a topic, by target partition, and in sentences what cannot.
+    """Return what can be compared of a topic, by target partition, and sentences about what cannot.
 
     `receipts` are those that the ledger still has, ascending, by number of the target's partition.
     """
@@ -142,9 +145,9 @@ def dealt_copies(
 
 
 def _chunks(receipts: Sequence[Receipt], end: int, *, of_run: bool) -> list[tuple[Receipt, Chunk]]:
-    """The chunks of a target partition that ends there; one without records lies where the next one begins.
+    """Return the chunks of a target partition that ends at `end`; one without records is where the next one begins.
 
-    Where the next receipt is not there, or only those of a run are, nothing is said of what lies behind a chunk.
+    If the next receipt is missing, or only those of a run are there, a chunk stops at the end of its own records.
     """
     found: list[tuple[Receipt, Chunk]] = []
     stop, after = end, None
@@ -159,7 +162,7 @@ def _chunks(receipts: Sequence[Receipt], end: int, *, of_run: bool) -> list[tupl
 
 
 def _why_not(receipt: Receipt, chunk: Chunk, era: Era, sides: Sides, number: int) -> NotComparedKind | None:
-    """Why a chunk is not compared; None when it is."""
+    """Return why a chunk is not compared; None when it is."""
     begins, end = sides.target[number]
     if receipt.since != era.since:
         return NotComparedKind.TRANSFORM_CHANGED
@@ -195,7 +198,7 @@ _NO_MATTER = frozenset({NotComparedKind.SOURCE_DELETED, NotComparedKind.TARGET_D
 
 
 class _Left:
-    """Chunks that are not compared, counted by why: receipts do not say which of their source offsets is where."""
+    """Chunks that are not compared, counted by reason: receipts do not show which of their source offsets is where."""
 
     def __init__(self, era: Era) -> None:
         self._era = era
@@ -205,7 +208,10 @@ class _Left:
         self._receipts.setdefault(why, []).extend(receipts)
 
     def told(self, *, by_run: bool) -> list[NotCompared]:
-        """One for each reason: `start` and `end` are of the source's partition 0. `by_run`: a run's were asked for."""
+        """Make one entry for each reason: `start` and `end` are of the source's partition 0.
+
+        `by_run`: the chunks of a run were asked for.
+        """
         found = []
         for why, mine in self._receipts.items():
             records = count_of(sum(one.records for one in mine), "record")
@@ -227,7 +233,7 @@ class _Left:
 def gone_receipts(
     era: Era, receipts: Mapping[int, Sequence[Receipt]], target: Mapping[int, Range]
 ) -> NotCompared | None:
-    """That the ledger does not have the receipts any more of some of what lies on the target; None: it has all."""
+    """Make the entry that the ledger lacks receipts of some of what is on the target; None: it has all."""
     for number, mine in receipts.items():
         first = next((one.target_start for one in mine if one.records), 0)
         if target.get(number, (first, 0))[0] < first:
@@ -244,7 +250,7 @@ def gone_receipts(
 
 
 def left_whole(era: Era, why: str, kind: NotComparedKind, *, asked: bool) -> NotCompared:
-    """That a topic is not compared, in one sentence for all of its partitions."""
+    """Make the entry that a topic is not compared, in one sentence for all of its partitions."""
     return _left_whole(era.source_topic, era.target_topic, era.partitions, why, kind, asked=asked)
 
 
@@ -256,7 +262,7 @@ def _left_whole(
 
 
 def _of_topic(topic: str, message: str, kind: NotComparedKind, *, asked: bool) -> NotCompared:
-    """Of a dealt topic no range of offsets says what is left: the message tells all."""
+    """Make the entry for a repartitioned topic. No range of offsets shows what is left: the message has all."""
     source = TopicPartition(topic, 0)
     return NotCompared(source=source, start=0, end=0, why=kind, message=message, asked=asked)
 
@@ -264,7 +270,7 @@ def _of_topic(topic: str, message: str, kind: NotComparedKind, *, asked: bool) -
 def not_applied(
     copies: Sequence[DealtCopy], why: str, kind: NotComparedKind, *, asked: bool = True
 ) -> list[NotCompared]:
-    """That nobody applied the rule to these again, by topic."""
+    """Make the entries that the rule was not applied to these again, by topic."""
     topics = {(one.topic, one.target.topic): one for one in copies}
     return [
         _left_whole(topic, target, one.partitions, why, kind, asked=asked)
@@ -275,11 +281,14 @@ def not_applied(
 def dealt_by_todays_rule(
     copies: Sequence[DealtCopy], rules: Mapping[str, Rule], *, asked: bool
 ) -> tuple[list[DealtCopy], list[NotCompared]]:
-    """As `ferry.features.verify.rules.transformed.by_todays_rule`."""
+    """Return the copies that today's rules made, which can be compared, and a sentence for each other topic.
+
+    `rules` are those of source topics that have one. `asked`: these very records were asked for.
+    """
     held, left = [], []
     for topic in dict.fromkeys(one.topic for one in copies):
         mine, rule = [one for one in copies if one.topic == topic], rules.get(topic)
-        if rule is not None:  # topics that records may not choose any more have another rule than the others
+        if rule is not None:  # topics that records cannot choose any more have another rule than the others
             held += [one for one in mine if one.transform == rule.digest]
             mine = [one for one in mine if one.transform != rule.digest]
         if not mine:
@@ -296,7 +305,7 @@ def dealt_by_todays_rule(
 
 
 def source_ranges(copies: Sequence[DealtCopy]) -> dict[TopicPartition, Range]:
-    """What of the source has to be read to compare these."""
+    """Return what has to be read of the source to compare these."""
     return covering(
         (TopicPartition(copy.topic, number), begin, end)
         for copy in copies
@@ -306,7 +315,7 @@ def source_ranges(copies: Sequence[DealtCopy]) -> dict[TopicPartition, Range]:
 
 
 def unfinished(copy: DealtCopy, settled: int, why: str) -> NotCompared:
-    """That the comparison of a target partition ended early, behind so many chunks."""
+    """Make the entry that the comparison of a target partition ended early, after so many chunks."""
     left = copy.chunks[settled:]
     message = (
         f"{count_of(sum(one.records for one in left), 'record')} of {copy.target}, in "
@@ -318,7 +327,7 @@ def unfinished(copy: DealtCopy, settled: int, why: str) -> NotCompared:
 def not_read(
     place: TopicPartition, target: TopicPartition, chunks: Sequence[Chunk], offset: int, why: str
 ) -> NotCompared:
-    """That chunks of a target partition are not compared, for a partition of the source is not read from there on."""
+    """Make the entry that chunks are not compared, because a source partition cannot be read from `offset` on."""
     records = count_of(sum(one.records for one in chunks), "record")
     message = (
         f"{records} of {target}, in {count_of(len(chunks), 'chunk')} dealt from topic {place.topic}, could not be "
@@ -329,7 +338,10 @@ def not_read(
 
 
 class ByNumber(Comparison):
-    """One chunk: the offsets of the source's side are numbers in it, and say nothing where records do not agree."""
+    """The comparison of one chunk.
+
+    Offsets of the source's side are numbers in it, and mean nothing where records differ.
+    """
 
     def _match(self, source: Content, target: Content) -> None:
         self.records += 1
@@ -344,9 +356,9 @@ Origin = tuple[int, int]
 def told_of_source(
     topic: str, differences: Sequence[Difference], origins: Sequence[Origin], chunk: Chunk
 ) -> list[Difference]:
-    """Differences of a chunk with the source's partitions and offsets in place of numbers: `origins`, by number.
+    """Put the source's partitions and offsets in place of numbers in a chunk's differences: `origins`, by number.
 
-    One that goes over several source partitions becomes one for each.
+    A difference over several source partitions becomes one for each.
     """
     found = []
     for one in differences:
@@ -376,7 +388,7 @@ def told_of_source(
 
 
 def _place(at: int, origins: Sequence[Origin], chunk: Chunk) -> Origin:
-    """Where what lies before the record of that number would have come from."""
+    """Return where a record before the one of that number would have come from."""
     if at < len(origins):
         return origins[at]
     if origins:

@@ -1,4 +1,4 @@
-"""Where two rows of records that have parted agree again."""
+"""Finds the place where two rows of records that have parted agree again."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from ferry.features.verify.rules.alignment import CALM
 from ferry.model import Content
 
 _MOST_PLACES = 16
-"""Where a content is found so often, further places are not tried."""
+"""If a content is found so often, further places are not tried."""
 
 
 def common(sources: Sequence[Content], targets: Sequence[Content]) -> tuple[int, int] | None:
-    """How many records of each row lie before the nearest place from which on both agree; None: there is none."""
+    """Return how many records of each row are before the nearest place from which on both agree; None: no place."""
     places: dict[tuple[object, ...], list[int]] = {}
     for at, content in enumerate(targets):
         found = places.setdefault(content[1:], [])

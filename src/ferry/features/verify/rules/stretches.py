@@ -44,7 +44,8 @@ class Ends:
 class Stretch:
     """Source and target offsets that are compared with each other, and the segments between them.
 
-    Records of the target from `told_until` on are in no receipt that was read. `void` as of Copied.
+    Records of the target from `told_until` on are in no receipt that was read. `void` are target offsets of copies that
+    do not count any more (`Copied.void`).
     """
 
     source: TopicPartition
@@ -65,17 +66,17 @@ class Stretch:
 
     @property
     def records(self) -> int:
-        """How many records the map has there."""
+        """Count the records that the map has there."""
         return sum(segment.count for segment in self.segments)
 
 
 def unreadable(stretch: Stretch, why: str) -> NotCompared:
-    """A stretch that somebody asked for, and that one side did not let be read."""
+    """Make the entry for a stretch that was asked for, and that could not be read on one side."""
     return unreadable_range(stretch.source, stretch.source_range, why)
 
 
 def unreadable_range(source: TopicPartition, offsets: Range, why: str) -> NotCompared:
-    """The same of some offsets."""
+    """Make the entry for some offsets that were asked for, and that could not be read on one side."""
     start, end = offsets
     return NotCompared(
         source=source,
@@ -88,7 +89,7 @@ def unreadable_range(source: TopicPartition, offsets: Range, why: str) -> NotCom
 
 
 def stretches(copied: Copied, asked: Asked, ends: Ends, *, compacted: bool) -> tuple[list[Stretch], list[NotCompared]]:
-    """What can be compared of a partition, ascending, and what cannot."""
+    """Return what can be compared of a partition, ascending, and what cannot."""
     places = Places(copied.segments)
     left, out = _wanted(copied, asked)
     for why, cut, message, always in _losses(copied, ends, places):
@@ -111,14 +112,14 @@ def stretches(copied: Copied, asked: Asked, ends: Ends, *, compacted: bool) -> t
 
 
 def _by_rule(left: Sequence[Range], transformed: Sequence[tuple[Range, str]]) -> list[tuple[int, int, str]]:
-    """The ranges, cut where another rule made the records: each with the digest of its transform, if it has one."""
+    """Cut the ranges where another rule made the records: each has the digest of its transform, if it has one."""
     found = [(a, b, digest) for part, digest in transformed for a, b in common(left, [part])]
     found += [(a, b, "") for a, b in without(left, [part for part, _ in transformed])]
     return sorted(found)
 
 
 def _wanted(copied: Copied, asked: Asked) -> tuple[tuple[Range, ...], list[NotCompared]]:
-    """The copied ranges that are asked for, and what is asked for and not copied."""
+    """Return the copied ranges that are asked for, and what is asked for and not copied."""
     if not copied.ranges:
         return (), []
     first, last = copied.ranges[0][0], copied.ranges[-1][1]
@@ -145,7 +146,7 @@ def _wanted(copied: Copied, asked: Asked) -> tuple[tuple[Range, ...], list[NotCo
 
 
 def _losses(copied: Copied, ends: Ends, places: Places) -> Iterator[tuple[NotComparedKind, Range, str, bool]]:
-    """Source offsets that cannot be compared, why, and whether that matters even if nobody asked for them."""
+    """Return source offsets that cannot be compared, why, and whether that matters even if they were not asked for."""
     source, target = copied.source, copied.target
     end = copied.ranges[-1][1] if copied.ranges else 0
     deleted = (
@@ -180,7 +181,7 @@ def _stretch(
     compacted: bool,
     transform: str,
 ) -> Stretch:
-    if not copied.segments:  # nothing of it is on the target: what lies there is from before the flow
+    if not copied.segments:  # nothing of it is on the target: what is there is from before the flow
         begins = behind = ends.stable
     else:
         begins = max(places.next_of(start, copied.target_next), ends.target_start)
@@ -201,7 +202,7 @@ def _stretch(
 
 
 def segments_within(segments: Sequence[Segment], start: int, end: int) -> tuple[Segment, ...]:
-    """The parts of segments that lie in source offsets `[start, end)`."""
+    """Return the parts of segments that are in source offsets `[start, end)`."""
     return tuple(_within(segments, start, end))
 
 
@@ -214,7 +215,7 @@ def _within(segments: Sequence[Segment], start: int, end: int) -> Iterator[Segme
 
 
 def _sampled(found: Sequence[Stretch], share: int, seed: int) -> Iterator[Stretch]:
-    """One of `share` pieces, at least one of each partition that has any; the same seed chooses the same."""
+    """Return one of `share` pieces, at least one of each partition that has any; the same seed chooses the same."""
     pieces = [piece for stretch in found for piece in _pieces(stretch)]
     if pieces:
         name = pieces[0].source
@@ -230,7 +231,7 @@ def _pieces(stretch: Stretch) -> Iterator[Stretch]:
         for at in range(0, segment.count, SAMPLE_RECORDS):
             count = min(SAMPLE_RECORDS, segment.count - at)
             source, target = segment.source_start + at, segment.target_start + at
-            # What lies behind the target's end is read at the source alone, and told as missing.
+            # What is after the target's end is read only at the source, and reported as missing.
             until = max(target, min(target + count, stretch.target_range[1]))
             yield Stretch(
                 source=stretch.source,
@@ -246,7 +247,7 @@ def _pieces(stretch: Stretch) -> Iterator[Stretch]:
 
 
 def _grouped(stretch: Stretch) -> Iterator[Stretch]:
-    """Pieces of about so many records with all that lies between them: a filter makes many small segments."""
+    """Group pieces of about so many records with all that is between them: a filter makes many small segments."""
     some: list[Segment] = []
     starts = stretch.source_range[0], stretch.target_range[0]
     for segment in _shortened(stretch.segments):
@@ -276,18 +277,21 @@ def _piece(stretch: Stretch, some: Sequence[Segment], starts: Range, ends: Range
 
 
 class Sized(Protocol):
-    """Whatever has about so many records to be compared."""
+    """Anything that has about so many records to be compared."""
 
     @property
     def records(self) -> int:
-        """How many."""
+        """Count the records."""
 
 
 SizedT = TypeVar("SizedT", bound=Sized)
 
 
 def dealt(found: Sequence[SizedT], tasks: int) -> list[list[SizedT]]:
-    """Stretches for so many tasks at most, each with about as many records: the largest first, to who has least."""
+    """Distribute stretches to at most so many tasks, each with about as many records.
+
+    The largest comes first, and goes to the task that has least.
+    """
     shares: list[list[SizedT]] = [[] for _ in range(max(1, min(tasks, len(found))))]
     loads = [0] * len(shares)
     for stretch in sorted(found, key=lambda one: -one.records):
@@ -298,5 +302,5 @@ def dealt(found: Sequence[SizedT], tasks: int) -> list[list[SizedT]]:
 
 
 def is_void(offset: int, void: Sequence[Range]) -> bool:
-    """Whether a target offset is of a copy that does not count any more."""
+    """Report whether a target offset is of a copy that does not count any more."""
     return any(start <= offset < end for start, end in void)

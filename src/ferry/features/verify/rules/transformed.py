@@ -1,4 +1,4 @@
-"""Transformed topics in a comparison: which rule made what lies on the target, and whether it is today's. Pure."""
+"""Transformed topics in a comparison: which rule made what is on the target, and whether it is today's. Pure."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Rule(NamedTuple):
 def by_todays_rule(
     found: Sequence[Stretch], rules: Mapping[str, Rule], *, asked: bool
 ) -> tuple[list[Stretch], list[NotCompared]]:
-    """What today's rules made, so that they can be held against it; and what other rules made, in a sentence each.
+    """Return what today's rules made, which can be compared, and a sentence for each stretch of another rule.
 
-    `rules` are those of source topics that have one. `asked`: somebody asked for these very offsets.
+    `rules` are those of source topics that have one. `asked`: these very offsets were asked for.
     """
     held, left = [], []
     for one in found:
@@ -52,7 +52,7 @@ NEEDS_SPARK = (
 
 
 def without_spark(found: Sequence[Stretch]) -> list[NotCompared]:
-    """What nobody compares who has no Spark, in a sentence each."""
+    """Return a sentence for each stretch that cannot be compared without Spark."""
     return [
         NotCompared(
             source=one.source,

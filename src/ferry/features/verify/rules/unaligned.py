@@ -8,7 +8,7 @@ from ferry.model import NotCompared, NotComparedKind, Range
 
 
 def unmatched(stretch: Stretch, found: ByContent) -> list[NotCompared]:
-    """What could not be compared because the two logs do not begin or end alike, or have nothing in common."""
+    """Return what could not be compared because the two logs do not begin or end alike, or have nothing in common."""
     source, end = stretch.source, stretch.source_range[1]
     left = []
 
@@ -25,7 +25,7 @@ def unmatched(stretch: Stretch, found: ByContent) -> list[NotCompared]:
         leave(NotComparedKind.SOURCE_DELETED, (at, at), f"{message}: the source's log does not begin at 0", asked=False)
     if found.behind is not None:
         message = f"offsets {found.behind} to {end - 1} of {source} are not on the target yet: wait, and verify again"
-        nothing = not found.records  # it would say equal of a mirror that never wrote
+        nothing = not found.records  # it would report a mirror that never wrote as equal
         leave(NotComparedKind.NOT_COPIED, (found.behind, end), message, asked=stretch.to_end or nothing)
     if found.parted is not None:
         message = (

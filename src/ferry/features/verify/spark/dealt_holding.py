@@ -1,7 +1,7 @@
-"""What Spark tasks do to hold copies of topics that get other partitions against the target. Knows no Spark.
+"""What Spark tasks do to compare repartitioned copies with the target. Runs in Python workers, without Spark's API.
 
-As in `holding`, rows are numbered by target partition and chunk, come sorted, and are compared chunk by chunk, by their
-number in it. The records of a target partition are read once, in their order.
+Rows are numbered by target partition and chunk, are sorted, and are compared chunk by chunk, by their number in it. The
+records of a target partition are read once, in their order.
 """
 
 from __future__ import annotations
@@ -46,9 +46,10 @@ def numbered_dealt_rows(
     schema: pa.Schema,
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """The rows that belong to a chunk, with the numbers of its copy and of it; without those that are dead letters.
+    """Return the rows that belong to a chunk, with the numbers of its copy and of it, without dead letters.
 
-    `tasks` are those of the copies, by their numbers; `targets`, by source topic, as of a rule.
+    `tasks` are those of the copies, by their numbers; `targets` are the target topics that records may choose, by
+    source topic.
     """
     of_topics: dict[tuple[str, str], list[int]] = {}
     for number, copy in enumerate(copies):
@@ -69,7 +70,7 @@ def numbered_dealt_rows(
 def _by_target(
     targets: Mapping[str, Sequence[str]], batch: pa.RecordBatch
 ) -> Iterator[tuple[str, str, pa.RecordBatch]]:
-    """The rows of each source topic, and of each target that they choose; empty where there is nothing to choose."""
+    """Return the rows of each source topic and target topic; the name is empty if records have no choice."""
     for topic, rows in by_topic(batch):
         known = targets.get(topic, ())
         names = chosen_names(rows, known)
@@ -120,7 +121,7 @@ class _TopicChunks:
             self._begins[copy.target.partition], self._reached[copy.target.partition] = begins, reached
 
     def chosen(self, batch: pa.RecordBatch) -> tuple[Longs, Longs]:
-        """Of each row the number of its copy (-1: of none that is compared), and of its chunk."""
+        """Return for each row the number of its copy (-1: of none that is compared), and of its chunk."""
         partitions, offsets, targets = dealt_places(batch, self._count)
         numbers = np.full(batch.num_rows, -1, np.int64)
         chunks = np.zeros(batch.num_rows, np.int64)
@@ -129,7 +130,8 @@ class _TopicChunks:
             there = np.flatnonzero((targets == target) & (partitions < begins.shape[1]))
             for part in np.unique(partitions[there]).tolist():
                 rows = there[partitions[there] == part]
-                # Vectors ascend: the first chunk that reaches beyond the record has it, if it does not begin behind.
+                # Vectors ascend: the record is in the first chunk that ends after it, if the chunk does not begin after
+                # it.
                 at = np.searchsorted(reached[:, part], offsets[rows], side="right")
                 within = at < len(reached)
                 rows, at = rows[within], at[within]
@@ -139,7 +141,7 @@ class _TopicChunks:
 
 
 def held_dealt_tasks(spec: CompareSpec, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Compare the copies of a task one after the other; `spec.dealt` are all, by their numbers."""
+    """Compare the copies of a task one after the other; `spec.dealt` are all copies, by their numbers."""
     for number, rows in groupby(held_rows(batches), key=lambda row: row.stretch):
         body = pickle.dumps(_held(spec, spec.dealt[number], rows))
         yield pa.RecordBatch.from_arrays([ints([number]), binaries([body])], names=["task", "body"])
@@ -162,7 +164,7 @@ def _held(spec: CompareSpec, copy: DealtCopy, rows: Iterable[Row]) -> Compared:
 
 
 def _held_chunk(copy: DealtCopy, chunk: Chunk, rows: Iterator[Row], there: Iterator[Content], see: See) -> Compared:
-    """Compare one chunk: its rows get their number in it for an offset."""
+    """Compare one chunk. The offset of a row is then its number in the chunk."""
     found = Compared()
     parts, offsets = array("i"), array("q")
     segments = [Segment(source_start=0, target_start=chunk.start, count=chunk.records)] if chunk.records else []
@@ -203,21 +205,21 @@ class _Chunks:
         self._next: Row | None = next(rows, None)
 
     def of(self, number: int) -> Iterator[Row]:
-        """Those of a chunk; all before it were asked for."""
+        """Return the rows of a chunk; call it for all chunks in order."""
         while self._next is not None and self._next.chunk == number:
             yield self._next
             self._next = next(self._rows, None)
 
 
 class _Ahead:
-    """The target's records, up to an offset at a time; nothing is read before somebody asks."""
+    """The target's records, up to an offset at a time; nothing is read before the first call."""
 
     def __init__(self, records: Iterator[Content]) -> None:
         self._records = records
         self._kept: Content | None = None
 
     def before(self, stop: int) -> Iterator[Content]:
-        """The next ones that lie before an offset."""
+        """Return the next records before an offset."""
         while (found := self._kept or next(self._records, None)) is not None:
             self._kept = found
             if found.offset >= stop:
@@ -227,7 +229,7 @@ class _Ahead:
 
 
 def _there(spec: CompareSpec, copy: DealtCopy, found: Compared) -> Generator[Content, None, None]:
-    """The target's records that lie where the chunks do. Raises as `read_batches`."""
+    """Return the target's records where the chunks are. Raises Corrupt, Refused, Unreachable."""
     for start, end in copy.pieces:
         wanted = ReadSpec(
             alias=spec.flow.target,

@@ -1,12 +1,12 @@
-"""What Spark tasks do to hold transformed records against the target. Runs in Python workers; knows no Spark.
+"""What Spark tasks do to compare transformed records with the target. Runs in Python workers, without Spark's API.
 
 ```
 marked_rows    which task has which stretches         -> a row for each, so that none is passed over
 numbered_rows  COLUMNS of `ferry.features.records.spark.transform` -> HELD: the rows of stretches
 held_tasks     HELD, sorted by ORDER                   -> task int, body binary: the pickled Compared of a stretch
 ```
-A stretch's source rows come from Spark; its target records are read from the cluster while they are compared. Copies of
-topics that get other partitions (`dealt_holding`) go the same way; a stretch is then a target partition.
+A stretch's source rows come from Spark; its target records are read from the cluster while they are compared.
+Repartitioned copies (`dealt_holding`) are compared in the same way; a stretch is then a target partition.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from ferry.wire.headers import Header
 from ferry.wire.written import packed_headers
 
 HELD = ("task", "stretch", "chunk", "partition", "offset", "timestamp", "key", "value", "headers", "trouble")
-"""`trouble` says why a row cannot be compared, else null; `offset` is -1 in the row that names a stretch. `chunk` is
-the number of one of a dealt copy, else 0, `partition` that of the source."""
+"""`trouble` says why a row cannot be compared, else null. `offset` is -1 in the row that names a stretch. `chunk` is
+the number of a chunk of a repartitioned copy, else 0. `partition` is that of the source."""
 
 ORDER = ("stretch", "chunk", "partition", "offset")
 
@@ -59,7 +59,7 @@ class HeldBy(NamedTuple):
 def marked_rows(
     tasks: Mapping[int, int], schema: pa.Schema, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """A row for each stretch, by its number, for its task; `batches` have one row in all."""
+    """Make a row for each stretch, by its number, for its task; `batches` have one row in all."""
     for batch in batches:
         if batch.num_rows:
             numbers = sorted(tasks)
@@ -87,7 +87,7 @@ def marked_rows(
 def numbered_rows(
     dealt: Mapping[int, HeldBy], poison: Poison, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """The rows that lie in a stretch, with its number; without those that a copy sends to the dead letters."""
+    """Return the rows that are in a stretch, with its number; without those that a copy sends to the dead letters."""
     starts: dict[tuple[str, int], list[int]] = {}
     numbers: dict[tuple[str, int], list[int]] = {}
     for number, (_, one) in sorted(dealt.items(), key=lambda item: item[1].stretch.source_range):
@@ -123,7 +123,7 @@ def numbered_rows(
 
 
 def trouble(target: TopicPartition, aim: str | None, offset: int, why: str | None, poison: Poison) -> bytes | None:
-    """Why a row of a copy cannot be compared; None when it can."""
+    """Return why a row of a copy cannot be compared; None when it can."""
     if why is not None and poison is Poison.FAIL:
         return f"the record at offset {offset} cannot be transformed any more: {why}".encode()
     if why is None and aim != target.topic:
@@ -132,9 +132,9 @@ def trouble(target: TopicPartition, aim: str | None, offset: int, why: str | Non
 
 
 def held_tasks(spec: CompareSpec, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Compare the stretches of a task one after the other; `spec.stretches` are all, by their numbers.
+    """Compare the stretches of a task one after the other; `spec.stretches` are all stretches, by their numbers.
 
-    What cannot be read on of one does not stop the others. Raises what is no FerryError.
+    If one cannot be read on, the others are compared even so. Raises errors that are not a FerryError.
     """
     for number, rows in groupby(held_rows(batches), key=lambda row: row.stretch):
         body = pickle.dumps(_held(spec, spec.stretches[number], rows))
@@ -152,7 +152,7 @@ class Row(NamedTuple):
 
 
 def held_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[Row]:
-    """The rows of a task."""
+    """Return the rows of a task."""
     for batch in batches:
         columns = (batch.column(name).to_pylist() for name in HELD[1:7])
         values, troubles = batch.column("value").to_pylist(), batch.column("trouble").to_pylist()
@@ -208,7 +208,7 @@ def _held(spec: CompareSpec, stretch: Stretch, rows: Iterable[Row]) -> Compared:
 
 
 def _expected(rows: Iterable[Row], found: Compared) -> Iterator[Content]:
-    """What the transform makes of the source's records; Refused at the first that it cannot be applied to."""
+    """Return what the transform makes of the source's records; Refused at one that it cannot be applied to."""
     for row in rows:
         if row.trouble is not None:
             raise Refused(row.trouble)
@@ -218,12 +218,12 @@ def _expected(rows: Iterable[Row], found: Compared) -> Iterator[Content]:
 
 
 def size_of(content: Content) -> int:
-    """Bytes of a record, as it was read."""
+    """Return the bytes of a record, as it was read."""
     return len(content.key or b"") + len(content.value or b"") + len(content.headers)
 
 
 def _there(spec: CompareSpec, stretch: Stretch, places: Places, found: Compared) -> Generator[Content, None, None]:
-    """The target's records that are held against the copy. Raises as `read_batches`."""
+    """Return the target's records that are compared with the copy. Raises Corrupt, Refused, Unreachable."""
     start, end = stretch.target_range
     if start >= end:
         return
@@ -251,7 +251,7 @@ def _there(spec: CompareSpec, stretch: Stretch, places: Places, found: Compared)
 
 
 def _explain(spec: CompareSpec, stretch: Stretch, lone: OneSided, found: Compared) -> None:
-    """Look why a side of a compacted topic lacks what the other has."""
+    """Find out why a side of a compacted topic lacks what the other has."""
     if not any(lone.keys) and not lone.is_full:
         return
     with FlowConnections(spec.flow, spec.target, spec.source, patience_s=spec.patience_s) as connections:

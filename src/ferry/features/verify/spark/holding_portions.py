@@ -1,5 +1,6 @@
-"""What of transformed topics is compared, a portion at a time: what a job shuffles stays bounded. What cannot be read
-on, or is not transformed in time, is told, and stops nothing else.
+"""Compares transformed topics in portions: so what a job shuffles stays bounded.
+
+What cannot be read on, or is not transformed in time, is reported, and stops nothing else.
 """
 
 from __future__ import annotations
@@ -24,26 +25,26 @@ log = logging.getLogger(__name__)
 
 
 class Holding(Protocol[T]):
-    """Stretches, or copies that are dealt, of one transform."""
+    """Stretches, or repartitioned copies, of one transform."""
 
     name: str
-    """The transform's."""
+    """The transform's name."""
 
     def portion(self, left: Sequence[T]) -> tuple[list[T], list[T]]:
-        """What comes next, and what is left then."""
+        """Return the next portion, and what is left after it."""
 
     def compare(self, portion: Sequence[T]) -> Compared:
-        """Compare all of it in one Spark job; raises what Spark raises, and TooSlow."""
+        """Compare all of the portion in one Spark job; raises what Spark raises, and TooSlow."""
 
     def readable(self, groups: Sequence[Sequence[T]], unread: Unread) -> tuple[list[list[T]], list[NotCompared]]:
-        """What is left of some groups without what cannot be read, and that in sentences."""
+        """Return what is left of some groups without what cannot be read, and sentences about that."""
 
     def lost(self, some: Sequence[T], why: str) -> list[NotCompared]:
-        """That all of it is not compared, in sentences."""
+        """Return sentences that all of it is not compared."""
 
 
 def compared_in_portions(holding: Holding[T], pieces: Sequence[T]) -> Compared:
-    """Compare all pieces as far as that can be done; what Spark, or a source partition, is in the way of is told."""
+    """Compare all pieces as far as possible; report what Spark cannot do, and source partitions that cannot be read."""
     found, left = Compared(), list(pieces)
     while left:
         portion, left = holding.portion(left)

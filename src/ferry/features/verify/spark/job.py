@@ -1,4 +1,4 @@
-"""A comparison of a flow's clusters as a Spark job: the driver looks at both, tasks compare, the driver sums up."""
+"""A comparison of a flow's clusters as a Spark job: the driver surveys both, tasks compare, the driver sums up."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Stage = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyRequest:
-    """What to compare, and where to tell about it."""
+    """What to compare, and where to report it."""
 
     flow: FlowConfig
     wanted: Wanted
@@ -48,7 +48,7 @@ class VerifyRequest:
 def verify_flow(request: VerifyRequest, connect: Callable[[], SparkSession]) -> Verified:
     """Compare what the request names in at most `tasks.max` tasks; `connect` is called when there is something to do.
 
-    Raises BadInput and Unreachable as `Verifier`, and Retryable when Spark gave the job up.
+    Raises BadInput and Unreachable as `Verifier` does, and Retryable when Spark ended the job.
     """
     with Verifier(request.flow, request.wanted, values=request.values) as verifier:
         found = verifier.survey()
@@ -74,7 +74,7 @@ def _on_spark(
     specs: Mapping[int, CompareSpec],
     again: Callable[[SparkSession], Compared] | None,
 ) -> list[Compared]:
-    """What came of the tasks, and of what has to be transformed again (None: nothing has)."""
+    """Return the results of the tasks, and of what has to be transformed again (None: nothing has)."""
     if not specs and again is None:
         return []
 
@@ -94,7 +94,10 @@ def _on_spark(
 
 
 def _stage(spark: SparkSession, specs: Mapping[int, CompareSpec]) -> Stage:
-    """The function of the tasks; on Spark Connect its specs travel apart from it, for the server logs functions."""
+    """Return the function of the tasks.
+
+    On Spark Connect its specs are sent apart from it: the server logs functions.
+    """
     if is_remote(spark):
         return partial(compare_packed_tasks, sent_apart(spark, specs))
     return partial(compare_tasks, dict(specs))
@@ -117,9 +120,11 @@ def main(
     out: Path | None = None,
     end: Path | None = None,
 ) -> int:
-    """The whole job; the rest is as `run_job` says. `wanted` may raise BadInput. The result goes as JSON into the file
-    `out`, with `keep` into the ledger as the outcome of a run, and in a sentence to standard output. The exit code:
-    0 equal, or kept, 1 different, not all compared, or to be tried again, 2 refused, 3 unreachable.
+    """Run the whole job (`run_job` has the rest). `wanted` may raise BadInput.
+
+    The result goes as JSON into the file `out`, with `keep` into the ledger as the outcome of a run, and in a sentence
+    to standard output. The exit code: 0 equal, or kept, 1 different, not all compared, or to be tried again, 2 refused,
+    3 unreachable.
     """
 
     def work(found: FlowConfig, say: Say) -> int:

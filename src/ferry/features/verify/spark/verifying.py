@@ -1,10 +1,10 @@
-"""Hold the copies of transformed topics against their sources: Spark applies the same transform, tasks compare.
+"""Compares the copies of transformed topics with their sources: Spark applies the same transform, tasks compare.
 
 ```
 read (a task for so many offsets) -> transform -> number by stretch -> shuffle by task, sort -> compare with the target
 ```
-Only what today's transform made is compared: its digest is in the receipts. Copies with other partitions go the same
-way, and are numbered by target partition and chunk in place of stretches.
+Only what today's transform made is compared: its digest is in the receipts. Repartitioned copies are compared the same
+way; they are numbered by target partition and chunk instead of by stretch.
 """
 
 from __future__ import annotations
@@ -72,10 +72,10 @@ Stage = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
 def compare_transformed(spark: SparkSession, flow: FlowConfig, spec: Spec, found: Survey, *, asked: bool) -> Compared:
-    """Compare what a transform made; one that cannot be applied does not stop the others, nor does a source partition
-    that cannot be read.
+    """Compare what a transform made.
 
-    `spec` is what tasks need to compare some of it, `asked` as of `by_todays_rule`.
+    A transform that cannot be applied does not stop the others, nor does a source partition that cannot be read. `spec`
+    makes what tasks need to compare some of it. `asked`: these very offsets were asked for.
     """
     compared = Compared()
     usable, unusable = _rules(flow, sorted({one.source.topic for one in found.transformed} | _topics(found.dealt)))
@@ -123,7 +123,7 @@ def _topics(copies: Iterable[DealtCopy]) -> set[str]:
 
 
 def _rules(flow: FlowConfig, topics: Sequence[str]) -> tuple[dict[str, tuple[Rule, TransformSpec]], dict[str, str]]:
-    """By source topic the rule that the file has today, if any, or why it cannot be had."""
+    """Return, by source topic, the rule that the file has today, if any; or why it is not available."""
     found: dict[str, tuple[Rule, TransformSpec]] = {}
     failed: dict[str, str] = {}
     digest = cache(lambda name: transform_digest(next(one for one in flow.transforms if one.name == name)))
@@ -157,7 +157,10 @@ class _Again:
         tasks: Mapping[int, int],
         work: Stage,
     ) -> Compared:
-        """What tasks find that get what is read and changed, numbered by `number`: each the rows of its numbers."""
+        """Read, transform and number rows, and return what the tasks find.
+
+        `number` numbers; each task gets its numbers' rows.
+        """
         schema = to_arrow_schema(_HELD, timezone="UTC")
         rows = self._changed(spec, reads, number)
         count = len(set(tasks.values()))
@@ -177,7 +180,7 @@ class _Again:
         return found
 
     def _changed(self, spec: CompareSpec, tasks: Sequence[tuple[ReadRange, ...]], number: Stage) -> DataFrame:
-        """What the transform makes of pieces of the source, each of which a task reads, numbered."""
+        """Make the numbered rows of pieces of the source, each of which a task reads and transforms."""
         reads = [
             ReadSpec(
                 alias=spec.flow.source,
@@ -225,7 +228,7 @@ class _Stretches:
 
 
 class _Copies:
-    """Copies of topics that get other partitions."""
+    """Repartitioned copies."""
 
     def __init__(self, again: _Again) -> None:
         self._again = again
@@ -256,7 +259,7 @@ class _Copies:
 
 
 def _pieces(found: Sequence[tuple[TopicPartition, Range]]) -> list[tuple[ReadRange, ...]]:
-    """What each task reads; none reads two pieces of one partition."""
+    """Return what each task reads; none reads two pieces of one partition."""
     tasks: list[tuple[ReadRange, ...]] = []
     left = list(found)
     while left:

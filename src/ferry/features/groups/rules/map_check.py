@@ -30,8 +30,7 @@ class Present:
 def map_trouble(last: Receipt, gaps: Sequence[Gap], now: Present) -> str | None:
     """Return why offsets of a partition cannot be translated by receipts up to the `last` one; None when they can.
 
-    If a lane was told to continue after the source topic was created again, its `gaps` say so, before its first
-    receipt.
+    A lane that continues after its source topic was created again has a gap that says so, before its first new receipt.
     """
     went_on = any(
         gap.generation > last.generation and gap.void_from == 0 and gap.topic_id == now.source_topic_id for gap in gaps

@@ -1,7 +1,7 @@
 """The least that copying can cost: fetch and produce the same bytes, with nothing else.
 
-No transaction, no checksum, no guard, no receipt: base offsets are set to 0, as the broker wants, and that is all. It
-uses Ferry's connections, so that the difference to the engine is what the engine does on top of them.
+No transaction, no checksum, no guard, no receipt: base offsets are set to 0, as the broker requires. That is all. It
+uses Ferry's connections, so that the difference to the engine is what the engine does in addition.
 
     python bench/bare_pump.py SOURCE TARGET TOPIC TARGET_TOPIC      copies when a line arrives on standard input
 """
@@ -48,7 +48,7 @@ class Side:
         )
 
     async def open(self) -> None:
-        """Connect and learn of the topic."""
+        """Connect, and read the topic's metadata."""
         await self._manager.bootstrap_async(timeout_ms=PATIENCE_S * 1000)
         wanted = MetadataRequest.MetadataRequestTopic(topic_id=None, name=self.topic)
         while True:
@@ -61,17 +61,17 @@ class Side:
         self._node = found.partitions[0].leader_id
 
     async def submit(self, request: Any) -> Any:
-        """Put a request on the connection to the one broker; the future answer."""
+        """Send a request to the one broker; return the future of its answer."""
         connection = self._manager.get_connection(self._node)
         if connection.initializing:
             await connection
-        # As many requests as it takes are under way; one more would fail at once. One that is lost stays paused.
+        # As many requests as allowed are in flight; one more would fail at once. A lost connection stays paused.
         while connection.paused and connection.connected:
             await self._loop.sleep(PAUSE_S)
         return connection.send_request(request)
 
     async def ends(self) -> dict[int, int]:
-        """End offset of each partition."""
+        """Return the end offset of each partition."""
         asked = ListOffsetsRequest.ListOffsetsTopic
         topic = asked(
             name=self.topic,
@@ -86,7 +86,7 @@ class Side:
 
 
 def batches(buffer: Any) -> Any:
-    """Whole batches of a fetched buffer, with their last offset."""
+    """Iterate over the whole batches of a fetched buffer, with the offset after each."""
     view, at = memoryview(buffer), 0
     while at + 61 <= len(view):
         size = 12 + SIZE.unpack_from(view, at + 8)[0]
@@ -98,7 +98,7 @@ def batches(buffer: Any) -> Any:
 
 
 def fetch_request(source: Side, position: dict[int, int]) -> FetchRequest:
-    """Ask for the next piece of some partitions."""
+    """Make a request for the next piece of some partitions."""
     part = FetchRequest.FetchTopic.FetchPartition
     parts = [
         part(
@@ -126,12 +126,12 @@ def fetch_request(source: Side, position: dict[int, int]) -> FetchRequest:
 
 
 def next_request(queues: dict[int, deque[Any]]) -> list[tuple[int, Any]]:
-    """One batch of each partition that has one, up to the request's limit; their base offsets set to 0."""
+    """Return one batch of each partition that has one, up to the request's limit, with base offsets set to 0."""
     parts, filled = [], 0
     for number, queue in queues.items():
         if queue and (not filled or filled + len(queue[0]) <= REQUEST_BYTES):
             batch = queue.popleft()
-            batch[:8] = bytes(8)  # where it lies: the connection hands out views that can be written
+            batch[:8] = bytes(8)  # in place: the connection passes views that can be written
             parts.append((number, batch))
             filled += len(batch)
     return parts
@@ -144,7 +144,7 @@ async def settle(flying: deque[Any]) -> None:
 
 
 async def copy(source: Side, target: Side) -> int:
-    """Copy everything, with a fetch under way for each partition that has not enough queued; the bytes copied."""
+    """Copy everything; return the bytes copied. Each partition has a fetch in flight while too little is queued."""
     position = dict.fromkeys(source.partitions, 0)
     ends = await source.ends()
     queues: dict[int, deque[Any]] = {number: deque() for number in source.partitions}

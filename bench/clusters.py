@@ -1,4 +1,4 @@
-"""The two clusters of the bench: a source that can also be reached from far away, and a target."""
+"""The two clusters of the bench: a source that is also reachable from far away, and a target."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ PROMPT_DELETION = {"log.segment.delete.delay.ms": "1000"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """Where a bench takes place."""
+    """The clusters of a bench, and its folder."""
 
     source: RunningCluster
     target: RunningCluster
     folder: Path
     far_source: str
-    """Bootstrap address of the source behind the delay."""
+    """Bootstrap address of the source through the delay proxy."""
 
 
 @contextmanager
 def field(folder: Path) -> Iterator[Field]:
-    """Both clusters and the delay proxy, gone with their data when the block ends."""
+    """Start both clusters and the delay proxy; all end with their data when the block ends."""
     home = folder / "clusters"
     with guard(home):
         listeners = (Listener(name="PLAINTEXT", protocol="PLAINTEXT"), Listener(name=FAR, protocol="PLAINTEXT"))
@@ -61,7 +61,7 @@ def field(folder: Path) -> Iterator[Field]:
 
 
 def _advertise(cluster: RunningCluster, port: int) -> None:
-    """Let the broker send its FAR clients to `port`: a client goes where the metadata says, past any proxy."""
+    """Let the broker send its FAR clients to `port`: a client connects to the address in the metadata."""
     cluster.stop()
     for broker in cluster.brokers:
         there = broker.address_of(FAR)

@@ -1,4 +1,4 @@
-"""Starts the contenders' processes, each on a target of its own, and reads what they took."""
+"""Starts the contenders' processes, each on a target of its own, and measures what they took."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Copied:
 
     @property
     def whole(self) -> Usage:
-        """Plan and copy."""
+        """Return plan and copy together."""
         return Usage(
             wall=self.planning.wall + self.copying.wall,
             cpu=self.planning.cpu + self.copying.cpu,
@@ -80,7 +80,7 @@ class Part:
 
 
 def configuration(folder: Path, alias: str, source: str, target: str, topic: str, tasks: int) -> Path:
-    """Ferry's configuration file for one contender."""
+    """Write Ferry's configuration file for one contender."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{alias}.properties"
     path.write_text(SETTINGS.format(alias=alias, source=source, target=target, topic=topic, tasks=tasks))
@@ -88,7 +88,7 @@ def configuration(folder: Path, alias: str, source: str, target: str, topic: str
 
 
 def ferry(folder: Path, alias: str, source: str, target: str, *, topic: str, tasks: int) -> Copied:
-    """Ferry's engine: one process plans, then one process for each slot copies; no Spark."""
+    """Run Ferry's engine: one process plans, then one process for each slot copies; no Spark."""
     path = configuration(folder, alias, source, target, topic, tasks)
     specs = folder / f"{alias}.specs"
     began = time.monotonic()
@@ -115,7 +115,7 @@ def ferry(folder: Path, alias: str, source: str, target: str, *, topic: str, tas
 
 
 def verify(folder: Path, alias: str, records: int, size: int) -> Usage:
-    """Ferry's comparison of what the contender `alias` has copied: so many records, and twice so many bytes."""
+    """Run Ferry's comparison of what the contender `alias` has copied: so many records, and twice so many bytes."""
     part = Part("engine.py", "verify", str(folder / f"{alias}.properties"))
     part.wait_ready()
     part.go()
@@ -127,7 +127,7 @@ def verify(folder: Path, alias: str, records: int, size: int) -> Usage:
 
 
 def spark_job(folder: Path, alias: str, source: str, target: str, *, topic: str, tasks: int) -> tuple[Usage, Usage]:
-    """The whole job as Airflow submits it, from spark-submit's start to its end; and the plan before it."""
+    """Run the whole job as Airflow submits it, from spark-submit's start to its end; and the plan before it."""
     path = configuration(folder, alias, source, target, topic, tasks)
     began = time.monotonic()
     planned = Part("engine.py", "plan", str(path), "run-1", str(folder / f"{alias}.specs")).outcome()
@@ -152,7 +152,7 @@ def spark_job(folder: Path, alias: str, source: str, target: str, *, topic: str,
 
 
 def plans(folder: Path, alias: str, source: str, target: str, *, topic: str, slices: int) -> tuple[Usage, Usage]:
-    """Two plans of one flow, each by a process of its own: with the target's topics to create, and with them there."""
+    """Plan one flow twice, each time in a process of its own: with the target's topics to create, and with none."""
     path = configuration(folder, alias, source, target, topic, 4)
     usages = []
     for run in ("run-1", "run-2"):
@@ -165,7 +165,7 @@ def plans(folder: Path, alias: str, source: str, target: str, *, topic: str, sli
 
 
 def readiness(folder: Path, alias: str, partitions: int) -> Usage:
-    """`ferry readiness` of what the contender `alias` has copied, in a process of its own, from start to end."""
+    """Run `ferry readiness` of what the contender `alias` has copied, in a process of its own, from start to end."""
     began = time.monotonic()
     outcome = Part("engine.py", "readiness", str(folder / f"{alias}.properties")).outcome()
     assert (outcome["partitions"], outcome["failed"]) == (partitions, []), outcome
@@ -173,7 +173,7 @@ def readiness(folder: Path, alias: str, partitions: int) -> Usage:
 
 
 def wait_until_led(bootstrap: str, prefix: str) -> None:
-    """Wait until each partition of the topics with this prefix answers: a broker creates thousands for a minute."""
+    """Wait until each partition of the topics with this prefix answers: a broker creates thousands in a minute."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
     topics = admin.list_topics(timeout=PATIENCE_S).topics
     left = {
@@ -191,13 +191,13 @@ def wait_until_led(bootstrap: str, prefix: str) -> None:
 
 
 def run_command(config: Path, flow: str) -> None:
-    """`ferry run` of a flow."""
+    """Run `ferry run` for a flow."""
     command = [str(Path(sys.executable).with_name("ferry")), "--config", str(config), "run", flow]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
 def empty_command(folder: Path, alias: str, source: str, target: str, *, topic: str) -> Usage:
-    """`ferry run` when there is nothing new, from the shell."""
+    """Run `ferry run` when there is nothing new, from the shell."""
     path = configuration(folder, alias, source, target, topic, 2)
     run_command(path, f"{alias}->target")
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
@@ -207,7 +207,7 @@ def empty_command(folder: Path, alias: str, source: str, target: str, *, topic: 
 
 
 def empty_run(folder: Path, alias: str, source: str, target: str, *, topic: str) -> Usage:
-    """A micro-run that finds nothing new, after one that copied: its process from start to end."""
+    """Run a micro-run that finds nothing new, after one that copied: its process from start to end."""
     path = configuration(folder, alias, source, target, topic, 2)
     Part("engine.py", "whole", str(path), "run-1").outcome()
     began = time.monotonic()
@@ -217,12 +217,12 @@ def empty_run(folder: Path, alias: str, source: str, target: str, *, topic: str)
 
 
 def bare_pump(source: str, target: str, *, topic: str, target_topic: str, partitions: int) -> Usage:
-    """The bare pump in one process, into a topic made for it."""
+    """Run the bare pump in one process, into a topic made for it."""
     admin = AdminClient({"bootstrap.servers": target})
     admin.create_topics([NewTopic(target_topic, partitions, 1)])[target_topic].result()
     asked = {TopicPartition(target_topic, number): OffsetSpec.latest() for number in range(partitions)}
     until = time.monotonic() + PATIENCE_S
-    while any(answer.exception() for answer in admin.list_offsets(asked).values()):  # no leader took it over yet
+    while any(answer.exception() for answer in admin.list_offsets(asked).values()):  # it has no leader yet
         assert time.monotonic() < until, f"topic {target_topic} gets no leader"
     part = Part("bare_pump.py", source, target, topic, target_topic)
     part.wait_ready()
@@ -231,7 +231,7 @@ def bare_pump(source: str, target: str, *, topic: str, target_topic: str, partit
 
 
 def delete_topic(bootstrap: str, topic: str) -> None:
-    """Give the disk back."""
+    """Delete a topic, to free its disk space."""
     admin = AdminClient({"bootstrap.servers": bootstrap})  # the future's answer does not keep its client alive
     admin.delete_topics([topic])[topic].result()
 

@@ -12,14 +12,14 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 POOL = 4000
-"""Different values; together far larger than the window of any codec, so that they compress as if all differed."""
+"""Different values. Together they are far larger than the window of any codec, so they compress as if all differed."""
 
 COMPACTED = {"cleanup.policy": "compact", "segment.bytes": str(8 << 20), "min.cleanable.dirty.ratio": "0.01"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """What a topic holds: `records` of `size` bytes, `batch_records` to a batch (0: as many as the client likes)."""
+    """A topic's content: `records` of `size` bytes, `batch_records` in a batch (0: as many as the client chooses)."""
 
     topic: str
     partitions: int
@@ -27,11 +27,11 @@ class Shape:
     size: int
     batch_records: int = 0
     hole_every: int = 0
-    """One record of so many has the key of the one before it, which a log cleaner then takes; 0: none."""
+    """One record of so many has the key of the one before it, which a log cleaner then removes; 0: none."""
 
 
 def write(bootstrap: str, shape: Shape) -> None:
-    """Create the topic and fill it, evenly over the partitions; one with holes is left to the log cleaner."""
+    """Create the topic and fill it, evenly over the partitions; one with holes is compacted by the log cleaner."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
     config = COMPACTED if shape.hole_every else {}
     admin.create_topics([NewTopic(shape.topic, shape.partitions, 1, config=config)])[shape.topic].result()
@@ -39,7 +39,7 @@ def write(bootstrap: str, shape: Shape) -> None:
 
 
 def write_more(bootstrap: str, shape: Shape) -> None:
-    """Write the records once more, into the topic that is there."""
+    """Write the records once more, into the existing topic."""
     pool = values(shape.size)
     run = max(1, shape.batch_records or 1000)
     send_all(
@@ -54,7 +54,7 @@ def write_more(bootstrap: str, shape: Shape) -> None:
 
 
 def send_all(bootstrap: str, shape: Shape, record: Callable[[int], Mapping[str, Any]]) -> None:
-    """Write all records of a shape; `record` is what confluent-kafka's `produce` gets of each, by its number."""
+    """Write all records of a shape; `record` returns the arguments of confluent-kafka's `produce`, by number."""
     producer = Producer(
         {
             "bootstrap.servers": bootstrap,
@@ -84,7 +84,7 @@ def _repeats(shape: Shape, number: int) -> bool:
 
 
 def values(size: int) -> list[bytes]:
-    """JSON with words, numbers and an incompressible part: lz4 makes about two thirds of it."""
+    """Make JSON with words, numbers and an incompressible part: lz4 compresses it to about two thirds."""
     rng = random.Random(20)
     words = ["north", "harbour", "pending", "paid", "cancelled", "express", "standard", "fragile", "container", "bulk"]
     found = []

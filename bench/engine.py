@@ -1,12 +1,12 @@
-"""A part of Ferry in a process of its own, so that its CPU and memory can be told from all else.
+"""A part of Ferry in a process of its own, so that its CPU and memory can be told apart from all else.
 
-    python bench/engine.py plan CONFIGURATION RUN SPECS     plan a run; leave what each slot is told in the file SPECS
+    python bench/engine.py plan CONFIGURATION RUN SPECS     plan a run; write what each slot needs to the file SPECS
     python bench/engine.py slot SPECS SLOT                  copy one slot, when a line arrives on standard input
     python bench/engine.py whole CONFIGURATION RUN          a whole micro-run: plan, every slot, report
     python bench/engine.py verify CONFIGURATION             compare both clusters, when a line arrives on standard input
     python bench/engine.py readiness CONFIGURATION          whether the target could take over
 
-Each prints one line of JSON: what it took, and what came of it.
+Each prints one line of JSON: what it took, and its result.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def plan(configuration: Path, run: str, specs: Path) -> dict[str, object]:
 
 
 def slot(specs: Path, number: int) -> dict[str, object]:
-    """Copy one slot; the clock runs from the line on standard input."""
+    """Copy one slot; the time counts from the line on standard input."""
     told: dict[int, TaskSpec] = pickle.loads(specs.read_bytes())
     sys.stdout.write("ready\n")
     sys.stdout.flush()
@@ -74,7 +74,7 @@ def whole(configuration: Path, run: str) -> dict[str, object]:
 
 
 def verify(configuration: Path) -> dict[str, object]:
-    """Compare all that the file's only flow has copied; the clock runs from the line on standard input."""
+    """Compare all that the file's only flow has copied; the time counts from the line on standard input."""
     (flow,) = load(configuration).flows
     sys.stdout.write("ready\n")
     sys.stdout.flush()
@@ -89,7 +89,7 @@ def verify(configuration: Path) -> dict[str, object]:
 
 
 def readiness(configuration: Path) -> dict[str, object]:
-    """All checks of the file's only flow; it has no flow back, and needs none here."""
+    """Run all checks of the file's only flow; it has no opposite flow, and needs none here."""
     began = time.monotonic()
     (flow,) = load(configuration).flows
     found = check_readiness(flow, Rpo(records=0), back=True)
@@ -98,7 +98,7 @@ def readiness(configuration: Path) -> dict[str, object]:
 
 
 def _since_start(began: float) -> dict[str, float]:
-    """All CPU of this process, its imports included."""
+    """Return what this process has taken: all CPU, its imports included."""
     return asdict(Usage(wall=time.monotonic() - began, cpu=time.process_time(), peak_mb=peak_mb()))
 
 

@@ -1,4 +1,4 @@
-"""Whether a copy equals its source, read from the brokers' own log files: no client, and nothing of Ferry's engine."""
+"""Whether a copy equals its source, read from the brokers' own log files: without a client or Ferry's engine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TRANSACTIONAL, CONTROL = 0x10, 0x20
 
 
 def _data_batches(folder: Path) -> Iterator[tuple[tuple[int, ...], bytes]]:
-    """Of each data batch: attributes but the transactional bit, both times, count; and the records as stored."""
+    """Return of each data batch: attributes without the transactional bit, both times, count; and stored records."""
     for segment in sorted(folder.glob("*.log")):
         content = memoryview(segment.read_bytes())
         at = 0
@@ -29,7 +29,7 @@ def _data_batches(folder: Path) -> Iterator[tuple[tuple[int, ...], bytes]]:
 
 
 def fingerprint(cluster: RunningCluster, topic: str) -> dict[str, tuple[str, int, int]]:
-    """Per partition: a digest over all data batches in order, their bytes with headers, and their records."""
+    """Return for each partition a digest over all data batches in order, their bytes with headers, and their count."""
     found = {}
     for folder in sorted(cluster.broker(1).data.glob(f"{topic}-*")):
         if folder.name.removeprefix(f"{topic}-").isdigit():

@@ -1,7 +1,7 @@
 """Consumer groups that fail over: how many records they read again, after MirrorMaker 2 and after Ferry.
 
-Both copy the same topic and write the offsets of the same groups to the target. Counted is what a plain consumer is
-given there from the written offset on, up to the first record that its group had not read.
+Both copy the same topic and write the offsets of the same groups to the target. A plain consumer reads there from the
+written offset on. What it gets before the first record that its group had not read is counted.
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ class Titled(Protocol):
 
     @property
     def title(self) -> str:
-        """What its table is called."""
+        """Return the title of its table."""
 
 
 MM2, FERRY = "MirrorMaker 2", "Ferry"
 LEFT_AT_END = 10
 SETTLED_SECONDS = 20.0
-"""Four of MirrorMaker 2's rounds of checkpoints: what has not changed for so long changes no more."""
+"""Four of MirrorMaker 2's rounds of checkpoints: an offset that has not changed for this time does not change any
+more."""
 PATIENCE_S = 120.0
 
 Offsets = dict[int, int]
@@ -40,7 +41,7 @@ Offsets = dict[int, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stand:
-    """Where a group stands at the source: a word for it, and its offset in each partition."""
+    """The position of a group at the source: a word for it, and its offset in each partition."""
 
     name: str
     offsets: Offsets
@@ -48,18 +49,18 @@ class Stand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reread:
-    """Of all partitions together: records that a group reads again on the target, and records that it misses."""
+    """Records that a group reads again on the target, and records that it misses, of all partitions together."""
 
     again: int
     missed: int
 
 
 Outcome = dict[str, dict[str, Reread]]
-"""By contender and by where the group stood."""
+"""By contender and by the position of the group."""
 
 
 def fail_over(folder: Path, label: str, source: str, target: str, shape: Shape) -> Outcome:
-    """Let MirrorMaker 2, then Ferry, bring a topic and its groups over."""
+    """Let MirrorMaker 2, then Ferry, copy a topic and its groups."""
     stands = _stands(source, shape)
     groups = {stand.name: f"failover-{label}-{number}" for number, stand in enumerate(stands)}
     for stand in stands:
@@ -127,7 +128,7 @@ def _commit(bootstrap: str, group: str, topic: str, offsets: Mapping[int, int]) 
 
 
 def _written(admin: AdminClient, group: str, topic: str) -> Offsets:
-    """Where a group stands on the target."""
+    """Return the offsets of a group on the target."""
     answer = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])[group].result()
     return {
         place.partition: place.offset for place in answer.topic_partitions if place.topic == topic and place.offset >= 0
@@ -163,7 +164,7 @@ def _judged(
 
 
 def _reread(source: str, target: str, shape: Shape, copy: str, stand: Stand, written: Offsets) -> Reread:
-    """Read on where the group stands on the target, and look whether that is what it had not read yet."""
+    """Read from the group's offsets on the target, and compare with what it had not read yet."""
     again = missed = 0
     for partition, offset in stand.offsets.items():
         expected = next(_numbers(source, shape.topic, partition, offset), None)
@@ -179,12 +180,12 @@ def _reread(source: str, target: str, shape: Shape, copy: str, stand: Stand, wri
 
 
 def _until(numbers: Iterator[int], end: int | None) -> Iterator[int]:
-    """The numbers before `end`; all when there is none."""
+    """Return the numbers before `end`; all when it is None."""
     return takewhile(lambda number: end is None or number < end, numbers)
 
 
 def _numbers(bootstrap: str, topic: str, partition: int, offset: int) -> Iterator[int]:
-    """The numbers of a partition's records from an offset on; they are their keys, and ascend."""
+    """Iterate over the numbers of a partition's records from an offset on; they are their keys, and ascend."""
     client = _consumer(bootstrap, "reader")
     try:
         client.assign([TopicPartition(topic, partition, offset)])
@@ -203,7 +204,7 @@ def _numbers(bootstrap: str, topic: str, partition: int, offset: int) -> Iterato
 
 
 def table(scenario: Titled, pairs: Sequence[Outcome]) -> str:
-    """Counts alone: they are the same whatever else the machine does. MirrorMaker 2's differ from run to run."""
+    """Make a table of counts: they do not depend on the machine's load. MirrorMaker 2's differ from run to run."""
     lines = [
         f"### {scenario.title[0].upper()}{scenario.title[1:]}",
         "",

@@ -23,13 +23,13 @@ T = TypeVar("T")
 GROUPS = 1_000
 PARTITIONS = 100
 RECORDS = 100
-"""In each partition."""
+"""Records in each partition."""
 
 
 def synced(folder: Path, alias: str, source: str, target: str, *, topic: str) -> tuple[Usage, Usage, Usage]:
-    """Translate and write all groups three times, from a copied topic: anew, after all have moved, and unmoved.
+    """Translate and write all groups of a copied topic three times: new, after all have moved, and unmoved.
 
-    Connections are open, as those of a run are; all else counts: the ledger is read and written.
+    Connections are open, as those of a run are. All else counts: the ledger is read and written.
     """
     folder.mkdir(exist_ok=True)
     path = folder / f"{alias}.properties"
@@ -58,14 +58,14 @@ def _check(done: GroupOutcome | None, groups: int) -> None:
 
 
 def stand(bootstrap: str, names: list[str], topic: str, offset: int) -> None:
-    """Let every group stand at an offset of every partition."""
+    """Commit an offset of every partition for every group."""
     at = {TopicPartition(topic, number): CommittedOffset(offset=offset) for number in range(PARTITIONS)}
     done = _on(bootstrap, lambda cluster: commit_offsets(cluster, dict.fromkeys(names, at)))
     assert not done.failed, next(iter(done.failed.values()))
 
 
 def _compare(bootstrap: str, names: list[str], copies: list[TopicPartition], offset: int) -> None:
-    """The copies have the offsets of their sources, for each was copied in one chunk."""
+    """Check that the copies have the offsets of their sources, because each was copied in one chunk."""
     found = _on(bootstrap, lambda cluster: fetch_offsets(cluster, dict.fromkeys(names, copies), stable=True)).found
     assert {at.offset for places in found.values() for at in places.values()} == {offset}
     assert sum(map(len, found.values())) == GROUPS * PARTITIONS

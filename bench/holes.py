@@ -1,4 +1,4 @@
-"""A topic with holes, made by the log cleaner, beside the same records without."""
+"""A topic with holes, made by the log cleaner, and the same records in a topic without."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ CLEANER_SECONDS = 300.0
 
 
 def whole(shape: Shape) -> Shape:
-    """The topic beside it, which is not compacted."""
+    """Return the shape of the topic without holes, which is not compacted."""
     return replace(shape, topic=f"{shape.topic}-whole", hole_every=0)
 
 
 def write_both(bootstrap: str, shape: Shape) -> None:
-    """Both topics; the cleaner of broker 1 rests no longer than a tenth of a second from now on."""
+    """Write both topics; from then on the cleaner of broker 1 rests for a tenth of a second at most."""
     write(bootstrap, whole(shape))
     write(bootstrap, shape)
     admin = AdminClient({"bootstrap.servers": bootstrap})
@@ -30,7 +30,7 @@ def write_both(bootstrap: str, shape: Shape) -> None:
 
 
 def wait_until_cleaned(cluster: RunningCluster, shape: Shape) -> None:
-    """Wait until the cleaner has taken what it can: all but the newest segments."""
+    """Wait until the cleaner has removed what it can: it leaves the newest segments."""
     until, before = time.monotonic() + CLEANER_SECONDS, 0
     while (left := records(cluster, shape.topic)) != before or left == shape.records:
         assert time.monotonic() < until, f"the cleaner left {left} of {shape.records} records in {CLEANER_SECONDS} s"
@@ -39,5 +39,5 @@ def wait_until_cleaned(cluster: RunningCluster, shape: Shape) -> None:
 
 
 def records(cluster: RunningCluster, topic: str) -> int:
-    """Data records of a topic, by the broker's own files."""
+    """Count the data records of a topic, by the broker's own files."""
     return sum(found for _, _, found in fingerprint(cluster, topic).values())

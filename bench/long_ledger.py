@@ -3,9 +3,9 @@
     .venv/bin/python bench/long_ledger.py [--receipts 1000000] [--whole]
 
 The ledger is written in its own format: receipts in transactions, each twice, then a summary by Ferry's own code, and
-more receipts behind it. They are those of a topic that is not copied any more, so that plans are as short as they can
-be; beside it the same is measured of a flow whose ledger has one run. `--whole` also reads all of
-it, as Ferry did before it knew summaries, which takes memory for all receipts.
+more receipts after it. They are those of a topic that is not copied any more, so that plans are as short as possible.
+The same is measured of a flow whose ledger has one run. `--whole` also reads all of the ledger, as Ferry did before it
+had summaries, which takes memory for all receipts.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ from ferry.run.micro_run import MicroRuns
 
 PARTITIONS = 100
 RECORDS = 500
-"""Records of a receipt; behind them lies a marker on either side."""
+"""Records of a receipt; a marker follows them on either side."""
 
 ROUND = 100
 """Receipts of a partition that are rolled up, and written in one transaction, at a time."""
 
 TAIL = 5_000
-"""Receipts behind the summary."""
+"""Receipts after the summary."""
 
 LOOKUPS = 1000
 FLOW = Flow(source="near", target="far")
@@ -57,7 +57,7 @@ EMPTY = Flow(source="fresh", target="far")
 
 
 def settings_of(source: str, target: str) -> str:
-    """The flow as a file."""
+    """Return the text of the flow's file."""
     lines = {
         "clusters": "near, fresh, far",
         "near.bootstrap.servers": source,
@@ -73,7 +73,7 @@ def settings_of(source: str, target: str) -> str:
 
 
 def receipt_of(partition: int, number: int, clusters: tuple[str, str]) -> Receipt:
-    """The `number`-th receipt of a partition of the topic that was copied once."""
+    """Make the `number`-th receipt of a partition of the topic that was copied once."""
     start = number * (RECORDS + 1)
     return Receipt(
         flow=FLOW,
@@ -111,7 +111,7 @@ class Text:
 
     @classmethod
     def of(cls, partition: int, clusters: tuple[str, str]) -> Text:
-        """The text of one partition, from a receipt whose numbers are easy to find in it."""
+        """Make the text of one partition, from a receipt whose numbers are easy to find in it."""
         receipt = receipt_of(partition, _MARK, clusters)
         of_start, of_last = receipt_records(receipt)
         value = (of_start.value or b"").replace(b"%", b"%%")
@@ -126,7 +126,7 @@ class Text:
         )
 
     def row(self, number: int, at: int) -> MapEntry:
-        """The same receipt in short."""
+        """Make the map entry of the same receipt."""
         start = number * (RECORDS + 1)
         return MapEntry(
             at=at,
@@ -144,13 +144,13 @@ _MARK = 87_654_321
 
 
 def holes(number: int) -> dict[bytes, int]:
-    """What fills the holes in the texts for the `number`-th receipts."""
+    """Return what fills the holes in the texts for the `number`-th receipts."""
     found = {name.encode(): value for name, value in _numbers(number).items()}
     return {b"digest": number * 2_654_435_761 % (1 << 32), **found}
 
 
 def _numbers(number: int) -> dict[str, int]:
-    """What differs from receipt to receipt, the longest first: no number is found in the midst of another."""
+    """Return what differs from receipt to receipt, the longest first, so that no number is found inside another."""
     start = number * (RECORDS + 1)
     return {
         "at": 1_795_168_800_000 + number,
@@ -163,7 +163,7 @@ def _numbers(number: int) -> dict[str, int]:
 
 @dataclass(slots=True)
 class History:
-    """Receipts that were written behind what the ledger had, by their numbers in each partition, and their maps."""
+    """Receipts that were written after what the ledger had, by their numbers in each partition, and their maps."""
 
     bootstrap: str
     connection: TargetConnection
@@ -231,9 +231,10 @@ class History:
 
 
 def write_history(bootstrap: str, connection: TargetConnection, receipts: int, clusters: tuple[str, str]) -> None:
-    """Write the receipts behind what the ledger has, and summaries, the last one with half of what makes the next due.
+    """Write the receipts after what the ledger has, and summaries.
 
-    So a run opens the ledger as most do: from a summary that has few blocks of its own, and a tail.
+    After the last summary come half as many receipts as make the next one due. So a run opens the ledger as most do:
+    from a summary that has few blocks of its own, and a tail.
     """
     history = History(bootstrap, connection, clusters)
     history.write(0)
@@ -245,7 +246,7 @@ def write_history(bootstrap: str, connection: TargetConnection, receipts: int, c
 
 
 def part(settings: str, what: str) -> None:
-    """One thing, measured in a process of its own."""
+    """Measure one thing in a process of its own."""
     what, _, which = what.partition(" ")
     flow = parse_settings(settings, "bench").flow(str(EMPTY if which else FLOW))
     with MicroRuns(flow) as runs, TargetConnection.of(flow) as connection:
@@ -265,7 +266,7 @@ def part(settings: str, what: str) -> None:
 
 
 async def _translate(connection: TargetConnection) -> None:
-    """Single offsets anywhere in the past, then as many at once."""
+    """Translate single offsets anywhere in the past, then as many at once."""
     view = await connection.view()
     end = max(links.blocks[-1].end for links in view.rolled.chains.values() if links.blocks)
     took: list[Usage] = []

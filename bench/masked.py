@@ -1,8 +1,8 @@
 """The same chain of transforms by MirrorMaker 2 and by Ferry: leave some records out, add a header, mask two fields.
 
-A tenth of the records have a header `test`, by which they are left out; the others have none, for the converter of
-headers that InsertHeader needs in MirrorMaker would change them. Masking bytes of JSON is `MaskFields.java`: Kafka's
-own class fails on MirrorMaker's bytes. Ferry reads Kafka's in its place, or is told the same in SQL and a `redact`.
+A tenth of the records have a header `test`, by which they are left out. The others have none, because the converter of
+headers that InsertHeader needs in MirrorMaker would change them. Masking bytes of JSON is `MaskFields.java`, because
+Kafka's own class fails on MirrorMaker's bytes. Ferry reads the words of Kafka's class, or SQL and a `redact`.
 """
 
 from __future__ import annotations
@@ -67,17 +67,17 @@ ferry.transform.masked.redact = $.card, $.mail
 
 
 def connect_words(alias: str, topic: str) -> str:
-    """Ferry's chain in the words of Connect's file."""
+    """Return Ferry's chain in the words of Connect's file."""
     return CHAIN.format(flow=f"{alias}->target", mask="org.apache.kafka.connect.transforms.MaskField$Value") + FOR_FERRY
 
 
 def sql_words(alias: str, topic: str) -> str:
-    """Ferry's chain in SQL, and a step of its own."""
+    """Return Ferry's chain in SQL, and a step of its own."""
     return IN_SQL.format(flow=f"{alias}->target", topic=topic) + FOR_FERRY
 
 
 def kept(shape: Shape) -> int:
-    """How many records the chain leaves."""
+    """Count the records that the chain leaves."""
     return shape.records - len(range(0, shape.records, DROPPED_EVERY))
 
 
@@ -99,7 +99,7 @@ def write_orders(bootstrap: str, shape: Shape) -> None:
 
 
 def _orders(size: int) -> list[bytes]:
-    """JSON with what has to be masked; a third of it cannot be compressed."""
+    """Make JSON with fields to be masked; a third of it cannot be compressed."""
     rng = random.Random(21)
     words = ["north", "harbour", "pending", "paid", "cancelled", "express", "standard", "fragile", "container", "bulk"]
     found = []
@@ -121,7 +121,7 @@ def _orders(size: int) -> list[bytes]:
 
 
 def mirror_masked(folder: Path, alias: str, source: str, target: str, shape: Shape) -> Mirrored:
-    """MirrorMaker 2 with the chain, from its start until all that is left has arrived."""
+    """Run MirrorMaker 2 with the chain, from its start until all that is left has arrived."""
     flow = f"{alias}->target"
     return mirror(
         folder / alias,
@@ -150,7 +150,10 @@ def _compiled(folder: Path) -> Path:
 def ferry_masked(
     folder: Path, alias: str, source: str, target: str, shape: Shape, words: str, tasks: int
 ) -> tuple[Usage, Usage]:
-    """Ferry's job with the chain: from its first record at the target to its last, and plan and job together."""
+    """Run Ferry's job with the chain.
+
+    Measure from its first record at the target to its last, and plan and job together.
+    """
     path = configuration(folder, alias, source, target, shape.topic, tasks)
     with path.open("a") as file:
         file.write(words)
@@ -196,7 +199,10 @@ def ferry_masked(
 
 
 def told_apart(bootstrap: str, topic: str, partitions: int) -> dict[int, tuple[int, str]]:
-    """Of each partition how many records a plain consumer gets; a digest of their keys, values, headers and times."""
+    """Return for each partition how many records a plain consumer gets, and a digest of them.
+
+    The digest is over keys, values, headers and times.
+    """
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,

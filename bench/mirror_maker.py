@@ -86,7 +86,7 @@ class Mirrored:
 
     @property
     def whole(self) -> Usage:
-        """From its start until it has caught up."""
+        """Return what it took from its start until it has caught up."""
         parts = self.arrival.starting, self.arrival.copying
         return Usage(wall=sum(part.wall for part in parts), cpu=sum(part.cpu for part in parts))
 
@@ -106,10 +106,10 @@ def mirror(
     more: str = "",
     classes: Path | None = None,
 ) -> Mirrored:
-    """Copy `topic` to `{alias}.{topic}` with a fresh MirrorMaker 2, and stop it when it has caught up.
+    """Copy `topic` to `{alias}.{topic}` with a new MirrorMaker 2, and stop it when it has caught up.
 
-    With `groups`, a pattern, it writes the offsets of groups, too; `before_end` waits for what else is wanted of it.
-    `more` are settings, and `classes` a folder of classes that it needs beside Kafka's own.
+    With `groups`, a pattern, it also writes the offsets of groups; `before_end` waits for what else it has to do.
+    `more` are settings, and `classes` is a folder of classes that it needs in addition to Kafka's own.
     """
     folder.mkdir(parents=True, exist_ok=True)
     (rest,) = free_ports(1)
@@ -120,7 +120,7 @@ def mirror(
     logging.write_text(LOGGING)
     command = [
         java(),
-        # As connect-mirror-maker.sh starts it.
+        # These are the options of connect-mirror-maker.sh.
         *("-Xms256m", "-Xmx2g", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-Djava.awt.headless=true"),
         f"-Dlog4j2.configurationFile={logging}",
         *("-cp", ":".join([f"{jars(VERSION)}/*", *([str(classes)] if classes else [])])),

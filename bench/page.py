@@ -1,7 +1,7 @@
-"""Ferry's page in a real Airflow, over 10,000 partitions that are behind and a ledger of a million receipts.
+"""Ferry's page in a real Airflow, over 10,000 partitions that have lag and a ledger of a million receipts.
 
-Every GET route of the page is asked, again and again, as a signed-in browser asks, while the flow's thread goes on
-looking at both clusters. Nothing counts before every page has its figures.
+A client requests every GET route of the page again and again, as a signed-in browser does, while the flow's thread
+keeps reading both clusters. Nothing counts before every page has its figures.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ GROUPS = 100
 """Consumer groups, each with an offset in all 100 partitions of a topic."""
 ROUNDS = 15
 LOOKS = 1
-"""Asked is for so many rounds, and on until the thread has looked so often meanwhile: it rests ten times as long."""
+"""The client requests for so many rounds, and longer until the thread has read so often: it rests ten times as long."""
 PATIENCE_S = 600.0
 UNREADY = ("Asking the clusters", "data-waiting")
-"""What a page says whose figures are on their way."""
+"""What a page shows while its figures are not there yet."""
 DEALT_TO = 120
-"""Partitions that the records of a topic with 100 are dealt to, by Spark."""
+"""So many partitions the records of a topic with 100 partitions are repartitioned to, by Spark."""
 DAG = dag_id(FLOW)
 
 SETTINGS = f"""\
@@ -73,7 +73,7 @@ class Titled(Protocol):
 
     @property
     def title(self) -> str:
-        """What its table is called."""
+        """Return the title of its table."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +85,7 @@ class Asked:
 
 
 def asked(field: Field, receipts: int) -> Asked:
-    """Start an Airflow and ask its page; what is looked at is made by the first turn."""
+    """Start an Airflow and request its pages; the first turn makes the data."""
     folder = field.folder / "page"
     config = folder / "flows.properties"
     if not config.exists():
@@ -99,7 +99,7 @@ def asked(field: Field, receipts: int) -> Asked:
 
 
 def _made(field: Field, config: Path, receipts: int) -> None:
-    """A ledger with a long past, runs behind it, groups, a report of a drill, and records that are not copied yet."""
+    """Make a ledger with a long past, later runs, groups, a report of a drill, and records that are not copied yet."""
     near, far = field.source, field.target
     config.parent.mkdir()
     text = SETTINGS.replace("SOURCE", near.bootstrap).replace("TARGET", far.bootstrap)
@@ -123,7 +123,7 @@ def _made(field: Field, config: Path, receipts: int) -> None:
 
 @contextmanager
 def _served(folder: Path, config: Path) -> Iterator[httpx.Client]:
-    """A signed-in browser before a page that nobody has asked for anything yet."""
+    """Open a signed-in browser before a page that was never requested."""
     home = folder / "airflow"
     with guarded(home):
         started = start(home, config=config, dags=HERE.parent / "dags").home
@@ -141,7 +141,7 @@ def _token(home: LocalHome) -> str:
 
 
 def _addresses(browser: httpx.Client) -> Mapping[str, Sequence[str]]:
-    """What is asked of each route, once there is a page that leads there."""
+    """Return the addresses to request of each route, once there is a page that leads there."""
     overview = _ready(browser, f"{FLOW_PAGE}/")
     run = _until_run(browser, f"/api{FLOW_PAGE}/series")
     job = browser.post(f"/api{FLOW_PAGE}/dry-run", json={}, headers={"X-Ferry-Request": "1"}).json()["job"]
@@ -165,14 +165,14 @@ def _addresses(browser: httpx.Client) -> Mapping[str, Sequence[str]]:
 
 
 def _receipt(browser: httpx.Client, place: str) -> str:
-    """The receipt that has offset 1 of a partition, as the page of offsets leads to it."""
+    """Return the receipt that has offset 1 of a partition, by the link on the page of offsets."""
     found = re.search(rf"{FLOW_PAGE}/receipt/[^\"]+", _ready(browser, f"{FLOW_PAGE}/offsets?{place}&offset=1"))
     assert found is not None, f"no receipt of {place}"
     return found[0]
 
 
 def _routes() -> set[str]:
-    """What the page's application answers to GET."""
+    """Return the GET routes of the page's application."""
     from fastapi.routing import APIRoute  # noqa: PLC0415 - with the page comes Airflow's API server, for this alone
 
     from ferry_airflow.page.app import page_app  # noqa: PLC0415
@@ -181,7 +181,7 @@ def _routes() -> set[str]:
 
 
 def _ready(browser: httpx.Client, address: str) -> str:
-    """The page, once it has what it is for."""
+    """Return the page, once it has its figures."""
     until = time.monotonic() + PATIENCE_S
     while True:
         answer = browser.get(address)
@@ -197,7 +197,7 @@ def _ready(browser: httpx.Client, address: str) -> str:
 
 
 def _until_run(browser: httpx.Client, series: str) -> str:
-    """The newest run, once all are read."""
+    """Return the newest run, once all are read."""
     until = time.monotonic() + PATIENCE_S
     while len(runs := browser.get(series).json()["runs"]) < RUNS:
         assert time.monotonic() < until, f"{len(runs)} of {RUNS} runs are read after {PATIENCE_S:.0f} s"
@@ -206,7 +206,7 @@ def _until_run(browser: httpx.Client, series: str) -> str:
 
 
 def _measured(browser: httpx.Client, addresses: Mapping[str, Sequence[str]]) -> dict[str, list[float]]:
-    """Seconds of each request, over rounds that each ask everything once."""
+    """Measure the seconds of each request, over rounds that each request everything once."""
     took: dict[str, list[float]] = {route: [] for route in addresses}
     first, rounds = _looks(browser), 0
     until = time.monotonic() + PATIENCE_S
@@ -227,7 +227,7 @@ def _looks(browser: httpx.Client) -> int:
 
 
 def table(scenario: Titled, pairs: Sequence[Asked]) -> str:
-    """Every route with its median and its slowest request, of all turns together."""
+    """Make a table of every route with its median and its slowest request, of all turns together."""
     lines = [
         f"### {scenario.title[0].upper()}{scenario.title[1:]}",
         "",

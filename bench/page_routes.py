@@ -1,4 +1,7 @@
-"""What the benchmark of the page asks of each GET route; pure, so that a test holds it against the page's routes."""
+"""The requests of the page's benchmark for each GET route.
+
+Pure, so that a test compares them with the page's routes.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from ferry_airflow.naming import dag_id, verify_dag_id
 
 FLOW_PAGE = f"/flow/{FLOW.source}/{FLOW.target}"
 DEALT = "dealt"
-"""The topic whose records go to other partitions."""
+"""The topic whose records are repartitioned."""
 ANY_FLOW = "/flow/{source}/{target}"
 ANY_LANE = f"{ANY_FLOW}/lane/{{lane}}"
 ANY_PARTITION = "partition/{topic}/{partition}"
@@ -20,20 +23,20 @@ ANY_RECEIPT = "receipt/{topic}/{partition}/{start}"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What is known once there is a page: ids, and the addresses that other pages lead to."""
+    """Values that are known once there is a page: ids, and the addresses that other pages lead to."""
 
     run: str
     job: str
     report: str
     charts: str
     receipt: str
-    """Of a topic that is copied now."""
+    """A receipt of a topic that is copied now."""
     old_receipt: str
-    """Of the topic with the long past."""
+    """A receipt of the topic with the long past."""
 
 
 def addresses(found: Found) -> Mapping[str, list[str]]:
-    """What is asked of each route: first pages, last ones, and what has most to show."""
+    """Return the addresses to request of each route: first pages, last ones, and those that have most to show."""
     run, dag = found.run, dag_id(FLOW)
     live = f"{FLOW_PAGE}/lane/live"
     series = f"/api{FLOW_PAGE}/series"
@@ -64,7 +67,7 @@ def addresses(found: Found) -> Mapping[str, list[str]]:
         f"{ANY_FLOW}/offsets": [f"{FLOW_PAGE}/offsets{query}" for query in ("", translated, back)],
         f"{ANY_FLOW}/groups": [f"{FLOW_PAGE}/groups{query}" for query in ("", "?page=5", "?q=page-07")],
         f"{ANY_FLOW}/backfills": [f"{FLOW_PAGE}/backfills"],
-        # The same pages of a lane by its name: of the live one, which has most; the lane itself is not there.
+        # The same pages of a lane by its name: of the live one, which has most; the lane itself does not exist.
         ANY_LANE: [f"{FLOW_PAGE}/lane/backfill-none"],
         f"{ANY_LANE}/run/{{run:path}}": [f"{live}/run/{run}"],
         f"{ANY_LANE}/{ANY_PARTITION}": [

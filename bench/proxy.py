@@ -1,4 +1,4 @@
-"""A TCP proxy that makes its target distant: every byte arrives half a round trip later. It rewrites nothing.
+"""A TCP proxy that makes its target distant: every byte arrives half a round trip later. It changes no byte.
 
 python bench/proxy.py LISTEN_PORT TARGET_PORT ROUND_TRIP_MS
 """
@@ -43,7 +43,7 @@ def carry(source: socket.socket, sink: socket.socket, delay: float) -> None:
 
 
 def serve(listen_port: int, target_port: int, round_trip_ms: float) -> None:
-    """Accept for ever; says so on standard output once it listens."""
+    """Accept connections until the process ends; print a line on standard output once it listens."""
     with socket.create_server((LOOPBACK, listen_port)) as server:
         sys.stdout.write("listening\n")
         sys.stdout.flush()

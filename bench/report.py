@@ -16,7 +16,7 @@ BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 
 
 def machine() -> str:
-    """The machine in a sentence."""
+    """Describe the machine in a sentence."""
     model = "unknown processor"
     for line in Path("/proc/cpuinfo").read_text().splitlines():
         if line.startswith("model name"):
@@ -30,7 +30,7 @@ def machine() -> str:
 
 
 def table(scenario: Scenario, pairs: Sequence[Pair]) -> str:
-    """One scenario's measures and aims as Markdown."""
+    """Make a Markdown table of one scenario's measures and aims."""
     lines = [
         f"### {scenario.title[0].upper()}{scenario.title[1:]}",
         "",
@@ -64,7 +64,7 @@ def _ratio(value: float) -> str:
 
 
 def write_readme(path: Path, command: str, tables: Mapping[str, str]) -> None:
-    """Put the tables between the markers of the README; scenarios that were not run now keep their last table."""
+    """Write the tables between the markers of the README; scenarios that were not run now keep their last table."""
     text = path.read_text()
     before, _, rest = text.partition(BEGIN)
     old, _, after = rest.partition(END)

@@ -1,4 +1,4 @@
-"""Ferry beside MirrorMaker 2 and beside the bare pump, on the same machine and the same data.
+"""Ferry, MirrorMaker 2 and the bare pump, compared on the same machine and the same data.
 
     .venv/bin/python bench/run.py [--scenario NAME …] [--pairs 3] [--scale 1.0]
 

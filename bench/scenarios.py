@@ -1,4 +1,4 @@
-"""What is copied, by whom, and what is compared."""
+"""What is copied, by which contender, and what is compared."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from wide import PARTITIONS, PATTERN, TOPICS, created_alone, write_wide
 from ferry.model import Codec
 
 Pair = dict[str, Usage]
-"""One paired run: by measure, what it took."""
+"""One paired run: what it took, by measure."""
 
 MM2_COPY, MM2_WHOLE = "MirrorMaker 2, copying", "MirrorMaker 2, from its start"
 ONE_COPY, ONE_WHOLE = "Ferry, 1 task, copying", "Ferry, 1 task, plan included"
@@ -101,7 +101,7 @@ class Scenario:
 
 
 def say(text: str) -> None:
-    """Tell whoever waits."""
+    """Print progress on standard error."""
     sys.stderr.write(text + "\n")
 
 
@@ -115,7 +115,7 @@ class Bout:
         self._expected = fingerprint(field.source, shape.topic)
 
     def mirror_maker(self, source: str) -> Pair:
-        """MirrorMaker 2; its batches are its own, so that only the records are counted."""
+        """Run MirrorMaker 2. It makes its own batches, so that only the records are counted."""
         alias = f"mm-{self._label}"
         shape = self._shape
         mirrored = mirror(
@@ -140,7 +140,7 @@ class Bout:
         return pair
 
     def ferry(self, source: str, tasks: int, copy_name: str, whole_name: str | None = None) -> Pair:
-        """Ferry's engine; the copy must equal the source batch by batch."""
+        """Run Ferry's engine; the copy must equal the source batch by batch."""
         alias = f"f{tasks}{'far' if source == self._field.far_source else ''}-{self._label}"
         copied = ferry(self._folder, alias, source, self._target, topic=self._shape.topic, tasks=tasks)
         found = fingerprint(self._field.target, f"{alias}.{self._shape.topic}")
@@ -150,7 +150,7 @@ class Bout:
         return {copy_name: copied.copying} | ({whole_name: copied.whole} if whole_name else {})
 
     def spark(self, source: str) -> Pair:
-        """The whole job by spark-submit, two tasks in one local Spark."""
+        """Run the whole job by spark-submit, two tasks in one local Spark."""
         alias = f"s-{self._label}"
         planning, job = spark_job(self._folder, alias, source, self._target, topic=self._shape.topic, tasks=2)
         found = fingerprint(self._field.target, f"{alias}.{self._shape.topic}")
@@ -161,7 +161,7 @@ class Bout:
         return {SPARK: job, SPARK_WHOLE: whole}
 
     def bare_pump(self, source: str) -> Pair:
-        """The bare pump; no producer id and no transaction, so only bytes and records are counted."""
+        """Run the bare pump. It has no producer id and no transaction, so only bytes and records are counted."""
         name = f"bare-{self._label}.{self._shape.topic}"
         usage = bare_pump(
             source, self._target, topic=self._shape.topic, target_topic=name, partitions=self._shape.partitions
@@ -177,12 +177,12 @@ class Bout:
 
 
 def with_spark(field: Field, shape: Shape, label: str) -> Pair:
-    """All contenders, the source near, and the whole Spark job."""
+    """Run all contenders, the source near, and the whole Spark job."""
     return side_by_side(field, shape, label) | Bout(field, shape, label).spark(field.source.bootstrap)
 
 
 def side_by_side(field: Field, shape: Shape, label: str) -> Pair:
-    """All contenders, the source near."""
+    """Run all contenders, the source near."""
     bout, near = Bout(field, shape, label), field.source.bootstrap
     pair = bout.mirror_maker(near) | bout.ferry(near, 1, ONE_COPY, ONE_WHOLE)
     if shape.partitions > 1:
@@ -191,7 +191,7 @@ def side_by_side(field: Field, shape: Shape, label: str) -> Pair:
 
 
 def far_away(field: Field, shape: Shape, label: str) -> Pair:
-    """MirrorMaker 2 and Ferry with the source far away, and Ferry with the same source near."""
+    """Run MirrorMaker 2 and Ferry with the source far away, and Ferry with the same source near."""
     bout, near, far = Bout(field, shape, label), field.source.bootstrap, field.far_source
     return (
         bout.mirror_maker(far)
@@ -203,7 +203,7 @@ def far_away(field: Field, shape: Shape, label: str) -> Pair:
 
 
 def nothing_new(field: Field, shape: Shape, label: str) -> Pair:
-    """A micro-run that finds nothing."""
+    """Run a micro-run that finds nothing."""
     usage = empty_run(
         field.folder / "contenders",
         f"e-{label}",
@@ -223,7 +223,7 @@ def nothing_new(field: Field, shape: Shape, label: str) -> Pair:
 
 
 def plan_wide(field: Field, shape: Shape, label: str) -> Pair:
-    """Plan 10,000 partitions: once with everything to create, once with everything there; beside what brokers need."""
+    """Plan 10,000 partitions, first with all topics to create, then with all there; and measure what brokers need."""
     plain = f"plain-{label}."
     alone = created_alone(field.target.bootstrap, plain)
     for number in range(TOPICS):
@@ -240,7 +240,7 @@ def plan_wide(field: Field, shape: Shape, label: str) -> Pair:
 
 
 def ready_wide(field: Field, shape: Shape, label: str) -> Pair:
-    """Whether the target of 10,000 partitions could take over, when all of them are copied."""
+    """Check whether the target of 10,000 partitions could take over, when all of them are copied."""
     folder, alias = field.folder / "contenders", f"r-{label}"
     near, target = field.source.bootstrap, field.target.bootstrap
     ferry(folder, alias, near, target, topic=PATTERN, tasks=1)
@@ -253,7 +253,7 @@ def ready_wide(field: Field, shape: Shape, label: str) -> Pair:
 
 
 def many_groups(field: Field, shape: Shape, label: str) -> Pair:
-    """Ferry alone: all groups of a topic translated and written, when all are new, have moved, and stand still."""
+    """Run Ferry alone: all groups of a topic are translated and written when new, after they moved, and unmoved."""
     folder, near, target = field.folder / "contenders", field.source.bootstrap, field.target.bootstrap
     found = synced(folder, f"g-{label}", near, target, topic=shape.topic)
     pair = dict(zip((GROUPS_NEW, GROUPS_MOVED, GROUPS_STILL), found, strict=True))
@@ -263,7 +263,7 @@ def many_groups(field: Field, shape: Shape, label: str) -> Pair:
 
 
 def through_airflow(field: Field, shape: Shape, label: str) -> Pair:
-    """Micro-runs of a flow by spark-submit and of one over Spark Connect, in an Airflow started for them."""
+    """Run micro-runs of a flow by spark-submit and of one over Spark Connect, in an Airflow started for them."""
     folder = field.folder / f"airflow-{label}"
     submitted, connected = f"as-{label}", f"ac-{label}"
     flows = {submitted: "spark_default", connected: CONNECT}
@@ -280,7 +280,7 @@ def through_airflow(field: Field, shape: Shape, label: str) -> Pair:
 
 
 def groups_fail_over(field: Field, shape: Shape, label: str) -> Outcome:
-    """The same groups brought over by MirrorMaker 2 and by Ferry: what they read again."""
+    """Bring the same groups over by MirrorMaker 2 and by Ferry, and count what they read again."""
     folder, near, target = field.folder / "contenders", field.source.bootstrap, field.target.bootstrap
     found = fail_over(folder, label, near, target, shape)
     for contender, outcomes in found.items():
@@ -292,7 +292,7 @@ def groups_fail_over(field: Field, shape: Shape, label: str) -> Outcome:
 
 
 def compacted(field: Field, shape: Shape, label: str) -> Pair:
-    """Ferry alone: a topic of which compaction took one record in a hundred, and the same records as bytes."""
+    """Run Ferry alone: a topic of which compaction removed one record in a hundred, and the same records as bytes."""
     wait_until_cleaned(field.source, shape)
     near, target, folder = field.source.bootstrap, field.target.bootstrap, field.folder / "contenders"
     pair = Bout(field, whole(shape), f"{label}-whole").ferry(near, 1, WITHOUT_HOLES)
@@ -305,7 +305,7 @@ def compacted(field: Field, shape: Shape, label: str) -> Pair:
 
 
 def compared(field: Field, shape: Shape, label: str) -> Pair:
-    """Ferry copies a topic, and compares the copy with its source: it reads twice the bytes that it copied."""
+    """Copy a topic by Ferry, and compare the copy with its source: that reads twice the bytes that were copied."""
     folder, alias = field.folder / "contenders", f"v-{label}"
     near, target = field.source.bootstrap, field.target.bootstrap
     copied = ferry(folder, alias, near, target, topic=shape.topic, tasks=1)
@@ -316,7 +316,7 @@ def compared(field: Field, shape: Shape, label: str) -> Pair:
 
 
 def masked(field: Field, shape: Shape, label: str) -> Pair:
-    """MirrorMaker 2 and Ferry with the same chain of transforms; their copies are the same record by record."""
+    """Run MirrorMaker 2 and Ferry with the same chain of transforms; their copies are the same record by record."""
     folder, near, target = field.folder / "contenders", field.source.bootstrap, field.target.bootstrap
     mirrored = mirror_masked(folder, f"mm-{label}", near, target, shape)
     copying = mirrored.arrival.copying
@@ -341,7 +341,7 @@ def masked(field: Field, shape: Shape, label: str) -> Pair:
 
 
 def _taken(bootstrap: str, topic: str, shape: Shape) -> dict[int, tuple[int, str]]:
-    """What a copy holds, which is then deleted."""
+    """Return what a copy holds, and delete the copy."""
     found = told_apart(bootstrap, topic, shape.partitions)
     assert sum(count for count, _ in found.values()) == kept(shape), f"{topic} has {found}, not {kept(shape)} records"
     delete_topic(bootstrap, topic)
@@ -349,7 +349,7 @@ def _taken(bootstrap: str, topic: str, shape: Shape) -> dict[int, tuple[int, str
 
 
 def warm_up(field: Field, shape: Shape) -> None:
-    """Two uncounted copies: the brokers' compilers work for a minute before their speed is what it will be."""
+    """Make two uncounted copies: brokers compile for a minute before they reach their usual speed."""
     for number in (1, 2):
         bout = Bout(field, shape, f"warm-{shape.topic}-{number}")
         bout.bare_pump(field.source.bootstrap)
@@ -357,7 +357,7 @@ def warm_up(field: Field, shape: Shape) -> None:
 
 
 def scenarios(scale: float) -> tuple[Scenario, ...]:
-    """All scenarios; `scale` makes them smaller or larger by their records."""
+    """Return all scenarios; `scale` multiplies their records."""
     million = max(1000, int(1_000_000 * scale))
     large = Shape(topic="large", partitions=4, records=million, size=1024)
     tiny = Shape(topic="tiny", partitions=4, records=1000, size=200)

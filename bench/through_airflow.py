@@ -42,7 +42,7 @@ FLOW = """\
 
 
 def configuration(path: Path, source: str, target: str, topic: str, connections: dict[str, str]) -> Path:
-    """One flow for each alias of `connections`, which names its Spark connection."""
+    """Write a file with one flow for each alias of `connections`, which has its Spark connection."""
     flows = [
         FLOW.format(alias=alias, source=source, topic=topic, connection=connection)
         for alias, connection in connections.items()
@@ -54,7 +54,7 @@ def configuration(path: Path, source: str, target: str, topic: str, connections:
 
 @contextmanager
 def airflow(home: Path, config: Path, aliases: list[str], connect_port: int) -> Iterator[AirflowRest]:
-    """A local Airflow whose DAGs of these flows are read and unpaused."""
+    """Start a local Airflow, and wait until the DAGs of these flows are read and unpaused."""
     os.environ[f"AIRFLOW_CONN_{CONNECT.upper()}"] = f"spark-connect://{LOOPBACK}:{connect_port}"
     with guarded(home):
         started = start(home, config=config, dags=HERE.parent / "dags").home
@@ -67,7 +67,7 @@ def airflow(home: Path, config: Path, aliases: list[str], connect_port: int) -> 
 
 @contextmanager
 def connect_server(folder: Path) -> Iterator[int]:
-    """A Spark Connect server with two cores; its port."""
+    """Start a Spark Connect server with two cores, and return its port."""
     (port,) = free_ports(1)
     conf = {
         **submit_conf(HERE.parent / ".spark"),
@@ -101,7 +101,7 @@ def connect_server(folder: Path) -> Iterator[int]:
 
 
 def dag_of(alias: str) -> str:
-    """The DAG id of a flow of the file."""
+    """Return the DAG id of a flow of the file."""
     return f"ferry__{alias}__target"
 
 

@@ -1,4 +1,4 @@
-"""Batches with holes, written anew codec by codec in this process: no broker takes part."""
+"""Batches with holes, transcoded codec by codec in this process, without a broker."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from ferry.wire.codecs import Room, compressed
 from ferry.wire.transcode import transcoded
 
 BATCH_RECORDS = (16, 1_000)
-"""What Java's producers put into a batch of 1 KiB records unless they are told to, and what tuned ones do."""
+"""So many records of 1 KiB are in a batch of Java's producers by default, and so many in a batch of tuned ones."""
 
 _MOST = 64 << 20
 
 
 def measure(codec: Codec, batch_records: int) -> str:
-    """What a row of the table is called."""
+    """Return the name of a row of the table."""
     return f"{codec.name.lower()}, {batch_records:,} records a batch"
 
 
 def all_codecs(shape: Shape) -> dict[str, Usage]:
-    """What it takes to write so many records anew, by codec and size of the batches."""
+    """Measure what it takes to transcode so many records, by codec and size of the batches."""
     return {
         measure(codec, batch_records): _written_anew(shape, codec, batch_records)
         for codec in Codec
@@ -48,7 +48,7 @@ def _written_anew(shape: Shape, codec: Codec, batch_records: int) -> Usage:
 
 
 def _with_a_hole(contents: list[bytes], codec: Codec) -> Batch:
-    """A batch that lost its second record, so that nearly all the others get another number."""
+    """Make a batch that lost its second record, so that nearly all the others get another number."""
     builder = DefaultRecordBatchBuilder(
         magic=2, compression_type=0, is_transactional=False, producer_id=-1, producer_epoch=-1, base_sequence=-1,
         batch_size=1 << 30,

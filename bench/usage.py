@@ -19,9 +19,10 @@ class Usage:
 
 
 def peak_mb(pid: int | str = "self") -> float:
-    """Peak resident memory of a process so far, in MB.
+    """Return the peak resident memory of a process so far, in MB.
 
-    From VmHWM: `ru_maxrss` of a started process begins with the memory of the process that started it.
+    It is read from VmHWM, because `ru_maxrss` of a started process begins with the memory of the process that started
+    it.
     """
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("VmHWM:"):
@@ -30,30 +31,30 @@ def peak_mb(pid: int | str = "self") -> float:
 
 
 class Stopwatch:
-    """Wall and CPU of this process from its making."""
+    """Measures wall seconds and CPU-seconds of this process since it was made."""
 
     def __init__(self) -> None:
         self._wall = time.monotonic()
         self._cpu = time.process_time()
 
     def usage(self) -> Usage:
-        """What this process has taken since."""
+        """Return what this process has taken since then."""
         return Usage(wall=time.monotonic() - self._wall, cpu=time.process_time() - self._cpu, peak_mb=peak_mb())
 
 
 class TreeMeter:
-    """CPU-seconds of a process and all its descendants, those that have ended included, as long as someone looks."""
+    """Measures CPU-seconds of a process and its descendants, also of those that have ended, if it is asked often."""
 
     def __init__(self, pid: int) -> None:
         self._root = psutil.Process(pid)
         self._seen: dict[tuple[int, float], float] = {}
         self.peak_mb = 0.0
-        """The most that the whole tree had resident at a look."""
+        """The most that the whole tree had resident when it was asked."""
         self.worker_peak_mb = 0.0
-        """The most that one of its Spark workers had resident at a look."""
+        """The most that one of its Spark workers had resident when it was asked."""
 
     def cpu(self) -> float:
-        """CPU-seconds of the tree so far; to be asked now and then, as a child that was never seen is not counted."""
+        """Return CPU-seconds of the tree so far. Call it now and then: a child that was never seen is not counted."""
         members = [self._root]
         try:
             members += self._root.children(recursive=True)

@@ -1,4 +1,4 @@
-"""When records arrive at the target, seen from outside: the end offsets of a topic, over and over."""
+"""When records arrive at the target, observed from outside: the end offsets of a topic are read again and again."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from usage import Usage
 
 LOOK_SECONDS = 0.1
 QUIET_SECONDS = 3.0
-"""A copy is whole when enough has arrived and nothing more did for this long (transaction markers count as offsets)."""
+"""A copy is complete when enough has arrived and nothing more did for this time (transaction markers count as
+offsets)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrival:
-    """A replicator seen from outside: until its first record lies at the target, and from there to its last."""
+    """A replicator observed from outside: until its first record is at the target, and from there to its last."""
 
     starting: Usage
     copying: Usage
@@ -26,9 +27,9 @@ class Arrival:
 def watch(
     bootstrap: str, topic: str, partitions: int, records: int, cpu: Callable[[], float], alive: Callable[[], bool]
 ) -> Arrival:
-    """Look until all `records` have arrived; to be called when the replicator has just been started.
+    """Read the end offsets until all `records` have arrived. Call it when the replicator has just been started.
 
-    `cpu` are the replicator's CPU-seconds so far.
+    `cpu` returns the replicator's CPU-seconds so far.
     """
     admin = AdminClient({"bootstrap.servers": bootstrap})
     asked = {TopicPartition(topic, number): OffsetSpec.latest() for number in range(partitions)}
@@ -38,11 +39,11 @@ def watch(
     while seen < records or time.monotonic() - began - last[0] < QUIET_SECONDS:
         assert alive(), f"the replicator ended with {seen} of {records} records of {topic} copied"
         spent = cpu()
-        # The first record counts when it is written, the last when its transaction is committed too.
+        # The first record counts when it is written, the last one when its transaction is committed, too.
         now = _end(admin, asked, IsolationLevel.READ_COMMITTED if seen else IsolationLevel.READ_UNCOMMITTED)
         if now > seen:
             last = time.monotonic() - began, cpu()
-            # What arrived since the look before counts as copied from then on.
+            # What arrived since the reading before counts as copied from then on.
             first = first if seen else (last[0] - LOOK_SECONDS, spent)
             seen = now
         time.sleep(LOOK_SECONDS)
@@ -58,6 +59,6 @@ def _end(admin: AdminClient, asked: dict[TopicPartition, OffsetSpec], isolation:
     for answer in answers.values():
         try:
             total += max(0, answer.result().offset)
-        except KafkaException:  # the topic is still to be created
+        except KafkaException:  # the topic does not exist yet
             continue
     return total

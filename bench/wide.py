@@ -16,7 +16,7 @@ _NAMES = tuple(f"wide-{number:03}" for number in range(TOPICS))
 
 
 def created_alone(bootstrap: str, prefix: str) -> Usage:
-    """What it takes a plain client to create as many topics and partitions, and to see all of them led."""
+    """Measure how long a plain client takes to create as many topics and partitions, until all have a leader."""
     watch = Stopwatch()
     admin = AdminClient({"bootstrap.servers": bootstrap})
     _create(admin, [f"{prefix}{name}" for name in _NAMES])
@@ -33,7 +33,7 @@ def _create(admin: AdminClient, names: Sequence[str]) -> None:
 
 
 def _led(admin: AdminClient, prefix: str) -> int:
-    """How many partitions of topics with this prefix have a leader."""
+    """Count the partitions of topics with this prefix that have a leader."""
     topics = [topic for name, topic in admin.list_topics(timeout=60).topics.items() if name.startswith(prefix)]
     return sum(part.leader >= 0 for topic in topics for part in topic.partitions.values())
 

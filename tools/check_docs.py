@@ -1,4 +1,4 @@
-"""Check that every relative link in the Markdown files of this repository leads somewhere, down to the heading."""
+"""Check that every relative link in the Markdown files of this repository leads to a file, and to its heading."""
 
 import re
 import subprocess
@@ -18,7 +18,7 @@ ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 
 
 def documents() -> list[Path]:
-    """The Markdown files that git knows or would add."""
+    """List the Markdown files that git tracks or would add."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"],
         cwd=ROOT,
@@ -31,7 +31,7 @@ def documents() -> list[Path]:
 
 @cache
 def anchors(document: Path) -> frozenset[str]:
-    """The anchors of a document's headings, spelled as code hosts do, and those that it places itself."""
+    """Return the anchors of a document's headings, spelled as code hosts do, and those that it defines itself."""
     text = FENCE.sub("", document.read_text())
     found: list[str] = []
     for heading in HEADING.findall(text):
@@ -43,14 +43,14 @@ def anchors(document: Path) -> frozenset[str]:
 
 
 def links(document: Path) -> Iterator[str]:
-    """Targets of a document's links and images outside code."""
+    """Return the targets of a document's links and images outside code."""
     text = CODE.sub("", FENCE.sub("", document.read_text()))
     for match in LINK.finditer(text):
         yield match.group(1) or match.group(2)
 
 
 def broken(document: Path) -> Iterator[str]:
-    """One sentence per link of `document` that leads nowhere."""
+    """Make one sentence for each link of `document` that leads nowhere."""
     for link in links(document):
         if ELSEWHERE.match(link):
             continue

@@ -1,4 +1,4 @@
-"""Write docs/cli-reference.md: every command of `ferry` with its arguments, options and examples, as --help has them.
+"""Write docs/cli-reference.md: every command of `ferry` with its arguments, options and examples, as --help shows them.
 
 Usage: python tools/cli_reference.py [--check].
 """
@@ -27,7 +27,7 @@ EVERYWHERE = ("--config", "--json", "--quiet", "--verbose", "--patience")
 
 
 def every_command() -> Iterator[tuple[str, Any]]:
-    """The words of each command behind `ferry`, and the command; those of `dev` and `airflow`, too. No groups."""
+    """Return each command and the words that name it after `ferry`, also of `dev` and `airflow`, without groups."""
     for one, name in ((dev_app, "dev"), (airflow_app, "airflow")):
         show_examples(one, name)
     whole = program()
@@ -45,7 +45,7 @@ def _below(command: Any, words: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
 
 
 def rendered() -> str:
-    """The whole page."""
+    """Return the whole page."""
     parts = [HEAD]
     every: dict[str, str] = {}
     for words, command in every_command():
@@ -98,7 +98,7 @@ def _paragraphs(text: str) -> str:
 
 
 def main() -> int:
-    """Write the page, or with --check say whether it is up to date."""
+    """Write the page, or with --check report whether it is up to date."""
     if "--check" in sys.argv[1:]:
         same = FILE.exists() and FILE.read_text() == rendered()
         print(f"{FILE.relative_to(ROOT)} is {'up to date' if same else 'out of date'}")

@@ -1,6 +1,6 @@
-"""Write what Ferry answers today beside what it is asked: on property files, in plans, and in JSON.
+"""Write Ferry's current answers next to their questions: on property files, in plans, and in JSON.
 
-Usage: python tools/corpus.py. Only when a change of answers is intended; read the diff.
+Usage: python tools/corpus.py. Run it only when answers change on purpose; read the diff.
 """
 
 import sys
@@ -12,7 +12,7 @@ from tests.pure.config.kept_answers import CORPUS, answers
 from tests.pure.decide.kept_plans import PLANS, plans
 
 WRITTEN: Mapping[Path, Callable[[], Mapping[Path, str]]] = {CORPUS: answers, PLANS: plans, KEPT: texts}
-"""By folder what makes the text of each of its files."""
+"""By folder, the function that makes the text of each of its files."""
 
 
 def main() -> int:

@@ -1,6 +1,6 @@
-"""Write alerts/ferry-dashboard.json: a Grafana dashboard over the metrics that runs leave for Prometheus.
+"""Write alerts/ferry-dashboard.json: a Grafana dashboard over the metrics that runs write for Prometheus.
 
-Usage: python tools/dashboard.py [--check]. Metrics are named by their declarations, so none is meant that is not there.
+Usage: python tools/dashboard.py [--check]. Metrics are named by their declarations, so each one exists.
 """
 
 import json
@@ -41,33 +41,33 @@ class Panel:
 
 
 def of(metric: Metric, *more: str, name: str = "") -> str:
-    """The series of a metric that the variables choose; `name` is that of its twin, the last run's."""
+    """Return the series of a metric that the variables select; `name` is another metric's, that of the last run."""
     chosen = [SELECTED, *(['topic=~"$topic"'] if "topic" in metric.labels else []), *more]
     return f"{name or metric.written}{{{', '.join(chosen)}}}"
 
 
 def added(metric: Metric, *more: str) -> str:
-    """What the last run added to a counter."""
+    """Return what the last run added to a counter."""
     return of(metric, *more, name=metric.last_run)
 
 
 def rate(metric: Metric) -> str:
-    """A counter per second, over the time that the variable chooses: runs add to it in steps."""
+    """Return a counter per second, over the time that the variable selects: runs add to it in steps."""
     return f"sum by ({BY_TOPIC}) (rate({of(metric)}[$window]))"
 
 
 def each(how: str, what: str, by: str = BY_FLOW) -> str:
-    """One value per flow, or per topic."""
+    """Return one value for each flow, or each topic."""
     return f"{how} by ({by}) ({what})"
 
 
 def state(word: str) -> str:
-    """1 where the last run ended so."""
+    """Return 1 where the last run ended in this state."""
     return each("max", of(m.LAST_RUN_STATE, f'state="{word}"'))
 
 
 def since(metric: Metric) -> str:
-    """Seconds since the moment that a metric tells."""
+    """Return the seconds since the moment that a metric has."""
     return f"time() - {each('max', of(metric))}"
 
 
@@ -77,7 +77,7 @@ EXPOSURE = f"{each('max', of(m.LAG_SECONDS))} + on ({BY_FLOW}) ({since(m.LAG_TIM
 
 
 def spread(of_what: m.Spread, by: str, legend: str) -> tuple[tuple[str, str], ...]:
-    """Least, mean and most."""
+    """Return the queries of least, mean and most."""
     return tuple(
         (each(how, of(metric), by), f"{legend} {word}")
         for word, how, metric in (
@@ -245,7 +245,7 @@ ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
 
 
 def dashboard() -> dict[str, Any]:
-    """The whole dashboard."""
+    """Return the whole dashboard."""
     return {
         "uid": "ferry",
         "title": "Ferry",
@@ -262,7 +262,7 @@ def dashboard() -> dict[str, Any]:
 
 
 def variables() -> Iterator[dict[str, Any]]:
-    """What may be chosen above."""
+    """Return the variables that can be chosen above the panels."""
     yield {"type": "datasource", "name": "datasource", "label": "Prometheus", "query": "prometheus"}
     chosen: list[str] = []
     for label, metric in (("source", m.LAST_RUN_TIME), ("target", m.LAST_RUN_TIME), ("lane", m.LAST_RUN_TIME)):
@@ -297,7 +297,7 @@ def _variable(label: str, query: str) -> dict[str, Any]:
 
 
 def panels() -> Iterator[dict[str, Any]]:
-    """Headings and panels, each with its place."""
+    """Return headings and panels, each with its place."""
     number, y = 0, 0
     for heading, row in ROWS:
         number += 1
@@ -356,12 +356,12 @@ def _panel(panel: Panel, number: int, x: int, y: int) -> dict[str, Any]:
 
 
 def rendered() -> str:
-    """The file's text."""
+    """Return the file's text."""
     return json.dumps(dashboard(), indent=2) + "\n"
 
 
 def main() -> int:
-    """Write the file, or with --check say whether it is up to date."""
+    """Write the file, or with --check report whether it is up to date."""
     if "--check" in sys.argv[1:]:
         same = FILE.read_text() == rendered()
         print(f"{FILE.relative_to(ROOT)} is {'up to date' if same else 'out of date'}")

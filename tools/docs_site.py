@@ -1,9 +1,9 @@
 """Build the site of the documents from mkdocs.yml into build/site; it works without a network.
 
-Usage: python tools/docs_site.py [--check]; --check only says which pages have no place, or a place and no file.
+Usage: python tools/docs_site.py [--check]; --check only reports which pages have no place, or a place and no file.
 
-The pages lie apart in the repository (README.md, docs, bench). A copy of them, and of every file that they link to, is
-laid out the same way in build/pages: so a link that works in the repository works on the site.
+The pages are in several folders of the repository (README.md, docs, bench). They are copied, with every file that they
+link to, to build/pages in the same layout: so a link that works in the repository works on the site.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from check_docs import ELSEWHERE, ROOT, documents, links
 
 CONFIG = ROOT / "mkdocs.yml"
 PICTURE = re.compile(r"<(?:img|source)\b[^>]*?\bsrc(?:set)?=\"([^\"]+)\"")
-"""A picture that is written as HTML, as one for each theme must be."""
+"""A picture that is written as HTML, as a picture for each theme must be."""
 
 BESIDE = frozenset(["docs"])
 """Folders of which every document has a place on the site."""
 
 
 def pages(part: Any) -> Iterator[str]:
-    """The files that `nav` of mkdocs.yml names, in order."""
+    """Return the files that `nav` of mkdocs.yml names, in order."""
     if isinstance(part, str):
         yield part
     elif isinstance(part, dict):
@@ -43,7 +43,7 @@ def pages(part: Any) -> Iterator[str]:
 
 
 def complaints(named: list[str]) -> Iterator[str]:
-    """One sentence per document without a place, place without a document, and document with two places."""
+    """Make one sentence for each document without a place, place without a document, and document with two places."""
     there = {str(path.relative_to(ROOT)) for path in documents()}
     for page in sorted({page for page in named if named.count(page) > 1}):
         yield f"mkdocs.yml: {page} is named twice in nav."
@@ -56,7 +56,7 @@ def complaints(named: list[str]) -> Iterator[str]:
 
 
 def linked(page: Path) -> Iterator[Path]:
-    """The files of the repository that a page links to."""
+    """Return the files of the repository that a page links to."""
     for link in [*links(page), *PICTURE.findall(page.read_text())]:
         name = unquote(link).partition("#")[0]
         if name and not ELSEWHERE.match(link):
@@ -66,7 +66,7 @@ def linked(page: Path) -> Iterator[Path]:
 
 
 def lay_out(named: list[str], folder: Path) -> None:
-    """Copy the files and what the pages among them link to."""
+    """Copy the files, and what the pages among them link to."""
     shutil.rmtree(folder, ignore_errors=True)
     wanted = {ROOT / name for name in named}
     for file in wanted | {target for page in wanted if page.suffix == ".md" for target in linked(page)}:
@@ -76,7 +76,7 @@ def lay_out(named: list[str], folder: Path) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """The exit code is 1 when a page has no place or a link leads nowhere."""
+    """Build the site; the exit code is 1 when a page has no place or a link leads nowhere."""
     config = yaml.safe_load(CONFIG.read_text())
     named = list(pages(config["nav"]))
     found = list(complaints(named))

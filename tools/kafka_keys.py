@@ -1,6 +1,6 @@
 """Write src/ferry/config/keys/kafka_keys.json: every key that Kafka's own ConfigDefs define, with type and defaults.
 
-Usage: python tools/kafka_keys.py [--check]. It asks the jars of Kafka 4.3.0; a test keeps the file equal to them.
+Usage: python tools/kafka_keys.py [--check]. It asks the jars of Kafka 4.3.0; a test compares the file with them.
 """
 
 import json
@@ -19,7 +19,7 @@ SECONDS = 120
 
 
 def rendered() -> str:
-    """The file's text as the jars have it: one line per key, so that a new Kafka shows as a readable difference."""
+    """Return the file's text from the jars: a line for each key, so that a new Kafka shows as a readable difference."""
     command = [java(), "-XX:TieredStopAtLevel=1", "-cp", f"{jars(KAFKA)}/*", str(SOURCE)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=True)
     owners = json.loads(done.stdout)
@@ -35,7 +35,7 @@ def rendered() -> str:
 
 
 def main() -> int:
-    """Write the file, or with --check say whether it is as the jars have it."""
+    """Write the file, or with --check report whether it agrees with the jars."""
     text = rendered()
     if "--check" in sys.argv[1:]:
         same = FILE.read_text() == text

@@ -1,4 +1,4 @@
-"""Write docs/keys.md: every key of MirrorMaker 2 with what Ferry does with it, as `ferry config explain` says it.
+"""Write docs/keys.md: every key of MirrorMaker 2 with what Ferry does with it, as `ferry config explain` shows it.
 
 Usage: python tools/key_table.py [--check]. Ferry's own keys have their table in docs/configuration.md.
 """
@@ -30,7 +30,7 @@ PLACES = {
 
 
 def rendered() -> str:
-    """The whole page."""
+    """Return the whole page."""
     sections: dict[str, list[Explanation]] = {}
     for one in every_key():
         if not one.name.startswith("ferry."):
@@ -58,7 +58,7 @@ def _row(one: Explanation) -> str:
 
 
 def main() -> int:
-    """Write the page, or with --check say whether it is up to date."""
+    """Write the page, or with --check report whether it is up to date."""
     if "--check" in sys.argv[1:]:
         same = FILE.read_text() == rendered()
         print(f"{FILE.relative_to(ROOT)} is {'up to date' if same else 'out of date'}")

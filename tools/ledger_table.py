@@ -14,7 +14,7 @@ BEGIN, END = "<!-- begin kinds -->\n", "<!-- end kinds -->\n"
 
 
 def table() -> str:
-    """One row for each kind of record, in the order of the code."""
+    """Return one row for each kind of record, in the order of the code."""
     rows = "".join(_row(name, kind) for name, kind in KINDS.items())
     return f"| kind | `v` | meaning |\n|---|---|---|\n{rows}"
 
@@ -24,7 +24,7 @@ def _row(name: str, kind: LedgerKind) -> str:
 
 
 def rendered(page: str) -> str:
-    """The page with its table as it should be. Raises ValueError where a mark is not there."""
+    """Return the page with its current table. Raises ValueError when a mark is missing."""
     head, rest = page.split(BEGIN)
     _, tail = rest.split(END)
     return f"{head}{BEGIN}\n{table()}\n{END}{tail}"

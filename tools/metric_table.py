@@ -1,6 +1,6 @@
 """Write the tables of docs/metrics.md from the declarations in ferry.features.observe.rules.
 
-Usage: python tools/metric_table.py [--check]. What stands between the marks is replaced; the rest is written by hand.
+Usage: python tools/metric_table.py [--check]. The text between the marks is replaced; the rest is written by hand.
 """
 
 import sys
@@ -15,7 +15,7 @@ FILE = ROOT / "docs" / "metrics.md"
 
 
 def mirror_table() -> str:
-    """Each metric of MirrorMaker 2, its counterpart, and what is to be said of it."""
+    """Return each metric of MirrorMaker 2, its counterpart, and a remark."""
     parts = []
     for group in MIRROR_GROUPS:
         rows = "".join(
@@ -27,7 +27,7 @@ def mirror_table() -> str:
 
 
 def all_metrics() -> str:
-    """Every metric by its name, its kind, its labels and its meaning."""
+    """Return every metric with its name, its kind, its labels and its meaning."""
     rows = "".join(map(_row, (*COUNTERS, *GAUGES)))
     return f"| metric | kind | labels | meaning |\n|---|---|---|---|\n{rows}"
 
@@ -42,7 +42,7 @@ TABLES: dict[str, Callable[[], str]] = {"mirror": mirror_table, "all": all_metri
 
 
 def rendered(page: str) -> str:
-    """The page with its tables as they should be. Raises ValueError where a mark is not there."""
+    """Return the page with its current tables. Raises ValueError when a mark is missing."""
     for name, table in TABLES.items():
         begin, end = f"<!-- begin {name} -->\n", f"<!-- end {name} -->\n"
         head, rest = page.split(begin)
@@ -52,7 +52,7 @@ def rendered(page: str) -> str:
 
 
 def main() -> int:
-    """Write the page, or with --check say whether it is up to date."""
+    """Write the page, or with --check report whether it is up to date."""
     page = FILE.read_text()
     if "--check" in sys.argv[1:]:
         same = page == rendered(page)

@@ -1,4 +1,4 @@
-"""Record ledgers as this Ferry writes them, with its own words on them, for tests/pure/decide/test_museum.py.
+"""Record ledgers as this version of Ferry writes them, with its answers, for tests/pure/decide/test_museum.py.
 
 ```
 python tools/museum.py tests/pure/decide/museum/2026-11-26
@@ -6,10 +6,10 @@ python tools/museum.py tests/pure/decide/museum/2026-11-26
 
 Two brokers are started, and stopped at the end. Five flows run on them: one with pauses, groups, a skip, aborted
 records and pruning; one that is switched over; one that was adopted from MirrorMaker 1; one whose guards skip, begin
-again and refuse; one that is dealt to other partitions. Names after the folder record these alone.
+again and refuse; one that is repartitioned. Names after the folder record only these.
 
-For each the folder gets the export of its ledger (`NAME.jsonl`) and what the commands answered (`NAME.json`): their
-arguments, exit codes and JSON, and where logs began and ended then.
+For each flow the folder gets the export of its ledger (`NAME.jsonl`) and what the commands answered (`NAME.json`):
+their arguments, exit codes and JSON, and where logs began and ended then.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ SMALL = {
     "ferry.lane.pruning.TOMBSTONES_A_RUN": 2,
     "ferry.lane.pruning._FOR_EACH_SLICE": 0,
 }
-"""So that a ledger of a few runs has forgotten runs, blocks and pruned receipts."""
+"""With these a ledger of a few runs has forgotten runs, blocks and pruned receipts."""
 SUMMARISED = "ferry.plan.planner.is_due"
 
 
 @dataclass(kw_only=True)
 class Exhibit:
-    """A flow between two clusters, and what Ferry says of it."""
+    """A flow between two clusters, and what Ferry answers about it."""
 
     source: RunningCluster
     target: RunningCluster
@@ -69,12 +69,12 @@ class Exhibit:
 
     @property
     def flow(self) -> str:
-        """The flow's name."""
+        """Return the flow's name."""
         return "->".join(self.aliases)
 
     @property
     def text(self) -> str:
-        """The flow's file."""
+        """Return the text of the flow's file."""
         here, there = self.aliases
         lines = {
             "clusters": f"{here}, {there}",
@@ -93,7 +93,7 @@ class Exhibit:
         return "".join(f"{key} = {value}\n" for key, value in lines.items())
 
     def send(self, topic: str, count: int) -> None:
-        """So many records more, dealt to all partitions in turn."""
+        """Send so many more records, distributed to all partitions in turn."""
         send(producer(self.source), topic, numbered(count, partitions=self.topics[topic], size=20, start=self.sent))
         self.sent += count
 
@@ -107,7 +107,7 @@ class Exhibit:
         client.abort_transaction(30)
 
     def ferry(self, *words: str, keep: bool = True, allowed: tuple[int, ...] = (0,)) -> Any:
-        """Run a command of this Ferry; its JSON, which is kept with `keep`."""
+        """Run a command of this version of Ferry; return its JSON, which is kept with `keep`."""
         out = io.StringIO()
         with tempfile.NamedTemporaryFile("w", suffix=".properties") as file:
             file.write(self.text)
@@ -128,23 +128,23 @@ class Exhibit:
         return answer
 
     def run(self, name: str, *words: str, summary: bool = False, allowed: tuple[int, ...] = (0,)) -> None:
-        """A micro-run, with a summary of the ledger or without."""
+        """Run a micro-run, with a summary of the ledger or without."""
         with mock.patch(SUMMARISED, return_value=summary):
             self.ferry("run", self.flow, "--run", name, *words, keep=False, allowed=allowed)
 
     def copy_of(self, topic: str) -> str:
-        """The target topic."""
+        """Return the name of the target topic."""
         return topic if IDENTITY in self.settings.values() else f"{self.aliases[0]}.{topic}"
 
     def delete_before(self, topic: str, offset: int, side: RunningCluster) -> None:
-        """What retention does."""
+        """Delete records before an offset, as retention does."""
         name = topic if side is self.source else self.copy_of(topic)
         client = AdminClient({"bootstrap.servers": side.bootstrap})
         for found in client.delete_records([TopicPartition(name, 0, offset)]).values():
             found.result(30)
 
     def look(self, groups: Iterable[str] = ()) -> None:
-        """Ask what there is to ask, and note where the logs lie."""
+        """Run the commands that read, and note where the logs begin and end."""
         self.ferry("plan", self.flow, allowed=(0, 1))
         for topic, partitions in self.topics.items():
             for partition in range(partitions):
@@ -167,7 +167,7 @@ class Exhibit:
             self.ferry("groups", self.flow, "--group", group, allowed=(0, 1))
 
     def close(self) -> None:
-        """Export the ledger, and write the answers beside it."""
+        """Export the ledger, and write the answers next to it."""
         path = self.folder / f"{self.name}.jsonl"
         self.ferry("ledger", "export", self.flow, "--to", str(path), keep=False)
         body = {"flow": self.flow, "config": self.settings, "logs": self.logs, "answers": self.answers}
@@ -177,7 +177,7 @@ class Exhibit:
 
 
 Begin = Callable[..., Exhibit]
-"""Makes the exhibit of a scenario: its name, folder and clusters are known."""
+"""Makes the exhibit of a scenario; its name, folder and clusters are already given."""
 
 
 def _edges(cluster: RunningCluster, topic: str, partition: int) -> tuple[int, int]:
@@ -190,7 +190,7 @@ def _edges(cluster: RunningCluster, topic: str, partition: int) -> tuple[int, in
 
 
 def copied(begin: Begin, here: RunningCluster, there: RunningCluster) -> None:
-    """Runs, a pause and its end, a pause in force, groups, a skip, aborted records, forgotten runs, pruned receipts."""
+    """Record runs, an ended pause, one in force, groups, a skip, aborted records, forgotten runs, pruned receipts."""
     one = begin(
         aliases=("primary", "backup"),
         topics={"orders": 2, "audit": 2},
@@ -225,7 +225,7 @@ def copied(begin: Begin, here: RunningCluster, there: RunningCluster) -> None:
 
 
 def switched(begin: Begin, here: RunningCluster, there: RunningCluster) -> None:
-    """A switchover that is done."""
+    """Record a switchover that is done."""
     aliases = ("left", "right")
     one = begin(
         aliases=aliases,
@@ -249,7 +249,7 @@ def switched(begin: Begin, here: RunningCluster, there: RunningCluster) -> None:
 
 
 def adopted(begin: Begin, here: RunningCluster, there: RunningCluster) -> None:
-    """What MirrorMaker 1 had copied, and runs that went on there."""
+    """Record what MirrorMaker 1 had copied, and runs that continued there."""
     one = begin(
         aliases=("plant", "depot"),
         topics={"bills": 2},
@@ -269,7 +269,7 @@ def adopted(begin: Begin, here: RunningCluster, there: RunningCluster) -> None:
 
 
 def guarded(begin: Begin, here: RunningCluster, there: RunningCluster) -> None:
-    """Guards that skip, begin again and refuse; runs that verify themselves."""
+    """Record guards that skip, begin again and refuse, and runs that verify themselves."""
     one = begin(
         aliases=("north", "south"),
         topics={"stock": 2, "logs": 2, "bank": 2},
@@ -298,7 +298,7 @@ def guarded(begin: Begin, here: RunningCluster, there: RunningCluster) -> None:
 
 
 def dealt(begin: Begin, here: RunningCluster, there: RunningCluster) -> None:
-    """A topic that gets other partitions; the tests' stand-in for Spark makes the rows."""
+    """Record a repartitioned topic; the tests' stand-in for Spark makes the rows."""
     own = {"ferry.deployment": "museum"}
     lab = Lab(source=here, target=there, alias="field", topics=("grain",), settings=own)
     units = Units(lab, "grain")
@@ -329,7 +329,7 @@ SCENARIOS = (copied, switched, adopted, guarded, dealt)
 
 @contextlib.contextmanager
 def small() -> Iterator[None]:
-    """Small numbers for the ledger, while it is written."""
+    """Set small numbers for the ledger, while it is written."""
     with contextlib.ExitStack() as stack:
         for name, value in SMALL.items():
             stack.enter_context(mock.patch(name, value))
@@ -338,7 +338,7 @@ def small() -> Iterator[None]:
 
 
 def main(folder: Path, names: list[str]) -> None:
-    """Record what is named; all when nothing is."""
+    """Record the named flows; all when none is named."""
     folder.mkdir(parents=True, exist_ok=True)
     specs = [ClusterSpec(name=name, properties={"log.retention.check.interval.ms": "86400000"}) for name in ("a", "b")]
     with tempfile.TemporaryDirectory() as home, guard(Path(home)), small():

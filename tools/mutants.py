@@ -1,13 +1,15 @@
-"""Put plausible faults into the code, one at a time, and see whether the named tests notice: `make mutants`.
+"""Put plausible faults into the code, one at a time, and check whether the named tests notice them: `make mutants`.
 
 The table is tests/mutants.toml. Each entry replaces one piece of text, which must be there exactly once, in a copy of
-the sources, and runs its tests against that copy, as `make quick` does. The same tests run first without a fault: when
-they fail then, nothing is tried out. A test that fails has noticed the fault, and so has one that takes longer than its
-time, which is printed apart ("timed out"). A fault that no test notices is printed as survived, with the reason that
-the table gives (`survives`), if it does. The last lines say how many each area noticed.
+the sources, and runs its tests against that copy, as `make quick` does. The same tests first run without a fault: when
+they fail then, no fault is tried.
+
+A test that fails has noticed the fault. So has one that takes longer than its time; such a fault is printed as "timed
+out". A fault that no test notices is printed as survived, with the reason of the table (`survives`), if it has one. The
+last lines show how many each area noticed.
 
 The exit code is 1 when a fault survived without a reason, and when fewer than 90 % of all faults, or 95 % of those of
-`copy` and `write` together, are noticed. `NAME ...` runs some of the table, by the beginnings of their names.
+`copy` and `write` together, are noticed. `NAME ...` runs the entries whose names begin so.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ QUICK = "not slow and not extra and not soak"
 ALONE = ("-n", "0", "-p", "no:cacheprovider")
 AREAS = ("write", "copy", "fetch", "plan", "ledger", "groups", "verify", "switch", "spark")
 WRITERS = ("copy", "write")
-"""What they do wrong loses or doubles records: fewer of their faults may survive."""
+"""Their faults lose or double records, so fewer of them may survive."""
 LEAST = 90
 LEAST_OF_WRITERS = 95
 FAILED = 1
@@ -41,7 +43,7 @@ ONE_TIMED_OUT = "from pytest-timeout"
 
 
 class Outcome(StrEnum):
-    """What the tests make of a copy of the sources."""
+    """The result of the tests on a copy of the sources."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -49,7 +51,7 @@ class Outcome(StrEnum):
 
 
 def main(names: list[str]) -> int:
-    """Run the table, or the entries whose names begin so; the exit code."""
+    """Run the table, or the entries whose names begin with one of `names`; return the exit code."""
     table = tomllib.loads(TABLE.read_text())
     chosen = {name: one for name, one in table.items() if not names or name.startswith(tuple(names))}
     if not chosen:
@@ -75,13 +77,13 @@ def main(names: list[str]) -> int:
 
 
 def summary(outcomes: Mapping[str, Outcome]) -> list[str]:
-    """A line for each area that was run, and one for all: how many faults are noticed, of how many."""
+    """Make a line for each area that was run, and one for all: how many faults are noticed, of how many."""
     by_area = {area: _of(outcomes, (area,)) for area in AREAS}
     return [f"{area:<8} {_share(some)}" for area, some in {**by_area, "all": outcomes}.items() if some]
 
 
 def shortcomings(outcomes: Mapping[str, Outcome], reasoned: set[str]) -> list[str]:
-    """Why the exit code is 1, a sentence each; `reasoned` are the faults for whose survival the table has a reason."""
+    """Say why the exit code is 1, in a sentence each; the table has a reason for the survival of `reasoned` faults."""
     survived = [name for name, outcome in outcomes.items() if outcome is Outcome.PASSED and name not in reasoned]
     found = [f"no test notices, and no reason is given: {', '.join(survived)}"] if survived else []
     writers = _of(outcomes, WRITERS)
@@ -134,7 +136,7 @@ def _with_fault(copy: Path, one: dict[str, str]) -> Outcome:
 def _outcome(copy: Path, tests: str) -> Outcome:
     # The copies come before the checkout, which the environment has installed.
     found = os.pathsep.join([*(str(copy / source) for source in SOURCES), str(ROOT)])
-    fixed = {"FERRY_SEED": "1", "HYPOTHESIS_PROFILE": "quick"}  # as `make quick` has them
+    fixed = {"FERRY_SEED": "1", "HYPOTHESIS_PROFILE": "quick"}  # the settings of `make quick`
     try:
         done = subprocess.run(
             [sys.executable, "-m", "pytest", "-m", QUICK, "-q", "-x", *ALONE, *tests.split()],

@@ -1,7 +1,7 @@
 """Take the documents' pictures of the page: `make pictures`, about twenty minutes.
 
-Clusters of this machine, producers whose rates rise and fall, an Airflow that runs a flow every minute, and somebody
-who looks at it all the while; a drill, a gap, and at last a refusal. All of it ends with the pictures.
+It starts local clusters, producers whose rates rise and fall, an Airflow that runs a flow every minute, and a browser
+that keeps the page open. There are a drill, a gap, and finally a refusal. All of it ends with the pictures.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ ROOT = Path(__file__).resolve().parent.parent
 PICTURES = ROOT / "docs" / "pictures"
 FLOW = Flow(source="primary", target="backup")
 OTHER = Flow(source="primary", target="analytics")
-"""Runs when the tool says so."""
+"""Runs only when the tool starts it."""
 HERE = f"/ferry/flow/{FLOW.source}/{FLOW.target}"
 SIZE = ViewportSize(width=1440, height=1150)
 COLOURS = 256
-"""A picture's palette: a page has few, and the file is a third as large."""
+"""The colours of a picture's palette: a page has few, and the file is a third as large."""
 RUNS = 10
-"""So many runs the charts are to show."""
+"""So many runs are shown in the charts."""
 PATIENCE_S = 1500.0
 TIDE_S = 240.0
-"""From one high water of the producers to the next."""
+"""From one peak of the producers to the next, in seconds."""
 TOPICS = (
     DemoTopic(name="orders", partitions=6, records=20_000, rate=120, codec="lz4", headers=True),
     DemoTopic(name="payments", partitions=3, records=6_000, rate=60, codec="lz4", headers=True, transactional=True),
@@ -80,7 +80,7 @@ ferry.report.dir = {folder}/reports
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write the pictures; 2 when no browser is there."""
+    """Write the pictures; 2 when there is no browser."""
     parser = argparse.ArgumentParser(prog="tools/pictures.py", description=__doc__)
     parser.add_argument("--keep", action="store_true", help="wait at the end, with everything running")
     given = parser.parse_args(arguments)
@@ -92,7 +92,7 @@ def main(arguments: Sequence[str]) -> int:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ferry-pictures-")))
         with _shown(folder) as scene:
             with sync_playwright() as playwright:
-                arguments = ["--no-sandbox"] if os.geteuid() == 0 else []  # Chromium's does not start as root
+                arguments = ["--no-sandbox"] if os.geteuid() == 0 else []  # Chromium's sandbox does not start as root
                 browser = playwright.chromium.launch(executable_path=program, args=arguments)
                 page = browser.new_context(viewport=SIZE, locale="en-GB", timezone_id="UTC").new_page()
                 page.set_default_timeout(60_000)
@@ -108,7 +108,7 @@ def main(arguments: Sequence[str]) -> int:
 
 @contextmanager
 def _shown(folder: Path) -> Iterator[Scene]:
-    """Clusters with producers at work, and Airflow."""
+    """Start clusters with running producers, and Airflow."""
     homes = folder / "clusters", folder / "airflow"
     with guard(homes[0]), local.guarded(homes[1]):
         names = ("primary", "backup", "analytics")
@@ -141,7 +141,7 @@ def _created(bootstrap: str) -> None:
 
 
 def _tide(writers: Sequence[TopicWriter], bootstrap: str, ended: threading.Event) -> None:
-    """Produce every topic at a rate that rises and falls about its own, and let groups read on."""
+    """Produce every topic at a rate that rises and falls around its own, and let groups continue to read."""
     begun = time.monotonic()
     while not ended.is_set():
         now = time.monotonic() - begun
@@ -155,7 +155,7 @@ def _tide(writers: Sequence[TopicWriter], bootstrap: str, ended: threading.Event
 
 
 def _read_on(bootstrap: str, group: str, name: str) -> None:
-    """Let a group stand where it has read two thirds of its topic."""
+    """Commit offsets of a group that has read two thirds of its topic."""
     topic = next(one for one in TOPICS if one.name == name)
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group})
     try:
@@ -168,7 +168,7 @@ def _read_on(bootstrap: str, group: str, name: str) -> None:
 
 
 class Scene:
-    """What there is to look at."""
+    """Everything that is shown."""
 
     def __init__(
         self,
@@ -187,7 +187,7 @@ class Scene:
         self.dag = dag_id(FLOW)
 
     def play(self, page: Page) -> None:
-        """Let runs come while somebody looks, and take the pictures."""
+        """Wait for runs while the page is open, and take the pictures."""
         self.rest.wait_dag(self.dag)
         _sign_in(page, self.home)
         self.opened(page, f"{HERE}/")
@@ -212,19 +212,19 @@ class Scene:
         self.taken(page, "refused", f"{HERE}/", ("dark",))
 
     def ferry(self, *arguments: str) -> None:
-        """Run the program beside Airflow."""
+        """Run the program outside Airflow."""
         command = [str(Path(sys.executable).with_name("ferry")), "--config", str(self.config), *arguments]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
     def ended(self, count: int) -> bool:
-        """Whether so many runs have ended; RuntimeError for one that failed."""
+        """Report whether so many runs have ended; RuntimeError for one that failed."""
         runs = self.rest.runs(self.dag)
         if any(run["state"] == "failed" for run in runs):
             raise RuntimeError(f"a run failed: {[run['dag_run_id'] for run in runs if run['state'] == 'failed']}")
         return [run["state"] for run in runs].count("success") >= count
 
     def until(self, page: Page, done: Callable[[], bool], what: str) -> None:
-        """Look at the page, which goes on drawing, until it is so."""
+        """Keep the page open, which continues to draw, until a condition is met."""
         end = time.monotonic() + PATIENCE_S
         while not done():
             if not self.producing():
@@ -234,7 +234,7 @@ class Scene:
             page.wait_for_timeout(1_000)
 
     def with_gap(self, page: Page) -> str:
-        """The source deletes records before they are copied; the run that passes over them."""
+        """Delete records at the source before they are copied; return the run that passes over them."""
         admin = AdminClient({"bootstrap.servers": self.clusters["primary"].bootstrap})
         before = {run["dag_run_id"] for run in self.rest.runs(self.dag)}
         self.until(page, lambda: self.idle(before), "a moment between two runs")
@@ -249,13 +249,13 @@ class Scene:
         return passed()
 
     def idle(self, runs: set[str]) -> bool:
-        """Whether no run is at work; `runs` are all that there are then."""
+        """Report whether no run is active; adds to `runs` all runs that there are then."""
         found = self.rest.runs(self.dag)
         runs.update(str(run["dag_run_id"]) for run in found)
         return not any(run["state"] in ("running", "queued") for run in found)
 
     def with_refusal(self, page: Page) -> None:
-        """Somebody else writes to a copy, and a run refuses the partition."""
+        """Write to a copy as another client, and wait for a run that refuses the partition."""
         producer = Producer({"bootstrap.servers": self.clusters["backup"].bootstrap})
         producer.produce("primary.audit", b"by hand", partition=1)
         producer.flush(60)
@@ -264,7 +264,7 @@ class Scene:
         )
 
     def receipt(self, page: Page) -> str:
-        """The receipt of a partition of `payments` that has most segments."""
+        """Return the address of the receipt of a partition of `payments` that has most segments."""
         frame = self.opened(page, f"{HERE}/partition/payments/1")
         frame.locator("details summary").first.wait_for()
         rows = [
@@ -280,7 +280,7 @@ class Scene:
         return f"{HERE}/receipt/payments/1/{start}?run={(run.get_attribute('href') or '').rpartition('/')[2]}"
 
     def opened(self, page: Page, path: str) -> Frame:
-        """A page of Ferry's in its place within Airflow, once it is drawn."""
+        """Open a page of Ferry's in its frame within Airflow, and wait until it is drawn."""
         page.goto(f"{self.home.url}/plugin/ferry")
         found = page.wait_for_selector("iframe")
         frame = found.content_frame() if found else None
@@ -297,7 +297,7 @@ class Scene:
     def taken(
         self, page: Page, name: str, path: str, themes: Sequence[str] = ("light", "dark"), height: int = SIZE["height"]
     ) -> None:
-        """The picture in both themes, or in one."""
+        """Take the picture in both themes, or in one."""
         page.set_viewport_size({**SIZE, "height": height})
         for theme in themes:
             page.evaluate(f"localStorage.setItem('theme', '{theme}')")
@@ -306,17 +306,17 @@ class Scene:
             kept(page, f"{name}-{theme}")
 
     def report(self, page: Page) -> None:
-        """The drill's report is a page of its own."""
+        """Take the picture of the drill's report, which is a page of its own."""
         page.set_viewport_size({**SIZE, "width": 1100})
         link = self.opened(page, f"{HERE}/reports").locator("a[href*='/report/']").first
         page.goto(f"{self.home.url}{link.get_attribute('href')}")
         page.locator("h1").wait_for()
         kept(page, "report-light")
-        page.goto(f"{self.home.url}/plugin/ferry")  # a report may keep nothing, not even a theme
+        page.goto(f"{self.home.url}/plugin/ferry")  # a report may store nothing, not even a theme
 
 
 def kept(page: Page, name: str) -> None:
-    """Write what is to be seen into the folder of pictures."""
+    """Write a screenshot into the folder of pictures."""
     PICTURES.mkdir(exist_ok=True)
     file = PICTURES / f"{name}.png"
     page.screenshot(path=file)

@@ -1,4 +1,4 @@
-"""Write those schemas of docs/schemas whose documents have forms: what a field is, its table says (`ferry.codec`).
+"""Write the schemas of docs/schemas whose documents have forms: a form's table describes its fields (`ferry.codec`).
 
 Usage: python tools/schemas.py [--check]. What a command puts around its forms is here.
 """
@@ -52,18 +52,18 @@ TEXTS, MAYBE_TEXT = of_type(list[str]), of_type(str | None)
 
 
 def many(schema: Json) -> Json:
-    """An array of such."""
+    """Return the schema of an array."""
     return {"type": "array", "items": schema}
 
 
 def of(what: Form[Any] | Kind) -> Json:
-    """The schema of a form or kind."""
+    """Return the schema of a form or kind."""
     assert what.schema is not None
     return what.schema()
 
 
 def document(*left_out: str, **properties: Json | tuple[Json, str]) -> Json:
-    """An object of properties, some with a description; those that are `left_out` may be missing."""
+    """Make the schema of an object of properties, some with a description; those that are `left_out` may be missing."""
     whole = {name: described(*one) if isinstance(one, tuple) else one for name, one in properties.items()}
     return object_of(whole, frozenset(left_out))
 
@@ -77,7 +77,7 @@ WRITTEN = nullable(
         signed=YES,
     )
 )
-"""Where a report lies."""
+"""Where a report is."""
 
 READINESS = document(
     ready=YES,
@@ -307,11 +307,11 @@ DOCUMENTS: Mapping[str, tuple[str, Json]] = {
     ),
     "verify": ("ferry verify", of(VERIFIED)),
 }
-"""By the name of the file: the title, and what the document is."""
+"""By the name of the file: the title, and the schema of the document."""
 
 
 def rendered(title: str, schema: Json) -> str:
-    """The file: each form in the document is a definition of its own."""
+    """Return the file's text: each form in the document is a definition of its own."""
     defs: dict[str, Json] = {}
     whole = {name: _with_references(one, defs) for name, one in schema.items() if name != "title"}
     body = {"$schema": DRAFT, "title": title, **whole, **({"$defs": defs} if defs else {})}
@@ -319,7 +319,7 @@ def rendered(title: str, schema: Json) -> str:
 
 
 def _with_references(schema: Any, defs: dict[str, Json]) -> Any:
-    """A schema in which forms are references; they go to `defs`."""
+    """Return a schema in which forms are references; they are added to `defs`."""
     if isinstance(schema, list):
         return [_with_references(one, defs) for one in schema]
     if not isinstance(schema, dict):
@@ -335,7 +335,7 @@ def _with_references(schema: Any, defs: dict[str, Json]) -> Any:
 
 
 def stale() -> Iterator[str]:
-    """The files that are not what their forms say."""
+    """Return the files that differ from what their forms describe."""
     for name, (title, schema) in DOCUMENTS.items():
         file = FOLDER / f"{name}.json"
         if not file.exists() or file.read_text() != rendered(title, schema):
@@ -343,7 +343,7 @@ def stale() -> Iterator[str]:
 
 
 def main(arguments: list[str]) -> int:
-    """Exit code 1 when a file is stale and only checked."""
+    """Write the schemas; with --check the exit code is 1 when a file is stale."""
     names = list(stale())
     if "--check" in arguments:
         for name in names:

@@ -1,7 +1,7 @@
-"""Write src/ferry/config/flow/spark_functions.json: the names of all functions that Spark has by itself.
+"""Write src/ferry/config/flow/spark_functions.json: the names of all functions that Spark itself has.
 
 Usage: python tools/spark_functions.py. It asks the installed PySpark by SHOW SYSTEM FUNCTIONS; a test of tests/spark
-keeps the file equal to what that answers.
+compares the file with the answer.
 """
 
 import json
@@ -17,13 +17,13 @@ FILE = ROOT / "src" / "ferry" / "config" / "flow" / "spark_functions.json"
 
 
 def names(spark: SparkSession) -> list[str]:
-    """What stands before a bracket: operators are left out."""
+    """Return the names that can precede a bracket: operators are left out."""
     found = (row[0] for row in spark.sql("SHOW SYSTEM FUNCTIONS").collect())
     return sorted(name for name in found if name.isidentifier())
 
 
 def rendered(version: str, found: list[str]) -> str:
-    """The file's text, one line per name, so that a new Spark shows as a readable difference."""
+    """Return the file's text, one line for each name, so that a new Spark shows as a readable difference."""
     lines = ",\n".join(f"  {json.dumps(name)}" for name in found)
     return f'{{\n "spark": {json.dumps(version)},\n "source": "SHOW SYSTEM FUNCTIONS",\n "names": [\n{lines}\n ]\n}}\n'
 

@@ -1,7 +1,7 @@
 """The job whose Java classes go into Spark's class-data archive: a session, a Python stage over Arrow, a few rows back.
 
-It does what the copy job asks of Spark, without Kafka: the closer the two, the more of the copy job's start-up is
-served from the archive.
+It does what the copy job asks of Spark, without Kafka. The more alike the two are, the more of the copy job's start-up
+comes from the archive.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ SCHEMA = "slot int, payload string"
 
 
 def stage(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Answer one row per row read, as the copy job answers one row per receipt."""
+    """Return one row for each row read, as the copy job returns one row for each receipt."""
     for batch in batches:
         slots = batch.column("slot").cast(pa.int32())
         yield pa.RecordBatch.from_arrays([slots, pa.array(["{}"] * len(slots))], names=["slot", "payload"])

@@ -1,8 +1,8 @@
-"""Print the pure tests that a source file concerns; without a file, their folder.
+"""Print the pure tests of a source file; without a file, their folder.
 
-They are the nearest that import the file's module: by itself, by another module, or by a helper of the tests, over as
-many steps as it takes. Where there are more than MOST, those are left out that are further away, or lie in a folder of
-another name. Exit code 2 where there is none, so that nothing passes without a test.
+They are the nearest tests that import the file's module: directly, or through another module or a helper of the tests,
+over any number of steps. If there are more than MOST, those that are further away, or in a folder of another name, are
+left out. The exit code is 2 if there is none, so that nothing passes without a test.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from tests.tiers import PURE  # noqa: E402
 
 SOURCES = (ROOT / "src", ROOT / "plugins", ROOT)
 MOST = 8
-"""Test files for one source file: a few seconds."""
+"""Most test files for one source file: they take a few seconds."""
 
-# Not by a parser: to parse all files takes four seconds.
+# Not by a parser, because parsing all files takes four seconds.
 _IMPORT = re.compile(r"^[ \t]*(?:from +([\w.]+) +import +(\([^)]*\)|[^(\n]*)|import +([\w., ]+))", re.MULTILINE)
 _NAME = re.compile(r"^ *(\w+)", re.MULTILINE)
 
 
 def main(name: str = "") -> int:
-    """Print the files or folders; the exit code."""
+    """Print the files or folders; return the exit code."""
     if not name:
         print(f"tests/{PURE}")
         return 0
@@ -49,7 +49,7 @@ def main(name: str = "") -> int:
 
 
 def near(path: Path) -> list[str]:
-    """Pure test files under tests/, the nearest first, then those in a folder of the file's."""
+    """Return pure test files under tests/: the nearest first, then those whose names or folders are the file's."""
     importers: dict[str, set[Path]] = {}
     for one in (*(ROOT / "src").rglob("*.py"), *(ROOT / "plugins").rglob("*.py"), *(ROOT / "tests").rglob("*.py")):
         for imported in _imports(one):

@@ -1,8 +1,9 @@
 """Check that Ferry's texts use plain words (docs/style.md): documents, help, messages, the page, docstrings, comments.
 
-tools/words.toml lists what is not said. tools/words_pending.txt lists the files that have not been rewritten yet: they
-may have complaints, and one of them that has none is an error, so that the list only gets shorter. `--trim` takes such
-files off the list, `--pending` counts the complaints of the others, and `FILE...` checks files on or off the list.
+tools/words.toml lists the words that are not used. tools/words_pending.txt lists the files that are not rewritten yet:
+they may have complaints. A file on it without complaints is an error, so that the list only gets shorter. `--trim`
+takes such files off the list, `--pending` counts the complaints of the others, and `FILE...` checks files on or off the
+list.
 """
 
 import ast
@@ -20,10 +21,10 @@ ROOT = Path(__file__).resolve().parent.parent
 WORDS = ROOT / "tools/words.toml"
 PENDING = ROOT / "tools/words_pending.txt"
 MOST_WORDS = 25
-"""A sentence of a document has at most so many; a code span, a link or a number counts as one."""
+"""The most words of a sentence in a document; a code span, a link or a number counts as one."""
 CHECKED = ("*.md", "src/*.py", "plugins/*.py", "jobs/*.py", "dags/*.py", "plugins/*.html", "plugins/*.js")
 EXEMPT = ("docs/adr/", "tests/", "docs/internals/fault-campaign.md", "docs/internals/steady-soak.md")
-"""Decisions stay as they were written, and so do records of what was measured."""
+"""Decisions are kept unchanged, and so are records of what was measured."""
 CODE_BLOCK = re.compile(r"^( *)(```|~~~).*?^\1\2", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"``[^`]+``|`[^`\n]+`")
 TAG = re.compile(r"<!--.*?-->|<[^<>\n]+>|\{%.*?%\}|\{\{.*?\}\}|\{#.*?#\}", re.DOTALL)
@@ -32,7 +33,7 @@ ENDED = re.compile(r"(?<=[.!?:;])\s+(?=[\"'(A-Z`*\[<]|$)|\n{2,}")
 
 
 class Text(NamedTuple):
-    """A piece of prose: the line it begins on, what it is, and its words."""
+    """A piece of prose: the line it begins on, its kind, and its words."""
 
     line: int
     kind: str
@@ -40,14 +41,14 @@ class Text(NamedTuple):
 
 
 class Word(NamedTuple):
-    """What is not said, and what is."""
+    """A word that is not used, as a pattern, and what to write instead."""
 
     pattern: re.Pattern[str]
     instead: str
 
 
 def read_words(table: str) -> list[Word]:
-    """A table of words.toml."""
+    """Read a table of words.toml."""
     listed: dict[str, str] = tomllib.loads(WORDS.read_text())[table]
     begin, end = ("^", "") if table == "docstrings" else (r"(?<![\w-])(?:", r")(?![\w-])")
     flags = 0 if table == "docstrings" else re.IGNORECASE
@@ -55,12 +56,12 @@ def read_words(table: str) -> list[Word]:
 
 
 def blank(match: re.Match[str]) -> str:
-    """As many lines as there were, and one word that no list has."""
+    """Return as many lines as there were, and one word that is in no list."""
     return "`code`" + "\n" * match.group().count("\n")
 
 
 def of_document(text: str) -> Iterator[Text]:
-    """Paragraphs, list items and table cells, without code."""
+    """Return paragraphs, list items and table cells, without code."""
     plain = CODE.sub(blank, CODE_BLOCK.sub(lambda match: "\n" * match.group().count("\n"), text))
     plain = LINK.sub(lambda match: match.group(1) + "\n" * match.group().count("\n"), plain)
     first, lines = 1, list[str]()
@@ -78,7 +79,7 @@ def of_document(text: str) -> Iterator[Text]:
 
 
 def of_python(text: str) -> Iterator[Text]:
-    """Docstrings, comments, and strings of more than one word."""
+    """Return docstrings, comments, and strings of more than one word."""
     tree = ast.parse(text)
     docstrings = set()
     for node in ast.walk(tree):
@@ -96,13 +97,13 @@ def of_python(text: str) -> Iterator[Text]:
 
 
 def of_page(text: str) -> Iterator[Text]:
-    """The words between the tags of a template."""
+    """Return the words between the tags of a template."""
     for number, line in enumerate(TAG.sub(blank, text).splitlines(), 1):
         yield Text(number, "page", line)
 
 
 def texts(file: Path) -> Iterator[Text]:
-    """All prose of a file."""
+    """Return all prose of a file."""
     text = file.read_text()
     match file.suffix:
         case ".md":
@@ -114,7 +115,7 @@ def texts(file: Path) -> Iterator[Text]:
 
 
 def long_sentences(text: Text) -> Iterator[tuple[int, str]]:
-    """Sentences of more than MOST_WORDS words: how many, and how they begin."""
+    """Find sentences of more than MOST_WORDS words: how many, and how they begin."""
     for sentence in ENDED.split(text.words):
         count = len(re.findall(r"[^\s\u2013\u2014\u00b7|/&=+<>-]\S*", sentence))
         if count > MOST_WORDS:
@@ -122,7 +123,7 @@ def long_sentences(text: Text) -> Iterator[tuple[int, str]]:
 
 
 def complaints(file: Path) -> Iterator[str]:
-    """One line for each word that is not said, and for each sentence that is too long."""
+    """Make one line for each word that is not used, and for each sentence that is too long."""
     name = file.relative_to(ROOT)
     words, beginnings = read_words("instead"), read_words("docstrings")
     for text in texts(file):
@@ -140,7 +141,7 @@ def complaints(file: Path) -> Iterator[str]:
 
 
 def files() -> list[Path]:
-    """What is checked, in order."""
+    """Return the files to check, in order."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", *CHECKED]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
     return [ROOT / name for name in listed if not name.startswith(EXEMPT) and (ROOT / name).exists()]

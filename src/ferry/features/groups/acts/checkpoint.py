@@ -98,7 +98,8 @@ class GroupSync:
     async def look(self, view: LedgerView, rules: GroupRules, *, every: bool = False) -> Looked:
         """Read the groups and decide; writes nothing. BadInput when the flow never ran, Unreachable.
 
-        With `every` it also reads the groups that runs omit if the flow's file says that they look for no new groups.
+        Without `every`, and if the flow's file turns the search for new groups off, only groups that Ferry has written
+        are read.
         """
         source, target = self.connections.source, self.connections.target
         loop = self.connections.loop

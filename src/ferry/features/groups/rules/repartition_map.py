@@ -23,7 +23,7 @@ from ferry.model import Receipt, TopicPartition, Vector
 class GoesOn(NamedTuple):
     """Where a group continues in a target partition: at `offset`, and how many records at most it reads again.
 
-    `again` is None if that cannot be counted: the log begins before the first receipt that is left.
+    `again` is None if that cannot be counted: no receipt is left, or the log begins before the first one that is left.
     """
 
     offset: int

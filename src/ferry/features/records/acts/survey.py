@@ -102,7 +102,7 @@ async def _timed(cluster: Cluster, bound: Start, places: Collection[TopicPartiti
 
 
 def _check_topics(alias: str, topics: PatternList, there: Collection[str]) -> None:
-    """Raise BadInput for an item that is meant as a name and takes nothing."""
+    """Raise BadInput for an item that is written as a name and matches no topic."""
     for item in topics.items:
         if LEGAL_NAME.fullmatch(item) and not any(map(PatternList(items=(item,)).matches, there)):
             raise BadInput(f"cluster {alias} shows no topic {item}: correct the name, or grant DESCRIBE on it")

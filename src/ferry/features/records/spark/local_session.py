@@ -29,7 +29,7 @@ TRIES_OF_A_TASK = 4
 
 
 def not_started(error: PySparkException) -> FerryError:
-    """Return why no local Spark started: Refused if there is no Java for it, Retryable if its JVM ended."""
+    """Return why no local Spark started: Refused if there is no Java 17 or later for it, else Retryable."""
     condition = error.getCondition()
     if condition != _GATEWAY_EXITED:
         return Retryable(f"no local Spark starts here ({condition}): see what Spark printed, then run again")
@@ -79,7 +79,7 @@ def _exit_code(error: BaseException) -> int | None:
 def local_session(name: str, *, cores: int = 1) -> Iterator[SparkSession]:
     """Open a session for transforms, whatever Spark the flow's runs use; it logs nothing.
 
-    Raises Refused if there is no Java for it, Retryable if its JVM ended.
+    Raises Refused if there is no Java 17 or later, Retryable if Spark does not start for another reason.
     """
     os.environ.pop(REMOTE_VARIABLE, None)
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable

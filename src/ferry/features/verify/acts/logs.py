@@ -38,7 +38,7 @@ async def settled(connections: FlowConnections, due: Mapping[TopicPartition, int
 
 
 async def compacted_topics(cluster: Cluster, topics: Collection[str], notes: list[str]) -> frozenset[str]:
-    """Return the topics whose log cleaner removes records that a later one replaces."""
+    """Return the topics whose log cleaner removes records that a later one replaces; note each hidden topic."""
     listed = await topic_settings(cluster, sorted(topics), names=[_CLEANUP])
     notes += [
         f"{_CLEANUP} of topic {topic} on cluster {cluster.alias} may not be seen (grant DESCRIBE_CONFIGS): it is "

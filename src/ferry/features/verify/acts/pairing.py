@@ -1,7 +1,7 @@
 """Compares one stretch of a partition while both sides of it are read: batches that are the same are not opened.
 
-Two batches hold equal records if they are where the map says, and their bytes are equal, except for what Ferry writes
-again into a header. All others are decompressed, and compared record by record. The source is read unchecked: bytes
+Two batches hold equal records if they are where the map says, and their bytes are equal, except for the header fields
+that Ferry rewrites. All others are decompressed, and compared record by record. The source is read unchecked: bytes
 that equal the target's are as sound as those, whose checksum is right. All others are checked here.
 """
 

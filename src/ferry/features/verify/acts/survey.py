@@ -44,7 +44,7 @@ class Survey:
     begins: tuple[Begin, ...] = ()
     """Where the lane began with each source partition, of those that are asked for."""
     sizes: OffsetBytes = field(default_factory=dict)
-    """The sizes of the source partitions that transforms are applied to again."""
+    """About how many bytes an offset has, for the source partitions that transforms are applied to again."""
 
     @property
     def records(self) -> int:

@@ -1,1 +1,1 @@
-"""Acts of a switchover, a failover and a failback: one module for each step, and the journal that keeps them."""
+"""The steps of a switchover, a failover and a failback, one module for each, and the journal that records them."""

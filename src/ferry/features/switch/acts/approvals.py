@@ -1,4 +1,4 @@
-"""Approvals kept in the ledger, and used from there."""
+"""Approvals that are kept in the ledger and used from there."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ferry.model.switch import Approval
 
 
 def keep_approval(ledger: LedgerFile, approval: Approval, *, sleep: Callable[[float], None] = time.sleep) -> None:
-    """Write an approval, and see that it can be read."""
+    """Write an approval, and wait until it can be read. Raises Retryable after READ_SECONDS."""
     offset = ledger.append([approval_record(approval)])
     until = time.monotonic() + READ_SECONDS
     while ledger.view().end <= offset:
@@ -23,7 +23,10 @@ def keep_approval(ledger: LedgerFile, approval: Approval, *, sleep: Callable[[fl
 
 
 def use_approval(ledger: LedgerFile, run: str, *, params: str, by: str, within_s: float) -> Approval:
-    """The approval of a run, marked as used before anything is done by it; raises as `used`."""
+    """Return the approval of a run, marked in the ledger as used before anything is done with it.
+
+    Raises Refused if there is no approval, if it is for other parameters or was used by another, or if it has expired.
+    """
     found = approval_of_run(ledger.view(), run) if ledger.exists() else None
     approval = used(found, params=params, by=by, now_ms=wall_ms(), within_s=within_s)
     if approval != found:

@@ -1,4 +1,4 @@
-"""Run a flow until nothing is left to copy. Every run of it is an ordinary micro-run, so a kill costs nothing."""
+"""Run a flow until nothing is left to copy. Each run is an ordinary micro-run, so a kill loses nothing."""
 
 from __future__ import annotations
 
@@ -24,16 +24,17 @@ from ferry.run.micro_run import MicroRuns, local_origin
 from ferry.words import several
 
 Copy = Callable[[MicroRuns, Plan], FerryError | None]
-"""Copies what is left of a plan and keeps how that ended: on this machine, or as a Spark job.
+"""Copies what is left of a plan, on this machine or as a Spark job, and records how that ended.
 
-Answers, or raises, why not all of it was copied.
+It returns or raises the reason if not all was copied.
 """
 
 
 def drain(sides: Sides, state: SwitchState, *, patience_s: float, copy: Copy = copy_plan) -> Evidence:
-    """Copy what is left; Refused, naming what cannot be copied once all else is, or that producers are at work again.
+    """Copy what is left, and return the ends of both sides as evidence.
 
-    Raises as a micro-run does.
+    Raises Refused, with the names of what cannot be copied, after all else was copied. Raises Refused, too, if the time
+    is over, or if producers have written to the source since it was quiet. A micro-run's errors are raised unchanged.
     """
     options, flow = state.switch.options, sides.via
     until = time.monotonic() + options.drain_timeout_seconds
@@ -70,7 +71,10 @@ def drain(sides: Sides, state: SwitchState, *, patience_s: float, copy: Copy = c
 
 
 def _run_once(flow: FlowConfig, run: str, patience_s: float, copy: Copy) -> tuple[int, list[Refusal]]:
-    """One micro-run; how many records it copied, and what it refused that may pass. Refused for what may not."""
+    """Do one micro-run. Return how many records it copied, and its refusals that may end without an operator.
+
+    Raises Refused for other refusals, and for paused topics.
+    """
     try:
         with MicroRuns(flow, patience_s=patience_s) as runs:
             plan = runs.open_new(run, local_origin())
@@ -86,14 +90,14 @@ def _run_once(flow: FlowConfig, run: str, patience_s: float, copy: Copy) -> tupl
             checkpoint(runs, plan.run)
             report = runs.report(plan.run)
     except Superseded:
-        return 0, []  # a scheduled run began at the same moment; the next look decides
+        return 0, []  # a scheduled run began at the same moment; the next round decides
     if plan.refusals or lasting(report.refusals):
         raise Refused(f"{undrained(report.refusals)}; all else is copied: go on when that is mended")
     return report.records, list(report.refusals)
 
 
 def _refuse_moved(flow: FlowConfig, state: SwitchState, patience_s: float) -> None:
-    """Raise Refused where the source has grown since it was quiet: somebody produces there."""
+    """Raise Refused if the source has grown since it was quiet: a producer still writes there."""
     rows = state.rows(Step.QUIET)
 
     async def work() -> list[str]:

@@ -1,4 +1,4 @@
-"""The switch before: which one has moved clients to where they are."""
+"""The earlier switch that moved clients to the cluster on which they are."""
 
 from __future__ import annotations
 
@@ -16,14 +16,17 @@ from ferry.run.ledger.access import LedgerAccess
 
 
 def moved_already(view: LedgerView) -> SwitchState | None:
-    """The finished switch by which clients are on the ledger's cluster; None when they are not, or are back."""
+    """Return the finished switch that moved clients to the ledger's cluster.
+
+    None if they are not there, or not any more.
+    """
     last = newest_finished(switch_states(view))
     held = pauses(view, wall_ms()).get("")
     return last if last is not None and held is not None and held.why == pause_reason(last) else None
 
 
 def refuse_unfinished(states: Mapping[str, SwitchState]) -> None:
-    """Raise Refused while a switch has not ended: nobody knows yet where clients are."""
+    """Raise Refused while a switch has not ended, because it is not known yet where clients are."""
     state = unfinished(states)
     if state is not None:
         switch = state.switch
@@ -34,8 +37,8 @@ def refuse_unfinished(states: Mapping[str, SwitchState]) -> None:
 
 
 def earlier_switch(sides: Sides, patience_s: float) -> SwitchState:
-    """The switch that a failback goes back from; Refused when there is none, or it is not finished."""
-    # Of a failback the flow back is the one that was named; `sides_of` has refused what lacks one.
+    """Return the switch that a failback reverses. Raises Refused if there is none, or if it is not finished."""
+    # In a failback, `back` is the flow that the operator named; `sides_of` has refused a file without it.
     forward = sides.back or sides.via
     with LedgerAccess(forward, patience_s=patience_s) as ledger:
         view = ledger.view() if ledger.exists() else UNREAD

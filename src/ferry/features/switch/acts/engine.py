@@ -1,4 +1,4 @@
-"""The loop of a switch: what is due is begun, done and written down, until nothing is due."""
+"""The loop of a switch: it begins, does and records the next step until no step is left."""
 
 from __future__ import annotations
 
@@ -10,21 +10,22 @@ from ferry.features.switch.rules.steps import remedied
 from ferry.model.switch import STEPS, Evidence, Step, StepDone, SwitchState, next_step
 
 StillMine = Callable[[], None]
-"""Raises Superseded when another process has begun the step again, or ended the switch, since."""
+"""Raises Superseded if another process has begun the step again since, or has ended the switch."""
 
 Act = Callable[[SwitchState, StillMine], Evidence]
 """Does a step of the switch whose earlier steps are done. Doing it again after a kill must end in the same state.
 
-A process may sleep for long inside a step while another one finishes the switch: right before it changes what clients
-meet it looks whether the step is still its own.
+A process may stop for long inside a step while another one finishes the switch. So right before the act changes what
+clients see, it checks that the step is still its own.
 """
 
 
 def do_step(journal: Journal, switch: str, step: Step, act: Act) -> SwitchState:
-    """Do one step, the one that is due; nothing where it is done already.
+    """Do one step, the one that is due. If it is done already, do nothing.
 
-    Raises as `refuse_out_of_turn`, as the act does (the step stays due then, and the sentence has the command that
-    continues), and Superseded.
+    Raises BadInput for a step that the verb does not have, and Refused for one that is not due. The errors of the act
+    are raised with the command that continues in their sentence; the step is still due then. Raises Superseded if
+    another process has begun the step.
     """
     state = journal.state(switch)
     if step not in STEPS[state.switch.verb]:
@@ -35,7 +36,7 @@ def do_step(journal: Journal, switch: str, step: Step, act: Act) -> SwitchState:
     try:
         found = act(state, lambda: journal.refuse_lost(switch, begun))
     except Superseded:
-        raise  # somebody else does it
+        raise  # another process does it
     except FerryError as error:
         error.args = (remedied(state, str(error)),)
         raise
@@ -48,7 +49,7 @@ def advance(
     acts: Mapping[Step, Act],
     told: Callable[[Step, StepDone | None], None] = lambda _step, _done: None,
 ) -> SwitchState:
-    """Do all that is left of a switch, and finish it. `told` hears of each step before (None) and after it."""
+    """Do all steps that are left of a switch, and finish it. `told` is called before each step (None) and after it."""
     state = journal.state(switch)
     while (step := next_step(state)) is not None:
         told(step, None)

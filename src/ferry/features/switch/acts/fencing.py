@@ -1,4 +1,7 @@
-"""A run of a switch: it copies nothing, fences every writer of a lane, and writes what the switch decides for it."""
+"""A run of a switch that copies nothing.
+
+It fences all writers of a lane, and writes the switch's records for the lane.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +24,14 @@ from ferry.run.micro_run import local_origin
 
 FENCE_TRIES = 5
 FENCE_SECONDS = 0.5
-"""Between two tries to be the lane's newest run."""
+"""Seconds between two attempts to be the lane's newest run."""
 
 Keep = Callable[[Driver], Awaitable[None]]
-"""Has the driver keep records for the transaction of the run's plan. It is called once for each try to open the run."""
+"""Has the driver write records in the transaction of the run's plan. It is called in each attempt to open the run."""
 
 
 async def keep_nothing(_: Driver) -> None:
-    """For a run that does nothing but to fence."""
+    """Keep no record, for a run that only fences."""
 
 
 async def fence_lane(
@@ -39,11 +42,11 @@ async def fence_lane(
     still_mine: StillMine,
     keep: Keep = keep_nothing,
 ) -> Plan:
-    """Open a run that copies nothing, named after the switch and its step `what`: who is at work on the lane is fenced.
+    """Open a run that copies nothing, named after the switch and its step `what`. It fences all writers of the lane.
 
-    A run that begins at the same moment is waited for a few times. Raises Superseded when the step is another
-    process's by now, or when runs begin all the time; Refused for a slot that may not be fenced, and for a lane that is
-    another deployment's, which only a failover takes over.
+    If another run begins at the same moment, it tries FENCE_TRIES times. Raises Superseded if the step belongs to
+    another process now, or if other runs begin all the time. Raises Refused for a slot that may not be fenced, and for
+    a lane of another deployment, which only a failover takes over.
     """
     for _ in range(FENCE_TRIES - 1):
         try:

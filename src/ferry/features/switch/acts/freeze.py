@@ -1,4 +1,4 @@
-"""Evidence from before anything is changed: where partitions stand, and where groups do. Writes nothing."""
+"""The evidence from before anything is changed: the state of partitions and groups. Writes nothing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ferry.words import count_of
 
 
 def frozen(sides: Sides, state: SwitchState, *, patience_s: float) -> Evidence:
-    """Look at both sides, as far as they answer; a row is a partition, or a group."""
+    """Read the state of both sides, as far as they answer; a row is a partition or a group."""
 
     async def work() -> tuple[list[Standing], Pause | None]:
         await connections.ledger.find()
@@ -44,9 +44,9 @@ def frozen(sides: Sides, state: SwitchState, *, patience_s: float) -> Evidence:
 
 
 def _group_rows(made: GroupPlan, rows: Iterable[Standing]) -> list[dict[str, Any]]:
-    """Of each group its offsets with the lag there (None: not known), and where they lead on the new cluster.
+    """Return the offsets of each group, with the lag (None: not known), and their translation on the new cluster.
 
-    Of a cluster that does not answer they are those of the last checkpoint.
+    If the old cluster does not answer, the offsets are those of the last checkpoint.
     """
     ends = {row.source: row.source_end for row in rows if row.source_known == "source"}
     found = []
@@ -81,5 +81,5 @@ def _lag(ends: Mapping[TopicPartition, int], place: TopicPartition, offset: int)
 
 
 def _pause_json(held: Pause) -> dict[str, object]:
-    """A pause that holds, as `ferry.features.switch.acts.stop` reads it again: in an earlier Ferry, too."""
+    """Return a pause in the form that `ferry.features.switch.acts.stop` reads again, also in an earlier Ferry."""
     return {name: one for name, one in asdict(held).items() if not name.startswith("lifted")}

@@ -1,4 +1,4 @@
-"""Commit the groups' offsets on the new cluster: all partitions of a group or none, and before anything is promoted."""
+"""Commit the groups' offsets on the new cluster before it is promoted: all partitions of a group, or none."""
 
 from __future__ import annotations
 
@@ -76,9 +76,10 @@ Offsets = dict[str, dict[TopicPartition, CommittedOffset]]
 
 
 def move_groups(sides: Sides, state: SwitchState, still_mine: StillMine, *, patience_s: float) -> Evidence:
-    """Refused, before anything is written, when a group cannot be moved that is not to be left.
+    """Commit the offsets of all groups. Raises Refused, before anything is written, if a group cannot be moved.
 
-    Members on the new cluster get some time to leave: after a crash its coordinator counts those that died with it.
+    A group that the options leave does not count. Members on the new cluster get MEMBERS_LEAVE_SECONDS to leave,
+    because after a crash the coordinator still counts the members that died with it.
     """
     until = time.monotonic() + MEMBERS_LEAVE_SECONDS
     while True:
@@ -115,10 +116,11 @@ def move_groups(sides: Sides, state: SwitchState, still_mine: StillMine, *, pati
 
 
 def move_again(sides: Sides, state: SwitchState, still_mine: StillMine, *, patience_s: float) -> list[str]:
-    """Move groups once more whose offsets on the new cluster are not those that they were moved to; their names.
+    """Move again the groups whose offsets on the new cluster are not those that they were moved to; return their names.
 
-    A run may have decided its checkpoint before the switch moved a group, and commit it after that. Called when the
-    flow is paused, so that no run begins one. Groups with members on the new cluster are left: they have read on.
+    A run may have decided its checkpoint before the switch moved a group, and commit it afterwards. This is called when
+    the flow is paused, so no run begins another one. Groups with members on the new cluster are left: they have read
+    further.
     """
     wanted = moved_offsets(state.rows(Step.GROUPS))
 
@@ -182,20 +184,20 @@ def _row(one: Moving, read: Mapping[TopicPartition, CommittedOffset]) -> dict[st
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupPlan:
-    """What is to become of every group."""
+    """What happens to each group."""
 
     moving: tuple[Moving, ...]
     new: NewSide
     read: Offsets = field(default_factory=dict)
-    """What the old cluster tells."""
+    """The offsets that the old cluster returns."""
     placed: Mapping[str, Mapping[TopicPartition, Placed]] = field(default_factory=dict)
     held: Mapping[str, HeldGroup] = field(default_factory=dict)
     source_answers: bool = True
     unknown: str | None = None
-    """Why there may be groups that nobody here knows; None: all are known."""
+    """Why there may be groups that are not known; None: all are known."""
 
     def against(self, options: SwitchOptions) -> list[Moving]:
-        """What cannot be moved, and is not to be left."""
+        """Return the groups that cannot be moved, and that the options do not leave."""
         return [
             one
             for one in self.moving
@@ -207,10 +209,10 @@ class GroupPlan:
 
 
 def plan_groups(sides: Sides, state: SwitchState, *, settled: bool = True, patience_s: float) -> GroupPlan:
-    """Look at the groups of both sides, and decide; writes nothing.
+    """Read the groups of both sides, and decide; writes nothing.
 
-    `settled`: Refused while offsets may still change at the old cluster, and Unreachable while it does not answer,
-    unless this is a failover.
+    If `settled`, and this is not a failover, it raises Refused while offsets may still change on the old cluster, and
+    Unreachable while that does not answer.
     """
     flow = sides.via
     backward: dict[TopicPartition, PartitionMap] = {}
@@ -233,10 +235,11 @@ def plan_groups(sides: Sides, state: SwitchState, *, settled: bool = True, patie
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _OldSide:
-    """The groups of the old cluster: what it tells of them, and what the ledger remembers; `lost`: it does not answer.
+    """The groups of the old cluster: what it returns of them, and what the ledger remembers.
 
-    `aside` are groups of kinds that are never moved, `unknown` those that the last run left without a checkpoint; both
-    with the reason. `untold` says why there may be others. `at_work` have members there.
+    `lost`: the old cluster does not answer. `aside` are groups of kinds that are never moved, and `unknown` the groups
+    that the last run left without a checkpoint, both with the reason. `untold` says why there may be others. `at_work`
+    have members there.
     """
 
     held: Mapping[str, HeldGroup]
@@ -249,7 +252,7 @@ class _OldSide:
 
 
 async def _old_side(flow: FlowConfig, connections: TargetFirst, state: SwitchState, settled: bool) -> _OldSide:
-    """Ask the old cluster, and the ledger. Raises what it raises where it must answer."""
+    """Read the groups from the old cluster and from the ledger. The cluster's errors are raised if it must answer."""
     await connections.ledger.find()
     view = await connections.view()
 
@@ -292,10 +295,10 @@ async def _old_side(flow: FlowConfig, connections: TargetFirst, state: SwitchSta
 async def _settled(
     flow: FlowConfig, source: Cluster, state: SwitchState, seen: FetchedOffsets, at_work: Collection[str]
 ) -> FetchedOffsets:
-    """The offsets again, when they cannot change any more: by no open transaction, and by no member.
+    """Read the offsets again when no open transaction and no member can change them any more.
 
-    Raises Refused where they can. A consumer may have come back since the source was quiet: draining takes its time.
-    Of groups that may be at work (`leave_active`) what was seen counts.
+    Raises Refused if they can still change: a consumer may have come back while the flow was drained. For groups that
+    may have members (`leave_active`), the offsets that were seen count.
     """
     may_change = at_work if state.switch.options.leave_active else ()
     asked = {group: list(at) for group, at in seen.found.items() if at and group not in may_change}
@@ -319,7 +322,7 @@ async def _settled(
 async def _forward(
     flow: FlowConfig, connections: TargetFirst, read: Offsets, held: Mapping[str, HeldGroup]
 ) -> dict[TopicPartition, PartitionMap]:
-    """The maps of the flow, for what the old cluster tells of groups and for what the ledger remembers of them."""
+    """Return the offset maps of the flow, for the groups' offsets on the old cluster and for those in the ledger."""
     wanted = [(place, at.offset) for places in read.values() for place, at in places.items()]
     for group in held.values():
         of = ((group.source_of(place), one.wrote.source) for place, one in group.offsets.items())
@@ -332,7 +335,7 @@ async def _forward(
 
 
 def _backward(back: FlowConfig, read: Offsets, patience_s: float) -> dict[TopicPartition, PartitionMap]:
-    """The maps of the flow back, whose ledger lies on the old cluster; none where it never ran."""
+    """Return the offset maps of the flow back, whose ledger is on the old cluster; empty if it never ran."""
     asked: dict[TopicPartition, set[int]] = {}
     for places in read.values():
         for place, at in places.items():
@@ -430,14 +433,14 @@ async def _decided(
 
 
 def _at_work(one: Moving, flow: FlowConfig, state: SwitchState) -> Moving:
-    """A planned switch waits for members to leave, or leaves their group; a failover waits for nobody."""
+    """Decide about a group with members: a planned switch waits for them or leaves the group, a failover moves it."""
     if state.switch.verb is not Verb.FAILOVER:
         return left_at_work(one.group, flow.flow) if state.switch.options.leave_active else one
     return one if one.why is not None else moved_at_work(one, flow.flow)
 
 
 async def _dealt(flow: FlowConfig, connections: TargetFirst, read: Offsets) -> dict[str, DealtMap]:
-    """Where groups go on in topics that are dealt to other partitions."""
+    """Return the offset maps of topics that have other numbers of partitions on the new cluster."""
     is_dealt = deals(flow, await connections.view())
     topics = {place.topic for at in read.values() for place in at if flow.selection.takes(place.topic)}
     reads: dict[str, set[Vector]] = {topic: set() for topic in topics if is_dealt(topic)}
@@ -448,23 +451,24 @@ async def _dealt(flow: FlowConfig, connections: TargetFirst, read: Offsets) -> d
 
 
 async def _known_offsets(cluster: Cluster, places: Collection[TopicPartition], which: int) -> dict[TopicPartition, int]:
-    """Where logs begin or end, of those that there are and that answer."""
+    """Return the log starts or ends of the partitions that exist and answer."""
     there = await cluster.refresh({place.topic for place in places}) if places else {}
     asked = [place for place in places if place.topic in there and place.partition in there[place.topic].partitions]
     return (await listed_offsets(cluster, dict.fromkeys(asked, which), isolation=READ_UNCOMMITTED)).found
 
 
 def _starts(sides: Sides, state: SwitchState) -> dict[TopicPartition, dict[TopicPartition, int]]:
-    """By place of the old cluster where producers go on, and where that ended before any of them came (`topics`).
+    """Return, by partition of the old cluster, the partitions that producers continue in, and where groups begin there.
 
-    Records that were left there by the switch before are not passed: nobody has read them.
+    They begin at the end from before any producer came (step `topics`). They do not pass over records that the switch
+    before left there, because no group has read them.
     """
     found: dict[TopicPartition, dict[TopicPartition, int]] = {}
     left = {(row["topic"], row["partition"]): int(row["start"]) for row in state.rows(Step.STRANDED)}
     for row in state.rows(Step.TOPICS):
         live = TopicPartition(topic=row["topic"], partition=row["partition"])
         made = names_of(sides.via, live.topic, sides.clusters)
-        begin: int = row["begin"] if "begin" in row else row["end"]  # an earlier Ferry kept the end alone
+        begin: int = row["begin"] if "begin" in row else row["end"]  # an earlier Ferry recorded only the end
         if made is not None:
             found[TopicPartition(topic=made.topic, partition=live.partition)] = {
                 live: min(begin, left.get((live.topic, live.partition), begin))
@@ -481,7 +485,7 @@ async def _commit(
     switch: str,
     still_mine: StillMine,
 ) -> None:
-    """What lay there and what is to be written go to the ledger first (ADR 21)."""
+    """Commit the groups' offsets. The offsets before and after are written to the ledger first (ADR 21)."""
     now_ms = wall_ms()
     earlier = saved_groups(view, flow.lane, switch) if view is not UNREAD else {}
     records = []
@@ -500,7 +504,7 @@ async def _commit(
     if not records:
         return
     groups = len({*earlier, *(one.group for one in moved if one.writes)})
-    # Named, so that no later run drops it: what groups had before a switch can be put back at any time.
+    # It has a name, so no later run drops it: the offsets from before a switch can be restored at any time.
     records.append(snapshot_record(flow.lane, Snapshot(name=switch, at_ms=now_ms, who="switch", groups=groups)))
     await connection.ledger.append(records)
     wanted = {
@@ -508,7 +512,7 @@ async def _commit(
         for one in moved
         if one.writes
     }
-    still_mine()  # another process may have finished the switch, and the groups may have read on since
+    still_mine()  # another process may have finished the switch, and the groups may have read further since
     done = await commit_offsets(connection.target, wanted)
     for error in done.failed.values():
         raise error

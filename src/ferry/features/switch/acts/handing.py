@@ -1,4 +1,4 @@
-"""Hand the offsets that groups left behind to the flow back: its runs lead them on from there."""
+"""Pass the offsets that groups left on the old cluster to the flow back: its runs continue from there."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from ferry.ledger.codec import decode_key
 from ferry.ledger.ledger import UNREAD
 
 TRIES = 5
-"""How often a run of the flow back may write the same groups meanwhile."""
+"""How many times runs of the flow back may write the same groups meanwhile."""
 
 
 async def hand_over(flow: FlowConfig, both: FlowConnections, rows: Iterable[dict[str, Any]], switch: str) -> int:
-    """Write to the ledger of the flow back what it is to take for its own; how many groups that changes.
+    """Write to the ledger of the flow back which offsets it must treat as its own; return how many groups that changes.
 
-    `rows` are those of the step `groups`. The flow may be at work: what a run of it writes of a group meanwhile is read
-    again. Raises Retryable where that does not end.
+    `rows` are those of the step `groups`. The flow may be running: if one of its runs writes a group meanwhile, the
+    groups are read again. Raises Retryable if that happens TRIES times.
     """
     rows = list(rows)
     left = left_offsets(rows)

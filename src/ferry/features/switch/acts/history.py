@@ -1,4 +1,4 @@
-"""Switches along a flow and back: they lie in two ledgers, on two clusters, of which one may be gone."""
+"""The switches along a flow and back. They are in two ledgers on two clusters, and one of them may be lost."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ from ferry.run.ledger.access import LedgerAccess
 def all_switches(
     settings: Settings, flow: FlowConfig, *, patience_s: float
 ) -> tuple[list[SwitchState], tuple[str, ...]]:
-    """The switches of both directions, oldest first, and why a ledger was not read; Unreachable when neither can be."""
+    """Return the switches of both directions, oldest first, and why a ledger was not read.
+
+    Raises Unreachable or Refused if no ledger can be read.
+    """
     found: list[SwitchState] = []
     unread: list[str] = []
     both = _both(settings, flow)
@@ -39,7 +42,7 @@ def all_switches(
 
 
 def one_switch(settings: Settings, flow: FlowConfig, switch: str, *, patience_s: float) -> SwitchState:
-    """One of them; BadInput, naming the others, when there is none of that id."""
+    """Return one switch by its id. Raises BadInput with the known ids if there is none."""
     found, unread = all_switches(settings, flow, patience_s=patience_s)
     for state in found:
         if state.switch.id == switch:
@@ -52,7 +55,7 @@ def one_switch(settings: Settings, flow: FlowConfig, switch: str, *, patience_s:
 def abandon_switch(
     settings: Settings, flow: FlowConfig, switch: str, why: str, who: str, *, patience_s: float
 ) -> SwitchState:
-    """Give a switch up, with the flow paused as it was before; Refused once it has promoted the new cluster."""
+    """Abandon a switch, and restore the pause from before it. Raises Refused once it has promoted the new cluster."""
     via = one_switch(settings, flow, switch, patience_s=patience_s).switch.via
     chosen = next(one for one in _both(settings, flow) if one.flow == via)
     with LedgerAccess(chosen, patience_s=patience_s) as access:
@@ -60,7 +63,7 @@ def abandon_switch(
 
 
 def check_abandoning(settings: Settings, flow: FlowConfig, switch: str, *, patience_s: float) -> SwitchState:
-    """A switch that may be given up, as it stands; Refused for one that may not. Writes nothing."""
+    """Return the state of a switch that may be abandoned. Raises Refused if it may not. Writes nothing."""
     state = one_switch(settings, flow, switch, patience_s=patience_s)
     if state.end is None and POINT_OF_NO_RETURN in state.done:
         refuse_abandoning(state, _moved_on(settings, state, patience_s))
@@ -70,7 +73,7 @@ def check_abandoning(settings: Settings, flow: FlowConfig, switch: str, *, patie
 
 
 def _moved_on(settings: Settings, state: SwitchState, patience_s: float) -> SwitchState | None:
-    """The switch the other way that has come between, as far as it can be seen."""
+    """Return the opposite switch that was begun since, as far as it can be read."""
     back = next((one for one in settings.flows if one.flow == state.switch.back), None)
     return None if back is None else moved_on_along(back, state, patience_s=patience_s)
 
@@ -82,10 +85,12 @@ def abandon(
     why: str,
     moved_on: Callable[[SwitchState], SwitchState | None] = lambda _: None,
 ) -> SwitchState:
-    """The same over an open connection. The pause goes first: a switch whose pause is lifted can be given up again.
+    """Abandon a switch over an open connection, and restore the pause from before it.
 
-    `moved_on` finds the switch the other way that has come between. What has promoted and is given up for that one
-    leaves the flow's pause as it is: the other one, or the way back from it, sees to that.
+    The pause is changed first, so that a process that is killed after that can abandon the switch again. `moved_on`
+    finds the opposite switch that was begun since. A switch that has promoted and is abandoned because of that one
+    leaves the flow's pause unchanged: the other switch, or its way back, changes it. Raises BadInput without a reason,
+    Refused for a switch that may not be abandoned.
     """
     if not why.strip():
         raise BadInput("--why is empty: say why the switch is given up")

@@ -1,7 +1,7 @@
 """The journal of switches: their records in the ledger on the cluster that is switched to.
 
-A step is written down before it is begun and after it is done. Whoever begins a step again takes it over: the record of
-an earlier beginner is not the last one any more, and what he does is idempotent.
+A step is recorded before it is begun and after it is done. A process that begins a step again takes it over: the record
+of the earlier process is not the last one any more. What that process still does is idempotent.
 """
 
 from __future__ import annotations
@@ -30,43 +30,43 @@ from ferry.model.switch import (
 )
 
 READ_SECONDS = 30.0
-"""How long a leader may take to show what it has acknowledged: it may be a new one."""
+"""How long the leader may take to show what it has acknowledged: it may be a new leader."""
 
 
 class LedgerFile(Protocol):
-    """The ledger, as far as a journal needs it (`ferry.run.ledger.access.LedgerAccess`)."""
+    """What a journal needs of the ledger (`ferry.run.ledger.access.LedgerAccess`)."""
 
     def exists(self) -> bool:
-        """Whether there is one."""
+        """Return whether the ledger exists."""
 
     def view(self) -> LedgerView:
-        """What it says now."""
+        """Return its records as they are now."""
 
     def append(self, records: Sequence[Record]) -> int:
-        """Write records; the offset of the last one."""
+        """Write records, and return the offset of the last one."""
 
 
 class Journal:
     """The switches of one ledger."""
 
     def __init__(self, ledger: LedgerFile, who: str, *, sleep: Callable[[float], None] = time.sleep) -> None:
-        """`who` writes, `user@host`."""
+        """Make the journal. `who` writes, as `user@host`."""
         self._ledger = ledger
         self._who = who
         self._sleep = sleep
 
     def states(self) -> dict[str, SwitchState]:
-        """All switches by id, oldest first; none where the flow never ran."""
+        """Return all switches by id, oldest first; empty if the flow never ran."""
         return switch_states(self._view())
 
     def state(self, switch: str) -> SwitchState:
-        """One of them; BadInput, naming the others, when there is none of that id."""
+        """Return one switch by its id. Raises BadInput with the known ids if there is none."""
         return _named(self.states(), switch)
 
     def open(self, switch: Switch) -> SwitchState:
-        """Open a switch, or find it opened already; Refused while another one is not finished.
+        """Open a switch, or return it if it was opened already. Raises Refused while another one is not finished.
 
-        Of two that are opened at the same time the first in the ledger counts, the other one is given up.
+        If two are opened at the same time, the first in the ledger counts, and the other one is abandoned.
         """
         known = refuse_second(self.states(), switch)
         if known is not None:
@@ -80,24 +80,31 @@ class Journal:
         return _named(states, switch.id)
 
     def begin(self, switch: str, step: Step) -> StepBegun:
-        """Begin the step that is due; whoever began it before has lost it. Raises as `refuse_out_of_turn`."""
+        """Begin the step that is due; a process that began it before has lost it.
+
+        Raises BadInput for a step that the verb does not have, and Refused for one that is not due. Raises Superseded
+        if another process has begun it at the same moment.
+        """
         refuse_out_of_turn(self.state(switch), step)
         begun = StepBegun(step=step, who=self._who, begun_ms=wall_ms(), token=secrets.token_hex(8))
         self._refuse_lost(self._written([begun_record(switch, begun)]), switch, begun)
         return begun
 
     def done(self, switch: str, begun: StepBegun, evidence: Evidence) -> SwitchState:
-        """Write down what the step found; Superseded when somebody else has begun it since."""
+        """Record what the step found. Raises Superseded if another process has begun it since."""
         self.refuse_lost(switch, begun)
         done = StepDone(step=begun.step, who=self._who, begun_ms=begun.begun_ms, done_ms=wall_ms(), evidence=evidence)
         return _named(self._written(done_records(switch, done)), switch)
 
     def refuse_lost(self, switch: str, begun: StepBegun) -> None:
-        """Raise Superseded when somebody else has begun the step since, or the switch has ended."""
+        """Raise Superseded if another process has begun the step since, or if the switch has ended."""
         self._refuse_lost(self.states(), switch, begun)
 
     def finish(self, switch: str) -> SwitchState:
-        """Write down that all steps are done; nothing where that is written already."""
+        """Record that all steps are done; do nothing if the switch has ended already.
+
+        Raises Refused if a step is left.
+        """
         state = self.state(switch)
         if state.end is not None:
             return state
@@ -107,7 +114,10 @@ class Journal:
         return self._end(switch, SwitchOutcome.FINISHED, "")
 
     def abandon(self, switch: str, why: str, moved_on: SwitchState | None = None) -> SwitchState:
-        """Give a switch up; raises as `refuse_abandoning`."""
+        """Abandon a switch.
+
+        Raises Refused if it has ended, or has promoted without an opposite switch (`moved_on`) since.
+        """
         refuse_abandoning(self.state(switch), moved_on)
         return self._end(switch, SwitchOutcome.ABANDONED, why)
 
@@ -129,7 +139,7 @@ class Journal:
             )
 
     def _written(self, records: Sequence[Record]) -> dict[str, SwitchState]:
-        """Append, and read up to what was appended."""
+        """Append records, and read the ledger up to them. Raises Retryable after READ_SECONDS."""
         offset = self._ledger.append(records)
         until = time.monotonic() + READ_SECONDS
         while (view := self._ledger.view()).end <= offset:

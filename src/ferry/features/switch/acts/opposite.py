@@ -1,4 +1,4 @@
-"""Look for switches the other way, in the ledger on the cluster that is left, as far as it answers."""
+"""Read the opposite switches from the ledger on the cluster that is left, as far as it answers."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from ferry.model.switch import Step, Switch, SwitchState, Verb
 from ferry.run.ledger.access import LedgerAccess
 
 FACT = "opposite"
-"""Of the step `readiness`: the ids of the switches the other way that there were; None: nobody could tell."""
+"""The fact of the step `readiness` with the ids of the opposite switches then; None: they could not be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opposite:
-    """The switches the other way by id; `unread` says why they are not known."""
+    """The opposite switches by id; `unread` says why they are not known."""
 
     states: Mapping[str, SwitchState] = field(default_factory=dict)
     unread: str | None = None
 
     def check(self, switch: Switch) -> Check:
-        """As a line of what is looked at before a switch begins."""
+        """Make the check for opposite switches before a switch begins."""
         if self.unread is not None:
             message = f"whether clients are being switched the other way is not known: {self.unread}"
             return Check(name="opposite", ok=True, message=message)
@@ -43,20 +43,20 @@ class Opposite:
 
     @property
     def known(self) -> list[str] | None:
-        """As the fact of the evidence."""
+        """The ids for the evidence, under FACT; None: not known."""
         return None if self.unread is not None else sorted(self.states)
 
 
 def look_opposite(sides: Sides, *, patience_s: float, needed: bool) -> Opposite:
-    """The switches the other way. Raises Unreachable where the cluster is `needed` and does not answer."""
+    """Return the opposite switches. Raises Unreachable or Refused if the cluster is `needed` and cannot be read."""
     if sides.back is None:
         return Opposite(unread=f"the file has no flow {sides.new}->{sides.old}, whose ledger would tell")
     return look_along(sides.back, patience_s=patience_s, needed=needed)
 
 
 def look_along(back: FlowConfig, *, patience_s: float, needed: bool) -> Opposite:
-    """The switches along `back`; raises as `look_opposite`."""
-    if not needed:  # it may well be gone, and nobody shall wait for it
+    """Return the switches along `back`. Raises Unreachable or Refused if its target is `needed` and cannot be read."""
+    if not needed:  # it may be lost, and the switch must not wait for it
         patience_s = min(patience_s, connections.SOURCE_PATIENCE_S)
     try:
         with LedgerAccess(back, patience_s=patience_s) as ledger:
@@ -68,12 +68,13 @@ def look_along(back: FlowConfig, *, patience_s: float, needed: bool) -> Opposite
 
 
 def refuse_opposed(sides: Sides, state: SwitchState, *, patience_s: float) -> None:
-    """Raise Refused where clients are, or may be, on their way in the other direction; before they are sent anywhere.
+    """Raise Refused if clients are moved, or may be moved, in the other direction.
 
-    Raises Unreachable where both clusters are needed until the new one is promoted, and one does not answer.
+    Called before clients are sent anywhere. Until the new cluster is promoted, a planned switch needs both clusters: it
+    raises Unreachable if one does not answer.
     """
     if state.fact(Step.STOP, "source_answers") is False:
-        return  # `readiness` or `stop` has said that it cannot be seen, and nobody shall wait for it again
+        return  # `readiness` or `stop` has shown that it does not answer; the switch must not wait for it again
     needed = sides.verb is not Verb.FAILOVER and Step.PROMOTE not in state.done
     found = look_opposite(sides, patience_s=patience_s, needed=needed)
     other = opposing(state.switch, found.states, state.fact(Step.READINESS, FACT))
@@ -82,6 +83,6 @@ def refuse_opposed(sides: Sides, state: SwitchState, *, patience_s: float) -> No
 
 
 def moved_on_along(back: FlowConfig, state: SwitchState, *, patience_s: float) -> SwitchState | None:
-    """The switch along `back` that has come between since the switch began, if it can be seen."""
+    """Return the switch along `back` that was begun since this switch began, if it can be read."""
     found = look_along(back, patience_s=patience_s, needed=False)
     return opposing(state.switch, found.states, state.fact(Step.READINESS, FACT))

@@ -1,4 +1,4 @@
-"""Look where every partition of a flow stands on both sides, as far as they answer."""
+"""Read the state of each partition of a flow on both sides, as far as they answer."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ from ferry.policy import is_heartbeats_topic
 
 
 def takes(flow: FlowConfig, topic: str) -> bool:
-    """Whether a switch of the flow is about a topic: those that it copies, but for heartbeats, which never rest."""
+    """Return whether a switch of the flow covers a topic: all that it copies, without heartbeats, which always grow."""
     return flow.selection.takes(topic) and not is_heartbeats_topic(flow.policy, topic)
 
 
 def why_lost(connections: TargetFirst) -> str | None:
-    """Why the source does not answer; None when it does."""
+    """Return why the source does not answer; None if it does."""
     error = connections.down.get(connections.source.alias)
     return None if error is None else str(error)
 
 
 async def source_ends(flow: FlowConfig, cluster: Cluster) -> tuple[dict[TopicPartition, int], list[TopicPartition]]:
-    """High watermarks of what the flow copies, and the partitions that do not tell theirs. Raises Unreachable."""
+    """Return the high watermarks of what the flow copies, and the partitions without an answer. Raises Unreachable."""
     return await ends_of(cluster, [info for name, info in (await cluster.refresh(None)).items() if takes(flow, name)])
 
 
 async def ends_of(
     cluster: Cluster, topics: Iterable[TopicInfo]
 ) -> tuple[dict[TopicPartition, int], list[TopicPartition]]:
-    """High watermarks of topics, and the partitions that do not tell theirs. Raises Unreachable."""
+    """Return the high watermarks of topics, and the partitions without an answer. Raises Unreachable."""
     places = [TopicPartition(topic=info.name, partition=number) for info in topics for number in info.partitions]
     if not places:
         return {}, []
@@ -57,7 +57,7 @@ async def ends_of(
 
 
 async def look_at_standings(flow: FlowConfig, connections: TargetFirst) -> list[Standing]:
-    """The flow's partitions now; of a source that does not answer, as the ledger last saw it."""
+    """Return the state of the flow's partitions; if the source does not answer, as the ledger last recorded it."""
     known = connections.known
     await connections.ledger.find()
     view = await known.view_with_newest(flow.lane, 1)
@@ -110,7 +110,10 @@ async def look_at_standings(flow: FlowConfig, connections: TargetFirst) -> list[
 def _accounted(
     flow: FlowConfig, view: LedgerView, sources: Mapping[TopicPartition, str], ids: Mapping[str, str]
 ) -> dict[TopicPartition, int]:
-    """Up to where copies were looked through, but for those in which runs pass over what others write."""
+    """Return up to where copies were checked for records of other clients.
+
+    Copies in which runs ignore such records (`ferry.guard.foreign.writer` is not `fail`) are left out.
+    """
     return {
         place: offset
         for place, offset in accounted(view, flow.lane, ids).items()
@@ -119,7 +122,7 @@ def _accounted(
 
 
 async def written_by_others(flow: FlowConfig, connections: TargetFirst, rows: Iterable[Standing]) -> list[str]:
-    """Copies that hold somebody else's records behind what was copied, as far as they can be looked into."""
+    """Return the copies with records of other clients after what was copied, as far as they can be read."""
     begins = {
         row.target: row.target_copied
         for row in rows
@@ -130,6 +133,6 @@ async def written_by_others(flow: FlowConfig, connections: TargetFirst, rows: It
     try:
         behind = await look_behind(connections.target, begins) if begins else None
     except FerryError:
-        return []  # it is said for whoever reads, and nothing hangs on it
+        return []  # it is only shown, and no step depends on it
     found = {} if behind is None else {**behind.undecided, **behind.foreign}
     return sorted(str(place) for place in found)

@@ -1,4 +1,4 @@
-"""What is looked at before a switch begins, by its verb. Writes nothing."""
+"""The checks before a switch begins, by its verb. Writes nothing."""
 
 from __future__ import annotations
 
@@ -26,9 +26,12 @@ from ferry.words import several
 
 
 def look_before(sides: Sides, state: SwitchState, *, patience_s: float) -> tuple[Readiness, dict[str, Any]]:
-    """The checks of a verb, and facts for the evidence. Raises Unreachable for a cluster that the verb needs."""
+    """Make the checks of a verb, and the facts for the evidence.
+
+    Raises Unreachable for a cluster that the verb needs.
+    """
     readiness, facts = _of_verb(sides, state, patience_s)
-    lost = facts.get("source_error")  # nobody shall wait for it twice
+    lost = facts.get("source_error")  # the switch must not wait for it twice
     opposite = (
         Opposite(unread=lost)
         if lost is not None
@@ -40,16 +43,19 @@ def look_before(sides: Sides, state: SwitchState, *, patience_s: float) -> tuple
 
 
 def _transforms(sides: Sides, leave: Collection[str], patience_s: float) -> list[Check]:
-    """What is to be known of copies that a transform made; against a failback stands what nobody has said may stay."""
+    """Make the checks for copies that a transform made.
+
+    A failback fails for topics that --leave-topic does not name.
+    """
     if sides.verb is Verb.SWITCHOVER:
-        return []  # the flow's own readiness has said it
+        return []  # the flow's own readiness has shown it
     if sides.verb is Verb.FAILBACK:
         return [] if sides.back is None else unreturned(sides.back, sides.via, leave, patience_s=patience_s)
     return leaving(sides.via.flow, _made(sides.via, patience_s))
 
 
 def unreturned(flow: FlowConfig, back: FlowConfig, leave: Collection[str], *, patience_s: float) -> list[Check]:
-    """The checks of a failback along `back` of what `flow` has made by transforms; `leave` are topics that may stay."""
+    """Make a failback's checks along `back` for what `flow` made by transforms; `leave` are topics that may stay."""
     return returning(
         flow.flow, _made(flow, patience_s), lambda topic: back.selection.transformed_there(topic) is not None, leave
     )
@@ -79,7 +85,7 @@ def _of_verb(sides: Sides, state: SwitchState, patience_s: float) -> tuple[Readi
 
 
 def rpo_of(sides: Sides, state: SwitchState) -> Rpo:
-    """What was asked for, else what the file says."""
+    """Return the RPO that was asked for, else that of the file."""
     options, own = state.switch.options, sides.via.rpo
     return Rpo(
         records=own.records if options.rpo_records is None else options.rpo_records,
@@ -88,7 +94,7 @@ def rpo_of(sides: Sides, state: SwitchState) -> Rpo:
 
 
 def _failover(sides: Sides, state: SwitchState, patience_s: float) -> tuple[Readiness, dict[str, Any]]:
-    """The target alone must be well; whether the source answers is told."""
+    """Check the target alone; whether the source answers is shown, but never a failure."""
     with TargetFirst.of(sides.via, patience_s=patience_s) as connections:
         rows = connections.run(partial(look_at_standings, sides.via, connections))
         lost = why_lost(connections)
@@ -131,7 +137,7 @@ def _groups(sides: Sides, state: SwitchState, patience_s: float) -> Check:
 
 
 def _nothing(sides: Sides, made: GroupPlan) -> str:
-    """Why no group is moved, where none is left either."""
+    """Say why no group is moved, if none is left either."""
     if not made.source_answers and not sides.via.syncs_groups:
         return (
             f"{sides.old} does not answer, and sync.group.offsets.enabled is false, so no run wrote offsets: every "
@@ -141,7 +147,7 @@ def _nothing(sides: Sides, made: GroupPlan) -> str:
 
 
 def _failback(sides: Sides, state: SwitchState, patience_s: float) -> tuple[Readiness, dict[str, Any]]:
-    """Both clusters must answer; the flow that leads back may have to be started first."""
+    """Check a failback. Both clusters must answer; the flow that leads back may have to be started first."""
     before = earlier_switch(sides, patience_s)
     facts: dict[str, Any] = {"after": before.switch.id}
     with LedgerAccess(sides.via, patience_s=patience_s) as ledger:

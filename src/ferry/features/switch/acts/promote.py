@@ -1,4 +1,4 @@
-"""Declare the new cluster the one that clients use: the last look at the old one, and the write block taken away."""
+"""Declare the new cluster the one that clients use: check the old one for the last time, and remove the write block."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from ferry.words import several
 
 
 def promote(sides: Sides, state: SwitchState, still_mine: StillMine, *, patience_s: float) -> Evidence:
-    """Nothing may have come to the old cluster since it was drained, nor any consumer, unless this is a failover.
+    """Promote the new cluster.
 
-    Groups stand where they were moved to: a checkpoint that a run committed late is replaced.
+    Raises Refused if records or consumers came to the old one after its drain, but in a failover. Groups keep the
+    offsets that they were moved to: a checkpoint that a run committed late is replaced.
     """
     if state.switch.verb is not Verb.FAILOVER:
         _refuse_moved(sides, state, patience_s)
@@ -49,7 +50,7 @@ def promote(sides: Sides, state: SwitchState, still_mine: StillMine, *, patience
 
 
 async def _remove_block(connection: TargetConnection, topics: set[str]) -> list[AclBinding]:
-    """Delete DENY WRITE on these topics, one by one named; who denies all topics by a prefix has meant more."""
+    """Delete DENY WRITE ACLs that name one of these topics. One with a prefix stays, because it covers more topics."""
     blocks = sorted(
         (
             one

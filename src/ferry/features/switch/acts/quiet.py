@@ -1,4 +1,4 @@
-"""Wait until nobody writes to the old cluster, and no group reads there any more."""
+"""Wait until no producer writes to the old cluster, and no group has members there any more."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ LOOK_SECONDS = 0.5
 def wait_for_quiet(
     sides: Sides, state: SwitchState, still_mine: StillMine, *, hook: SwitchHook, patience_s: float
 ) -> Evidence:
-    """Call the hook that stops clients, and wait for producers and consumers to stop.
+    """Call the hook that stops clients, and wait until producers and consumers have stopped.
 
-    Raises Refused when the hook fails, and, naming what still moves, when the time is over.
+    Raises Refused if the hook fails, or if the time is over, with the partitions and groups that are still active.
     """
     options, flow = state.switch.options, sides.via
     called = call_hook(sides, state, hook, "stop", still_mine)
@@ -62,7 +62,7 @@ class _Waiting:
     def __init__(self, flow: FlowConfig, source: Cluster, options: SwitchOptions) -> None:
         self.ends: dict[TopicPartition, int] = {}
         self.moved: set[TopicPartition] = set()
-        """What has moved since the last time that everything stood."""
+        """The partitions that moved in the newest round in which any partition moved."""
         self.moved_at = time.monotonic()
         self.active: set[str] = set()
         self._flow, self._source, self._options = flow, source, options
@@ -78,7 +78,7 @@ class _Waiting:
         self.active = await groups_at_work(self._flow, self._source, self._options)
 
     def sentence(self, seconds: float) -> str:
-        """What still moves."""
+        """Say which partitions and groups are still active."""
         alias, found = self._source.alias, []
         if self.moved:
             places = several(sorted(str(place) for place in self.moved))
@@ -94,9 +94,9 @@ class _Waiting:
 
 
 async def groups_at_work(flow: FlowConfig, source: Cluster, options: SwitchOptions) -> set[str]:
-    """Groups of the flow that have members on the cluster that is left, but for those that the switch leaves.
+    """Return groups of the flow with members on the cluster that is left, without those that the switch leaves.
 
-    Refused when a broker does not list its groups: nobody knows who reads there.
+    Raises Refused if a broker does not list its groups, because it is not known which groups read there.
     """
     listed = await list_groups(source)
     if listed.silent:
@@ -117,7 +117,7 @@ async def groups_at_work(flow: FlowConfig, source: Cluster, options: SwitchOptio
 
 
 async def moved_since(flow: FlowConfig, source: Cluster, rows: Collection[dict[str, object]]) -> list[str]:
-    """Partitions that do not end any more where a step's `rows` say; Refused when one does not tell its end."""
+    """Return the partitions whose ends differ from a step's `rows`. Raises Refused if an end cannot be read."""
     ends, silent = await source_ends(flow, source)
     _refuse_silent(source, silent)
     known = {(row["topic"], row["partition"]): row["source_end"] for row in rows}

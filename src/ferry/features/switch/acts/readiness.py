@@ -1,4 +1,4 @@
-"""`ferry readiness`: gather what it is decided from, in one look at both clusters; writes nothing."""
+"""Gather the facts of `ferry readiness` from both clusters; writes nothing."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def check_readiness(
     planned: bool = False,
     patience_s: float = 60.0,
 ) -> Readiness:
-    """Whether the flow's target could take over now. `back`: whether the file enables the reverse flow,
-    `wants_back` whether that is to be started.
+    """Return whether the flow's target could take over now.
 
-    `planned`: by a switch that asks the source where groups stand, so that it needs no checkpoints. `leave` are groups
-    that do not matter, with `leave_active` all that have members. Raises BadInput when the flow never ran, Unreachable
-    when one of the clusters does not answer, and Refused when nothing of the flow may be planned.
+    `back`: whether the file enables the reverse flow. `wants_back`: whether it is to be started. `planned`: for a
+    switch that reads the groups' offsets from the source, so that it needs no checkpoints. `leave` are groups that do
+    not matter; with `leave_active` all groups that have members do not matter. Raises BadInput if the flow never ran,
+    Unreachable if one of the clusters does not answer, and Refused if nothing of the flow may be planned.
     """
     with FlowConnections.of(flow, patience_s=patience_s) as connections:
         ends = (back, wants_back)
@@ -56,9 +56,9 @@ def check_readiness(
 
 
 def look_since(back: FlowConfig, after: SwitchState, *, patience_s: float = 60.0) -> list[Check]:
-    """What came to the cluster that clients left by the switch `after`, since that drained it; `back` leads there.
+    """Check what came to the cluster that clients left in the switch `after`, since it was drained; `back` leads there.
 
-    None after a failover. Raises Unreachable when that cluster does not answer.
+    There is no check after a failover. Raises Unreachable if that cluster does not answer.
     """
     topics = {row["topic"] for row in after.rows(Step.DRAIN)}
 
@@ -122,7 +122,7 @@ async def _checked(
 
 
 def _transformed(flow: FlowConfig, view: LedgerView, topics: Collection[str]) -> Transformed:
-    """The flow's transforms as a run of here would find them, beside what they have made up to now."""
+    """Return the flow's transforms as a run on this machine would find them, and the copies that they have made."""
     digests, lost = transform_digests(flow)
     specs = ((topic, flow.transform_of(topic)) for topic in topics)
     wanted = {topic: (spec.name, digests[spec.name]) for topic, spec in specs if spec and spec.name in digests}
@@ -134,7 +134,10 @@ def _transformed(flow: FlowConfig, view: LedgerView, topics: Collection[str]) ->
 
 
 async def _stamp(connections: FlowConnections, last: PastRun | None) -> int | None:
-    """When the broker wrote the last run's record, by its own clock (LogAppendTime)."""
+    """Return when the broker wrote the last run's record, by the broker's clock (LogAppendTime, ms).
+
+    None: not known.
+    """
     if last is None:
         return None
     place = connections.ledger.place
@@ -145,7 +148,10 @@ async def _stamp(connections: FlowConnections, last: PastRun | None) -> int | No
 async def _groups(
     flow: FlowConfig, connections: FlowConnections, view: LedgerView, leave: frozenset[str], leave_active: bool
 ) -> tuple[list[Left], int, dict[str, str], set[str]]:
-    """What a sync would leave, of how many groups it would write, which lack a checkpoint, and which are excepted."""
+    """Return the groups that a sync would leave, and the number that it would write.
+
+    With them come the groups without a checkpoint, and those that are excepted.
+    """
     sync = GroupSync(flow=flow, lane=flow.lane, connections=connections)
     looked = await sync.look(view, sync.rules(), every=True)
     lacking = without_checkpoint(sync.rules(), looked.decided, looked.held)
@@ -162,7 +168,7 @@ async def _groups(
 
 
 async def _acls(planner: Planner, view: LedgerView, plan: Plan) -> tuple[AclDiff | None, str]:
-    """How the ACLs differ, and why that cannot be said of a flow that syncs them."""
+    """Return how the ACLs differ, and why they cannot be compared. Both are empty for a flow that syncs no ACLs."""
     if not planner.flow.syncs_acls:
         return None, ""
     try:
@@ -172,7 +178,7 @@ async def _acls(planner: Planner, view: LedgerView, plan: Plan) -> tuple[AclDiff
 
 
 async def _writers(flow: FlowConfig, connections: FlowConnections) -> LedgerWriters:
-    """Who may write to the ledger, as far as this login may see it."""
+    """Return which principals may write to the ledger, as far as this login may read the ACLs."""
     topic, own = connections.ledger.place.topic, principal_of(flow, "target").name
     try:
         acls = await described_acls(connections.target)

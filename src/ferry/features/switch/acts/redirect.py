@@ -1,6 +1,7 @@
-"""The hooks that stop clients, and send them to the new cluster: a command, an HTTP call, or both. The outcome is kept.
+"""The hooks that stop clients, and that send them to the new cluster: a command, an HTTP call, or both.
 
-Each may be called twice when a process was killed: it is told the switch's id, by which it can know that.
+The outcome is recorded. If a process is killed, its hook may be called twice. A hook gets the switch's id, by which it
+can recognise the second call.
 """
 
 from __future__ import annotations
@@ -24,22 +25,25 @@ from ferry.features.switch.acts.sides import Sides
 from ferry.model.switch import Evidence, SwitchState
 
 SAID_BYTES = 2_000
-"""How much of a hook's answer is kept: the last of what a command says, the first of an HTTP answer."""
+"""How many bytes of a hook's answer are kept: the last of a command's output, the first of an HTTP answer."""
 
 _AIRFLOW = ("AIRFLOW__", "AIRFLOW_CONN_", "AIRFLOW_VAR_")
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A redirect is an answer: to follow it would make a GET of the POST, and its 200 would say that clients moved."""
+    """Treats a redirect as an answer.
+
+    Following it would make a GET of the POST, and its 200 would mean that clients moved.
+    """
 
     def http_error_302(self, *_: Any, **__: Any) -> None:
-        """Follow nothing, and do not try to read where it points to."""
+        """Follow no redirect, and do not parse its address."""
 
     http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
 
 
 def redirect(sides: Sides, state: SwitchState, hook: SwitchHook, still_mine: StillMine) -> Evidence:
-    """Call the hook; Refused when it fails or takes too long: nothing after it is done then."""
+    """Call the hook. Raises Refused if it fails or takes too long; nothing after it is done then."""
     called = call_hook(sides, state, hook, "redirect", still_mine)
     if not called:
         return Evidence(sentence="no hook is set: send clients to the new cluster by hand", facts={"hook": None})
@@ -49,7 +53,7 @@ def redirect(sides: Sides, state: SwitchState, hook: SwitchHook, still_mine: Sti
 def call_hook(
     sides: Sides, state: SwitchState, hook: SwitchHook, what: str, still_mine: StillMine
 ) -> list[dict[str, object]]:
-    """What came of the `stop` or the `redirect` hook; nothing where none is set. Raises Refused."""
+    """Call the `stop` or the `redirect` hook, and return its results; empty if none is set. Raises Refused."""
     body = {
         "hook": what,
         "switch": state.switch.id,
@@ -70,7 +74,7 @@ def call_hook(
 
 
 def with_given(file: SwitchHook, given: SwitchHook | None) -> SwitchHook:
-    """The file's hooks, each replaced by the one that was given in its place, if one was."""
+    """Return the file's hook, with its command or URL replaced by the given one."""
     if given is None:
         return file
     return replace(
@@ -81,13 +85,13 @@ def with_given(file: SwitchHook, given: SwitchHook | None) -> SwitchHook:
 
 
 def words_of(given: SwitchHook | None) -> tuple[str, ...]:
-    """Which hooks were given, as a switch's options keep it."""
+    """Return which hooks were given, `command` or `url`, in the form of a switch's options."""
     hooks = () if given is None else (("command", given.command), ("url", given.url))
     return tuple(word for word, hook in hooks if hook is not None)
 
 
 def refuse_unusable(hook: SwitchHook, what: str) -> None:
-    """BadInput for a command of the `stop` or the `redirect` hook that no shell would understand."""
+    """Raise BadInput for an empty command of the `stop` or the `redirect` hook, and for one with unbalanced quotes."""
     try:
         words = shlex.split("none" if hook.command is None else hook.command)
     except ValueError as error:
@@ -131,7 +135,7 @@ def _command(command: str, body: dict[str, str], seconds: int) -> dict[str, obje
 
 
 def _environment() -> dict[str, str]:
-    """What a hook has of the environment: all but what Airflow keeps there, its keys, database and connections."""
+    """Return the environment of a hook, without the variables of Airflow with keys, database and connections."""
     return {name: value for name, value in os.environ.items() if not name.startswith(_AIRFLOW)}
 
 
@@ -166,7 +170,7 @@ def _call(url: str, body: dict[str, str], seconds: int) -> dict[str, object]:
 
 
 def _elsewhere(error: urllib.error.HTTPError) -> str:
-    """Where a redirect points to, without what may hold a secret there: its query, a login."""
+    """Return the address of a redirect without its query and login, which may hold a secret."""
     place = error.headers.get("Location") if 300 <= error.code < 400 else None
     if place is None:
         return ""

@@ -1,4 +1,4 @@
-"""The report of a switch: what its steps found, from the ledger, and the clusters as far as they answer."""
+"""The report of a switch: its steps from the ledger, and the clusters as far as they answer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ from ferry.run.ledger.access import LedgerAccess
 
 
 def report_of_switch(settings: Settings, flow: FlowConfig, switch: str, *, patience_s: float) -> EvidenceReport:
-    """Of a switch along `flow` or back; raises as `one_switch`. A cluster that is down is named without its id."""
+    """Make the report of a switch along `flow` or back. A cluster that does not answer is named without its id.
+
+    Raises BadInput if there is no such switch, and Unreachable or Refused if no ledger can be read.
+    """
     state = one_switch(settings, flow, switch, patience_s=patience_s)
     via = state.switch.via
     chosen = next((one for one in settings.flows if one.flow == via), flow)
@@ -42,7 +45,7 @@ def report_of_switch(settings: Settings, flow: FlowConfig, switch: str, *, patie
 
 
 def samples_of_drain(flow: FlowConfig, state: SwitchState, *, patience_s: float) -> tuple[Sample, ...]:
-    """Lag and rates while a switch drained `flow`, from its ledger; none where it copied nothing."""
+    """Return lag and rates while a switch drained `flow`, from its ledger; empty if it copied nothing."""
     if Step.DRAIN not in STEPS[state.switch.verb]:
         return ()
     with LedgerAccess(flow, patience_s=patience_s) as ledger:
@@ -57,10 +60,10 @@ def samples_of_drain(flow: FlowConfig, state: SwitchState, *, patience_s: float)
 def kept_report(
     settings: Settings, flow: FlowConfig, state: SwitchState, *, folder: str | None = None, patience_s: float
 ) -> tuple[Written | None, str | None]:
-    """Keep the report of a switch that has ended, where `folder` or the flow as it was named says; once, however often.
+    """Write the report of a switch that has ended, to `folder` or the flow's report folder.
 
-    Where it is, and why it could not be written, in a sentence with the remedy: clients have moved, so that is no
-    failure of the switch. Neither where no folder is named.
+    Only once, even if called again. Return where it is, and why it could not be written, a sentence with the remedy.
+    Clients have moved, so that is no failure of the switch. Both are None if no folder is named.
     """
     if folder is None and not flow.report.is_named:
         return None, None
@@ -80,7 +83,7 @@ def kept_report(
 
 
 def _cluster(flow: FlowConfig, patience_s: float) -> EvidenceCluster | None:
-    """The target of a flow; None when it does not answer."""
+    """Return the target of a flow; None if it does not answer."""
     try:
         with TargetConnection.of(flow, patience_s=patience_s) as connection:
             target = connection.target

@@ -13,9 +13,9 @@ from ferry.model.switch import Verb
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sides:
-    """The flows of a switch. Clients leave `via.flow.source` and go to `via.flow.target`; `back` leads against it.
+    """The flows of a switch. Clients leave `via.flow.source` and go to `via.flow.target`; `back` is the opposite flow.
 
-    `named` is the flow as it was named: `via` itself, or of a failback `back`.
+    `named` is the flow that the operator named: `via`, or in a failback `back`.
     """
 
     verb: Verb
@@ -37,7 +37,7 @@ class Sides:
 
 
 def sides_of(settings: Settings, named: FlowConfig, verb: Verb) -> Sides:
-    """The flows that a verb on a flow is about; BadInput when a failback has no flow to go back along."""
+    """Return the flows of a verb on a flow. Raises BadInput if the file has no flow along which a failback can go."""
     reverse = Flow(source=named.flow.target, target=named.flow.source)
     clusters = frozenset(settings.clusters)
     other = next((one for one in settings.flows if one.flow == reverse), None)

@@ -1,4 +1,4 @@
-"""A smoke test of the new cluster: records go in and come out, and the moved groups' offsets can be read."""
+"""A smoke test of the new cluster: write records and read them again, and read the moved groups' offsets."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ RECORDS = 10
 
 
 def smoke_topic(switch: str) -> str:
-    """The scratch topic; no policy lets it be copied, for its name begins like those of Kafka's own."""
+    """Return the name of the scratch topic. No policy copies it, because it begins like Kafka's own topics."""
     return f"__ferry-smoke.{switch}"
 
 
 def smoke_test(sides: Sides, state: SwitchState, *, patience_s: float) -> Evidence:
-    """Refused when something does not work; the scratch topic is deleted again."""
+    """Test the new cluster, and delete the scratch topic afterwards. Raises Refused if a test fails."""
     if not state.switch.options.smoke:
         return Evidence(sentence="left out", facts={"smoke": False})
     wanted = moved_offsets(state.rows(Step.GROUPS))

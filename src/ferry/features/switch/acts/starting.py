@@ -1,4 +1,7 @@
-"""Start a flow against a switch: at the cut-over where names do not tell its records apart, and not paused any more."""
+"""Start a flow opposite to a switch.
+
+Its pause is lifted. It begins at the cut-over if topic names do not separate the records of the two clusters.
+"""
 
 from __future__ import annotations
 
@@ -30,9 +33,9 @@ from ferry.words import count_of, several
 
 
 def start_reverse(sides: Sides, state: SwitchState, still_mine: StillMine, *, patience_s: float) -> Evidence:
-    """Start the flow back, if it is to be started, and look once more at the cluster that was left.
+    """Start the flow back, if it is to be started, and read the ends of the cluster that was left for the last time.
 
-    After a failover its target may be gone: that is said, and left to the failback.
+    After a failover that cluster may be lost: then the flow is left to the failback, and the evidence says so.
     """
     switch = state.switch
     if not switch.options.reverse:
@@ -42,7 +45,7 @@ def start_reverse(sides: Sides, state: SwitchState, still_mine: StillMine, *, pa
         raise Refused(
             f"the file has no flow {switch.back}: add {switch.back}.enabled = true and its topics, then go on"
         )
-    if switch.verb is Verb.FAILOVER:  # it may well be gone, and nobody shall wait for it
+    if switch.verb is Verb.FAILOVER:  # it may be lost, and the switch must not wait for it
         patience_s = min(patience_s, connections.SOURCE_PATIENCE_S)
     try:
         started = start_flow(
@@ -59,16 +62,17 @@ def start_reverse(sides: Sides, state: SwitchState, still_mine: StillMine, *, pa
 
 
 def _known_ends(state: SwitchState) -> dict[TopicPartition, int]:
-    """Up to where the switch has seen the cluster that was left: as it was drained, else as its flow was stopped.
+    """Return up to where the switch has seen the cluster that was left.
 
-    What comes there later is found as somebody else's by the first run back.
+    These are the ends when it was drained, or else when its flow was stopped. The first run back finds what comes there
+    later as records of other clients.
     """
     rows = state.rows(Step.DRAIN) or [row for row in state.rows(Step.STOP) if row["source_known"] == "source"]
     return {TopicPartition(topic=row["topic"], partition=row["partition"]): row["source_end"] for row in rows}
 
 
 def _with_stayed(started: Evidence, sides: Sides, state: SwitchState, patience_s: float) -> Evidence:
-    """The last look at the cluster that was left: what came there after it was drained is not on the new one."""
+    """Add what came to the cluster that was left after it was drained: it is not on the new cluster."""
     if Step.DRAIN not in state.done:
         return started  # what a failover leaves is its loss
 
@@ -98,9 +102,10 @@ def _with_stayed(started: Evidence, sides: Sides, state: SwitchState, patience_s
 def _last_look(
     sides: Sides, state: SwitchState, patience_s: float
 ) -> tuple[dict[TopicPartition, int], list[TopicPartition], str]:
-    """Where the cluster that was left ends, the partitions that do not tell theirs, and why.
+    """Return the ends of the cluster that was left, the partitions without an answer, and why they have none.
 
-    With the flow back it has just answered, so where it does not the step is done again. Without, it may well be gone.
+    If the flow back was started, that cluster has just answered; an error is raised, so that the step is done again.
+    Without the flow back the cluster may be lost.
     """
 
     async def work() -> tuple[dict[TopicPartition, int], list[TopicPartition]]:
@@ -128,10 +133,11 @@ def start_flow(
     looked_to: Mapping[TopicPartition, int] | None = None,
     patience_s: float,
 ) -> Evidence:
-    """Let `flow`, which leads against a switch, go on behind what had come to its source by then; lift its pause.
+    """Lift the pause of `flow`, which is opposite to a switch, and let it continue after the switch's cut-over.
 
-    Names of Default policy tell records apart: there it goes on where its lane stands. `looked_to` is up to where the
-    flow's target was looked through for what was left there; without it all counts that it holds now.
+    With DefaultReplicationPolicy names separate the records, so there the flow continues at its lane's position.
+    `looked_to` is up to where the flow's target was searched for records that were left there. Without it, all records
+    of the target count as searched.
     """
     stood = list(map(parse_standing, state.rows(Step.STOP)))
     cuts = {one.target: one.target_copied for one in stood if _keeps_name(flow, one.target.topic)}
@@ -180,7 +186,7 @@ def start_flow(
 
 
 Decided = Callable[[LedgerView], tuple[list[Record], list[Gap]]]
-"""What a step writes for a lane, and the gaps among that, by what the ledger says by then."""
+"""Returns what a step writes for a lane, and the gaps among it, from the ledger as it is then."""
 
 
 async def _gathered(
@@ -192,7 +198,7 @@ async def _gathered(
     who: str,
     now_ms: int,
 ) -> Decided:
-    """All that the clusters are asked; its result decides where the lane continues."""
+    """Ask the clusters for all facts, and return the function that decides where the lane continues."""
     topics = await both.source.refresh({place.topic for place in cuts}) if cuts else {}
     ids = {name: info.id_text for name, info in topics.items()}
     ends = own_ends(flow.lane, *(await _target_ends(flow, both, cuts, looked_to))) if cuts else []
@@ -221,9 +227,9 @@ async def _gathered(
 async def _at_latest(
     flow: FlowConfig, both: FlowConnections, state: SwitchState
 ) -> tuple[dict[TopicPartition, int], list[TopicPartition]]:
-    """Where producers went on, with the ends before they came; and the partitions that the switch was not about.
+    """Return where producers continued, with the ends before they came, and the partitions outside the switch.
 
-    Before a failover producers may have come already: topics that they go on in begin at their beginning then.
+    In a failover producers may have come before: then the topics that they continue in begin at their beginning.
     """
     rows = state.rows(Step.TOPICS)
     lives = {TopicPartition(topic=row["topic"], partition=row["partition"]): int(row["end"]) for row in rows}
@@ -247,7 +253,7 @@ async def _target_ends(
     cuts: Mapping[TopicPartition, int],
     looked_to: Mapping[TopicPartition, int],
 ) -> tuple[dict[TopicPartition, int], dict[str, str]]:
-    """Where the copies end, and their topics' ids: up to there they hold records of their own cluster."""
+    """Return the ends of the copies and the ids of their topics: up to there they hold records of their own cluster."""
     copies = {
         TopicPartition(topic=flow.policy.format_remote_topic(flow.flow.source, place.topic), partition=place.partition)
         for place in cuts

@@ -1,6 +1,6 @@
-"""Stop a flow for good: pause it, end every writer of it, keep where both sides end. The target alone is needed.
+"""Stop a flow: pause it, fence all its writers, and record the ends of both sides. Only the target is needed.
 
-What was in a transaction of a dead writer is aborted with it, so readers of the new cluster wait for nobody.
+Fencing aborts the open transaction of a dead writer, so readers of the new cluster do not wait for it.
 """
 
 from __future__ import annotations
@@ -22,19 +22,23 @@ from ferry.words import several
 
 
 def pause_reason(state: SwitchState) -> str:
-    """Why a flow is paused that a switch has stopped; it begins with the switch's id, by which it is known again."""
+    """Return the reason of a switch's pause. It begins with the switch's id, by which the pause is recognised."""
     switch = state.switch
     return f"{switch.id}: {switch.verb} to {switch.via.target}"
 
 
 def paused_before(state: SwitchState) -> Pause | None:
-    """The pause that somebody had set before the switch, as `freeze` found it: whoever gives up puts it back."""
+    """Return the pause from before the switch, as `freeze` found it; it is restored if the switch is abandoned."""
     found = state.fact(Step.FREEZE, "paused")
     return None if found is None else Pause(**found)
 
 
 def stop_flow(sides: Sides, state: SwitchState, still_mine: StillMine, *, who: str, patience_s: float) -> Evidence:
-    """Pause, fence, look. Raises Unreachable when the target does not answer, Refused for an unfenced slot."""
+    """Pause the flow, fence its writers, and read both sides.
+
+    Raises Unreachable if the target does not answer. Raises Refused for a slot that cannot be fenced, and, but in a
+    failover, for a copied partition whose end cannot be read.
+    """
 
     async def work() -> Evidence:
         await connections.ledger.find()
@@ -44,7 +48,7 @@ def stop_flow(sides: Sides, state: SwitchState, still_mine: StillMine, *, who: s
         reason = pause_reason(state)
         was = held if held is not None and held.why != reason else paused_before(state)
         still_mine()
-        if held is None or held.until_ms or held.why != reason:  # somebody else's is in the evidence of `freeze`
+        if held is None or held.until_ms or held.why != reason:  # another pause is in the evidence of `freeze`
             pause = Pause(topic="", who=who, why=reason, since_ms=now_ms)
             await connections.ledger.append([pause_record(pause)])
         fenced = await fence_lane(sides.via, state, "stop", connections, still_mine)
@@ -79,8 +83,8 @@ def stop_flow(sides: Sides, state: SwitchState, still_mine: StillMine, *, who: s
 
 
 def count_loss(sides: Sides, state: SwitchState, *, patience_s: float) -> Evidence:
-    """What of each partition the new cluster has not, as far as anybody can know."""
-    # The run that fenced has a plan of its own, without slices: what the plan before it knew is in the evidence.
+    """Count what the new cluster lacks of each partition, as far as that can be known."""
+    # The run that fenced has a plan without slices. What the plan before it knew is in the evidence.
     before = parse_standings(state.rows(Step.FREEZE))
     found = best_known(before, parse_standings(state.rows(Step.STOP)))
     behind = {
@@ -101,7 +105,7 @@ def count_loss(sides: Sides, state: SwitchState, *, patience_s: float) -> Eviden
 
 
 def _ages(sides: Sides, behind: dict[TopicPartition, int], patience_s: float) -> dict[TopicPartition, int]:
-    """Timestamps of the oldest records that are not copied, where the source still tells."""
+    """Return timestamps (ms) of the oldest records that are not copied, if the source still answers."""
     if not behind:
         return {}
 

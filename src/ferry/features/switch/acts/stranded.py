@@ -1,8 +1,8 @@
-"""Records that a switch left on the old primary: produced there, never copied. Counted, and written to a file.
+"""Records that a switch left on the old primary: produced there and never copied.
 
-Each is a JSON object a line: topic, partition, offset, timestamp, key, value and headers. What is no UTF-8 text is in
-base64, under `key_base64`, `value_base64`, `name_base64`. A batch that cannot be opened is a line of its own, with its
-bytes as they lie in the log under `batch_base64`.
+They are counted, and written to a file. The file has one JSON object a line, with topic, partition, offset, timestamp,
+key, value and headers. Bytes that are not UTF-8 are in base64, under `key_base64`, `value_base64`, `name_base64`. A
+batch that cannot be opened has a line of its own, with its unchanged bytes under `batch_base64`.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from ferry.run.ledger.access import LedgerAccess
 
 
 def export_path(state: SwitchState) -> Path:
-    """Where stranded records go."""
+    """Return the path of the file with stranded records."""
     return Path(state.switch.options.export or f"ferry-stranded-{state.switch.id}.jsonl")
 
 
 def refuse_unwritable(state: SwitchState) -> None:
-    """BadInput when the file cannot be written, or is there before the switch has come to write it."""
+    """Raise BadInput if the file cannot be written, or if it exists before the switch has begun to write it."""
     path = export_path(state)
     if path.exists() and Step.STRANDED not in {*state.begun, *state.done}:
         raise BadInput(f"{path} is there already: name another file with --export, stranded records replace nothing")
@@ -58,13 +58,13 @@ def refuse_unwritable(state: SwitchState) -> None:
 
 
 def export_stranded(sides: Sides, state: SwitchState, *, patience_s: float) -> Evidence:
-    """Find and export what `named` never copied. All of the file or none; written again where a process was killed.
+    """Find and export the records that `named` never copied. The file is written as a whole, and again after a kill.
 
-    Raises BadInput when the file cannot be written, Refused when a partition does not answer.
+    Raises BadInput if the file cannot be written, Refused if a partition does not answer.
     """
     if sides.back is None:
         raise Refused(f"the file has no flow {sides.named}: add it again")
-    forward = sides.back  # of a failback the flow back is the one that was named
+    forward = sides.back  # in a failback, `back` is the flow that the operator named
     with LedgerAccess(forward, patience_s=patience_s) as ledger:
         view = ledger.view() if ledger.exists() else UNREAD
     path = export_path(state)
@@ -96,7 +96,7 @@ def export_stranded(sides: Sides, state: SwitchState, *, patience_s: float) -> E
 
 
 def _rest(found: Iterable[Mapping[str, Any]], ends: Mapping[TopicPartition, int]) -> list[dict[str, Any]]:
-    """Rows of the partitions in which nothing was left: up to where they were looked through."""
+    """Make the rows of the partitions in which nothing was left, with the offset up to which they were searched."""
     left = {TopicPartition(topic=row["topic"], partition=row["partition"]) for row in found}
     return [
         {**_place(place), "start": end, "end": end, "records": 0, "unopened": 0, "looked_to": end}
@@ -106,21 +106,22 @@ def _rest(found: Iterable[Mapping[str, Any]], ends: Mapping[TopicPartition, int]
 
 
 def looked_to(state: SwitchState) -> dict[TopicPartition, int]:
-    """Up to where the step `stranded` looked: what came later was neither counted nor written to the file."""
+    """Return up to where the step `stranded` searched: what came later was neither counted nor written to the file."""
     return {
         TopicPartition(topic=row["topic"], partition=row["partition"]): row["looked_to"]
         for row in state.rows(Step.STRANDED)
-        if "looked_to" in row  # no earlier Ferry kept it
+        if "looked_to" in row  # an earlier Ferry did not record it
     }
 
 
 async def _decided_ends(
     forward: FlowConfig, via: FlowConfig, connections: FlowConnections
 ) -> dict[TopicPartition, int]:
-    """Where partitions of the old primary end, all transactions before that decided.
+    """Return the ends of the old primary's partitions when all transactions before them are decided.
 
-    Records of others behind the beginning of an open one are hidden from readers, and not lost. Raises Refused for it,
-    at once where it is somebody's, else after the cluster's patience; and for a partition that does not answer.
+    After the beginning of an open transaction, records of other producers are hidden from readers, but not lost. Raises
+    Refused at once if the transaction belongs to another producer, else after the cluster's patience. Raises Refused,
+    too, for a partition that does not answer.
     """
     primary = connections.target
     names = [info for name, info in (await primary.refresh(None)).items() if takes(forward, name)]
@@ -130,7 +131,7 @@ async def _decided_ends(
     writers = {transactional_id(via.flow, via.lane, slot) for slot in range(via.tasks_max)}
     until = time.monotonic() + primary.patience_s
     while True:
-        # The stable ends behind the others: one that is not lower has no open transaction before it.
+        # The stable ends are read after the others: one that is not lower has no open transaction before it.
         ends = await listed_offsets(primary, dict.fromkeys(places, LATEST), isolation=READ_UNCOMMITTED)
         stable = await listed_offsets(primary, dict.fromkeys(places, LATEST), isolation=READ_COMMITTED)
         for place in places:
@@ -157,7 +158,7 @@ async def _decided_ends(
                 f"offset {held[min(held)]} on, and nobody tells whose it is: wait for its end, or find it with "
                 "kafka-transactions.sh find-hanging, then go on"
             )
-        await connections.loop.sleep(0.2)  # the flow back's own, or one that has just ended
+        await connections.loop.sleep(0.2)  # it is the flow back's own, or one that has just ended
 
 
 async def _left_behind(
@@ -167,7 +168,7 @@ async def _left_behind(
     view: LedgerView,
     ends: Mapping[TopicPartition, int],
 ) -> dict[TopicPartition, list[Range]]:
-    """The ranges on the old primary that nobody copied, and that did not come from the other cluster either."""
+    """Return the ranges on the old primary that were not copied, and that did not come from the other cluster."""
     if not ends:
         return {}
     primary = connections.target
@@ -189,7 +190,7 @@ async def _left_behind(
 
 
 def _copied(flow: FlowConfig, view: LedgerView) -> dict[TopicPartition, int]:
-    """Up to where a flow copied, or was told to pass by."""
+    """Return the offset up to which a flow copied, or passed over on purpose, by source partition."""
     found = {last.source: last.end for last in last_receipts(view, flow.lane).values()}
     for place, passed in skips(view, flow.lane).items():
         found[place] = max([found.get(place, 0), *(gap.end for gap in passed)])
@@ -202,7 +203,7 @@ async def _exported(
     path: Path,
     ends: Mapping[TopicPartition, int],
 ) -> tuple[list[dict[str, Any]], str]:
-    """Write the file; it and its name are on the disk before anybody can note that the step is done."""
+    """Write the file. It and its name are on the disk before the step can be recorded as done."""
     digest = hashlib.sha256()
     rows: list[dict[str, Any]] = []
     draft: Path | None = None
@@ -236,10 +237,10 @@ async def _exported(
 
 
 def _refuse_other(path: Path, digest: str) -> None:
-    """Take the name for this file; BadInput where one is there that has anything else in it.
+    """Create the file's name. Raises BadInput if there is a file with other content.
 
-    The path comes from the ledger, which is believed in nothing that destroys. The same content, or none, is that of
-    an attempt that was killed before the ledger had its step.
+    The path comes from the ledger, and a path from the ledger must not destroy data. A file with the same content, or
+    an empty one, is from an attempt that was killed before the step was recorded.
     """
     try:
         descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600)
@@ -259,7 +260,7 @@ def _refuse_other(path: Path, digest: str) -> None:
 
 @dataclass(slots=True, kw_only=True)
 class _Found:
-    """What was left in one partition, written a line each."""
+    """The records and batches that were left in one partition, each written as a line."""
 
     place: TopicPartition
     write: Callable[[Mapping[str, Any]], None]
@@ -274,7 +275,7 @@ class _Found:
         self._reach(record.offset, record.offset + 1)
 
     def keep(self, batch: UnopenedBatch) -> None:
-        """Write a batch once: it lies in two ranges where records between came from the other cluster."""
+        """Write a batch only once: it is in two ranges if records between them came from the other cluster."""
         if batch.offset not in self._unopened:
             self.write(unopened_json(self.place, batch))
             self._unopened.add(batch.offset)
@@ -285,7 +286,7 @@ class _Found:
         self._end = max(self._end, end)
 
     def rows(self, *, looked_to: int) -> list[dict[str, Any]]:
-        """A row of the evidence; none where nothing was left."""
+        """Return the row of the evidence; empty if nothing was left."""
         if self._start is None:
             return []
         counts = {"records": self._records, "unopened": len(self._unopened)}
@@ -297,13 +298,13 @@ def _place(place: TopicPartition) -> dict[str, Any]:
 
 
 def unopened_json(place: TopicPartition, batch: UnopenedBatch) -> dict[str, Any]:
-    """A batch that cannot be opened as a line of the file."""
+    """Return the line of a batch that cannot be opened."""
     data = base64.b64encode(batch.data).decode()
     return {**_place(place), "offset": batch.offset, "end": batch.end, "batch_base64": data, "why": batch.why}
 
 
 def record_json(place: TopicPartition, record: ReadRecord) -> dict[str, Any]:
-    """A record as a line of the file."""
+    """Return the line of a record."""
     return {
         **_place(place),
         "offset": record.offset,

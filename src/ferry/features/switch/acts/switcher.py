@@ -1,7 +1,7 @@
-"""A switch from the outside: preview it, open it, do its steps one by one or all, give it up.
+"""A switch from the outside: preview it, open it, do its steps one by one or all, abandon it.
 
-The command line and Airflow's tasks call this. Every step makes connections of its own, so each may be a process of its
-own; what it needs to know of the steps before lies in the ledger.
+The command line and Airflow's tasks call this. Each step makes connections of its own, so each may be a process of its
+own. What it needs of the steps before is in the ledger.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Preview:
 
 
 class Switcher:
-    """Switches of one flow by one verb. Use as a context manager."""
+    """The switches of one flow by one verb. Use it as a context manager."""
 
     def __init__(
         self,
@@ -72,11 +72,11 @@ class Switcher:
         copy: Copy = copy_plan,
         patience_s: float = 60.0,
     ) -> None:
-        """`flow` is one of `settings`, as it is named; `who` does it, `user@host`.
+        """Choose a flow and a verb.
 
-        A command or a URL of `hook`, by which clients are redirected, or of `stop` counts in place of the file's.
-
-        `copy` copies what a plan has when the flow is drained. BadInput when a failback has no flow to go along.
+        `flow` is one of `settings`, as the operator named it; `who` does it, as `user@host`. `hook` redirects clients,
+        and `stop` stops them: a command or URL in them replaces the file's. `copy` copies a plan when the flow is
+        drained. Raises BadInput if a failback has no flow to go along.
         """
         self.sides = sides_of(settings, flow, verb)
         self.verb = verb
@@ -92,7 +92,7 @@ class Switcher:
         self._journal = Journal(self._access, who)
 
     def __enter__(self) -> Self:
-        """Connect to the cluster that is switched to; Unreachable when it does not answer."""
+        """Connect to the cluster that is switched to. Raises Unreachable if it does not answer."""
         self._access.__enter__()
         return self
 
@@ -102,17 +102,18 @@ class Switcher:
         self._access.__exit__(kind, error, trace)
 
     def states(self) -> dict[str, SwitchState]:
-        """All switches to this cluster along this flow, by id, oldest first."""
+        """Return all switches to this cluster along this flow, by id, oldest first."""
         return self._journal.states()
 
     def state(self, switch: str) -> SwitchState:
-        """One of them; BadInput when there is none of that id."""
+        """Return one switch by its id. Raises BadInput if there is none."""
         return self._journal.state(switch)
 
     def known(self, switch: str) -> SwitchState | None:
-        """The switch of that id, to be gone on with, or finished; None when there is none.
+        """Return the switch of that id, to be continued or finished; None if there is none.
 
-        BadInput when it is another verb's, or began with a hook that is not given now; Refused when it was abandoned.
+        Raises BadInput if it belongs to another verb, or began with a hook that is not given now; Refused if it was
+        abandoned.
         """
         states = self.states()
         if switch not in states:
@@ -126,10 +127,10 @@ class Switcher:
         return state
 
     def preview(self, switch: str, options: SwitchOptions) -> Preview:
-        """What the switch would do, and the checks of its first step; writes nothing.
+        """Return what the switch would do, and the checks of its first step; writes nothing.
 
-        Of one that is gone on with the checks are those that it began with: it has changed what they look at.
-        Raises BadInput and Refused for what no check tells of.
+        If the switch has done its checks, these are returned, because it has changed what they check. Raises BadInput
+        or Refused for what no check covers.
         """
         wanted = self._wanted(switch, options, "")
         known = refuse_second(self.states(), wanted)
@@ -154,11 +155,10 @@ class Switcher:
     def open(
         self, switch: str, options: SwitchOptions, approved_by: str, *, approved_ms: int | None = None
     ) -> SwitchState:
-        """Open a switch, or find it: whoever comes with an id that is known goes on with it, as it was asked for first.
+        """Open a switch, or return the one of that id, which keeps its first options.
 
-        `approved_ms` is when it was approved; None: now.
-        Raises Refused, before anything is written, when a check stands against it, another switch is not finished, or
-        this one has ended.
+        `approved_ms` is when it was approved; None: now. Raises Refused, before anything is written, if a check fails,
+        if another switch is not finished, or if this one has ended.
         """
         if not approved_by.strip():
             raise BadInput("a switch needs somebody's approval: say whose with --approve-by NAME")
@@ -179,7 +179,10 @@ class Switcher:
         return state
 
     def _give_way(self, state: SwitchState) -> None:
-        """Of two opposite switches that are opened at once each has written its own before it looks at the other."""
+        """Abandon the switch if an opposite one was opened at the same time, and raise Refused.
+
+        Each of the two is written to its own ledger before it reads the other one.
+        """
         found = look_opposite(self.sides, patience_s=self._patience_s, needed=False)
         other = opposing(state.switch, found.states, found.states)
         if other is not None:
@@ -191,22 +194,26 @@ class Switcher:
             )
 
     def step(self, switch: str, step: Step) -> SwitchState:
-        """Do one step, the one that is due; nothing where it is done. Raises as `do_step`."""
-        if step in (Step.QUIET, Step.REDIRECT):  # before it is begun: a switch is not given up after the latter
+        """Do one step, the one that is due; do nothing if it is done.
+
+        Raises BadInput for a step that the verb does not have, Refused for one that is not due, and the errors of the
+        step. Raises Superseded if another process has begun it.
+        """
+        if step in (Step.QUIET, Step.REDIRECT):  # before it begins: after `redirect` nothing can be abandoned
             refuse_without_hook(self.state(switch), self._given, self._given_stop)
         return do_step(self._journal, switch, step, self._acts()[step])
 
     def run(self, switch: str, told: Told = lambda _step, _done: None) -> SwitchState:
-        """Do all that is left, and finish. Raises as the step that does not come to its end; it stays due."""
+        """Do all steps that are left, and finish. The error of a failed step is raised, and the step stays due."""
         refuse_without_hook(self.state(switch), self._given, self._given_stop)
         return advance(self._journal, switch, self._acts(), told)
 
     def finish(self, switch: str) -> SwitchState:
-        """Write down that all is done; Refused when something is not."""
+        """Record that all steps are done. Raises Refused if one is not."""
         return self._journal.finish(switch)
 
     def abandon(self, switch: str, why: str) -> SwitchState:
-        """Give a switch up, and lift the pause that it set; Refused once it has promoted the new cluster."""
+        """Abandon a switch, and lift the pause that it set. Raises Refused once it has promoted the new cluster."""
         back = self.sides.back
 
         def moved_on(state: SwitchState) -> SwitchState | None:
@@ -240,7 +247,7 @@ class Switcher:
         refuse_without_hook(known, self._given, self._given_stop)
 
     def _refuse_before(self, switch: Switch, state: SwitchState) -> None:
-        """What needs no look at the clusters, or one at the ledger alone."""
+        """Raise BadInput or Refused for what needs no cluster, or the ledger alone."""
         self._refuse_unusable()
         if self.sides.back is None and switch.options.reverse:
             raise Refused(
@@ -269,7 +276,7 @@ class Switcher:
             Step.RETURN: self._return,
             Step.FREEZE: _looks(partial(frozen, sides, patience_s=patience_s)),
             Step.QUIET: partial(wait_for_quiet, sides, hook=self._stop, patience_s=patience_s),
-            # Runs that another process of the switch makes as well fence each other: no more is needed.
+            # If another process drains the same switch, the runs of both fence each other: no more is needed.
             Step.DRAIN: _looks(partial(drain, sides, patience_s=patience_s, copy=self._copy)),
             Step.STOP: partial(stop_flow, sides, who=self._who, patience_s=patience_s),
             Step.LOSS: _looks(partial(count_loss, sides, patience_s=patience_s)),
@@ -315,12 +322,12 @@ class Switcher:
 
 
 def _looks(act: Callable[[SwitchState], Evidence]) -> Act:
-    """A step that changes nothing which clients meet, or which the same done twice would spoil."""
+    """Make a step of an act that changes nothing for clients, or that does no harm when it is done twice."""
     return lambda state, _: act(state)
 
 
 def _checked_before(state: SwitchState) -> Readiness:
-    """The checks that a switch began with."""
+    """Return the checks that a switch began with."""
     return Readiness(
         checks=tuple(
             Check(name=row["name"], ok=row["ok"], message=f"when it began: {row['message']}")

@@ -1,4 +1,4 @@
-"""The topics on the new cluster that producers go on in: created like the copies, and where each of them ends."""
+"""The topics on the new cluster that producers continue in: created like the copies, with the end of each partition."""
 
 from __future__ import annotations
 
@@ -22,12 +22,11 @@ from ferry.words import several
 
 
 def live_topics(sides: Sides, state: SwitchState, *, patience_s: float) -> Evidence:
-    """Create what is missing; the rows are where partitions end before any producer has come: groups begin there.
+    """Create the topics that are missing.
 
-    Before a failover producers may have come already, by themselves: what was written since the old cluster was last
-    seen is theirs, and groups `begin` before it.
-
-    Raises Refused when a topic may not be created.
+    The rows are the ends of their partitions before producers come: groups begin there. In a failover producers may
+    have come before the switch. What was written since the old cluster was last seen is theirs, and groups `begin`
+    before it. Raises Refused if a topic may not be created.
     """
     found = parse_standings(state.rows(Step.STOP) or state.rows(Step.FREEZE))
     names = {
@@ -111,7 +110,10 @@ async def _live(sides: Sides, target: Cluster, wanted: dict[str, Names]) -> tupl
 
 
 async def _begins(target: Cluster, ends: dict[TopicPartition, int], seen_ms: int | None) -> dict[TopicPartition, int]:
-    """Where groups begin: at the ends, or at the first record since the old cluster was seen, by producers' clocks."""
+    """Return where groups begin.
+
+    That is at the ends, or at the first record since the old cluster was last seen, by the clocks of producers.
+    """
     if seen_ms is None or not ends:
         return ends
     since = dict.fromkeys(ends, max(0, seen_ms - MAX_SKEW_MS))

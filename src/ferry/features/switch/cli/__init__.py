@@ -1,1 +1,1 @@
-"""Commands that move clients to the other cluster, and what is there to see before and after."""
+"""The commands that move clients to the other cluster, and those that show switches before and after."""

@@ -1,4 +1,4 @@
-"""Who approves of what moves clients or touches production: somebody by name, or a person at the terminal."""
+"""The approval of a command that moves clients or touches production: by a name, or by a person at the terminal."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from ferry.errors import BadInput, Refused
 
 
 def named_on_command_line(name: str) -> str:
-    """An approver whom somebody has named: Ferry did not ask them, and reports say so."""
+    """Return the approver who was named on the command line. Ferry did not ask that person, and reports say so."""
     return f"{name.strip()} (named on the command line by {person()})"
 
 
 def approval(
     context: Context, given: str | None, show: Callable[[], str], *, what: str, needs: str, cluster: str
 ) -> str:
-    """Who approves. A person at the terminal sees what `show` prints first, and writes the cluster that it answers.
+    """Return who approves.
 
-    `what` is approved of, `needs` begins the sentence without anybody's approval, `cluster` says which one is meant.
-    Raises BadInput without a name or a terminal, Refused when the person writes anything else.
+    A person at the terminal sees the output of `show` first, and types the cluster that it returns. `what` is approved.
+    `needs` begins the sentence about a missing approval. `cluster` says which cluster is meant. Raises BadInput without
+    a name or a terminal, Refused if the person types something else.
     """
     if given is not None and given.strip():
         return named_on_command_line(given)

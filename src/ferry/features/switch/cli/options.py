@@ -1,4 +1,4 @@
-"""The options that commands about switches have in common."""
+"""The options that the commands about switches share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ferry.model.switch import SwitchOptions
 DEFAULT = SwitchOptions()
 
 STOPPED = 4
-"""Exit code: the switch has begun, and stopped at a step; it is continued by its id."""
+"""Exit code: the switch has begun and stopped at a step; it is continued by its id."""
 
 IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The switch, as ferry switch list shows it.")]
 IdOption = Annotated[

@@ -53,7 +53,7 @@ def readiness_command(
 
 
 def readiness_json(found: Readiness) -> dict[str, Any]:
-    """The checks as the documented JSON object."""
+    """Return the checks as the documented JSON object."""
     return {
         "ready": found.ready,
         "checks": [{"name": check.name, "ok": check.ok, "message": check.message} for check in found.checks],
@@ -64,7 +64,7 @@ def readiness_json(found: Readiness) -> dict[str, Any]:
 
 
 def show_readiness(found: Readiness, *more: str) -> None:
-    """One line for each check, one of them all, and `more` lines."""
+    """Print one line for each check, one for all of them, and the lines in `more`."""
     print_table(
         ("check", "", "what was found"),
         ((check.name, "ok" if check.ok else "NOT OK", check.message) for check in found.checks),

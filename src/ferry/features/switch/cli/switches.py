@@ -1,4 +1,4 @@
-"""`ferry switch`: the switches that a flow's ledger has, one of them in full, and giving one up."""
+"""`ferry switch`: list the switches in a flow's ledgers, show one of them in full, and abandon one."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def clients_line(found: Sequence[SwitchState], unread: Collection[str]) -> str:
 
 
 def clients_json(found: Sequence[SwitchState]) -> dict[str, Any] | None:
-    """The same as the documented JSON object; None where no switch has moved them."""
+    """Return on which cluster clients are, as the documented JSON object; None if no switch has moved them."""
     moved = clients_by(found)
     if moved is None:
         return None
@@ -149,7 +149,7 @@ def _line(state: SwitchState) -> dict[str, Any]:
 
 
 def switch_state_json(state: SwitchState) -> dict[str, Any]:
-    """A switch with all that its steps found, as the documented JSON object."""
+    """Return a switch with all that its steps found, as the documented JSON object."""
     due = next_step(state)
     end = state.end
     return {

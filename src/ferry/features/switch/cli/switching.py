@@ -199,7 +199,7 @@ def failback_command(
 
 
 def _lost_ms(text: str | None) -> int | None:
-    """A time that is over: the outage is measured from it."""
+    """Parse a time in the past, from which the outage is measured. Raises BadInput for a time in the future."""
     if text is None:
         return None
     lost_ms = time_ms("lost-at", text)
@@ -223,7 +223,7 @@ _FIELDS = {
 
 
 def _given(context: Context) -> dict[str, str]:
-    """The options of the switch that stand on the command line, by their fields."""
+    """Return the switch options on the command line as they are written, by their fields."""
     fields = {name: _FIELDS.get(name, name) for name in context.given}
     kept = set(SwitchOptions.__dataclass_fields__)
     return {field: "--" + name.replace("_", "-") for name, field in fields.items() if field in kept}
@@ -287,7 +287,8 @@ def _gone_on(context: Context, switcher: Switcher, switch: str) -> SwitchState:
             if done is None:
                 shown(f"{step}: under way")
                 return
-            # Above the bar at a terminal; a pipe gets the line itself, for the bar keeps what is printed meanwhile.
+            # Above the bar at a terminal. A pipe gets the line at once, because the bar holds back what is printed
+            # meanwhile.
             place = (sys.stderr if context.as_json else sys.stdout) if first.isatty() else first
             echo(f"{step}: {done.evidence.sentence}", file=place, flush=True)
 

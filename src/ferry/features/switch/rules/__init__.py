@@ -1,1 +1,1 @@
-"""Switching clients to the other cluster: which step is next, what is lost, which names and offsets hold there."""
+"""The decisions of a switch to the other cluster: the next step, the losses, the topic names and offsets there."""

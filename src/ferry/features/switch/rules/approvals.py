@@ -1,6 +1,7 @@
-"""What a person has approved in Airflow, as ledger records: `["approval", run]`, for a run as it was asked for.
+"""Approvals that a person gave in Airflow, as ledger records with the key `["approval", run]`, one for each DAG run.
 
-Not in an XCom: who may write XComs could approve in anybody's name. Each approval is used once, and not for ever.
+They are not kept in an XCom: a user who may write XComs could approve in another person's name. An approval is used
+once, and it expires.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ _AGAIN = "nothing was done: trigger the DAG again, or clear its task approve wit
 
 
 def approval_record(approval: Approval) -> Record:
-    """The record of an approval; of one that was asked for again the last one counts."""
+    """Make the record of an approval. If a run is approved more than once, the last record counts."""
     body = {"v": LEDGER_VERSION, "kind": "approval", **asdict(approval)}
     return Record(key=encode(["approval", approval.run]), value=encode(body))
 
 
 def approval_of_run(view: LedgerView, run: str) -> Approval | None:
-    """What was approved of a run, if anything; BadInput for a record that is none."""
+    """Return the approval of a run, or None if there is none. Raises BadInput for a record that cannot be read."""
     record = view.by_key.get(encode(["approval", run]).decode())
     if record is None or record.value is None:
         return None
@@ -44,10 +45,11 @@ def _parse_approval(body: Json) -> Approval:
 
 
 def used(approval: Approval | None, *, params: str, by: str, now_ms: int, within_s: float) -> Approval:
-    """The approval as it is used `by` a switch or a try of a drill; Refused where it is not one of this.
+    """Return the approval, marked as used `by` a switch or by one attempt of a drill.
 
-    `params` is the digest of the run's parameters. An approval that was not used after `within_s` has expired; what has
-    begun by it may continue by it.
+    Raises Refused if there is no approval, if it is for other parameters or was used by another, or if it has expired.
+    `params` is the digest of the run's parameters. An approval expires `within_s` seconds after it was given, unless it
+    was used before. The switch or attempt that has used it may use it again.
     """
     if approval is None:
         raise Refused(f"nobody has approved: {_AGAIN}")

@@ -1,4 +1,4 @@
-"""Where a flow begins that leads against a switch: behind what came from the cluster that it goes to. Pure."""
+"""The offsets at which a flow opposite to a switch begins: after what was copied from its own target. Pure."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ def beginnings(
     ids: Mapping[str, str],
     now_ms: int,
 ) -> tuple[list[Record], list[Gap]]:
-    """What lets a lane go on at the `cuts` (source offsets), and the gaps that stand for what it passes over.
+    """Return the records that let a lane continue at the `cuts` (source offsets), and the gaps for what it passes over.
 
-    A lane that never had a plan gets its starts recorded, whatever the configuration says of it: what has no entry then
-    begins at its beginning. A later one passes from where it stands to the cut, as
-    somebody may do by hand (ADR 18): what lies between came from the cluster that the flow goes to, or was left behind
-    there on purpose. A lane that stands at its cut, or beyond, is left. `ids` are the source topics' ids.
+    A partition without a receipt gets its cut as its start offset. A lane that never had a plan is marked as begun, even
+    if no cut is above 0. That wins over the configuration: a partition without an entry then begins at its beginning. A
+    partition with a receipt passes from its position to the cut, as an operator can do by hand (ADR 18). The offsets
+    between came from the flow's own target, or were left there on purpose. A partition whose position is at its cut or
+    after it does not change. `ids` are the ids of the source topics.
     """
     lasts = {last.source: last for last in last_receipts(view, lane).values()}
     passed = skips(view, lane)
@@ -65,8 +66,11 @@ def beginnings(
 
 
 def stands_at(view: LedgerView, lane: str, ids: Mapping[str, str]) -> dict[TopicPartition, int]:
-    """Where a lane goes on, by source partition: after its last receipt and what it was told to pass by, or where it
-    was told to begin. `ids` are the source topics' ids, as far as they are known."""
+    """Return the next offset of each source partition in a lane.
+
+    It is the end of the last receipt, or of the gaps that follow it. Without a receipt it is the recorded start offset,
+    or the end of a gap. `ids` are the ids of the source topics, as far as they are known.
+    """
     passed = skips(view, lane)
     found = dict(recorded_starts(view, lane, ids).offsets)
     for place, gaps in passed.items():
@@ -87,7 +91,10 @@ def _passed_to(last: Receipt, passed: Iterable[Gap]) -> int:
 def start_offsets(
     view: LedgerView, lane: str, given: Mapping[TopicPartition, int], ids: Mapping[str, str], now_ms: int
 ) -> list[Record]:
-    """Records that let partitions without a receipt begin at these offsets, beside what is recorded already."""
+    """Make the records with which partitions without a receipt begin at these offsets.
+
+    They keep the starts recorded before.
+    """
     known = recorded_starts(view, lane, ids)
     offsets, pending = by_topic({**known.offsets, **given}), by_topic(known.pending)
     records = []
@@ -107,10 +114,12 @@ def latest_beginnings(
     ids: Mapping[str, str],
     now_ms: int,
 ) -> list[Record]:
-    """Records that let a lane that is to begin at latest begin at the switch, not where its first run finds the ends.
+    """Make the records with which a lane with start `latest` begins at the switch.
 
-    `lives` are where producers go on, with the ends before they came; the `others` begin at the end that they have now.
-    What is in neither begins at its beginning. `ids` are the source topics' ids. None where the lane has had a plan.
+    Without them it would begin at the ends that its first run finds. `lives` are the partitions that producers continue
+    in, with their ends before the producers came. The `others` begin at the end that they have now. A partition in
+    neither begins at its beginning. `ids` are the ids of the source topics. If the lane has had a plan, there are no
+    records.
     """
     if not first_run(view, lane):
         return []
@@ -122,5 +131,8 @@ def latest_beginnings(
 
 
 def own_ends(lane: str, ends: Mapping[TopicPartition, int], ids: Mapping[str, str]) -> list[Record]:
-    """That what the targets hold up to their ends is known: clients of that cluster wrote it while it was the one."""
+    """Make the records that account for the target partitions up to their ends.
+
+    That cluster's own clients wrote them.
+    """
     return accounted_records(lane, ends, ids)

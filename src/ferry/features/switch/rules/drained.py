@@ -1,6 +1,6 @@
-"""How the copying of a switch went: lag and rates over time, from the receipts that its drain left in the ledger.
+"""Lag and rates while a switch copied, over time, from the receipts that its drain left in the ledger.
 
-The ledger has them however often the process that drained has died, and wherever it copied.
+The receipts are in the ledger even if the process that drained was killed, and for every place that it copied in.
 """
 
 from __future__ import annotations
@@ -16,17 +16,20 @@ from ferry.model import OpenedRun, Plan, Receipt
 from ferry.model.evidence import Sample
 
 ONE_CHUNK_MS = 50
-"""Receipts of one task that were made within this time are those of one chunk."""
+"""Receipts of one slot that were made within this many ms belong to one chunk."""
 
 
 def drain_runs(view: LedgerView, lane: str, switch: str) -> list[OpenedRun]:
-    """The micro-runs by which a switch has drained the lane, oldest first, as far as the ledger keeps them."""
+    """Return the micro-runs with which a switch drained the lane, oldest first, as far as the ledger keeps them."""
     found = [run for run in view.runs if run.record.lane == lane and is_drain_run(switch, run.record.run)]
     return sorted(found, key=lambda run: run.generation)
 
 
 def drained_samples(view: LedgerView, opened: OpenedRun) -> tuple[Sample, ...]:
-    """Lag and rates while a run copied; none where it had nothing to copy. `view` has its plan and its receipts."""
+    """Return lag and rates while a run copied; empty if it had nothing to copy.
+
+    `view` has its plan and its receipts.
+    """
     lane, run = opened.record.lane, opened.record.run
     done = [one for one in receipts(view, lane=lane, run=run) if one.generation == opened.generation]
     found = sealed_plan(view, lane, run, opened.generation)
@@ -35,7 +38,7 @@ def drained_samples(view: LedgerView, opened: OpenedRun) -> tuple[Sample, ...]:
 
 
 def _chunks(done: Iterable[Receipt]) -> list[Committed]:
-    """The receipts by chunk."""
+    """Group the receipts by chunk."""
     found: list[list[Receipt]] = []
     for receipt in sorted(done, key=lambda one: (one.slot, one.at_ms)):
         last = found[-1][-1] if found else None
@@ -47,6 +50,6 @@ def _chunks(done: Iterable[Receipt]) -> list[Committed]:
 
 
 def _left(plan: Plan, done: Sequence[Receipt]) -> int:
-    """Offsets of a plan that its run has no receipts of."""
+    """Count the offsets of a plan for which its run has no receipt."""
     ends = {receipt.source: receipt.end for receipt in sorted(done, key=lambda one: one.end)}
     return sum(max(0, piece.end - ends.get(piece.source, piece.start)) for piece in plan.kept)

@@ -1,4 +1,4 @@
-"""What a switch that drains its flow says of what cannot be copied. Pure."""
+"""The refusals that end a drain, and the sentence about what it cannot copy. Pure."""
 
 from __future__ import annotations
 
@@ -16,18 +16,21 @@ PASSING = frozenset(
         RefusalKind.SLOT_FAILED,
     }
 )
-"""What a broker that comes back may mend while a drain goes on; anything else waits for somebody."""
+"""Refusals that may end when a broker comes back, while the drain continues. All others need an operator."""
 
 _MOST_TOLD = 3
 
 
 def lasting(refusals: Sequence[Refusal]) -> list[Refusal]:
-    """What copying found that the next run meets again, until somebody does what its sentence says."""
+    """Return the refusals that the next run meets again, until an operator does what their sentence says."""
     return [one for one in refusals if one.kind not in PASSING]
 
 
 def undrained(refusals: Sequence[Refusal]) -> str:
-    """What a drain could not copy, as a sentence with each topic's own, a few of them whole."""
+    """Say what a drain could not copy.
+
+    It has the sentences of the first `_MOST_TOLD` refusals, and how many more there are.
+    """
     told = list(dict.fromkeys(f"{one.message} [{one.kind}]" for one in refusals))
     more = f"; and {len(told) - _MOST_TOLD} more" if len(told) > _MOST_TOLD else ""
     return f"not all can be copied: {'; '.join(told[:_MOST_TOLD])}{more}"

@@ -1,7 +1,7 @@
-"""What a switch hands to the flow back: the offsets that groups left behind, as what that flow wrote last. Pure.
+"""The offsets that groups left on the old cluster, given to the flow back as the offsets that it wrote last. Pure.
 
-A group's own consumers committed them on the cluster that is left. Without this the flow back would take them for
-somebody's, and leave the group there; a failover along it would then have no checkpoint to go by.
+The groups' own consumers committed these offsets on the cluster that is left. Without this step the flow back would
+treat them as commits of other clients, and leave the groups there. A failover along it would then have no checkpoint.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ Offsets = Mapping[TopicPartition, CommittedOffset]
 
 
 def left_offsets(rows: Iterable[Json]) -> dict[str, dict[TopicPartition, int]]:
-    """Where the groups that a switch has moved stood on the cluster that they left, by the rows of its step `groups`.
+    """Return the offsets that the moved groups had on the cluster that they left, from the rows of the step `groups`.
 
-    Nothing of a group whose offsets that cluster did not tell, nor of one that was left there.
+    It has no entry for a group whose offsets that cluster did not return, or for one that was left there.
     """
     found = {}
     for row in rows:
@@ -35,11 +35,11 @@ def handed(
     held: Mapping[str, HeldGroup],
     now_ms: int,
 ) -> dict[str, HeldGroup]:
-    """What the flow back is to remember of each group, where that changes.
+    """Return what the flow back must remember of each group, for the groups where that changes.
 
-    `copy_of` is the copy of a topic of the flow back, None of one that it does not lead groups in. `now` is where
-    groups stand on the cluster that was left, `held` what the flow back remembers. An offset that somebody has moved
-    since is left to whoever did that, and what the flow back wrote itself stays as it is.
+    `copy_of` returns the copy of a topic in the flow back, or None if that flow translates no groups for the topic.
+    `now` are the groups' offsets on the cluster that was left. `held` is what the flow back remembers. An offset that
+    changed since the switch is not taken, and an offset that the flow back wrote itself stays.
     """
     found = {}
     rows = list(rows)

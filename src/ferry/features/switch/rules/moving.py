@@ -1,8 +1,8 @@
-"""Where consumer groups go on, on the new cluster: all partitions of a group, or none. Pure.
+"""The offsets of consumer groups on the new cluster: for all partitions of a group, or for none. Pure.
 
-A group's offsets at the old cluster lead to the new one by two maps: that of the flow along which clients move, for
-what was born at the old cluster, and that of the flow back, turned round, for what was copied there from the new one.
-Where one topic holds both, whoever has the record that is next decides.
+Two offset maps translate a group's offsets at the old cluster. The map of the flow along which clients move is for
+records that began on the old cluster. The reversed map of the flow back is for records copied there from the new one.
+If one topic holds both, the flow whose map has the next record decides.
 """
 
 from __future__ import annotations
@@ -33,19 +33,20 @@ from ferry.model import (
 from ferry.words import count_of, several
 
 CHECKPOINT = "checkpoint"
-"""How an offset was found that the ledger remembers: the old cluster does not tell how far the group has read since."""
+"""The word for an offset from the ledger: the old cluster does not return how far the group has read since."""
 
 Starts = Mapping[TopicPartition, Mapping[TopicPartition, int]]
-"""By place of the old cluster the places where producers go on, and where each of those ended before they came."""
+"""The partitions that producers continue in, by partition of the old cluster, with their ends before producers came."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placed:
-    """One offset on the new cluster: what a group is to have in `place`, and how that was found.
+    """One offset on the new cluster: what a group gets in `place`, and how the offset was found.
 
-    `source` is the partition of the old cluster that it was translated from and `source_offset` the offset there; None
-    for a topic that the group has not read before. `by` is `via`, `back` or `start`. `read` and `again` are as of a
-    checkpoint.
+    `source` is the partition of the old cluster that it was translated from, and `source_offset` the offset there.
+    `source` is None for a topic that the group has not read before. `by` is `via`, `back` or `start`. `read` and
+    `again` come from a checkpoint. `read` are the offsets that the group had read of the source partitions. `again` is
+    how many records it reads again at most; None: not known.
     """
 
     place: TopicPartition
@@ -61,11 +62,11 @@ class Placed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moving:
-    """What becomes of one group. `why` is what stands against moving it, a sentence; then nothing of it is written.
+    """What happens to one group. `why` is the reason against moving it, a sentence; nothing of such a group is written.
 
-    `kept` are partitions where it stands further on than the old cluster says: it has read there already. `aside`: no
-    group of its kind is ever moved, so it does not hold up a switch. `again` records at most are read again; None: not
-    known.
+    `kept` are partitions in which its offset on the new cluster is beyond the translated one: it has read there
+    already. If `aside`, no group of its kind is ever moved, so it does not hold up a switch. It reads at most `again`
+    records again; None: not known.
     """
 
     group: str
@@ -80,16 +81,16 @@ class Moving:
 
     @property
     def offsets(self) -> tuple[tuple[TopicPartition, int], ...]:
-        """Where the group stands when it is moved."""
+        """The group's offsets after the move."""
         found = [(one.place, one.offset) for one in (*self.writes, *self.unchanged)]
         return tuple(sorted([*found, *((one.place, there) for one, there in self.kept)]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewSide:
-    """The new cluster as far as groups concern it: `ends` are those of its logs, where known.
+    """The groups of the new cluster; `ends` are the log ends of its partitions, where they are known.
 
-    `failed` says of groups why nothing is known of them.
+    `failed` has, by group, why its offsets are not known.
     """
 
     alias: str
@@ -101,7 +102,7 @@ class NewSide:
 
 
 def moved_offsets(rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[TopicPartition, int]]:
-    """Where the groups stood that the step `groups` moved, by the rows of its evidence."""
+    """Return the offsets of the groups that the step `groups` moved, from the rows of its evidence."""
     return {
         row["group"]: {TopicPartition(topic, number): offset for topic, number, offset in row["offsets"]}
         for row in rows
@@ -116,11 +117,11 @@ def place_group(
     starts: Starts,
     log_starts: Mapping[TopicPartition, int],
 ) -> tuple[dict[TopicPartition, Placed], list[str]]:
-    """A group's offsets on the new cluster, and what stands against giving them.
+    """Return a group's offsets on the new cluster, and the reasons against using them.
 
-    `via` leads from places of the old cluster to copies, `back` (turned round) from copies at the old cluster to their
-    origins. `starts` are, by place of the old cluster, topics that producers go on in, and where those end: a group
-    begins there, unless something says better.
+    `via` maps partitions of the old cluster to copies. `back` (reversed) maps copies on the old cluster to their
+    origins. `starts` has, by partition of the old cluster, the partitions that producers continue in, with their ends.
+    A group begins at those ends, unless a map has another offset.
     """
     found: dict[TopicPartition, Placed] = {}
     against: list[str] = []
@@ -154,7 +155,7 @@ def place_group(
 
 
 def place_dealt(checkpoints: Iterable[Checkpoint]) -> dict[TopicPartition, Placed]:
-    """A group's offsets in topics that are dealt to other partitions, on the new cluster."""
+    """Return a group's offsets on the new cluster in topics that have other numbers of partitions there."""
     return {
         one.target: Placed(
             place=one.target,
@@ -171,7 +172,7 @@ def place_dealt(checkpoints: Iterable[Checkpoint]) -> dict[TopicPartition, Place
 
 
 def dealt_notes(checkpoints: Iterable[Checkpoint]) -> list[str]:
-    """What a group reads again of such topics, in a note each."""
+    """Make one note for each such topic: how many records a group reads again."""
     of_topic: dict[str, list[Checkpoint]] = {}
     for one in checkpoints:
         of_topic.setdefault(one.target.topic, []).append(one)
@@ -191,7 +192,7 @@ def unmapped(
     via: Mapping[TopicPartition, Maps],
     back: Mapping[TopicPartition, BackMaps],
 ) -> list[str]:
-    """A note on the partitions that a group has read and no map leads from: it gets no offset for them."""
+    """Make a note about the partitions that a group has read and that no map has: the group gets no offset for them."""
     places = sorted(str(place) for place in committed if place not in via and place not in back)
     if not places:
         return []
@@ -202,7 +203,7 @@ def unmapped(
 def _with_starts(
     found: dict[TopicPartition, Placed], starts: Starts, topics: Collection[str]
 ) -> dict[TopicPartition, Placed]:
-    """With the beginnings of those topics of which the group reads the old cluster's."""
+    """Add the starts that belong to topics that the group has read on the old cluster."""
     for source, lives in starts.items():
         for place, end in lives.items() if source.topic in topics else ():
             found.setdefault(place, Placed(place=place, offset=end, word="start", by="start"))
@@ -217,10 +218,11 @@ def decide_moving(
     held: HeldGroup | None,
     notes: Collection[str] = (),
 ) -> Moving:
-    """Whether a group is moved as a whole, and what of it has to be written; `notes` are known already.
+    """Decide whether a group is moved as a whole, and which offsets have to be written; `notes` are known already.
 
-    Over an offset of Ferry's own the old cluster's word counts, backwards, too. Over one that somebody else committed
-    it counts where it leads on; where that one is further on, the group has read there before, and goes on there.
+    The old cluster's offset replaces one that Ferry wrote, even if it is lower. It replaces an offset that another
+    client committed only if it is higher. If that client's offset is higher, the group has read there before, and keeps
+    it.
     """
     there = new.listed.get(group)
     why = _why_not(group, placed, against, new)
@@ -256,10 +258,10 @@ def decide_moving(
 
 
 def _again(moving: Moving, new: NewSide) -> int | None:
-    """How many records a group reads again at most, counted as offsets; None: not known.
+    """Count the records that a group reads again at most, as offsets; None: not known.
 
-    Behind a checkpoint it may have read all that is there. Before the place where producers go on it meets what it read
-    as copies.
+    After a checkpoint the group may have read all that is there. In a topic that producers continue in, it reads
+    records before the start again that it has read as copies.
     """
     total = 0
     for one in (*moving.writes, *moving.unchanged):
@@ -284,7 +286,7 @@ def _unusable(group: str, one: Placed, now: int, new: NewSide) -> str:
 
 
 def without_checkpoint(left: Iterable[Left], held: Mapping[str, HeldGroup]) -> dict[str, Left]:
-    """The groups of which the ledger knows no offset to go by, by what the last run `left`, and why it did."""
+    """Return the groups that the last run `left` and that have no usable offset in the ledger, with the reason."""
     found: dict[str, Left] = {}
     for one in left:
         if not one.group or one.why not in WANTED:
@@ -296,8 +298,10 @@ def without_checkpoint(left: Iterable[Left], held: Mapping[str, HeldGroup]) -> d
 
 
 def not_known(left: Left, flow: Flow, there: ListedGroup | None) -> Moving:
-    """A group that the last run `left` without a checkpoint, while the old cluster does not tell its offsets; `there`
-    is the group on the new cluster."""
+    """Make the decision about a group that the last run `left` without a checkpoint.
+
+    The old cluster returns no offsets of it. `there` is the group on the new cluster.
+    """
     group = left.group
     return Moving(
         group=group,
@@ -310,9 +314,9 @@ def not_known(left: Left, flow: Flow, there: ListedGroup | None) -> Moving:
 
 
 def groups_not_known(flow: Flow, last: GroupOutcome | None, *, syncs: bool) -> str | None:
-    """Why the ledger does not know all groups, by what the `last` run with a checkpoint told of them; None: it does.
+    """Say why the ledger may not know all groups, from the `last` run with a checkpoint; None if it knows them.
 
-    `syncs`: whether the flow's file has runs write the groups' offsets at all.
+    `syncs`: whether the flow's file has its runs write the groups' offsets at all.
     """
     if last is None and not syncs:
         return None
@@ -334,7 +338,7 @@ def groups_not_known(flow: Flow, last: GroupOutcome | None, *, syncs: bool) -> s
 
 
 def again_sentence(moved: Collection[Moving]) -> str:
-    """How many records groups read again, as the rest of a sentence; empty when none does."""
+    """Say how many records groups read again, as the end of a sentence; empty if no group reads any again."""
     some = [one for one in moved if one.again != 0]
     if not some:
         return ""
@@ -344,23 +348,29 @@ def again_sentence(moved: Collection[Moving]) -> str:
 
 
 def left_at_work(group: str, flow: Flow) -> Moving:
-    """A group that has members on the cluster that is left, and is to be left there with them."""
+    """Make the decision about a group that stays on the cluster that is left, because it has members there."""
     return Moving(group=group, why=f"group {group} has members on {flow.source}: it is left there", active=True)
 
 
 def moved_at_work(moving: Moving, flow: Flow) -> Moving:
-    """A group that is moved while it has members on the cluster that is left: what these read on nobody knows."""
+    """Return the decision to move a group that has members on the cluster that is left.
+
+    What they read since is not known.
+    """
     note = f"it has members on {flow.source} still: what they read since its offsets were seen, it reads again"
     return replace(moving, again=None, notes=(*moving.notes, note))
 
 
 def set_aside(group: str, why: str) -> Moving:
-    """A group that no switch moves, whatever it holds."""
+    """Make the decision about a group that no switch moves, whatever offsets it has."""
     return Moving(group=group, why=why, aside=True)
 
 
 def _why_not(group: str, placed: Mapping[TopicPartition, Placed], against: Collection[str], new: NewSide) -> str | None:
-    """What stands against moving a group wherever it stands on the new cluster; None when nothing does."""
+    """Return the reason against moving a group that does not depend on its offsets on the new cluster.
+
+    None if there is none.
+    """
     there = new.listed.get(group)
     if (why := new.failed.get(group)) is not None:
         return why
@@ -381,7 +391,7 @@ def _why_not(group: str, placed: Mapping[TopicPartition, Placed], against: Colle
 
 
 def _noted(one: Placed, now: int) -> list[str]:
-    """What is to be known of the offset, not Ferry's own, that a group has on the new cluster already."""
+    """Make the note about an offset, not one of Ferry's own, that a group has on the new cluster already."""
     stands, between = f"{one.place}: it stands at {now}", abs(now - one.offset)
     if now == one.offset or (one.by == "start" and now > one.offset):
         return []
@@ -401,7 +411,10 @@ def _kind(kind: GroupKind) -> str:
 
 
 def remembered(moving: Moving, new: NewSide, held: HeldGroup | None, now_ms: int) -> HeldGroup | None:
-    """What the ledger is to say of a group before it is written: of copies alone, for those a checkpoint writes."""
+    """Return what the ledger must remember of a group before it is written; None if nothing changes.
+
+    It remembers offsets in copies alone, because a checkpoint writes no others.
+    """
     offsets = dict(held.offsets) if held is not None else {}
     sources = dict(held.sources) if held is not None else {}
     read = dict(held.read) if held is not None else {}
@@ -424,10 +437,10 @@ def remembered(moving: Moving, new: NewSide, held: HeldGroup | None, now_ms: int
 
 
 class OwnMaps(Maps, Protocol):
-    """A map of the flow itself also tells what it has passed over."""
+    """An offset map of the flow itself, which also returns what the flow has passed over."""
 
     def passes(self, offset: int) -> bool:
-        """Whether the flow has passed over source offsets from this one on."""
+        """Return whether the flow has passed over source offsets from this one on."""
 
 
 def from_memory(
@@ -436,9 +449,9 @@ def from_memory(
     starts: Starts,
     log_starts: Mapping[TopicPartition, int] = MappingProxyType({}),
 ) -> dict[TopicPartition, Placed]:
-    """A group's offsets when the old cluster does not tell them: those of the last checkpoint, as they lead by now.
+    """Return a group's offsets if the old cluster does not return them: the last checkpoint, by today's offset map.
 
-    None lies before its log's start (`log_starts`, where known): it would be out of range.
+    No offset is lower than its log start (`log_starts`, where known), because that would be out of range.
     """
     found = {}
     for place, one in held.offsets.items():
@@ -456,7 +469,10 @@ def from_memory(
 
 
 def _led_by_now(wrote: Wrote, place: TopicPartition, way: OwnMaps | None) -> int:
-    """Where a source offset leads. A group that read ahead of the copy got the copy's end then; more has come since."""
+    """Return the target offset of a checkpoint by today's map.
+
+    A group that had read further than the copy got the end of the copy then; more has been copied since.
+    """
     if way is None or way.target != place or way.trouble_at(wrote.source) is not None:
         return wrote.target
     outcome = way.translate(wrote.source)

@@ -1,14 +1,14 @@
-"""The table of policy and verb: which topics clients use on the new cluster, and where groups and flows begin there.
+"""The topics that clients use on the new cluster, and where groups and flows begin there, by replication policy.
 
-DefaultReplicationPolicy: producers write `orders`; groups read `primary.orders`, where they begin by the offset map,
-and `orders`, where they begin where they stood, else where it ended at the cut-over; the flow back goes on where its
-lane stands, or as `ferry.start` says, at latest where producers went on.
+DefaultReplicationPolicy: producers write `orders`. Groups read `primary.orders`, where they begin by the offset map,
+and `orders`, where they begin at their own offset, or else at its end at the cut-over. The flow back continues at the
+position of its lane, or begins as `ferry.start` says, with `latest` where producers continued.
 
-IdentityReplicationPolicy, or another one that keeps the name: producers write and groups read `orders`, where groups
-begin by the map of the flow that wrote the record that is next; the flow back begins behind the cut-over, and a gap in
-its ledger stands for what came from the cluster that it goes to, or was left there.
+IdentityReplicationPolicy, or another one that keeps the name: producers write and groups read `orders`. Groups begin
+there by the map of the flow that wrote the next record. The flow back begins after the cut-over. A gap in its ledger
+represents what came from its own target, or was left there.
 
-A switchover, a failover and a failback differ in direction only: the names are those of the flow along which clients
+A switchover, a failover and a failback differ only in direction: the names are those of the flow along which clients
 move.
 """
 
@@ -22,28 +22,29 @@ from ferry.config.flow.flow import FlowConfig
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Names:
-    """One topic of the old cluster, as clients find it on the new one."""
+    """The names of one topic of the old cluster on the new one."""
 
     topic: str
     copy: str
     live: str
-    """Where producers write from now on."""
+    """The topic that producers write from now on."""
 
     @property
     def keeps_name(self) -> bool:
-        """Whether old and new records share one topic: a name does not tell them apart."""
+        """Whether old and new records share one topic, so that its name does not separate them."""
         return self.copy == self.live
 
     @property
     def read(self) -> tuple[str, ...]:
-        """What groups read that read the topic before."""
+        """The topics that groups read if they read the topic before."""
         return (self.copy,) if self.keeps_name else (self.copy, self.live)
 
 
 def names_of(via: FlowConfig, topic: str, clusters: Collection[str]) -> Names | None:
-    """The names of a topic that `via` copies; None of one that was copied to the old cluster.
+    """Return the names of a topic that `via` copies; None for a topic that was copied to the old cluster.
 
-    `clusters` are the aliases of the file: the `shop` of `shop.orders` is none of them, but a part of the topic's name.
+    `clusters` are the aliases of the file. `shop` in `shop.orders` is not one of them: it is a part of the topic's
+    name.
     """
     if via.policy.topic_source(topic) in clusters and via.first_name(topic) != topic:
         return None

@@ -1,8 +1,8 @@
-"""Switches the other way: they lie in the ledger of the flow back, on the cluster that is left. Pure.
+"""Switches in the other direction: they are in the ledger of the flow back, on the cluster that is left. Pure.
 
-Two ledgers have no common order, so nobody can say of two opposite switches which one was first. Whoever opens one
-writes that down and then looks at the other ledger: of two that are opened at the same time one sees the other at
-least, and who sees one gives way.
+Two ledgers have no common order, so it is not known which of two opposite switches was first. A switch is written to
+its own ledger before it reads the other one. If two are opened at the same time, at least one of them sees the other
+and gives way.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from ferry.model.switch import POINT_OF_NO_RETURN, Switch, SwitchOutcome, Switch
 
 
 def opposing(switch: Switch, others: Mapping[str, SwitchState], known: Collection[str] | None) -> SwitchState | None:
-    """The switch the other way that stands against this one: one that has not ended, or was finished since.
+    """Return the opposite switch that blocks this one: it has not ended, or it was finished since this one began.
 
-    `known` are those that there were when this one began; None: nobody could tell, and then one that is finished
-    stands against nothing. A failover passes one that had promoted the cluster which is lost now: nobody may be able to
-    finish that one.
+    `known` are the opposite switches that there were when this one began. If it is None, they could not be read, and a
+    finished switch does not block. A failover ignores one that had promoted the cluster that is lost now: it may not be
+    possible to finish that one.
     """
     for state in sorted(others.values(), key=lambda one: one.offset):
         was_there = known is not None and state.switch.id in known
@@ -31,9 +31,9 @@ def opposing(switch: Switch, others: Mapping[str, SwitchState], known: Collectio
 
 
 def moved_sentence(moved: SwitchState, others: Mapping[str, SwitchState]) -> str:
-    """Why a switch that would move clients where `moved` has brought them is refused, and the verb that helps.
+    """Say why a switch is refused that would move clients where `moved` has brought them, and which command helps.
 
-    `others` are the switches the other way, as far as they are known: the newest one says where clients are.
+    `others` are the opposite switches, as far as they are known: the newest one shows where clients are.
     """
     switch = moved.switch
     left = [one for one in others.values() if one.end is None]
@@ -64,7 +64,7 @@ def moved_sentence(moved: SwitchState, others: Mapping[str, SwitchState]) -> str
 
 
 def opposing_sentence(other: SwitchState, own: Switch | None = None) -> str:
-    """Why the other one stands against a switch, and what to do; `own` is the switch when it has begun already."""
+    """Say why the `other` switch blocks one, and what to do; `own` is the blocked switch if it has begun already."""
     switch = other.switch
     named = f"{switch.verb} {switch.id} of {switch.named}"
     give_up = "" if own is None else f"ferry switch abandon '{own.named}' {own.id}"

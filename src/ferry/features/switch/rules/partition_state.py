@@ -1,4 +1,4 @@
-"""Where every partition of a flow stands on both sides, and what is lost when the source does not come back. Pure."""
+"""The state of each partition of a flow on both sides, and what is lost if the source does not come back. Pure."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """One source partition and its copy. None is: not known, or none. Times are ms.
+    """One source partition and its copy. A field that is None is not known, or does not exist. Times are in ms.
 
-    `source_end` is the furthest end of the source that anybody saw. `source_known` says who did: `source` (it answered
-    now), `freeze` (it answered when the evidence was frozen), `plan` (a run planned to copy up to there), `receipt` (a
-    run copied up to there). `observed_ms` is when.
+    `source_end` is the highest end of the source that was observed. `source_known` says by what: `source` (it answered
+    now), `freeze` (it answered when the evidence was frozen), `plan` (a run planned to copy up to there) or `receipt`
+    (a run copied up to there). `observed_ms` is when; 0: not known.
     """
 
     source: TopicPartition
@@ -33,10 +33,10 @@ class Standing:
     observed_ms: int
     target_end: int | None
     target_copied: int = 0
-    """Up to where the target holds what was copied, or is accounted for: records behind it are somebody else's."""
+    """The offset up to which the target holds copied or accounted records; other clients wrote the records after it."""
 
     def to_json(self) -> Json:
-        """As a row of a step's evidence."""
+        """Return it as a row of a step's evidence."""
         return {
             "topic": self.source.topic,
             "partition": self.source.partition,
@@ -53,7 +53,7 @@ class Standing:
 
 
 def parse_standing(row: Mapping[str, Any]) -> Standing:
-    """Inverse of `Standing.to_json`."""
+    """Parse a row that `Standing.to_json` made."""
     return Standing(
         source=TopicPartition(topic=row["topic"], partition=row["partition"]),
         target=TopicPartition(topic=row["target_topic"], partition=row["target_partition"]),
@@ -63,17 +63,17 @@ def parse_standing(row: Mapping[str, Any]) -> Standing:
         source_known=row["source_known"],
         observed_ms=row["observed_ms"],
         target_end=row["target_end"],
-        target_copied=row.get("target_copied", row["target_end"] or 0),  # an earlier Ferry knew the end alone
+        target_copied=row.get("target_copied", row["target_end"] or 0),  # an earlier Ferry recorded only the end
     )
 
 
 def parse_standings(rows: Iterable[Json]) -> list[Standing]:
-    """The partitions among the rows of a step; those of groups are passed over."""
+    """Parse the rows of a step that are about partitions; rows about groups are ignored."""
     return [parse_standing(row) for row in rows if "group" not in row]
 
 
 def last_seen_ms(found: Collection[Standing]) -> int | None:
-    """When anybody last saw the old cluster at work (ms); None where it answers now, or nobody ever did."""
+    """Return when the old cluster was last seen running (ms); None if it answers now, or if that is not known."""
     if any(one.source_known == "source" for one in found):
         return None
     return max((one.observed_ms for one in found if one.observed_ms > 0), default=None)
@@ -85,9 +85,10 @@ def copied_ends(
     target_ids: Mapping[str, str],
     target_ends: Mapping[TopicPartition, int],
 ) -> dict[TopicPartition, int]:
-    """Up to where target partitions hold what a flow copied, or knows to be elsewhere, too (`accounted`).
+    """Return up to which offset target partitions hold what a flow copied or has accounted for (`accounted`).
 
-    Receipts of a topic that was created again since tell nothing; and none counts for more than there is.
+    A receipt for a topic that was created again since does not count. No offset is higher than the end of its
+    partition.
     """
     found = dict(accounted)
     for last in lasts:
@@ -98,9 +99,10 @@ def copied_ends(
 
 
 class Dealt(NamedTuple):
-    """A source partition whose records are dealt to those of `copy`: up to where all of these have it, and since when.
+    """A source partition whose records are repartitioned in the topic `copy`.
 
-    `at_ms` is when the oldest run of the last receipts began, 0: not known; `answers`: all of the copy's partitions do.
+    All partitions of the copy have its records up to `copied_end`. `at_ms` is when the oldest run of the last receipts
+    began; 0: not known. `answers`: all partitions of the copy answer.
     """
 
     source: TopicPartition
@@ -116,9 +118,9 @@ def dealt_ends(
     target_ends: Collection[TopicPartition],
     started_ms: Mapping[int, int],
 ) -> list[Dealt]:
-    """What last receipts of units say of source partitions; `target_ends` are the target partitions that answer.
+    """Return, from the last receipts of units, the state of source partitions in repartitioned topics.
 
-    `started_ms` as of `standings`.
+    `target_ends` are the target partitions that answer. `started_ms` has when runs began (ms), by generation.
     """
     rules = list(eras)
     copies = {era.source_topic: era.target_topic for era in rules}
@@ -144,7 +146,7 @@ def _of_dealt(
         ends = [(live[one.source], "source", now_ms)]
     end, known, observed = max(ends, key=lambda each: each[0])
     if known != "source" and plan is not None and plan.cut_short:
-        observed = 0  # more may have been there already that the run did not take
+        observed = 0  # there may have been more already that the run did not take
     return Standing(
         source=one.source,
         target=TopicPartition(one.copy, one.source.partition),
@@ -153,14 +155,15 @@ def _of_dealt(
         source_end=end,
         source_known=known,
         observed_ms=observed,
-        target_end=0 if one.answers else None,  # nothing of it tells of this partition
+        target_end=0 if one.answers else None,  # the copy's end does not depend on this partition alone
     )
 
 
 def reaches_the_ends(plan: Plan, budget: Budget) -> bool:
-    """Whether the slices of single partitions reach the ends that their run saw, because no budget cut them short.
+    """Return whether the slices of a plan reach the ends that its run saw, because no budget cut them short.
 
-    A plan of an earlier Ferry does not say whether one did: then the `budget` of the file must have left it room.
+    It is False for a plan with repartitioned topics. The plan of an earlier Ferry does not record whether it was cut
+    short: then the `budget` of the file must have left it room.
     """
     size, offsets = sum(piece.bytes_estimate for piece in plan.kept), sum(piece.offsets for piece in plan.kept)
     has_room = size < budget.max_bytes and (budget.max_records is None or offsets < budget.max_records)
@@ -182,13 +185,16 @@ def standings(
     started_ms: Mapping[int, int] | None = None,
     whole: bool = True,
 ) -> list[Standing]:
-    """Of every partition that was copied, was to be copied by the last `plan`, or shows itself now (`live` ends).
+    """Return the state of each partition that was copied, was in the last `plan`, or is on the source now (`live`).
 
-    `targets` are the copies' places of those that are only live; `target_copied` as of `copied_ends`. Those that are
-    `dealt` to other partitions have no place of their own in their copy. `goes_on` is where the lane goes on
-    (`stands_at`): what it has passed over before that is not left to copy. `started_ms` says when runs began, by
-    generation, and `planned_ms` when that of the `plan` did: the end of a receipt was read in its run, before the
-    copying, so nobody saw that end later than the run began. `whole`: no budget kept the plan from reaching the ends.
+    `live` are the ends of the source's partitions. `targets` are the copies of partitions that are only `live`.
+    `target_copied` is what `copied_ends` returns. Partitions in `dealt` are repartitioned, so their copy has no
+    partition of their own. `goes_on` is the next offset of each partition in the lane (`stands_at`): what the lane has
+    passed over before it is not left to copy.
+
+    `started_ms` is when runs began, by generation, and `planned_ms` when the run of the `plan` began. A run reads the
+    end of a receipt before it copies, so the end was observed no later than the run began. `whole`: no budget kept the
+    plan from reaching the ends.
     """
     onward = goes_on or {}
     receipts = {last.source: last for last in lasts}
@@ -206,15 +212,15 @@ def standings(
         read_ms = 0 if last is None else (started_ms or {}).get(last.generation, 0)
         ends = [(copied, "receipt", read_ms)]
         if piece is not None:
-            ends.insert(0, (piece.end, "plan", planned_ms))  # where both are the same the plan's time is the nearer
+            ends.insert(0, (piece.end, "plan", planned_ms))  # if both are equal, the plan's time is the later one
         if source in live:
             ends = [(live[source], "source", now_ms)]
         end, known, observed = max(ends, key=lambda one: one[0])
         looked = known == "receipt" and piece is None and covered
         if looked:
-            observed = max(observed, planned_ms)  # the last plan had nothing more to copy of it
+            observed = max(observed, planned_ms)  # the last plan had nothing more of it to copy
         sure = looked or known == "source" or (known == "plan" and whole)
-        if not sure:  # more may have been there already that the run did not take
+        if not sure:  # there may have been more already that the run did not take
             observed = 0 if last is None else max(0, min(observed, last.max_timestamp_ms))
         found.append(
             Standing(
@@ -233,9 +239,9 @@ def standings(
 
 
 def best_known(before: Iterable[Standing], after: Iterable[Standing]) -> list[Standing]:
-    """What is copied `after`, and the source's ends as far as either look knows them.
+    """Combine what is copied `after` with the highest end of the source that was seen before or after.
 
-    Where a source tells a lower end now than it told before, it has lost records itself: those count, too.
+    If the source returns a lower end now than before, it has lost records itself, and those count, too.
     """
     earlier = {one.source: one for one in before}
     found = []
@@ -253,17 +259,17 @@ def best_known(before: Iterable[Standing], after: Iterable[Standing]) -> list[St
 
 
 def _seen(first: Standing) -> str:
-    """What a source told once is not what it tells now: more may have come since."""
+    """Return how an earlier end is known: more may have come since the source returned it."""
     return "freeze" if first.source_known == "source" else first.source_known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loss:
-    """What of a partition the target has not. `records` counts offsets that were seen: it is what is known.
+    """What the target lacks of a partition. `records` counts the offsets that were seen: that is what is known.
 
-    `certain`: the source answered, so there is no more. Otherwise records that came since the source was last seen may
-    be lost as well, and nobody can tell how many. `seconds` is the time in which all that is lost came, at most; None:
-    not known.
+    If `certain`, the source answered, so there are no more. Otherwise records that came since the source was last seen
+    may be lost as well, and their number is not known. All that is lost came in the last `seconds`, at most; None: not
+    known.
     """
 
     source: TopicPartition
@@ -278,7 +284,7 @@ class Loss:
         return max(0, self.end - self.start)
 
     def to_json(self) -> Json:
-        """As a row of the step's evidence."""
+        """Return it as a row of the step's evidence."""
         return {
             "topic": self.source.topic,
             "partition": self.source.partition,
@@ -291,7 +297,7 @@ class Loss:
 
 
 def parse_loss(row: Mapping[str, Any]) -> Loss:
-    """Inverse of `Loss.to_json`."""
+    """Parse a row that `Loss.to_json` made."""
     return Loss(
         source=TopicPartition(topic=row["topic"], partition=row["partition"]),
         start=row["start"],
@@ -302,9 +308,9 @@ def parse_loss(row: Mapping[str, Any]) -> Loss:
 
 
 def loss_of(found: Collection[Standing], ages_ms: Mapping[TopicPartition, int], until_ms: int) -> list[Loss]:
-    """The loss of every partition. `ages_ms` are timestamps of the oldest records not copied, where they can be read.
+    """Return the loss of each partition. `ages_ms` are the timestamps of the oldest records not copied, if readable.
 
-    Seconds are counted back from `until_ms`, the time of the loss, or of the counting where nobody knows that one.
+    Seconds are counted back from `until_ms`: the time of the loss, or of the counting if the former is not known.
     """
     return [
         Loss(
@@ -319,7 +325,10 @@ def loss_of(found: Collection[Standing], ages_ms: Mapping[TopicPartition, int], 
 
 
 def _seconds(one: Standing, ages_ms: Mapping[TopicPartition, int], until_ms: int) -> float | None:
-    """Since the oldest record that is not copied; where it cannot be read, since a time at which it was not there."""
+    """Return the seconds since the oldest record that is not copied, or else since a time before it came.
+
+    None: not known.
+    """
     behind = one.source_end > one.copied_end
     if one.source_known == "source" and not behind:
         return 0.0
@@ -332,14 +341,17 @@ def _seconds(one: Standing, ages_ms: Mapping[TopicPartition, int], until_ms: int
 
 
 def longest(losses: Collection[Loss]) -> float | None:
-    """The longest of their times; None where one is not known."""
+    """Return the longest of their times; None if one is not known."""
     times = [one.seconds for one in losses if one.records or not one.certain]
     known = [time for time in times if time is not None]
     return None if len(known) < len(times) else max(known, default=0.0)
 
 
 def loss_sentence(losses: Collection[Loss], *, lost_ms: int | None = None) -> str:
-    """The sum in one sentence, what is not known first. `lost_ms` is the time of the loss, where somebody gave it."""
+    """Sum the losses up in one sentence, what is not known first.
+
+    `lost_ms` is the time of the loss, if it was given.
+    """
     unsure = [one for one in losses if not one.certain]
     records, worst = sum(one.records for one in losses), longest(losses)
     there = count_of(len(losses), "partition")
@@ -373,6 +385,9 @@ def uncopied_sentence(found: Collection[Standing]) -> str:
 
 
 def came_sentence(counts: Mapping[TopicPartition, int], cluster: str) -> str:
-    """How many records came to which cluster, half a sentence; offsets may be markers, so it is `at most`."""
+    """Say how many records came to a cluster, as half a sentence.
+
+    `at most`, because offsets may be transaction markers.
+    """
     count, partitions = count_of(sum(counts.values()), "record"), count_of(len(counts), "partition")
     return f"{count} at most came to {partitions} of {cluster}"

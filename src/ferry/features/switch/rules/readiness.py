@@ -1,4 +1,4 @@
-"""Whether a flow's target could take over now: one check a line, from facts that were gathered before. Pure."""
+"""Whether a flow's target could take over now: a list of checks, from facts that were gathered before. Pure."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from ferry.policy import ReplicationPolicy
 from ferry.words import count_of, several
 
 _AGAINST = frozenset({Why.ACTIVE, Why.PENDING, Why.MERGED, Why.DEALT, Why.FAILED})
-"""What keeps a group from being moved. One that somebody moved on the target follows its source in a switch."""
+"""The reasons that keep a group from being moved. A group moved on the target by another client is not among them."""
 
 _WELL = frozenset({PastState.SUCCESS, PastState.OPEN, PastState.UNPLANNED})
-"""A run may be at work, or about to begin: runs come all the time. What they leave undone shows in the lag."""
+"""The states of a healthy last run. It may be running, or about to begin; what runs leave undone shows in the lag."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One line of the answer: what was looked at, whether it is as it should be, and a sentence with the remedy."""
+    """One line of the answer: the name of the check, whether it passed, and a sentence with the remedy."""
 
     name: str
     ok: bool
@@ -38,28 +38,28 @@ class Check:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Readiness:
-    """All checks."""
+    """All checks, and the lag."""
 
     checks: tuple[Check, ...]
     records: int = 0
-    """Of the lag, as `TotalLag` counts."""
+    """The lag in records, counted as in `TotalLag`."""
     seconds: float | None = None
     partitions: int = 0
 
     @property
     def ready(self) -> bool:
-        """Whether nothing stands against a switch."""
+        """Whether all checks passed."""
         return all(check.ok for check in self.checks)
 
     @property
     def failed(self) -> tuple[Check, ...]:
-        """What stands against it."""
+        """The checks that failed."""
         return tuple(check for check in self.checks if not check.ok)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rpo:
-    """What may be lost at most: records and seconds of each partition. None is no limit."""
+    """The loss that is allowed at most, in records and seconds of each partition. None is no limit."""
 
     records: int | None = None
     seconds: float | None = None
@@ -67,28 +67,28 @@ class Rpo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Looked:
-    """What readiness is decided from."""
+    """The facts from which readiness is decided."""
 
     facts: Facts
     plan: Plan
     lags: Sequence[PartitionLag]
     last_run: PastRun | None
     stamped_ms: int | None
-    """When the broker that leads the ledger wrote the last run's record, by its clock; None: not known."""
+    """When the leader of the ledger's partition wrote the last run's record, by its clock (ms); None: not known."""
     groups: Collection[Left]
-    """Groups that were left by a sync of now, with what they were left for."""
+    """Groups that a sync would leave now, with the reason."""
     behind_groups: int
-    """Groups of which a sync would write something, without the `excepted`."""
+    """The number of groups of which a sync would write offsets, without the `excepted`."""
     acls: AclDiff | None
-    """None: the flow syncs none, or `no_authorizer`."""
+    """None if the flow syncs no ACLs, or for the reason in `no_authorizer`."""
     back: bool
     """Whether the file enables the reverse flow."""
     excepted: Collection[str] = ()
-    """Groups that a switch is to leave, by its options: nothing is said of them."""
+    """Groups that a switch leaves by its options; the checks do not judge them."""
     without_checkpoint: Mapping[str, str] = field(default_factory=dict)
-    """Groups of which a failover could not say where they go on, each with a sentence."""
+    """Groups whose offsets would not be known in a failover, each with a sentence."""
     planned: bool = False
-    """Whether this is looked at for a switch that asks the source itself where groups stand."""
+    """Whether the checks are for a switch that reads the groups' offsets from the source itself."""
     syncs_groups: bool = True
     """Whether runs write the groups' offsets at all."""
     wants_back: bool = True
@@ -96,11 +96,11 @@ class Looked:
     no_authorizer: str = ""
     """Why the ACLs of a flow that syncs them cannot be compared."""
     writers: LedgerWriters | None = None
-    """Who may write to the ledger; None: nobody looked."""
+    """The principals that may write to the ledger; None: not checked."""
 
 
 def readiness_of(looked: Looked, policy: ReplicationPolicy, alias: str, rpo: Rpo) -> Readiness:
-    """The checks in the order in which somebody would make them by hand."""
+    """Make the checks, in the order in which an operator would make them by hand."""
     total = total_of(looked.lags)
     return Readiness(
         checks=(
@@ -245,7 +245,10 @@ def _topics(looked: Looked, policy: ReplicationPolicy, alias: str) -> Check:
 
 
 def _alike(facts: Facts, policy: ReplicationPolicy, alias: str) -> str:
-    """That a run would change no topic: what it does not compare, or leaves as it is, is not as at the source."""
+    """Say that a run would change no topic, and what still differs.
+
+    These are settings that it cannot read, or leaves unchanged.
+    """
     pairs, hidden = _readable(facts, policy, alias)
     differing = set[str]()
     for source, _, target in pairs:
@@ -269,7 +272,10 @@ def _alike(facts: Facts, policy: ReplicationPolicy, alias: str) -> str:
 def _readable(
     facts: Facts, policy: ReplicationPolicy, alias: str
 ) -> tuple[list[tuple[TopicSettings, str, TopicSettings]], list[str]]:
-    """The settings of each source topic, its copy's name, and the copy's; and the topics whose may not be read."""
+    """Return the settings of each source topic, its copy's name and settings.
+
+    And the topics whose settings are unreadable.
+    """
     pairs, hidden = [], []
     for name, source in facts.sources.items():
         target = facts.targets.get(policy.format_remote_topic(alias, name))
@@ -368,7 +374,7 @@ def _counted(what: str, groups: Collection[str]) -> list[str]:
 
 
 def _aside(looked: Looked) -> list[str]:
-    """The groups that a sentence about every group does not hold for, and why."""
+    """Say which groups a sentence about every group does not cover, and why."""
     uncopied = {one.group for one in looked.groups if one.why is Why.NOT_COPIED}
     return [
         *_counted("without an offset in partitions of which nothing is copied", uncopied),
@@ -377,7 +383,7 @@ def _aside(looked: Looked) -> list[str]:
 
 
 def _checkpoints(looked: Looked) -> Check:
-    """What a failover has to go by when the source does not answer."""
+    """Check that each group has a checkpoint for a failover in which the source does not answer."""
     lacking, source = looked.without_checkpoint, looked.plan.flow.source
     aside = _aside(looked)
     if not looked.syncs_groups:
@@ -458,7 +464,7 @@ def _ledger(facts: Facts) -> Check:
 
 
 def _writers(writers: LedgerWriters | None) -> Iterator[Check]:
-    """Told, and never against a switch: who has lost a cluster does not wait for somebody's ACLs."""
+    """Show the ledger's writers. The check never fails: a failover must not wait for changes of ACLs."""
     if writers is not None:
         yield Check(name="writers", ok=True, message=writers_sentence(writers))
 
@@ -483,10 +489,10 @@ def _back(looked: Looked) -> Check:
 
 
 def came_since(after: SwitchState, ends: Mapping[TopicPartition, int], copied: Container[str]) -> Check | None:
-    """What came to the cluster that clients left by a switch, since that drained it; None where nothing is compared.
+    """Check what came to the cluster that clients left in a switch, after it was drained; None if nothing is compared.
 
-    `ends` are where the drained topics end there now; `copied` are topics that the flow back to it writes, in which it
-    looks for records of others itself. It blocks no switch: a failback exports what it finds.
+    `ends` are the ends of the drained topics there now. `copied` are topics that the flow back writes there; that flow
+    searches them for records of others itself. The check blocks no switch, because a failback exports what it finds.
     """
     switch = after.switch
     old, by = switch.via.source, f"{switch.verb} {switch.id}"

@@ -1,4 +1,4 @@
-"""What the steps of a switch found, as parts of a report, and as one of its own."""
+"""The steps of a switch as parts of a report, and the report of a switch."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from ferry.model.switch import Json, Step, SwitchOutcome, SwitchState, Verb, nex
 from ferry.words import count_of, several, to_the_second
 
 _SAME = frozenset({"exact", "gap", "start"})
-"""How an offset was found that leads to the very record that comes next; of a start nothing was read before."""
+"""The words for an offset that leads to exactly the next record. Nothing was read before a `start`."""
 
 
 def told_steps(state: SwitchState) -> tuple[TimelineStep, ...]:
-    """The steps that are done, in the order in which they were, and who has approved."""
+    """Return the steps that are done, in order, and who approved."""
     switch = state.switch
     return tuple(
         TimelineStep(
@@ -54,19 +54,22 @@ def told_steps(state: SwitchState) -> tuple[TimelineStep, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutOfService:
-    """How long clients had no cluster, in seconds; None: not known. `means` says of what that is taken, or why not."""
+    """How long clients had no cluster, in seconds; None: not known.
+
+    `means` says from when to when, or why it is not known.
+    """
 
     seconds: float | None
     means: str
     from_start: float | None
-    """From the start of the command."""
+    """Seconds from the start of the command."""
 
 
 def out_of_service(state: SwitchState) -> OutOfService:
-    """How long clients had no cluster, up to where the new one was tried out, or clients were sent there without that.
+    """Measure how long clients had no cluster, until the smoke test of the new one, or without it until the redirect.
 
-    Of a failover from the loss: as somebody gave it, else from when the source was last seen to answer, which is no
-    later. Of a planned switch from when clients were to stop.
+    For a failover the time begins at the loss: as given with --lost-at, or else when the source was last seen to
+    answer, which is no later. For a planned switch it begins when clients were to stop.
     """
     end = state.done.get(Step.SMOKE)
     if end is None:
@@ -93,19 +96,20 @@ def out_of_service(state: SwitchState) -> OutOfService:
 
 
 def answers_in_part(state: SwitchState) -> bool:
-    """Whether the source answered when the flow was stopped, for one partition at least."""
+    """Return whether the source answered for at least one partition when the flow was stopped."""
     return any(row["source_known"] == "source" for row in state.rows(Step.STOP))
 
 
 def last_seen(state: SwitchState) -> int | None:
-    """When the source was last seen to answer (ms); None where it answers still, or nobody knows."""
+    """Return when the source was last seen to answer (ms); None if it still answers, or if that is not known."""
     return last_seen_ms(best_known(parse_standings(state.rows(Step.FREEZE)), parse_standings(state.rows(Step.STOP))))
 
 
 def told_losses(state: SwitchState) -> tuple[Loss, ...]:
-    """What the new cluster has not, by partition: as counted when the flow was stopped, or as the failover told it.
+    """Return what the new cluster lacks, by partition.
 
-    What came to the old cluster after it was drained is a part of it; not known where that did not answer any more.
+    It is counted when the flow was stopped, or by the step `loss` of a failover. What came to the old cluster after it
+    was drained is a part of it. If that cluster did not answer, it is not known.
     """
     counted = {(row["topic"], row["partition"]): row for row in state.rows(Step.LOSS)}
     losses = [_loss(row, counted.get((row["topic"], row["partition"]))) for row in state.rows(Step.STOP)]
@@ -120,19 +124,22 @@ def told_losses(state: SwitchState) -> tuple[Loss, ...]:
 
 
 def stayed(state: SwitchState) -> list[tuple[TopicPartition, int, int]]:
-    """What came to the old cluster after it was drained, as the last step saw it: offsets from and to."""
+    """Return what came to the old cluster after it was drained, as the last step saw it.
+
+    Each has a partition, a start and an end offset.
+    """
     rows: Sequence[tuple[str, int, int, int]] = state.fact(Step.REVERSE, "stayed") or ()
     return [(TopicPartition(topic, partition), start, end) for topic, partition, start, end in rows]
 
 
 def unseen(state: SwitchState) -> frozenset[TopicPartition]:
-    """Partitions of the old cluster that did not tell the last step where they end."""
+    """Return the partitions of the old cluster whose ends the last step could not read."""
     rows: Sequence[tuple[str, int]] = state.fact(Step.REVERSE, "unseen") or ()
     return frozenset(TopicPartition(topic, partition) for topic, partition in rows)
 
 
 def stayed_sentences(state: SwitchState) -> tuple[str, ...]:
-    """That records came to the old cluster after it was drained: no run copies them, so it is a deviation."""
+    """Say that records came to the old cluster after it was drained: no run copies them, so that is a deviation."""
     found = stayed(state)
     if not found:
         return ()
@@ -143,7 +150,10 @@ def stayed_sentences(state: SwitchState) -> tuple[str, ...]:
 
 
 def _with_stayed(loss: Loss | None, source: TopicPartition, target: TopicPartition, start: int, end: int) -> Loss:
-    """A partition's loss with what came there later, of an age that is not known. None: it was not there before."""
+    """Add to a partition's loss what came to it later, of unknown age.
+
+    `loss` is None if the partition did not exist before.
+    """
     known = 0 if loss is None else loss.records
     return Loss(
         source=source,
@@ -157,7 +167,10 @@ def _with_stayed(loss: Loss | None, source: TopicPartition, target: TopicPartiti
 
 
 def _loss(row: Json, told: Json | None) -> Loss:
-    """Nothing is known of a partition whose source did not answer: what was seen of it is in `unknown_losses`."""
+    """Return the loss of a partition.
+
+    If its source did not answer, its numbers are None; `unknown_losses` has what was seen.
+    """
     end, copied = row["source_end"], row["copied_end"]
     certain = row["source_known"] == "source" if told is None else told["certain"]
     records = max(0, end - copied) if told is None else told["records"]
@@ -174,7 +187,7 @@ def _loss(row: Json, told: Json | None) -> Loss:
 
 
 def unknown_losses(state: SwitchState) -> tuple[str, ...]:
-    """What was seen of partitions whose loss is not known, as the steps found it; none where all of them answered."""
+    """Say what was seen of the partitions whose loss is not known; empty if all of them answered."""
     losses = [parse_loss(row) for row in state.rows(Step.LOSS)]
     certain = all(one.certain for one in losses)
     told: tuple[str, ...] = () if certain else (loss_sentence(losses, lost_ms=state.switch.options.lost_at_ms),)
@@ -187,7 +200,7 @@ def unknown_losses(state: SwitchState) -> tuple[str, ...]:
 
 
 def lost_sentence(losses: Sequence[Loss] | None) -> str:
-    """What a switch has lost: a number only where every partition told its own."""
+    """Say what a switch has lost: as a number only if the loss of each partition is known."""
     if losses is None:
         return "what was lost was not counted"
     unknown = sum(loss.records is None for loss in losses)
@@ -199,7 +212,7 @@ def lost_sentence(losses: Sequence[Loss] | None) -> str:
 
 
 def told_groups(state: SwitchState) -> tuple[GroupMoved, ...]:
-    """The groups that were moved, and those that were left."""
+    """Return the groups that were moved, and those that were left."""
     frozen = {row["group"]: row for row in state.rows(Step.FREEZE) if "group" in row}
     copied = {(row["topic"], row["partition"]): row["copied_end"] for row in state.rows(Step.STOP)}
     known = knows_groups(state)
@@ -207,12 +220,15 @@ def told_groups(state: SwitchState) -> tuple[GroupMoved, ...]:
 
 
 def knows_groups(state: SwitchState) -> bool:
-    """Whether the old cluster told its groups and their offsets; a checkpoint does not say what they read since."""
+    """Return whether the old cluster returned its groups and offsets.
+
+    A checkpoint does not have what they read since.
+    """
     return bool(state.fact(Step.GROUPS, "source_answers"))
 
 
 def unknown_groups(state: SwitchState) -> tuple[str, ...]:
-    """That the old cluster did not tell its groups, and that there may be more of them; none where it did."""
+    """Say that the old cluster did not return its groups, and that there may be more of them; empty if it did."""
     if Step.GROUPS not in state.done or knows_groups(state):
         return ()
     old = state.switch.via.source
@@ -225,8 +241,8 @@ def _group(row: Json, frozen: Json | None, copied: Mapping[tuple[str, int], int]
     words: Sequence[str] = tuple(row["how"].values())
     kept: Sequence[Json] = row["kept"]
     same = sum(word in _SAME for word in words)
-    # Where it was found further on than it had read on the old cluster, nobody compared what it has read.
-    still = row.get("again", 0) is not None  # nobody reads on where it was
+    # If its offset on the new cluster was further on, what the group has read was not compared.
+    still = row.get("again", 0) is not None  # no member of the group continues to read where it was
     whole = known and row["outcome"] == "moved" and same == len(words) and bool(words) and not kept and still
     told = known and frozen is not None and frozen["known"] == "source"
     since = (
@@ -254,13 +270,16 @@ def _group(row: Json, frozen: Json | None, copied: Mapping[tuple[str, int], int]
 
 
 def _beyond(frozen: Json, copied: Mapping[tuple[str, int], int]) -> int | None:
-    """Source offsets that a group had read and that were never copied; None where the end of the copy is not known."""
+    """Count the source offsets that a group had read and that were never copied.
+
+    None if the end of the copy is not known.
+    """
     ends = [(offset, copied.get((topic, partition))) for topic, partition, offset, _ in frozen["offsets"]]
     return summed([None if end is None else max(0, offset - end) for offset, end in ends])
 
 
 def _lag(frozen: Json) -> int | None:
-    """Of all partitions; None where an end is not known."""
+    """Sum up the lag of all partitions; None if an end is not known."""
     return summed([lag for _, _, _, lag in frozen["offsets"]])
 
 
@@ -275,9 +294,9 @@ def switch_report(
     rto_seconds: float | None,
     samples: tuple[Sample, ...] = (),
 ) -> EvidenceReport:
-    """The report of a switch, finished or not, from what the ledger has of it. Goals are seconds.
+    """Make the report of a switch, finished or not, from its state in the ledger. Goals are in seconds.
 
-    `samples` are of its drain.
+    `samples` are those of its drain.
     """
     switch, end = state.switch, state.end
     steps, losses, groups = told_steps(state), told_losses(state), told_groups(state)

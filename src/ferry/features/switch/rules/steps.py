@@ -1,4 +1,4 @@
-"""What each step of a switch will do, and what stands against one. Pure."""
+"""The sentences for the steps of a switch, and the checks that refuse a step or a switch. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ferry.words import to_the_second
 
 
 def sentence(switch: Switch, step: Step) -> str:
-    """What a step will do, for a dry run and for whoever approves."""
+    """Say what a step will do, for a dry run and for the person who approves."""
     old, new, via, back = switch.via.source, switch.via.target, switch.via, switch.back
     options = switch.options
     return {
@@ -65,25 +65,25 @@ def refuse_out_of_turn(state: SwitchState, step: Step) -> None:
 
 
 def unfinished(states: Mapping[str, SwitchState]) -> SwitchState | None:
-    """The switch that has not ended: the one that was opened first, for it alone counts."""
+    """Return the switch that has not ended; of several, the one that was opened first, because it alone counts."""
     found = [state for state in states.values() if state.end is None]
     return min(found, key=lambda state: state.offset, default=None)
 
 
 def newest_finished(states: Mapping[str, SwitchState]) -> SwitchState | None:
-    """The switch that was finished last."""
+    """Return the switch that was finished last, if any."""
     found = [state for state in states.values() if state.end and state.end.outcome is SwitchOutcome.FINISHED]
     return max(found, key=lambda state: state.end.at_ms if state.end else 0, default=None)
 
 
 def clients_by(states: Iterable[SwitchState]) -> SwitchState | None:
-    """The switch along a flow or back that moved clients last; None: there was none, or none that promoted."""
+    """Return the switch, along a flow or back, that moved clients last; None if no switch has promoted a cluster."""
     moved = [state for state in states if POINT_OF_NO_RETURN in state.done]
     return max(moved, key=lambda state: state.done[POINT_OF_NO_RETURN].done_ms, default=None)
 
 
 def clients_sentence(state: SwitchState) -> str:
-    """On which cluster clients are since a switch of `clients_by`."""
+    """Say on which cluster clients are, from the switch that `clients_by` returns."""
     switch, end = state.switch, state.end
     since = to_the_second(state.done[POINT_OF_NO_RETURN].done_ms)
     if end is None:
@@ -92,15 +92,15 @@ def clients_sentence(state: SwitchState) -> str:
 
 
 def left_of(state: SwitchState) -> str:
-    """What is left of a switch that has not ended, as half a sentence."""
+    """Say what is left of a switch that has not ended, as half a sentence."""
     due = next_step(state)
     return "its steps are all done, its end is not written" if due is None else f"its next step is {due}"
 
 
 def refuse_second(states: Mapping[str, SwitchState], switch: Switch) -> SwitchState | None:
-    """The state of the switch where it is known already; Refused when another one is not finished.
+    """Return the state of the switch if its id is known. Raises Refused while another switch is not finished.
 
-    BadInput where the id is that of another verb or flow.
+    Raises BadInput if the id belongs to another verb or flow.
     """
     known = states.get(switch.id)
     if known is not None:
@@ -120,7 +120,7 @@ def refuse_second(states: Mapping[str, SwitchState], switch: Switch) -> SwitchSt
 
 
 def refuse_ended(state: SwitchState) -> None:
-    """Raise Refused for the id of a switch that has ended: whoever names it means another one, or none."""
+    """Raise Refused for the id of a switch that has ended: the operator means another switch, or a new one."""
     switch, end = state.switch, state.end
     if end is not None:
         raise Refused(
@@ -130,9 +130,9 @@ def refuse_ended(state: SwitchState) -> None:
 
 
 def refuse_without_hook(state: SwitchState, redirect: Collection[str], stop: Collection[str]) -> None:
-    """Raise BadInput where a hook was given once, is still to be called, and is not given again.
+    """Raise BadInput if the switch began with a hook that is still to be called, and that is not given again.
 
-    `redirect` and `stop` say which of the two were given now, `command` or `url`.
+    `redirect` and `stop` say which hooks are given now: `command`, `url`.
     """
     switch, options = state.switch, state.switch.options
     missing = [f"--stop-{word}" for word in options.stop if word not in stop and Step.QUIET not in state.done]
@@ -145,12 +145,12 @@ def refuse_without_hook(state: SwitchState, redirect: Collection[str], stop: Col
 
 
 def continuing(switch: Switch) -> str:
-    """The command that continues a switch."""
+    """Return the command that continues a switch."""
     return f"ferry {switch.verb} '{switch.named}' --id {switch.id}"
 
 
 def remedied(state: SwitchState, sentence: str) -> str:
-    """What a step says that came to no end, and the command that continues, or gives up where that is possible."""
+    """Add to the sentence of a failed step the command that continues. If it is possible, add the one that abandons."""
     go_on = continuing(state.switch)
     if go_on in sentence:
         return sentence
@@ -163,9 +163,9 @@ def remedied(state: SwitchState, sentence: str) -> str:
 
 
 def refuse_other_options(state: SwitchState, asked: SwitchOptions, given: Mapping[str, str]) -> None:
-    """Raise BadInput for an option that is given again, and is not what the switch began with.
+    """Raise BadInput for an option that is given again with another value than the switch began with.
 
-    `given` has the options that somebody wrote, as they are written, by the fields of `asked` that they set.
+    `given` has the options on the command line as they are written, by the fields of `asked` that they set.
     """
     switch = state.switch
     other = [flag for name, flag in given.items() if getattr(asked, name) != getattr(switch.options, name)]
@@ -178,9 +178,10 @@ def refuse_other_options(state: SwitchState, asked: SwitchOptions, given: Mappin
 
 
 def refuse_other_approval(state: SwitchState, approved_by: str | None) -> None:
-    """Raise BadInput where another person is said to approve than the one who did when the switch began.
+    """Raise BadInput if another person is named as approver than the one of the switch's beginning.
 
-    What was kept has the name first, and how it was established after it, in brackets: on which host does not matter.
+    The ledger keeps the name, and after it in brackets how it was established, such as the host: that does not matter
+    here.
     """
     switch, name = state.switch, (approved_by or "").strip()
     is_same = switch.approved_by == name or switch.approved_by.startswith(f"{name} (")
@@ -192,9 +193,9 @@ def refuse_other_approval(state: SwitchState, approved_by: str | None) -> None:
 
 
 def refuse_abandoning(state: SwitchState, moved_on: SwitchState | None = None) -> None:
-    """Raise Refused where a switch has ended, or clients may have moved already.
+    """Raise Refused if a switch has ended, or if clients may have moved already.
 
-    `moved_on` is one the other way that has come between: then it is that one which moves them.
+    `moved_on` is an opposite switch that was begun since: then that one moves the clients.
     """
     switch = state.switch
     if state.end is not None:

@@ -1,5 +1,7 @@
-"""What a switch says of copies that a transform made: clients may go to them, and nothing of them goes back, which
-somebody has to say is meant. Pure."""
+"""The checks of a switch for copies that a transform made. Pure.
+
+Clients may go to such copies. No records of them go back, so an operator must confirm that they may stay.
+"""
 
 from __future__ import annotations
 
@@ -30,12 +32,12 @@ class Made(NamedTuple):
 
     @property
     def transform(self) -> str:
-        """The transform inside of a sentence."""
+        """The name of the transform, for use in a sentence."""
         return f"ferry.transform.{self.by}" if self.by else "a transform"
 
 
 def transformed_topics(view: LedgerView, lane: str) -> list[Made]:
-    """The copies of which a transform made anything, whatever the file says by now."""
+    """Return the copies of which a transform made any record, even if the file names no transform today."""
     found = dict(_found(view, lane))
     return sorted(Made(source, target, by) for (source, target), by in found.items())
 
@@ -56,9 +58,9 @@ def _found(view: LedgerView, lane: str) -> Iterator[tuple[tuple[str, str], str]]
 
 
 def changed_topics(view: LedgerView, lane: str, wanted: Mapping[str, tuple[str, str]]) -> list[tuple[str, str]]:
-    """Source topics whose copies were last made otherwise than a run would make them now, with the transform's name.
+    """Return the source topics whose copies a run would make in another way now, with the transform's name.
 
-    `wanted`: by source topic the name of its transform in the file, and the digest of that.
+    `wanted` has, by source topic, the name of its transform in the file and the digest of the transform.
     """
     digests: dict[str, set[str]] = defaultdict(set)
     for last in last_receipts(view, lane).values():
@@ -74,13 +76,16 @@ class Transformed:
 
     made: Sequence[Made] = ()
     changed: Sequence[tuple[str, str]] = ()
-    """As `changed_topics`."""
+    """Source topics whose copies a run would make in another way now, with the transform's name (`changed_topics`)."""
     lost: Sequence[str] = ()
-    """Why a transform of the file cannot be carried out here, a sentence with its remedy each."""
+    """Why a transform of the file cannot be carried out on this machine: sentences with their remedy."""
 
 
 def transforms_check(flow: Flow, found: Transformed) -> Check:
-    """Whether runs can carry the flow's transforms out, which a switchover needs; and what to know of their copies."""
+    """Check that runs can carry out the flow's transforms, which a switchover needs.
+
+    It also names the copies that they made.
+    """
     if found.lost:
         more = f"; and {len(found.lost) - 1} more" if len(found.lost) > 1 else ""
         return Check(name=NAME, ok=False, message=f"a run would refuse topics: {found.lost[0]}{more}")
@@ -95,7 +100,7 @@ def transforms_check(flow: Flow, found: Transformed) -> Check:
 
 
 def leaving(flow: Flow, made: Sequence[Made]) -> list[Check]:
-    """What to know before clients go to such copies; nothing when there are none."""
+    """Say what to know before clients go to copies that transforms made; empty if there are none."""
     if not made:
         return []
     named = several([f"{one.target} by {one.transform}" for one in made])
@@ -107,11 +112,11 @@ def leaving(flow: Flow, made: Sequence[Made]) -> list[Check]:
 
 
 def returning(flow: Flow, made: Sequence[Made], keeps: Callable[[str], bool], leave: Collection[str]) -> list[Check]:
-    """A check for each copy that does not go back, `flow` being the one that copied it; it fails where that would leave
-    records behind that nobody has said may stay.
+    """Make a check for each copy that does not go back.
 
-    `keeps`: whether a copy has the name under which producers write on that cluster, so that the flow back would be
-    about it. `leave` are such copies that somebody has said may be left.
+    It fails if records would stay there without the operator's consent. `flow` is the one that made the copies. `keeps`
+    returns whether a copy has the name that producers write on that cluster, so that the flow back would copy it.
+    `leave` are the copies that the operator has named to be left.
     """
     found = []
     known = {one.target for one in made if keeps(one.target)}
@@ -141,7 +146,7 @@ def returning(flow: Flow, made: Sequence[Made], keeps: Callable[[str], bool], le
 
 
 def trouble(flow: Flow, source: object, target: object, group_cluster: str) -> str:
-    """Why no group is led from such a copy to where it was made from, as a sentence."""
+    """Say why no group is moved from such a copy back to its source topic."""
     return (
         f"it has offsets of {target} on {group_cluster}, which {flow} made by a transform of {source}: what was left "
         "out in between is nowhere there, so where it goes on is not known; leave it with --leave-group, and set its "

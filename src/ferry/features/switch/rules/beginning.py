@@ -25,11 +25,11 @@ def beginnings(
 ) -> tuple[list[Record], list[Gap]]:
     """Return the records that let a lane continue at the `cuts` (source offsets), and the gaps for what it passes over.
 
-    A partition without a receipt gets its cut as its start offset. A lane that never had a plan is marked as begun, even
-    if no cut is above 0. That wins over the configuration: a partition without an entry then begins at its beginning. A
-    partition with a receipt passes from its position to the cut, as an operator can do by hand (ADR 18). The offsets
-    between came from the flow's own target, or were left there on purpose. A partition whose position is at its cut or
-    after it does not change. `ids` are the ids of the source topics.
+    A partition without a receipt gets its cut as its start offset. A lane that never had a plan is marked as begun,
+    even if no cut is above 0. That wins over the configuration: a partition without an entry then begins at its
+    beginning. A partition with a receipt passes from its position to the cut, as an operator can do by hand (ADR 18).
+    The offsets between came from the flow's own target, or were left there on purpose. A partition whose position is at
+    its cut or after it does not change. `ids` are the ids of the source topics.
     """
     lasts = {last.source: last for last in last_receipts(view, lane).values()}
     passed = skips(view, lane)

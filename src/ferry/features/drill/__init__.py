@@ -1,1 +1,1 @@
-"""Drills: failovers that are rehearsed."""
+"""Drills: rehearsed failovers."""

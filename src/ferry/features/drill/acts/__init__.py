@@ -1,1 +1,1 @@
-"""Drills: failovers rehearsed on both clusters, each with a report at its end."""
+"""Rehearsals of a failover on both clusters, each with a report at its end."""

@@ -1,4 +1,4 @@
-"""Copying in a drill: as a run does, with a note of when each chunk came, for the report's plots."""
+"""Copying in a drill: as in a run, with the time of each chunk for the report's plots."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from ferry.run.micro_run import MicroRuns
 
 
 def copy_seen(runs: MicroRuns, plan: Plan, stop: Callable[[], bool], chunks: list[Committed]) -> FerryError | None:
-    """As `copy_plan`, until `stop` says so; what is committed is added to `chunks`."""
+    """Copy a plan in processes of this machine until `stop` returns true; add what is committed to `chunks`.
+
+    Return why not all of it was copied, if so.
+    """
 
     def told(receipts: list[Receipt]) -> None:
         chunks.append(Committed(at_ms=wall_ms(), receipts=tuple(receipts)))

@@ -1,4 +1,4 @@
-"""Compare what was copied around the cut-overs of a full drill: the newest of both flows, as much as is read soon."""
+"""Compare what was copied around the cut-overs of a full drill: the newest records of both flows."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from ferry.features.verify.acts.wanted import Wanted
 from ferry.model.evidence import Compared
 
 BEFORE_MS = 3_600_000
-"""From how long before the drill began records are compared."""
+"""How long before the drill began (ms) the first compared record may be."""
 
 MOST_RECORDS = 1_000_000
-"""Of a flow that has more of them a sample is compared: seconds, not hours."""
+"""A flow with more records is compared by a sample, so that the comparison takes seconds and not hours."""
 
 
 def compare_crossed(
     flows: Iterable[FlowConfig], began_ms: int, *, patience_s: float
 ) -> tuple[Compared | None, list[str]]:
-    """What the comparison of all flows said (None: there was nothing to compare), and notes on what it was made of.
+    """Compare the flows, and return the result together with notes about what was compared.
 
-    `began_ms` is when the drill began. Raises as `Verifier`.
+    The result is None if there was nothing to compare. `began_ms` is when the drill began. The errors of a comparison
+    (`Verifier`) are raised.
     """
     found: list[Compared] = []
     notes: list[str] = []

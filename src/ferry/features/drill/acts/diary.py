@@ -1,4 +1,4 @@
-"""The timeline of a drill while it goes on: which step began when, how it ended, and what came of it."""
+"""The timeline of a drill: when each step began, how it ended, and its result."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from ferry.errors import Refused
 from ferry.model.evidence import StepOutcome, TimelineStep
 
 Told = Callable[[TimelineStep | str], None]
-"""Hears the title of each step that begins, and each step that has ended."""
+"""Called with the title of each step that begins, and with each step that has ended."""
 
 
 @dataclass(slots=True)
 class Entry:
-    """What a step says of itself when it is over."""
+    """The result of a step, set while it runs."""
 
     detail: str = ""
 
 
 @dataclass(slots=True, kw_only=True)
 class Diary:
-    """The steps so far. `stop` is asked before each step."""
+    """The steps so far. `stop` is called before each step."""
 
     told: Told
     stop: Callable[[], bool] = lambda: False
@@ -34,7 +34,10 @@ class Diary:
     def step(
         self, name: str, title: str, *, always: bool = False, approved: tuple[str, int] = ("", 0)
     ) -> Iterator[Entry]:
-        """One step; an error ends it and goes on its way. `always`: also when somebody asked to stop."""
+        """Do one step, and record it. An error ends the step and is raised again. Raises Refused after a stop signal.
+
+        With `always` the step is done after a stop signal, too.
+        """
         if not always and self.stop():
             raise Refused(f"stopped before the step {title!r} by a signal: start the drill again")
         began, entry, outcome = wall_ms(), Entry(), StepOutcome.FAILED

@@ -1,6 +1,6 @@
-"""A full drill: clients are moved to the target and back, in earnest, by a switchover and a failback.
+"""A full drill: a switchover to the target and a failback, which move the real clients.
 
-Both are kept step by step in the ledgers: a drill that stopped anywhere goes on there when it is begun again by its id.
+Both switches are recorded step by step in the ledgers. A drill that stopped continues when it is begun again by its id.
 """
 
 from __future__ import annotations
@@ -43,28 +43,28 @@ WAYS = ((Verb.SWITCHOVER, "out"), (Verb.FAILBACK, "back"))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FullOptions:
-    """What is done: `drill` is its id, both switches are called after it; `approved_by` is asked for both."""
+    """What is done. `drill` is its id, from which the ids of both switches are made; `approved_by` approves both."""
 
     drill: str
     who: str
     approved_by: str
     switch: SwitchOptions
     approved_ms: int | None = None
-    """When; None: when each of the switches is opened."""
+    """When it was approved (ms); None: when each of the switches is opened."""
     hook: SwitchHook | None = None
 
 
 @dataclass(slots=True, kw_only=True)
 class _Found(Found):
     states: list[SwitchState] = field(default_factory=list)
-    """Both switches, as far as they have come."""
+    """Both switches, as far as they were done."""
     stopped: TimelineStep | None = None
     not_compared: str | None = None
     """Why the content could not be compared."""
 
 
 class FullDrill:
-    """One drill. `preview` says what it would do, `run` does it, or what is left of it."""
+    """One full drill. `preview` returns what it would do; `run` does it, or what is left of it."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class FullDrill:
         copy: Copy = copy_plan,
         patience_s: float = 60.0,
     ) -> None:
-        """`settings` has the flow and its reverse; `copy` copies what a plan has when a flow is drained."""
+        """Choose the flow. `settings` has the flow and its reverse; `copy` copies a plan when a flow is drained."""
         self._settings = settings
         self._flow = flow
         self._options = options
@@ -95,9 +95,9 @@ class FullDrill:
         )
 
     def preview(self) -> tuple[str, ...]:
-        """The steps that are left of the way out, and that the way back follows; behind it those of the way back.
+        """Return the remaining steps of the way out and that the way back follows.
 
-        Refused when a check stands against it now.
+        After the way out, the steps of the way back. Raises Refused if a check fails now.
         """
         self._refuse_without_hook()
         self._refuse_unreturned()
@@ -114,7 +114,7 @@ class FullDrill:
         return ("write the report: clients were moved there and back already",)
 
     def _refuse_without_hook(self) -> None:
-        """Who moved clients out by a hook that was given moves them back by it, too."""
+        """Raise BadInput if clients were moved out with a hook that is not given for the way back."""
         out = self._state(*WAYS[0])
         given = words_of(self._options.hook)
         left = [word for word in out.switch.options.redirect if word not in given] if out is not None else []
@@ -128,7 +128,7 @@ class FullDrill:
                 )
 
     def _refuse_unreturned(self) -> None:
-        """Before clients are moved there: what stands against their way back, and will, for it is about topics."""
+        """Raise Refused, before clients are moved out, for topics that could not go back later."""
         flow = self._flow.flow
         reverse = Flow(source=flow.target, target=flow.source)
         back = next((one for one in self._settings.flows if one.flow == reverse), None)
@@ -146,7 +146,7 @@ class FullDrill:
     def run(
         self, told: Callable[[Step, StepDone | None], None], between: Callable[[], None] = lambda: None
     ) -> tuple[EvidenceReport, FerryError | None]:
-        """Switch over, do what is to be done `between`, and switch back; also why it ended early, if it did."""
+        """Switch over, call `between`, and switch back. Return the report, and why the drill ended early, if it did."""
         found, failure, began = _Found(), None, wall_ms()
         try:
             with FlowConnections.of(self._flow, patience_s=self._patience_s) as connections:
@@ -194,7 +194,7 @@ class FullDrill:
                     found.states.append(state)
 
     def _compare(self, found: _Found) -> None:
-        """Of what was copied around both cut-overs. Clients are back by now, so what stands against it ends nothing."""
+        """Compare what was copied around both cut-overs. Clients are back by now, so an error is only noted."""
         began_ms = min(state.switch.at_ms for state in found.states)
         back = Flow(source=self._flow.flow.target, target=self._flow.flow.source)
         flows = [self._flow, *(one for one in self._settings.flows if one.flow == back)]
@@ -205,7 +205,7 @@ class FullDrill:
             found.not_compared = f"the content could not be compared: {error}"
 
     def _samples(self, state: SwitchState, found: _Found) -> tuple[Sample, ...]:
-        """How one way's copying went; clients have moved by now, so what stands against it ends nothing."""
+        """Return lag and rates of one way's copying. Clients have moved by now, so an error is only noted."""
         via = next(one for one in self._settings.flows if one.flow == state.switch.via)
         try:
             return samples_of_drain(via, state, patience_s=self._patience_s)
@@ -260,7 +260,7 @@ class FullDrill:
 
 
 def _longest(times: Sequence[float | None]) -> float | None:
-    """The longest of both ways; None where one is not known."""
+    """Return the longer time of both ways; None if one is not known."""
     known = [time for time in times if time is not None]
     return max(known) if known and len(known) == len(times) else None
 

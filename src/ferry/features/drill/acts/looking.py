@@ -1,4 +1,4 @@
-"""The looks that drills have in common: where groups go on after the copying, and whether the content is equal."""
+"""The checks that drills share: where groups continue after the copying, and whether the content is equal."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from ferry.model.evidence import Compared, GroupMoved
 
 
 def compare_content(flow: FlowConfig, wanted: Wanted, entry: Entry, notes: list[str], *, patience_s: float) -> Compared:
-    """Compare both clusters in this process, and note how that ended; raises as `Verifier`.
+    """Compare both clusters in this process, and record the result in `entry`. The errors of a `Verifier` are raised.
 
-    What a transform made is not compared, and said so in `notes`.
+    Copies that a transform made are not compared; `notes` says so.
     """
     with Verifier(flow, wanted, patience_s=patience_s) as verifier:
         survey = verifier.survey()
@@ -31,9 +31,9 @@ def compare_content(flow: FlowConfig, wanted: Wanted, entry: Entry, notes: list[
 
 
 def split_transformed(flow: FlowConfig, topics: Collection[str], *, named: bool) -> tuple[frozenset[str], list[str]]:
-    """The topics that a drill can rehearse in its own process, and a sentence for each other one.
+    """Return the topics that a drill can rehearse in its own process, and a sentence for each other one.
 
-    Refused where somebody `named` them.
+    Raises Refused if the operator named such a topic (`named`).
     """
     transformed = sorted(name for name in topics if flow.transform_of(name) is not None)
     why = "a transform makes its copy, which Spark alone can carry out, and this drill copies and compares without it"
@@ -46,7 +46,10 @@ def split_transformed(flow: FlowConfig, topics: Collection[str], *, named: bool)
 
 
 def left_to_spark(survey: Survey) -> list[str]:
-    """Take out of a survey what only Spark can compare, or nobody; a sentence for each topic."""
+    """Remove from a survey what only Spark can compare, and what cannot be compared.
+
+    Return a sentence for each topic.
+    """
     topics = sorted({one.source.topic for one in survey.transformed})
     survey.transformed.clear()
     dealt = [one for one in survey.not_compared if one.why is NotComparedKind.DEALT]
@@ -61,7 +64,7 @@ def left_to_spark(survey: Survey) -> list[str]:
 
 
 def note_next_records(groups: Iterable[GroupMoved], entry: Entry) -> None:
-    """Note of how many of the groups' partitions the next record is the source's."""
+    """Record in how many of the groups' partitions the next record is the source's."""
     exact = committed = 0
     for group in groups:
         exact += group.exact or 0

@@ -1,4 +1,4 @@
-"""The record that a reader at an offset is given next, on many partitions of one cluster."""
+"""The record that a reader at an offset gets next, on many partitions of one cluster."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ async def next_records(
     memory_bytes: int,
     options: FetchOptions,
 ) -> dict[TopicPartition, Content | None]:
-    """The first record at or behind each offset; None where the log has none for a reader of that isolation.
+    """Return the first record at or after each offset; None if a reader of that isolation gets none.
 
-    Raises Unreachable when a partition cannot be read, and Corrupt for a batch that cannot be opened.
+    Raises Unreachable if a partition cannot be read, and Corrupt for a batch that cannot be opened.
     """
     ends = await listed_offsets(cluster, dict.fromkeys(offsets, LATEST), isolation=isolation)
     for place, unserved in ends.failed.items():
@@ -64,7 +64,7 @@ async def next_records(
 
 
 def _first(side: Side) -> Content | None:
-    """The first record of what has arrived; batches without one are let go."""
+    """Return the first record of what has arrived, and drop batches without one."""
     try:
         while (batch := side.head) is not None:
             content = next(opened(batch, side.range), None)

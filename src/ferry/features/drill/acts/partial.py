@@ -1,7 +1,7 @@
-"""A partial drill: one topic, or some, in the live lane, and the groups on it: the copies and offsets that will count.
+"""A partial drill: some topics in the live lane and the groups on them, with the copies and offsets that count.
 
-It does what a run does, for these alone, and then looks: where the groups go on at the target, and whether the content
-is equal. No client is moved, nothing is paused, and nothing has to be taken back.
+It does what a run does, for these alone. Then it checks where the groups continue on the target, and whether the
+content is equal. It moves no client and pauses nothing, so nothing has to be undone.
 """
 
 from __future__ import annotations
@@ -33,16 +33,17 @@ from ferry.run.micro_run import MicroRuns, local_origin
 from ferry.words import count_of
 
 MOST_RUNS = 10
-"""Until nothing is left to copy; producers may go on meanwhile."""
+"""The most runs until nothing is left to copy; producers may continue meanwhile."""
 
 RTO_MEANS = "from the first group offset written until the groups' next records were read at the target"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartialOptions:
-    """Which source topics (none: those that the groups have offsets of), and which groups.
+    """The source topics and the groups of the drill; at least one of the two is named.
 
-    `groups` None: all of the flow's that stand on the topics. One of the two is named.
+    Without topics, it takes those that the groups have offsets of. With `groups` None, it takes all groups of the flow
+    that have offsets of the topics.
     """
 
     drill: str
@@ -52,21 +53,24 @@ class PartialOptions:
     topics: frozenset[str] = frozenset()
     groups: frozenset[str] | None = None
     opened: Callable[[str], None] = lambda run: None
-    """Gets the id of each run of the live lane before it copies: what it commits stays, however the drill ends."""
+    """Called with the id of each run of the live lane before it copies.
+
+    What that run commits stays, even if the drill ends early.
+    """
 
 
 class PartialDrill:
-    """One drill. `preview` says what it would do, `run` does it."""
+    """One partial drill. `preview` returns what it would do; `run` does it."""
 
     def __init__(self, flow: FlowConfig, options: PartialOptions, *, patience_s: float = 60.0) -> None:
         self._flow = flow
         self._options = options
         self._patience_s = patience_s
         self._topics = options.topics
-        """As they were named, or found at the first look."""
+        """The topics that were named, or that were found in the first step."""
 
     def preview(self) -> tuple[str, ...]:
-        """What the drill would do; asks no cluster."""
+        """Return what the drill would do, without a request to a cluster."""
         groups = "the groups on them" if self._options.groups is None else ", ".join(sorted(self._options.groups))
         topics = ", ".join(sorted(self._options.topics)) or f"the topics that {groups} have offsets of"
         target = self._flow.flow.target
@@ -78,7 +82,7 @@ class PartialDrill:
         )
 
     def run(self, diary: Diary) -> tuple[EvidenceReport, FerryError | None]:
-        """All steps, and what came of them; also why it ended early, if it did."""
+        """Do all steps, and return the report; also why the drill ended early, if it did."""
         found, failure = Found(), None
         try:
             with FlowConnections.of(self._flow, patience_s=self._patience_s) as connections:
@@ -101,7 +105,7 @@ class PartialDrill:
             entry.detail = count_of(len(found.losses), "partition")
 
     def _of_groups(self, connections: FlowConnections) -> frozenset[str]:
-        """The flow's topics that the named groups have offsets of; Refused for a group without one."""
+        """Return the flow's topics that the named groups have offsets of. Raises Refused for a group without one."""
         groups = ScratchGroups(flow=self._flow, connections=connections, only=self._options.groups)
         standings = connections.run(lambda: groups.standings(None))
         self._refuse_missing(standings, "the flow's topics")
@@ -116,7 +120,10 @@ class PartialDrill:
             )
 
     def _leave_transformed(self) -> list[str]:
-        """Narrow the drill to topics whose next records can be held against the source's; a sentence for each other."""
+        """Narrow the drill to topics whose next records can be compared with the source's.
+
+        Return a sentence for each other one.
+        """
         others, notes = split_transformed(self._flow, self._topics, named=bool(self._options.topics))
         self._topics = others
         return notes

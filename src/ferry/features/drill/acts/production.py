@@ -1,4 +1,4 @@
-"""What a drill must leave alone on the target, as it stands before and after."""
+"""The state of the target that a drill must not change, before and after it."""
 
 from __future__ import annotations
 
@@ -20,22 +20,25 @@ from ferry.model.evidence import Check
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Production:
-    """The flow's copies on the target, where its groups stand there, and the live lane's newest run."""
+    """The flow's copies on the target, the offsets of its groups there, and the newest run of the live lane."""
 
     topics: Mapping[str, str]
-    """All topics but those of drills and backfills: their ids by name; of which the flow's copies have ends."""
+    """The ids of all topics by name, without those of drills and backfills.
+
+    The flow's copies among them have `ends`.
+    """
     ends: Mapping[TopicPartition, int]
     groups: Mapping[str, Mapping[TopicPartition, int]]
     active: frozenset[str]
     unread: Mapping[str, str]
-    """Why groups, or all groups of a broker, did not tell where they stand, by their names."""
+    """Why groups, or all groups of a broker, did not return their offsets, by their names."""
     newest_run: str
     written: int
-    """How many receipts the live lane's newest positions stand for: their source offsets, added."""
+    """The sum of the source offsets up to which the live lane has receipts."""
 
 
 async def production(flow: FlowConfig, connections: FlowConnections, view: LedgerView) -> Production:
-    """Look at the target; `flow` is as the file has it, and `view` its ledger now."""
+    """Read the state of the target. `flow` is the flow as in the file, and `view` its ledger now."""
     target = connections.target
     there = await target.refresh(None)
     lasts = last_receipts(view, flow.lane)
@@ -64,7 +67,7 @@ def _is_scratch(group: str) -> bool:
 
 
 def untouched(before: Production, after: Production, flow: FlowConfig) -> tuple[Check, ...]:
-    """Whether production is what it was; what live runs and members of groups did meanwhile is theirs."""
+    """Check that production did not change. What live runs and members of groups did meanwhile does not count."""
     live = before.newest_run != after.newest_run or before.written != after.written
     meanwhile = f", but for what live run {after.newest_run} did meanwhile" if live else ""
     return (_topics(before, after, flow, live, meanwhile), _groups(before, after, flow, live, meanwhile))

@@ -1,4 +1,4 @@
-"""What drills find, and the report that each of them makes of it."""
+"""The findings of drills, and the report that a drill makes of them."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from ferry.words import count_of, several
 
 @dataclass(slots=True, kw_only=True)
 class Found:
-    """What was found so far; a drill that ends early reports this much."""
+    """The findings so far; a drill that ends early reports these."""
 
     clusters: tuple[EvidenceCluster, ...] = ()
     losses: tuple[Loss, ...] = ()
     losses_at_ms: int = 0
     groups: tuple[GroupMoved, ...] = ()
     all_groups: bool = True
-    """Whether every group could be asked; otherwise nobody knows what the others would read twice."""
+    """Whether every group returned its offsets. Otherwise it is not known what the others would read twice."""
     rto_s: float | None = None
     from_start_s: float | None = None
     verification: Compared | None = None
@@ -49,7 +49,7 @@ class Found:
     paused: tuple[str, ...] = ()
 
     def note_groups(self, groups: ScratchGroups) -> None:
-        """Note which groups are not among those that were found."""
+        """Note the groups that did not return their offsets, and those that cannot be moved."""
         self.all_groups = self.all_groups and not groups.untold
         self.notes += [f"{what} did not tell where they are: {why}" for what, why in sorted(groups.untold.items())]
         if groups.shares:
@@ -66,7 +66,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heading:
-    """Which drill it was, of which flow in which lane, who began it, and what its RTO is taken of."""
+    """Which drill it was, of which flow and lane, who began it, and from when to when its RTO is measured."""
 
     id: str
     kind: EvidenceKind
@@ -77,7 +77,7 @@ class Heading:
 
 
 def clusters_of(connections: FlowConnections) -> tuple[EvidenceCluster, ...]:
-    """Both clusters as evidence names them."""
+    """Return both clusters as they are named in a report."""
     return tuple(
         EvidenceCluster(alias=cluster.alias, cluster_id=cluster.cluster_id, brokers=len(cluster.brokers))
         for cluster in (connections.source, connections.target)
@@ -85,12 +85,15 @@ def clusters_of(connections: FlowConnections) -> tuple[EvidenceCluster, ...]:
 
 
 def refused_by(plan: Plan) -> list[str]:
-    """What a plan refuses, as a report names it."""
+    """Return the refusals of a plan as they are named in a report."""
     return [f"{one.message} [{one.kind}]" for one in plan.refusals]
 
 
 def goals_met(flow: FlowConfig, found: Found, *, moves: bool = True) -> tuple[Goal, ...]:
-    """The flow's goals beside what was found; `moves`: whether the drill moves groups. None when it did not begin."""
+    """Return the flow's goals next to the findings; `moves`: whether the drill moves groups.
+
+    Empty if the drill did not begin.
+    """
     if not found.clusters:
         return ()
     return goals_of(
@@ -116,7 +119,7 @@ def report_of(
     failure: FerryError | None,
     would: tuple[str, ...] = (),
 ) -> EvidenceReport:
-    """The report of a drill that is over now; `failure` is why it ended early, if it did."""
+    """Make the report of a drill that has just ended; `failure` is why it ended early, if it did."""
     refusals = (*([str(failure)] if failure else []), *found.refusals)
     return EvidenceReport(
         id=heading.id,

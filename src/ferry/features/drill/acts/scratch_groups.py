@@ -1,6 +1,6 @@
-"""The flow's groups rehearsed: offsets translated through a drill's copies, and committed to scratch groups.
+"""The rehearsal of a flow's groups: offsets translated by a drill's copies, and committed to scratch groups.
 
-In the live lane the groups go by their own names, and only where they go on is read.
+In the live lane the groups keep their own names, and the drill only reads where they continue.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ferry.plan.gather import isolation_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rehearsed:
-    """Where the groups stand, by group, and why a group could not be written."""
+    """The groups' offsets, and why a group could not be written, by group."""
 
     standings: dict[str, list[Standing]]
     refused: dict[str, str]
@@ -44,22 +44,25 @@ class Rehearsed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScratchGroups:
-    """Groups of one flow in a lane, over open connections; `flow` is in that lane. `only` these groups, or all."""
+    """Groups of one flow in a lane, over open connections; `flow` is in that lane. `only` names them; None: all."""
 
     flow: FlowConfig
     connections: FlowConnections
     only: frozenset[str] | None = None
     untold: dict[str, str] = field(default_factory=dict)
-    """Why groups, or all groups of a broker, are not among the standings that were found: these are not known."""
+    """Why groups, or all groups of a broker, are missing in the offsets that were found."""
     shares: set[str] = field(default_factory=set)
-    """Share groups that the last look found: their offsets cannot be moved."""
+    """Share groups that were found: their offsets cannot be moved."""
 
     def name(self, group: str) -> str:
-        """What a group is called on the target."""
+        """Return the name of a group on the target."""
         return scratch_topic(group, self.flow.lane)
 
     async def standings(self, topics: Collection[str] | None) -> dict[str, list[Standing]]:
-        """Where the source's groups stand on the flow's topics (narrowed to `topics`), and what that is here."""
+        """Return the source groups' offsets in the flow's topics, with their translation.
+
+        If `topics` are given, only offsets in these are returned.
+        """
         source = self.connections.source
         listed = await list_groups(source)
         wanted = [
@@ -105,7 +108,7 @@ class ScratchGroups:
         return self.flow.selection.takes(topic) and (topics is None or topic in topics)
 
     async def rehearse(self, topics: Collection[str] | None) -> Rehearsed:
-        """Translate, and commit each group whole to its scratch group."""
+        """Translate the offsets, and commit each group as a whole to its scratch group."""
         standings = await self.standings(topics)
         wanted = {
             self.name(group): {
@@ -126,7 +129,7 @@ class ScratchGroups:
         return Rehearsed(standings=standings, refused=refused)
 
     async def read(self, done: Rehearsed) -> dict[TopicPartition, dict[int, Content | None]]:
-        """What each scratch group is given first where it goes on, by target partition and offset."""
+        """Return the first record that each scratch group gets, by target partition and offset."""
         committed = await fetch_offsets(
             self.connections.target,
             {self.name(group): None for group in done.standings if group not in done.refused},
@@ -146,7 +149,7 @@ class ScratchGroups:
     async def compared(
         self, done: Rehearsed, there: dict[TopicPartition, dict[int, Content | None]]
     ) -> tuple[GroupMoved, ...]:
-        """The groups with what a reader at the source is given next beside what one at the target is given."""
+        """Return the groups, each with whether it gets the same next record at the target as at the source."""
         here = await self._read_all({(one.source, one.offset) for one in done.committed}, at_source=True)
         found = []
         for group, standings in sorted(done.standings.items()):
@@ -156,7 +159,7 @@ class ScratchGroups:
                     next_here = here[one.source][one.offset]
                     next_there = there.get(one.target, {}).get(one.became.offset)
                     if one.became.offset not in there.get(one.target, {}):
-                        same[one.source] = False  # the group does not have the offset that it should
+                        same[one.source] = False  # the group does not have the offset that it should have
                         continue
                     same[one.source] = is_same(
                         _record(next_here),
@@ -170,7 +173,10 @@ class ScratchGroups:
     async def _read_all(
         self, wanted: Collection[tuple[TopicPartition, int]], *, at_source: bool
     ) -> dict[TopicPartition, dict[int, Content | None]]:
-        """The next record of each place and offset; those of one partition are read one after the other."""
+        """Return the next record of each partition and offset.
+
+        Offsets of one partition are read one after the other.
+        """
         found: dict[TopicPartition, dict[int, Content | None]] = {}
         left: Sequence[tuple[TopicPartition, int]] = sorted(wanted)
         while left:

@@ -1,7 +1,7 @@
-"""A shadow drill: the flow copied to scratch topics, its groups moved to scratch groups, all compared, all removed.
+"""A shadow drill: the flow copied to scratch topics, its groups moved to scratch groups, all compared and removed.
 
-It works in a lane of its own, and production is looked at before and after. Killed at any place it leaves a lane,
-scratch topics and scratch groups, which `ferry lanes drop`, or the next drill with `clean`, removes.
+It works in a lane of its own, and checks production before and after. If it is killed, it leaves a lane, scratch topics
+and scratch groups. `ferry lanes drop`, or the next drill with `clean`, removes them.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ from ferry.words import count_of
 RTO_MEANS = "from the loss, as the drill took it, until every group's offsets were committed and read at the target"
 
 CHUNK_SECONDS = 2
-"""How long a transaction of a drill stays open, at most."""
+"""The most seconds that a transaction of a drill stays open."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShadowOptions:
-    """What is rehearsed: some topics (None: all of the flow), from `start`, `max_bytes` of them at most."""
+    """What is rehearsed: `topics` (None: all of the flow) from `start`, at most `max_bytes`."""
 
     lane: str
     who: str
@@ -57,7 +57,7 @@ class ShadowOptions:
     topics: frozenset[str] | None = None
     max_bytes: int | None = None
     clean: bool = False
-    """Whether what an earlier drill left is removed first."""
+    """Whether the remains of an earlier drill are removed first."""
     approved_by: str = ""
     approved_ms: int = 0
 
@@ -71,20 +71,23 @@ class _Found(Found):
 
 
 class ShadowDrill:
-    """One drill. `preview` says what it would do, `run` does it."""
+    """One shadow drill. `preview` returns what it would do; `run` does it."""
 
     def __init__(self, flow: FlowConfig, options: ShadowOptions, *, patience_s: float = 60.0) -> None:
-        """`flow` as the file has it, in its live lane."""
+        """Choose the flow. `flow` is the flow as in the file, in its live lane."""
         self._live = flow
         self._options = options
         self._patience_s = patience_s
         self._only = options.topics
-        # Small chunks, so that lag and throughput can be seen to move.
+        # Small chunks, so that the report shows how lag and throughput change.
         seconds = min(flow.chunk_seconds, CHUNK_SECONDS)
         self._flow = replace(in_lane(flow, options.lane), start=options.start, chunk_seconds=seconds)
 
     def preview(self) -> tuple[tuple[str, ...], Plan]:
-        """What the drill would do, and what it would copy now; writes nothing. Raises as its first step."""
+        """Return what the drill would do, and what it would copy now; writes nothing.
+
+        The errors of its first step are raised.
+        """
         with FlowConnections.of(self._live, patience_s=self._patience_s) as connections:
             left = connections.run(lambda: self._leftovers(connections))
             connections.run(lambda: self._leave_transformed(connections.source))
@@ -104,7 +107,10 @@ class ShadowDrill:
         ), plan
 
     def run(self, diary: Diary) -> tuple[EvidenceReport, FerryError | None]:
-        """All steps, and what came of them; also why it ended early, if it did. What it made is removed in any case."""
+        """Do all steps, and return the report; also why the drill ended early, if it did.
+
+        What it has made is always removed.
+        """
         found, failure = _Found(), None
         try:
             self._rehearse(diary, found)
@@ -117,14 +123,17 @@ class ShadowDrill:
         return self._report(diary, found, failure), failure
 
     def _narrowed(self, copied: int = 0) -> RunOptions | None:
-        """What the next run is narrowed to; None when the drill's budget is over."""
+        """Return the options of the next run; None if the drill's budget is used up."""
         left = None if self._options.max_bytes is None else self._options.max_bytes - copied
         if left is not None and left <= 0:
             return None
         return RunOptions(only=self._only, max_bytes=left)
 
     async def _leave_transformed(self, source: Cluster) -> list[str]:
-        """Narrow the drill to topics that this process can copy; a sentence for each other one. Raises Refused."""
+        """Narrow the drill to topics that this process can copy. Return a sentence for each other one.
+
+        Raises Refused.
+        """
         if not self._live.transforms:
             return []
         named = self._options.topics
@@ -157,7 +166,7 @@ class ShadowDrill:
             entry.detail = f"{count_of(len(found.losses), 'partition')}; {groups} at the target"
 
     async def _leftovers(self, connections: FlowConnections) -> list[str]:
-        """Drills that the ledger still knows: Refused, unless they are to be removed."""
+        """Return the drills that the ledger still has. Raises Refused for one, unless they are to be removed."""
         if not await connections.has_ledger():
             return []
         left = [lane for lane in lane_names(await connections.view()) if lane_kind(lane) is LaneKind.DRILL]
@@ -173,7 +182,7 @@ class ShadowDrill:
         return await production(self._live, connections, view)
 
     def _copy(self, diary: Diary, found: _Found) -> None:
-        """Run after run, until all is copied that was there when the drill looked, or its budget is over."""
+        """Run until all is copied that was there when the drill began, or until its budget is used up."""
         approved = (self._options.approved_by, self._options.approved_ms)
         chunks: list[Committed] = []
         offsets = partitions = size = 0
@@ -216,7 +225,7 @@ class ShadowDrill:
         return runs.report(plan.run)
 
     def _lacks(self, plan: Plan, found: _Found) -> bool:
-        """Whether the next run would copy something that was there already when the drill looked."""
+        """Return whether the next run would copy something that was there when the drill began."""
         ends = {loss.source: loss.source_end or 0 for loss in found.losses}
         return any(piece.start < ends.get(piece.source, 0) for piece in plan.kept)
 
@@ -248,7 +257,7 @@ class ShadowDrill:
             entry.detail = "untouched" if all(check.held for check in found.checks) else "it changed"
 
     def _clean(self, diary: Diary, found: _Found) -> FerryError | None:
-        """Remove what the drill made; what cannot be is a deviation with its remedy: `ferry lanes drop`."""
+        """Remove what the drill made. If that fails, the report has a deviation with the remedy: `ferry lanes drop`."""
         lane, name = self._options.lane, "Nothing is left of the drill"
         try:
             with diary.step("clean", "Remove what the drill made", always=True) as entry:
@@ -291,7 +300,7 @@ class ShadowDrill:
 
 
 def _refuse_real_topics(plan: Plan) -> None:
-    """Raise Refused where a slice would go anywhere but to a scratch topic of its lane."""
+    """Raise Refused if a slice has a target other than a scratch topic of its lane."""
     for piece in plan.kept:
         if scratch_lane(piece.target.topic) != plan.lane:
             raise Refused(f"a drill writes to scratch topics alone, and {piece.target} is none: nothing was copied")

@@ -1,4 +1,4 @@
-"""A tabletop drill: what a failover would do and lose now, from one look at both clusters; neither is written to."""
+"""A tabletop drill: what a failover would do and lose now. It reads both clusters once, and writes to neither."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ferry.words import count_of
 def tabletop(
     flow: FlowConfig, drill: str, who: str, diary: Diary, *, patience_s: float = 60.0
 ) -> tuple[EvidenceReport, FerryError | None]:
-    """Look, and say what was found; also why not all of it was, if it was not."""
+    """Read both clusters, and return the report; also why it ended early, if it did."""
     found, failure = Found(), None
     try:
         _look(flow, diary, found, patience_s)
@@ -78,7 +78,7 @@ def _report(
 
 
 def _steps(flow: FlowConfig, drill: str, who: str) -> tuple[str, ...]:
-    """What a failover would do, step by step."""
+    """Return what a failover would do, step by step."""
     now_ms = wall_ms()
     switch = Switch(
         id=drill,

@@ -1,4 +1,4 @@
-"""`ferry drill`: a failover rehearsed, with a report at its end."""
+"""`ferry drill`: rehearse a failover, and write a report."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from ferry.model.evidence import TimelineStep
 from ferry.model.switch import Step, StepDone, SwitchOptions
 
 WINDOW = timedelta(hours=1)
-"""How far back a shadow drill copies unless it is told."""
+"""How far back a shadow drill copies without --from."""
 
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Say what the drill would do; write nothing.")]
 
@@ -220,7 +220,7 @@ def full_command(
 
 
 def _approved(context: Context, given: str | None, would: Callable[[], tuple[str, ...]], target: str) -> str:
-    """Who approves of a drill in production."""
+    """Return who approves of a drill in production."""
 
     def show() -> str:
         _previewed(context, would())
@@ -241,7 +241,7 @@ def _start(text: str | None) -> Start:
 
 @contextmanager
 def _diary(*, quiet: bool, stop: Callable[[], bool] = lambda: False) -> Iterator[Diary]:
-    """What a drill writes its steps to; whoever waits sees them."""
+    """Make the diary of a drill; the operator sees its steps."""
     with steps(quiet=quiet) as shown:
 
         def told(step: TimelineStep | str) -> None:

@@ -1,4 +1,4 @@
-"""`ferry reports`: the reports of drills and switches in a folder, those of switches, and whether they hold."""
+"""`ferry reports`: list the reports in a folder, write those of switches, and verify them."""
 
 from __future__ import annotations
 
@@ -159,14 +159,17 @@ def _verified_json(where: str, checked: Sequence[Checked]) -> dict[str, Any]:
 
 
 def _named(folder: str | None, context: Context) -> str:
-    """The folder that is meant; BadInput for an empty name, which is no wish for that of the file."""
+    """Return the folder that is meant.
+
+    Raises BadInput for an empty name, which does not mean the folder of the file.
+    """
     if folder == "":
         raise BadInput("DIR is empty: name a folder, or leave it out for that of the file")
     return folder or _folder(context)
 
 
 def _folder(context: Context) -> str:
-    """The one folder that the flows of the file name."""
+    """Return the one folder that the flows of the file name. Raises BadInput if there is none, or more than one."""
     folders = {flow.report.folder for flow in context.settings().flows}
     if len(folders) != 1:
         named = ", ".join(sorted(folders)) or "none"

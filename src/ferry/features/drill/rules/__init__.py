@@ -1,1 +1,1 @@
-"""Drills: what was measured, held against the goals; pure."""
+"""The decisions of drills: measurements compared with the goals; pure."""

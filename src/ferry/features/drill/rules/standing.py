@@ -1,4 +1,4 @@
-"""Where the groups of a drill go on: their offsets translated, and whether the record there is the right one."""
+"""Where the groups of a drill continue: their translated offsets, and whether the record there is the right one."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ferry.model import TopicPartition
 from ferry.model.evidence import GroupMoved
 
 Record = tuple[int, bytes | None, bytes | None, bytes]
-"""A record as both sides must have it: time, key, value, and headers as they are on the wire."""
+"""A record that both sides must have: timestamp, key, value, and headers as they are on the wire."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """One group on one source partition. `became` None: nothing of the partition was copied."""
+    """One group on one source partition. If `became` is None, nothing of the partition was copied."""
 
     group: str
     source: TopicPartition
@@ -23,16 +23,19 @@ class Standing:
     target: TopicPartition | None = None
     became: Translated | None = None
     copied_end: int = 0
-    """The source offset that the copy ends before."""
+    """The source offset at which the copy ends (exclusive)."""
 
     @property
     def is_committed(self) -> bool:
-        """Whether an offset is written: not before the copy's window, whose beginning is no place to go on."""
+        """Whether an offset is written.
+
+        None is written before the copy's window, because a group cannot continue there.
+        """
         return self.became is not None and not isinstance(self.became, Before)
 
     @property
     def beyond(self) -> int:
-        """Source offsets that the group had read and the copy does not have."""
+        """How many source offsets the group had read that the copy does not have."""
         return max(0, self.offset - self.copied_end) if isinstance(self.became, Ahead) else 0
 
 
@@ -44,7 +47,10 @@ def moved(
     refused: str = "",
     same: Mapping[TopicPartition, bool] | None = None,
 ) -> GroupMoved:
-    """What became of a group. `same`: for each partition that was looked at, whether the next record is the same."""
+    """Return what happened to a group.
+
+    `same` has, for each partition that was read, whether the next record is the same.
+    """
     committed = [] if refused else [one for one in standings if one.is_committed]
     before = sum(isinstance(one.became, Before) for one in standings)
     nothing = sum(one.became is None for one in standings)
@@ -69,9 +75,9 @@ def moved(
 
 
 def is_same(here: Record | None, here_offset: int, there: Record | None, copied_end: int) -> bool:
-    """Whether a reader at the target goes on where one at the source does; offsets are the source's.
+    """Return whether a reader at the target continues where one at the source does; offsets are the source's.
 
-    Without a record at the target the source's next one must lie behind what was copied.
+    If the target has no next record, the source's next record must be after the end of the copy.
     """
     if there is None:
         return here is None or here_offset >= copied_end

@@ -1,4 +1,4 @@
-"""How a drill ended, in one word and one sentence."""
+"""The outcome of a drill, in one word and one sentence."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ferry.words import count_of
 
 
 def outcome_of(steps: Sequence[TimelineStep], refusals: Sequence[str], deviations: Sequence[str]) -> EvidenceOutcome:
-    """The word. What was refused before anything was copied is `refused`, later it is `failed`."""
+    """Return `failed` if a step failed, else `refused` if a step was refused, else `deviations` or `success`."""
     if any(step.outcome is StepOutcome.FAILED for step in steps):
         return EvidenceOutcome.FAILED
     if any(step.outcome is StepOutcome.REFUSED for step in steps):
@@ -18,7 +18,7 @@ def outcome_of(steps: Sequence[TimelineStep], refusals: Sequence[str], deviation
 
 
 def loss_sentence(losses: Sequence[Loss], source: str, *, part: bool = False) -> str:
-    """What a failover would have lost. `part`: the losses are those of some topics alone."""
+    """Say what a failover would have lost. `part`: the losses are those of some topics only."""
     if not losses:
         return "the flow has no partition"
     these = " of these topics" if part else ""
@@ -37,7 +37,7 @@ def loss_sentence(losses: Sequence[Loss], source: str, *, part: bool = False) ->
 def shadow_sentence(
     records: int, equal: bool | None, groups: Sequence[GroupMoved], rto_s: float | None, target: str
 ) -> str:
-    """What a shadow drill showed."""
+    """Say what a shadow drill showed."""
     content = {True: "are equal", False: "are not all equal", None: "were not compared"}[equal]
     exact = sum(bool(group.committed) and group.exact == group.committed and group.beyond == 0 for group in groups)
     there = (
@@ -50,7 +50,7 @@ def shadow_sentence(
 
 
 def partial_sentence(topics: Sequence[str], equal: bool | None, groups: Sequence[GroupMoved], target: str) -> str:
-    """What a partial drill showed."""
+    """Say what a partial drill showed."""
     content = {True: "is equal", False: "is not all equal", None: "was not compared"}[equal]
     exact = sum(bool(group.committed) and group.exact == group.committed for group in groups)
     there = (

@@ -1,1 +1,1 @@
-"""Reports of drills and switches: pages, signatures, and the folder or object store that keeps them."""
+"""Reports of drills and switches: their pages, signatures, and the folder or object store that keeps them."""

@@ -1,4 +1,4 @@
-"""Charts of a report as SVG that stands in a page: no script, text as text, nothing fetched."""
+"""The charts of a report as SVG inside its page: without scripts, with text as text, and without requests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FAINT = "#8a949e"
 BLUE = "#0a5a9c"
 RED = "#b3261e"
 _WIDE = 7.4
-"""Inches: what A4 holds between its margins."""
+"""Inches: the width of A4 between its margins."""
 
 _STYLE = {
     "svg.fonttype": "none",
@@ -41,7 +41,7 @@ _STYLE = {
 
 
 def copying_chart(samples: Sequence[Sample]) -> str:
-    """Lag above throughput over the same time; empty for fewer than two samples."""
+    """Draw lag above throughput over the same time; empty for fewer than two samples."""
     if len(samples) < 2:
         return ""
     times = [_time(sample.at_ms) for sample in samples]
@@ -73,7 +73,7 @@ def copying_chart(samples: Sequence[Sample]) -> str:
 
 
 def timeline_chart(steps: Sequence[TimelineStep]) -> str:
-    """One bar for each step, from top to bottom; empty for fewer than two steps that took time."""
+    """Draw one bar for each step, from top to bottom; empty for fewer than two steps."""
     if len(steps) < 2:
         return ""
     begin = min(step.began_ms for step in steps)
@@ -111,7 +111,7 @@ def _time(at_ms: int) -> datetime:
 
 
 def _svg(figure: Figure, name: str, told: str) -> str:
-    """The figure as an element of a page; its ids begin with `name`, so that they are unique there."""
+    """Return the figure as an element of a page; its ids begin with `name`, so that they are unique there."""
     out = io.StringIO()
     with mpl.rc_context({"svg.hashsalt": name}):
         FigureCanvasSVG(figure).print_svg(out, metadata={"Date": None, "Creator": None})

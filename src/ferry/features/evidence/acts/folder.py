@@ -1,4 +1,4 @@
-"""A folder of reports: written one behind the other, each naming the one before it, and read back to be checked."""
+"""A folder of reports, in which each report names the one before it; they are written, read and checked."""
 
 from __future__ import annotations
 
@@ -33,12 +33,15 @@ log = logging.getLogger(__name__)
 INDEX = "index.json"
 
 _TRIES = 20
-"""Others may write to the same folder: so often a number may be taken by somebody else."""
+"""How many times a report's number may be taken by another process that writes to the same folder."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """Where a report came to lie, and the SHA-256 of its JSON: kept elsewhere, it shows that nothing was cut off."""
+    """Where a report was written, and the SHA-256 of its JSON.
+
+    Kept elsewhere, the digest shows that nothing was cut off.
+    """
 
     number: int
     where: str
@@ -49,13 +52,13 @@ class Written:
 
     @property
     def sentence(self) -> str:
-        """Where it is, for people."""
+        """The place of the report, as a sentence."""
         signed = "signed" if self.is_signed else "not signed"
         return f"report: {self.page} ({signed}, SHA-256 of its JSON {self.sha256})"
 
     @property
     def document(self) -> dict[str, Any]:
-        """Where it is, for programs."""
+        """The place of the report, as a JSON object."""
         return {
             "number": self.number,
             "page": self.page,
@@ -67,7 +70,10 @@ class Written:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """One report of a folder after a check; `problem` is empty when all holds. `signed` is None when nobody looked."""
+    """One report of a folder after a check; `problem` is empty if all is well.
+
+    `signed` is None if it was not checked.
+    """
 
     kept: Kept
     signed: bool | None
@@ -75,7 +81,7 @@ class Checked:
 
 
 class ReportFolder:
-    """Where the reports of a flow go. `prepare` before anything begins, `write` at the end."""
+    """The folder for a flow's reports. Call `prepare` before anything begins, and `write` at the end."""
 
     def __init__(self, store: Store, key: SigningKey | None) -> None:
         self._store = store
@@ -83,7 +89,7 @@ class ReportFolder:
 
     @classmethod
     def of(cls, config: ReportConfig, folder: str | None = None) -> Self:
-        """As the configuration says, or in `folder`; BadInput when the key cannot be read."""
+        """Open `folder`, or else the one of the configuration. Raises BadInput if the key cannot be read."""
         return cls(store_of(folder or config.folder), SigningKey.of(config.key()))
 
     @property
@@ -92,7 +98,7 @@ class ReportFolder:
         return self._store.where
 
     def prepare(self) -> None:
-        """See that a report can be written; Refused or BadInput, with the remedy, when not."""
+        """Check that a report can be written. Raises Refused or BadInput, with the remedy, if not."""
         check_renderer()
         check_writable(self._store)
         try:
@@ -110,12 +116,14 @@ class ReportFolder:
             )
 
     def write(self, evidence: EvidenceReport, *, once: bool = False) -> Written:
-        """Write a report behind the last one. OSError when the folder does not take it any more.
+        """Write a report after the last one. Raises OSError if the folder does not take it.
 
-        `once`: where one tells of the same already, by whomever, it is that one; cut short, it is made whole.
+        Raises OutcomeUnknown if other processes take its number _TRIES times. `once`: if a report of the same end
+        exists, written by any process, nothing new is written, and that report is returned. If it was left incomplete,
+        it is completed.
         """
         for _ in range(_TRIES):
-            before = self._newest()  # first: what somebody tells from now on is found below, or takes the number
+            before = self._newest()  # first: later reports are found below, or take the number
             known = told_of(read_folder(self._store), evidence) if once else None
             if known is not None and known.report is not None:
                 return self._made_whole(known, known.report)
@@ -139,14 +147,17 @@ class ReportFolder:
         )
 
     def _is_own_index(self) -> bool:
-        """Whether the folder's index is of reports; True where there is none."""
+        """Return whether the folder's index is one of reports; True if there is none."""
         try:
             return is_index(self._store.read(INDEX))
         except FileNotFoundError:
             return True
 
     def _made_whole(self, kept: Kept, report: SealedReport) -> Written:
-        """A report that lies there. The last one's page and signatures are written, where whoever wrote it died."""
+        """Return a report that exists.
+
+        If it is the last one, write the page and signatures that a killed process left out.
+        """
         names = set(self._store.names())
         page = page_name(kept.name)
         wanted = {page, INDEX} | ({f"{kept.name}{SIGNATURE}", f"{page}{SIGNATURE}"} if report.signer else set())
@@ -159,14 +170,14 @@ class ReportFolder:
         return self._written(report, kept.name, kept.sha256)
 
     def _beside(self, report: SealedReport, name: str, content: bytes) -> dict[str, bytes]:
-        """The page of a report, and where there is a key the signatures of both."""
+        """Return the page of a report and, if there is a key, the signatures of both."""
         page = rendered(report, sha256(content)).encode()
         both = ((name, content), (page_name(name), page))
         signatures = {} if self._key is None else {f"{each}{SIGNATURE}": self._key.sign(body) for each, body in both}
         return {page_name(name): page, **signatures}
 
     def _list(self) -> None:
-        """Write the index again. A report that lies there is no less of one where that fails."""
+        """Write the index again. If that fails, the report still counts, and a warning is logged."""
         try:
             if self._is_own_index():
                 self._store.replace(INDEX, json.dumps(index_json(read_folder(self._store)), indent=1).encode())
@@ -191,14 +202,14 @@ class ReportFolder:
         )
 
     def _newest(self) -> Kept | None:
-        """The last report as it lies there, readable or not: what was changed is found by who checks."""
+        """Return the last report, readable or not: a changed one is found by a check of the folder."""
         names = self._store.names()
         numbers = [number for name in names if (number := number_of(name)) is not None]
         return _kept(self._store, report_name(max(numbers)), names) if numbers else None
 
 
 def read_folder(store: Store) -> list[Kept]:
-    """All reports of a folder, in order; BadInput when it cannot be read."""
+    """Read all reports of a folder, in order. Raises BadInput if it cannot be read."""
     try:
         names = store.names()
         found = sorted((number, name) for name in names if (number := number_of(name)) is not None)
@@ -226,9 +237,10 @@ def _kept(store: Store, name: str, names: list[str]) -> Kept:
 
 
 def check_folder(store: Store, keys: Mapping[str, Public] | None, last: str | None = None) -> list[Checked]:
-    """Each report with what is wrong with it, in order; a missing one stands at the one that follows it.
+    """Return each report with what is wrong with it, in order; a missing one is named at the next one that exists.
 
-    `keys` are those that may have signed, by SHA-256; None: signatures are not looked at. `last` as `broken_links`.
+    `keys` are the keys that may have signed, by SHA-256; None: signatures are not checked. `last` is the SHA-256 that
+    the newest report must have. Raises BadInput if the folder cannot be read.
     """
     kept = read_folder(store)
     names = set(store.names())
@@ -249,7 +261,7 @@ def check_folder(store: Store, keys: Mapping[str, Public] | None, last: str | No
 
 def _signature_problems(store: Store, one: Kept, keys: Mapping[str, Public], names: set[str]) -> Iterator[str]:
     if one.report is None:
-        return  # said already
+        return  # the chain's check has reported it
     signer = one.report.signer
     public = None if signer is None else keys.get(signer.key_sha256)
     if signer is None:

@@ -1,4 +1,4 @@
-"""A report as one page of HTML: nothing is fetched, nothing runs, and it prints on A4."""
+"""A report as one page of HTML: without requests and scripts; it prints on A4."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from ferry.features.evidence.rules.figures import nothing_sampled
 from ferry.model.evidence import EvidenceOutcome, Loss
 from ferry.words import readable, size, thousands
 
-if TYPE_CHECKING:  # the command line starts light
+if TYPE_CHECKING:  # the command line starts fast
     from jinja2 import Environment
 
 SHOWN = 200
-"""Rows of partitions, groups and findings that a page shows; the JSON beside it has all."""
+"""Rows of partitions, groups and findings that a page shows; the JSON next to it has all."""
 
 _NEEDED = ("jinja2", "matplotlib")
 
 
 def check_renderer() -> None:
-    """Raise BadInput, with the remedy, when the libraries that make pages are not installed."""
+    """Raise BadInput, with the remedy, if the libraries that make pages are not installed."""
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
         raise BadInput(f"reports need {' and '.join(missing)}: install ferry-replicator[reports]")
 
 
 def rendered(report: SealedReport, sha256: str) -> str:
-    """The page of a report, whose JSON has that SHA-256."""
-    # Matplotlib takes half a second, and `ferry --help` does not draw.
+    """Return the page of a report; `sha256` is the digest of its JSON."""
+    # Matplotlib takes half a second to import, and `ferry --help` does not draw.
     from ferry.features.evidence.acts.charts import copying_chart, timeline_chart  # noqa: PLC0415 - as said
 
     one = report.evidence
@@ -86,7 +86,7 @@ def _clock(at_ms: int) -> str:
 
 
 def _seconds(value: float | None) -> str:
-    """As a person says it: `40 ms`, `9.4 s`, `3 min 20 s`, `2 h 5 min`."""
+    """Write a duration for people: `40 ms`, `9.4 s`, `3 min 20 s`, `2 h 5 min`."""
     if value is None:
         return "not known"
     if value < 1:
@@ -102,7 +102,7 @@ def _seconds(value: float | None) -> str:
 
 
 def _count(value: float | None) -> str:
-    """Thousands apart, by a narrow space that does not break."""
+    """Separate thousands by a narrow space that does not break."""
     return "not known" if value is None else thousands(value)
 
 

@@ -1,4 +1,4 @@
-"""Detached signatures by the operator's key: Ed25519, ECDSA or RSA, as `openssl` makes and checks them."""
+"""Detached signatures with the operator's key: Ed25519, ECDSA or RSA, in the form that `openssl` makes and checks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Private = ed25519.Ed25519PrivateKey | ec.EllipticCurvePrivateKey | rsa.RSAPrivat
 Public = ed25519.Ed25519PublicKey | ec.EllipticCurvePublicKey | rsa.RSAPublicKey
 
 RSA_BITS = 2048
-"""Fewer are refused: NIST SP 800-131A disallows them for signatures."""
+"""Shorter RSA keys are refused: NIST SP 800-131A disallows them for signatures."""
 
 _BEGINS = "-----BEGIN "
 _KINDS = "an Ed25519, ECDSA or RSA key"
@@ -42,9 +42,9 @@ class SigningKey:
 
     @classmethod
     def of(cls, properties: Mapping[str, str]) -> SigningKey | None:
-        """The key that the configuration names, as PEM or by the path of a PEM file; None when it names none.
+        """Return the key that the configuration names, as PEM or by the path of a PEM file; None if it names none.
 
-        BadInput when it cannot be read, is of another kind, or its password is wrong.
+        Raises BadInput if it cannot be read, is of another kind or too short, or if its password is wrong.
         """
         given = properties.get(KEY, "").strip()
         if not given:
@@ -69,7 +69,7 @@ class SigningKey:
         return cls(signer=signer_of(private.public_key()), private=private)
 
     def sign(self, content: bytes) -> bytes:
-        """The raw signature: of Ed25519 over the content, of the others over its SHA-256 (RSA: PKCS #1 v1.5)."""
+        """Return the raw signature: with Ed25519 of the content, with the others of its SHA-256 (RSA: PKCS #1 v1.5)."""
         match self.private:
             case ed25519.Ed25519PrivateKey():
                 return self.private.sign(content)
@@ -80,7 +80,7 @@ class SigningKey:
 
 
 def public_keys(files: Iterable[Path]) -> dict[str, Public]:
-    """The public keys of PEM files, which may be certificates, by their SHA-256; BadInput for what is neither."""
+    """Read public keys or certificates from PEM files, by the SHA-256 of the key. Raises BadInput for other content."""
     found = {}
     for file in files:
         content = _content(str(file), "--key")
@@ -100,7 +100,7 @@ def public_keys(files: Iterable[Path]) -> dict[str, Public]:
 
 
 def signer_of(public: Public) -> Signer:
-    """How reports name a key."""
+    """Return how reports name a key."""
     algorithm = "Ed25519"
     if isinstance(public, ec.EllipticCurvePublicKey):
         algorithm = f"ECDSA {public.curve.name} SHA-256"
@@ -111,7 +111,7 @@ def signer_of(public: Public) -> Signer:
 
 
 def holds(public: Public, content: bytes, signature: bytes) -> bool:
-    """Whether the signature is that key's over the content."""
+    """Return whether this key made the signature of the content."""
     try:
         match public:
             case ed25519.Ed25519PublicKey():

@@ -1,4 +1,7 @@
-"""Where reports lie: a folder of this machine, or an object store through fsspec. Files appear whole or not at all."""
+"""The stores for reports: a folder of this machine, or an object store through fsspec.
+
+A file appears whole or not at all.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from ferry.errors import BadInput, Refused
 from ferry.files import is_full
 
 ALONE: Mapping[str, bytes] = MappingProxyType({})
-"""Beside a file that stands for itself."""
+"""For a file without others that belong to it."""
 
 
 class Store(Protocol):
@@ -25,29 +28,29 @@ class Store(Protocol):
     where: str
 
     def exists(self) -> bool:
-        """Whether there is something of that name."""
+        """Return whether the folder exists."""
 
     def names(self) -> list[str]:
-        """The files that are there; none when the folder is not."""
+        """Return the names of the files; empty if the folder does not exist."""
 
     def read(self, name: str) -> bytes:
-        """The content of a file; FileNotFoundError when there is none."""
+        """Return the content of a file. Raises FileNotFoundError if there is none."""
 
     def create(self, name: str, content: bytes, beside: Mapping[str, bytes] = ALONE) -> None:
-        """Write a new file, durably, and those that belong to it; FileExistsError when there is one.
+        """Write a new file and those that belong to it (`beside`), durably. Raises FileExistsError if it exists.
 
-        Then, and where a disk of this machine is full, there is none of them.
+        In that case, and if a disk of this machine is full, none of the files is written.
         """
 
     def replace(self, name: str, content: bytes) -> None:
-        """Write a file over one that may be there."""
+        """Write a file, and replace the one that may exist."""
 
     def delete(self, name: str) -> None:
         """Remove a file."""
 
 
 def store_of(folder: str) -> Store:
-    """The store that a path or URL names; BadInput when this installation does not know the URL's scheme."""
+    """Return the store of a path or URL. Raises BadInput if this installation does not have the URL's scheme."""
     scheme, separator, rest = folder.partition("://")
     if not separator:
         return LocalStore(Path(folder))
@@ -57,7 +60,7 @@ def store_of(folder: str) -> Store:
 
 
 def check_writable(store: Store) -> None:
-    """Write a small file and remove it again; Refused, with the remedy, when that fails."""
+    """Write a small file and remove it again. Raises Refused, with the remedy, if that fails."""
     probe = f".probe-{secrets.token_hex(8)}"
     try:
         store.names()
@@ -71,66 +74,66 @@ def check_writable(store: Store) -> None:
 
 
 def reason(error: OSError) -> str:
-    """Why a store did not do what it should, in a few words."""
+    """Return why a store failed, in a few words."""
     return error.strerror or str(error) or type(error).__name__
 
 
 def remedy(error: OSError) -> str:
-    """What helps where a store takes no file."""
+    """Return the remedy for a store that takes no file."""
     return "make room there" if is_full(error) else "make it writable"
 
 
 def why_unwritten(error: OSError) -> str:
-    """Why a report is not there, and what helps."""
+    """Return why a report was not written, with the remedy."""
     return f"{reason(error)}; {remedy(error)}, or name another folder"
 
 
 class LocalStore:
-    """A folder, made when it is written to. Its files are readable by its group, not by everybody."""
+    """A folder, created with the first write. Its files are readable by its group, not by all users."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self.where = str(path)
 
     def exists(self) -> bool:
-        """As Store."""
+        """Return whether the folder exists; True if that is not known."""
         try:
             self._path.stat()
         except (FileNotFoundError, NotADirectoryError):
             return False
-        except OSError:  # it is not known to be absent: whoever reads it says why it cannot be
+        except OSError:  # not known to be absent: reading it raises the reason
             return True
         return True
 
     def names(self) -> list[str]:
-        """As Store."""
+        """Return the names of the files; empty if the folder does not exist."""
         try:
             return sorted(entry.name for entry in self._path.iterdir() if entry.is_file())
         except FileNotFoundError:
             return []
 
     def read(self, name: str) -> bytes:
-        """As Store."""
+        """Return the content of a file. Raises FileNotFoundError if there is none."""
         return (self._path / name).read_bytes()
 
     def create(self, name: str, content: bytes, beside: Mapping[str, bytes] = ALONE) -> None:
-        """As Store."""
+        """Write a new file and those that belong to it, with fsync. Raises FileExistsError if it exists."""
         with contextlib.ExitStack() as drafts:
             made = drafts.enter_context(self._written(content))
             others = {each: drafts.enter_context(self._written(body)) for each, body in beside.items()}
-            os.link(made, self._path / name)  # a rename would replace what is there
+            os.link(made, self._path / name)  # a rename would replace an existing file
             for each, draft in others.items():
                 draft.replace(self._path / each)
         self._sync_folder()
 
     def replace(self, name: str, content: bytes) -> None:
-        """As Store."""
+        """Write a file with fsync, and replace the one that may exist."""
         with self._written(content) as made:
             made.replace(self._path / name)
         self._sync_folder()
 
     def delete(self, name: str) -> None:
-        """As Store."""
+        """Remove a file."""
         (self._path / name).unlink()
 
     @contextlib.contextmanager
@@ -155,7 +158,7 @@ class LocalStore:
 
 
 class _ObjectStore:
-    """Objects under a URL; one put makes an object whole, and its store refuses a second of the same name."""
+    """Objects under a URL. One put makes an object whole, and the store refuses a second one of the same name."""
 
     def __init__(self, url: str) -> None:
         self.where = url
@@ -170,15 +173,15 @@ class _ObjectStore:
             self._fs, self._path = url_to_fs(url, use_listings_cache=False)
         except (ImportError, ValueError) as error:
             raise BadInput(f"{FOLDER} {url}: {error}; install that package, or name another folder") from None
-        except OSError as error:  # some connect at once
+        except OSError as error:  # some file systems connect at once
             raise BadInput(f"{FOLDER} {url}: {reason(error)}; correct it, or name another folder") from None
 
     def exists(self) -> bool:
-        """As Store."""
+        """Return whether the folder exists."""
         return bool(_asked(lambda: self._fs.exists(self._path)))
 
     def names(self) -> list[str]:
-        """As Store."""
+        """Return the names of the objects; empty if the folder does not exist."""
         try:
             found = _asked(lambda: self._fs.ls(self._path, detail=False))
         except FileNotFoundError:
@@ -186,16 +189,17 @@ class _ObjectStore:
         return sorted(str(path).rpartition("/")[2] for path in found)
 
     def read(self, name: str) -> bytes:
-        """As Store."""
+        """Return the content of an object. Raises FileNotFoundError if there is none."""
         return bytes(_asked(lambda: self._fs.cat_file(self._at(name))))
 
     def create(self, name: str, content: bytes, beside: Mapping[str, bytes] = ALONE) -> None:
-        """As Store."""
+        """Write a new object, and after it those that belong to it. Raises FileExistsError if it exists."""
         path = self._at(name)
         try:
             _asked(lambda: self._fs.pipe_file(path, content, mode="create"))
         except OSError as error:
-            # s3fs tells a failed condition only where the store names it (AWS); MinIO's is an EINVAL like others.
+            # s3fs recognises a failed condition only if the store names it (AWS). With MinIO it is an EINVAL like
+            # others.
             if error.errno == errno.EINVAL and _asked(lambda: self._fs.exists(path)):
                 raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), name) from error
             raise
@@ -203,11 +207,11 @@ class _ObjectStore:
             self.replace(each, body)
 
     def replace(self, name: str, content: bytes) -> None:
-        """As Store."""
+        """Write an object, and replace the one that may exist."""
         _asked(lambda: self._fs.pipe_file(self._at(name), content))
 
     def delete(self, name: str) -> None:
-        """As Store."""
+        """Remove an object."""
         _asked(lambda: self._fs.rm_file(self._at(name)))
 
     def _at(self, name: str) -> str:
@@ -215,7 +219,7 @@ class _ObjectStore:
 
 
 def _asked(action: Callable[[], Any]) -> Any:
-    """What an object store answers; its own errors, of whatever kind, as OSError."""
+    """Return the answer of an object store, and raise its own errors, of any class, as OSError."""
     try:
         return action()
     except OSError:

@@ -1,1 +1,1 @@
-"""What the commands with reports share."""
+"""The functions that commands with reports share."""

@@ -1,4 +1,7 @@
-"""How commands that end in a report begin and end: the folder first, the figures and the report's place last."""
+"""The begin and end of commands with a report.
+
+The folder is checked first. The figures and the report's place are printed last.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def prepared(config: ReportConfig, folder: str | None) -> ReportFolder:
-    """Where the report goes; Refused when it cannot be written there."""
+    """Open the folder for the report. Raises Refused or BadInput if the report cannot be written there."""
     from ferry.features.evidence.acts.folder import ReportFolder  # noqa: PLC0415 - brings cryptography
 
     reports = ReportFolder.of(config, folder)
@@ -28,7 +31,7 @@ def prepared(config: ReportConfig, folder: str | None) -> ReportFolder:
 
 
 def ended(context: Context, evidence: EvidenceReport, folder: ReportFolder | None, failure: FerryError | None) -> int:
-    """Write the report, and say how it went."""
+    """Write the report, print the result, and return the exit code."""
     written, unwritten = None, False
     try:
         written = None if folder is None else folder.write(evidence)

@@ -1,4 +1,4 @@
-"""Where a report goes, as an option, and where it came to lie, as JSON."""
+"""The option for a report's folder, and the place of the report as JSON."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ ReportOption = Annotated[
 
 
 def written_json(written: Written | None) -> dict[str, Any] | None:
-    """Where a report lies, as the documented JSON object; None where there is none."""
+    """Return the place of a report as the documented JSON object; None if there is none."""
     return None if written is None else written.document

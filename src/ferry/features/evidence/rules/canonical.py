@@ -1,7 +1,8 @@
-"""Canonical JSON: the same value gives the same bytes, so that a signature and a digest mean the value.
+"""Canonical JSON: the same value always gives the same bytes, so a signature or digest of the bytes covers the value.
 
-As RFC 8785 (JCS): no space, keys in the order of their UTF-16 code units, UTF-8 without escapes beyond the needed.
-Numbers are integers, or fractions with at most three digits, whose shortest form Python and ECMAScript write alike.
+It follows RFC 8785 (JCS): no spaces, keys in the order of their UTF-16 code units, UTF-8, and only the escapes that
+JSON needs. Numbers are integers, or fractions with at most three digits: Python and ECMAScript write their shortest
+form alike.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ _LARGEST = 2**53 - 1
 
 
 def canonical(body: Any) -> bytes:
-    """The bytes of a value made of dict, list, str, int, float, bool and None; ValueError for any other number."""
+    """Return the bytes of a value made of dict, list, str, int, float, bool and None. Raises ValueError for others.
+
+    Raises ValueError, too, for a float that is not finite, and for an integer beyond 2^53 - 1.
+    """
     return json.dumps(
         _ordered(body), ensure_ascii=False, allow_nan=False, separators=(",", ":"), check_circular=True
     ).encode()

@@ -1,4 +1,7 @@
-"""The chain of a folder's reports: each holds the SHA-256 of the one before it, so none can change or go unseen."""
+"""The chain of a folder's reports.
+
+Each has the SHA-256 of the one before it, so none can be changed or removed unseen.
+"""
 
 from __future__ import annotations
 
@@ -14,33 +17,33 @@ from ferry.model.evidence import EvidenceOutcome, EvidenceReport, Link
 _NAME = re.compile(r"report-([0-9]{6,})\.json")
 
 SIGNATURE = ".sig"
-"""What is behind a file's name in that of its detached signature."""
+"""The suffix of a detached signature's file name."""
 
 
 def report_name(number: int) -> str:
-    """The file name of a report's JSON. Numbers begin at 1 and leave nothing out."""
+    """Return the file name of a report's JSON. Numbers begin at 1, without gaps."""
     return f"report-{number:06d}.json"
 
 
 def page_name(name: str) -> str:
-    """The file name of the page that belongs to a report's JSON."""
+    """Return the file name of the page that belongs to a report's JSON."""
     return f"{name.removesuffix('.json')}.html"
 
 
 def number_of(name: str) -> int | None:
-    """The number in the file name of a report's JSON; None for any other file."""
+    """Return the number in the file name of a report's JSON; None for any other file."""
     found = _NAME.fullmatch(name)
     return int(found.group(1)) if found else None
 
 
 def sha256(content: bytes) -> str:
-    """The digest that stands in the chain, in hexadecimal."""
+    """Return the digest for the chain, in hexadecimal."""
     return hashlib.sha256(content).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """One report as it lies in the folder: its digests, and what it says; a `trouble` says why it cannot be read."""
+    """One report of the folder: its digests and content; a `trouble` says why it cannot be read."""
 
     number: int
     name: str
@@ -51,14 +54,14 @@ class Kept:
 
     @property
     def link(self) -> Link:
-        """How the next report names it."""
+        """How the next report names this one."""
         return Link(name=self.name, sha256=self.sha256, page_sha256=self.page_sha256)
 
 
 def broken_links(kept: Sequence[Kept], last: str | None = None) -> dict[str, str]:
-    """What is wrong with the chain, by file name in order; `last` is the SHA-256 that the newest must have.
+    """Return what is wrong with the chain, by file name in order; `last` is the SHA-256 that the newest must have.
 
-    Only the content's digests are looked at: whose it is, the signatures say.
+    Only the digests of the content are checked. The signatures show who wrote it.
     """
     found: dict[str, str] = {}
     before: Kept | None = None
@@ -79,7 +82,7 @@ def broken_links(kept: Sequence[Kept], last: str | None = None) -> dict[str, str
 
 
 def _troubles(one: Kept, before: Kept | None, *, in_order: bool) -> Iterator[str]:
-    """What is wrong with a report and its link to the one before it, which is None when that is missing."""
+    """Return what is wrong with a report and its link to `before`, which is None if that one is missing."""
     if one.report is None:
         yield one.trouble or f"{one.name} cannot be read"
         return
@@ -105,9 +108,9 @@ def _changed(name: str, after: str, *, was: str | None, now: str | None) -> str:
 
 
 def told_of(kept: Iterable[Kept], evidence: EvidenceReport) -> Kept | None:
-    """The report that tells of the same thing's end already; None when there is none, or only of what was unfinished.
+    """Return the report of the same finished event; None if there is none, or only one from before it was finished.
 
-    What has ended does not change: a second report of it would be the first one again, later.
+    A finished event does not change, so a second report of it would only repeat the first one.
     """
     for one in kept:
         if one.report is not None and _what(one.report.evidence) == _what(evidence):
@@ -121,7 +124,10 @@ def _what(evidence: EvidenceReport) -> tuple[object, ...]:
 
 
 def index_json(kept: Iterable[Kept]) -> dict[str, object]:
-    """The folder's list, newest first, for pages that show it; made from the reports, which alone count."""
+    """Return the folder's list, newest first, for pages that show it.
+
+    It is made from the reports, which alone count.
+    """
     rows: list[Mapping[str, object]] = []
     for one in sorted(kept, key=lambda one: -one.number):
         report = one.report
@@ -152,7 +158,7 @@ def index_json(kept: Iterable[Kept]) -> dict[str, object]:
 
 
 def is_index(content: bytes) -> bool:
-    """Whether a file is such a list, and not one of somebody else."""
+    """Return whether a file is such a list, and not a file of another program."""
     try:
         body = json.loads(content)
     except (ValueError, RecursionError):

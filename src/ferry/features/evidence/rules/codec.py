@@ -33,7 +33,7 @@ REPORT_VERSION = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SealedReport:
-    """Evidence with its place in a folder: its number, the report before it, and who signs."""
+    """Evidence with its place in a folder: its number, the report before it, and the key that signs it."""
 
     number: int
     evidence: EvidenceReport
@@ -102,7 +102,7 @@ COMPARED = Form(
     closed=True,
 )
 
-# What a report has in objects of their own; they are read by `_evidence`.
+# The objects inside a report; `_evidence` reads them.
 RPO = Form(
     EvidenceReport,
     F("at_ms", "losses_at_ms", filled(0), says="when it was measured; null: it was not"),
@@ -118,7 +118,7 @@ RTO = Form(
     F(
         "from_start_seconds",
         "from_start_s",
-        omit=lambda _: False,  # always there, but in reports of earlier versions
+        omit=lambda _: False,  # always there, but not in reports of earlier versions
         says="of a switch and a full drill: from the start of the command to the end that the RTO has; null: not "
         "known, or not measured; not there in reports of earlier versions",
     ),
@@ -158,7 +158,7 @@ EVIDENCE = Form(
 )
 
 evidence_json = EVIDENCE.dump
-"""The evidence as a JSON object; it knows no folder."""
+"""Make the JSON object of the evidence, without its place in a folder."""
 
 LINK = optional(fields(Link, page_sha256="of its page"))
 SIGNER = optional(fields(Signer, key_sha256="of the public key's SubjectPublicKeyInfo"))
@@ -174,12 +174,12 @@ REPORT = Form(
 
 
 def encode_report(report: SealedReport) -> bytes:
-    """The canonical bytes that are signed, and whose SHA-256 stands in the next report."""
+    """Return the canonical bytes that are signed, and whose SHA-256 is in the next report."""
     return canonical(REPORT.dump(report))
 
 
 def decode_report(content: bytes, name: str) -> SealedReport:
-    """A report from its bytes; Corrupt, naming the file, for what is none, or is written by a later Ferry."""
+    """Parse a report. Raises Corrupt, with the file's name, for other content and for a report of a later Ferry."""
     try:
         body = json.loads(content)
         version = body["report"]

@@ -1,4 +1,4 @@
-"""The figures of a drill: what would be lost, how the copying went, and what of it misses a goal."""
+"""The figures of a drill: what would be lost, how the copying went, and which goals are missed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ferry.plan.rules.lag import PartitionLag
 from ferry.words import several
 
 SAMPLES = 60
-"""Moments of which a report tells lag and throughput, at most."""
+"""The most points in time for which a report shows lag and throughput."""
 
 _MOST_FINDINGS = 50
 _SHORTEST_MS = 250
@@ -23,14 +23,14 @@ REREAD = "records read twice"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Committed:
-    """Receipts of one chunk, and when (ms) they were heard of."""
+    """Receipts of one chunk, and when (ms) they were read."""
 
     at_ms: int
     receipts: Sequence[Receipt]
 
 
 def losses_of(lags: Iterable[PartitionLag]) -> tuple[Loss, ...]:
-    """What a failover would lose of each partition, from how far the lane is behind."""
+    """Return what a failover would lose of each partition, from the lag of the lane."""
     return tuple(
         Loss(
             source=lag.source,
@@ -46,9 +46,9 @@ def losses_of(lags: Iterable[PartitionLag]) -> tuple[Loss, ...]:
 
 
 def samples_of(began_ms: int, offsets: int, chunks: Sequence[Committed]) -> tuple[Sample, ...]:
-    """Lag and rates in equal steps from the begin of the copying to its last chunk; `offsets` were to be copied.
+    """Return lag and rates in equal steps from the begin of the copying to its last chunk; `offsets` were to be copied.
 
-    What a chunk brought is spread evenly over the time since the slot's chunk before it.
+    The amounts of a chunk are spread evenly over the time since the slot's chunk before it.
     """
     if not chunks:
         return ()
@@ -93,7 +93,7 @@ def _spread(brought: list[list[float]], step: int, begin: int, end: int, amounts
 
 
 def compared_of(result: Verified) -> Compared:
-    """A comparison in short, with its first findings as sentences."""
+    """Return a comparison in short, with its first findings as sentences."""
     findings = [
         f"{one.kind} at {one.source} offsets {one.source_range[0]} to {one.source_range[1]}, {one.target} offsets "
         f"{one.target_range[0]} to {one.target_range[1]}"
@@ -114,7 +114,7 @@ def compared_of(result: Verified) -> Compared:
 
 
 def together(every: Sequence[Compared]) -> Compared | None:
-    """Several comparisons as one; None where there was none."""
+    """Combine several comparisons into one; None if there was none."""
     if not every:
         return None
     findings = [finding for one in every for finding in one.findings]
@@ -141,10 +141,10 @@ def goals_of(
     moves: bool = True,
     all_groups: bool = True,
 ) -> tuple[Goal, ...]:
-    """The figures that have goals. `losses` None: they were not counted; `groups` None: none was to be moved.
+    """Return the figures that have goals. `losses` None: they were not counted; `groups` None: none was to be moved.
 
-    `moves`: it was to be measured how long groups are out of service. `all_groups`: these are all that there are;
-    otherwise nobody knows what the others read twice.
+    `moves`: whether the time that groups are out of service was to be measured. `all_groups`: these are all groups;
+    otherwise it is not known what the others read twice.
     """
     unknown = losses is None or any(loss.records is None or loss.seconds is None for loss in losses)
     oldest = None if losses is None or unknown else max((loss.seconds or 0.0 for loss in losses), default=0.0)
@@ -158,9 +158,9 @@ def goals_of(
 
 
 def untried(groups: Iterable[GroupMoved], paused: Sequence[str], *, copied: int | None = None) -> tuple[str, ...]:
-    """What a drill did not try out, a sentence each: topics that are paused, and groups that were not moved.
+    """Say what a drill did not test, a sentence each: paused topics, and groups that were not moved.
 
-    `copied` records, 0: then it tried out nothing, which is no success. None: it had nothing to copy.
+    With `copied` 0 records the drill tested nothing, which is no success. None: it had nothing to copy.
     """
     idle = [group.group for group in groups if not group.committed and group.exact is not None]
     found = []
@@ -181,7 +181,7 @@ def deviations_of(
     verification: Compared | None,
     checks: Iterable[Check],
 ) -> tuple[str, ...]:
-    """What is not as it should be, a sentence each."""
+    """Return what is not as it should be, a sentence each."""
     found = []
     for goal in goals:
         if goal.is_met is False:
@@ -208,7 +208,7 @@ def deviations_of(
 
 
 def nothing_sampled(kind: EvidenceKind) -> str:
-    """Why a report has no lag and throughput over time, in one sentence."""
+    """Say why a report has no lag and throughput over time, in one sentence."""
     if kind is EvidenceKind.TABLETOP:
         return "A tabletop drill copies nothing, so there is nothing to draw."
     if kind is EvidenceKind.FAILOVER:

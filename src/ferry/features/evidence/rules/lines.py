@@ -1,4 +1,4 @@
-"""What a report says in short, line by line, for a terminal or a log."""
+"""A report in short, line by line, for a terminal or a log."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from ferry.model.evidence import EvidenceReport
 
 
 def told_lines(evidence: EvidenceReport) -> list[str]:
-    """What is wrong first, then what was done, the outcome and the figures."""
+    """Return what is wrong first, then what was done, the outcome and the figures."""
     lines = [f"refused: {sentence}" for sentence in evidence.refusals]
     lines += [f"deviation: {sentence}" for sentence in evidence.deviations]
     lines += [f"note: {sentence}" for sentence in evidence.notes]

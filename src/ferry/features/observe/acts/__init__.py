@@ -1,1 +1,1 @@
-"""Numbers of runs handed to whoever watches: Prometheus's text format in a file."""
+"""Metrics of runs for monitoring, as a file in Prometheus's text format and over HTTP."""

@@ -1,4 +1,4 @@
-"""What a run's end tells those who watch: metrics into the file, and the findings that somebody should hear of."""
+"""What is done after a run for monitoring: metrics are written to the file, and alerts are returned."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ log = logging.getLogger(__name__)
 
 
 PATIENCE_S = 20.0
-"""How long a cluster is tried for the lag: the run itself is over."""
+"""How long a cluster is tried for the lag (s): the run itself is over."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """What a run's end came to: what calls for somebody, and the lag behind the run; None where nobody measured it."""
+    """The result after a run: its alerts, and the lag after it; None where it was not measured."""
 
     alerts: Sequence[Alert] = ()
     lags: Sequence[PartitionLag] | None = None
@@ -34,10 +34,11 @@ class Told:
 
 
 def tell_run(flow: FlowConfig, report: Report, *, patience_s: float = PATIENCE_S, lag: bool = False) -> Told:
-    """Write the flow's metrics after a run, with its lag, and answer what calls for somebody.
+    """Write the flow's metrics after a run, with its lag, and return its alerts.
 
-    The lag is measured where the file has a use for it, or the caller (`lag`). One that cannot be measured is a
-    warning; the metrics keep the old one with its time, so that its age shows.
+    The lag is measured if the file has a use for it, or the caller asks for it (`lag`). If it cannot be measured, that
+    is a warning. The metrics keep the old lag with its time, so that its age shows. A run in another lane changes
+    nothing.
     """
     if report.plan.lane != flow.lane:
         return Told()
@@ -55,14 +56,14 @@ def tell_run(flow: FlowConfig, report: Report, *, patience_s: float = PATIENCE_S
 
 
 def tell_skip(flow: FlowConfig, gap: Gap) -> None:
-    """Count a place that somebody passed by hand in the flow's metrics."""
+    """Count a gap that an operator made by hand in the flow's metrics."""
     update(flow, lambda before: with_skip(before, flow, gap))
 
 
 def tell_verification(flow: FlowConfig, result: Verified, *, narrow: bool) -> None:
-    """Write the result of a comparison into the flow's metrics; `narrow`: of a part of the flow only.
+    """Write the result of a comparison to the flow's metrics; `narrow`: it was of a part of the flow only.
 
-    Agreement of a part does not take back what was found in another: it is not written.
+    If that part is equal, nothing is written, because another part may have differences.
     """
     if result.is_equal and narrow:
         return

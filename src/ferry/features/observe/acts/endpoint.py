@@ -1,4 +1,4 @@
-"""The metrics of a folder over HTTP, where no node_exporter reads it: a scrape reads the files anew."""
+"""The metrics of a folder over HTTP, for hosts without node_exporter. Each scrape reads the files again."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _TOLD = "1 when the folder, or one of its files, could not be read; what could b
 
 
 class FolderCollector(Collector):
-    """What all files of a folder say, one family for each metric."""
+    """The values in all files of a folder, as one family for each metric."""
 
     def __init__(self, folder: Path) -> None:
-        """The folder is read when it is collected from."""
+        """Choose the folder; it is read at each collection."""
         self._folder = folder
 
     def collect(self) -> Iterator[Metric]:
-        """Never raises: a file that cannot be read is a warning, and 1 in `ferry_scrape_error`."""
+        """Read the files. It never raises: an unreadable file is a warning, and 1 in `ferry_scrape_error`."""
         values: dict[tuple[str, Labels], float] = {}
         failed = not self._folder.is_dir()
         for path in sorted(self._folder.glob(PATTERN)):
@@ -44,9 +44,10 @@ class FolderCollector(Collector):
 
 
 def serve(folder: Path, address: str, port: int) -> tuple[Any, Thread]:
-    """Begin to answer at `http://address:port/metrics`; the server, whose `server_port` is the port, and its thread.
+    """Begin to answer at `http://address:port/metrics`.
 
-    Raises BadInput when the folder is none, or the place is taken.
+    Return the server, whose `server_port` is the port, and its thread. Raises BadInput if the folder does not exist, or
+    if nothing can listen at the address and port.
     """
     if not folder.is_dir():
         raise BadInput(f"{folder} is no folder: make it, and let ferry.metrics.folder name it")

@@ -1,7 +1,7 @@
 """A flow's metrics in a file of Prometheus's text format, for node_exporter's textfile collector.
 
-One file per flow, replaced whole. It keeps what counters have come to: who lost it starts them at zero, which
-Prometheus understands as any restart.
+Each flow has one file, which is replaced whole. It keeps the values of counters. If it is lost, they start at zero,
+which Prometheus treats as a restart.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from ferry.files import is_full, write_whole
 log = logging.getLogger(__name__)
 
 READABLE = 0o644
-"""node_exporter runs as somebody else."""
+"""The file's mode: node_exporter runs as another user."""
 PATTERN = "ferry__*.prom"
-"""The files of all flows."""
+"""The file names of all flows."""
 _TOTAL = "_total"
 
 
 def metrics_file(folder: Path, flow: FlowConfig) -> Path:
-    """Where a flow's metrics stand in a folder; another lane has a file of its own."""
+    """Return the path of a flow's metrics in a folder; a lane other than `live` has a file of its own."""
     lane = "" if flow.lane == "live" else f"__{flow.lane}"
     return folder / f"ferry__{flow.flow.source}__{flow.flow.target}{lane}.prom"
 
 
 def update(flow: FlowConfig, change: Callable[[Values], Values]) -> None:
-    """Change the flow's metrics, if the file says where they are; one that cannot be written is a warning, no error.
+    """Change the flow's metrics, if the file names a folder for them. If they cannot be written, that is a warning.
 
-    A run that is done is not undone by what watches it. The alert for an absent metric tells of it.
+    Monitoring must not fail a run that is done. The alert for an absent metric reports it.
     """
     if flow.alerts.metrics_folder is None:
         return
@@ -56,14 +56,14 @@ def update(flow: FlowConfig, change: Callable[[Values], Values]) -> None:
 
 
 def exposition(values: Values) -> str:
-    """The text of a file with these values."""
+    """Return the text of a file with these values."""
     registry = CollectorRegistry()
     registry.register(_Collected(values))
     return generate_latest(registry).decode()
 
 
 def parse(text: str) -> Values:
-    """Inverse of `exposition`; ValueError for any other text."""
+    """Parse the text that `exposition` returns. Raises ValueError for any other text."""
     return {
         (sample.name.removesuffix(_TOTAL), tuple(sorted(sample.labels.items()))): sample.value
         for family in text_string_to_metric_families(text)
@@ -72,7 +72,7 @@ def parse(text: str) -> Values:
 
 
 def families(values: Values) -> Iterator[Family]:
-    """The values as Prometheus's families, in the order of the declaration."""
+    """Return the values as Prometheus's families, in the order of the declaration."""
     by_name: dict[str, list[tuple[Labels, float]]] = {}
     for (name, labels), value in values.items():
         by_name.setdefault(name, []).append((labels, value))
@@ -104,7 +104,7 @@ def _read(path: Path) -> Values:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """One writer at a time, without a file of the lock's own among those that node_exporter reads."""
+    """Let one process write at a time. The lock is on the folder, so that node_exporter finds no lock file in it."""
     opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(opened, fcntl.LOCK_EX)

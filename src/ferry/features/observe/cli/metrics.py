@@ -1,4 +1,4 @@
-"""`ferry metrics serve`: the metrics that runs have left, for Prometheus, where no node_exporter reads them."""
+"""`ferry metrics serve`: the metrics that runs have written, for Prometheus, on hosts without node_exporter."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ferry.cli.output import echo
 from ferry.errors import BadInput
 
 PORT = 9464
-"""As OpenTelemetry's exporter for Prometheus has it."""
+"""The default port of OpenTelemetry's exporter for Prometheus."""
 
 
 @command(flow=None, connects=False)
@@ -43,7 +43,7 @@ def serve_command(
     server, thread = serve(found, address, port)
     url = f"http://{f'[{address}]' if ':' in address else address}:{server.server_port}/metrics"
     context.answer(lambda: {"url": url, "folder": str(found)}, lambda: echo(f"metrics of {found} at {url}"))
-    sys.stdout.flush()  # whoever started it waits for the address
+    sys.stdout.flush()  # a process that started the command waits for the address
     try:
         thread.join()
     finally:

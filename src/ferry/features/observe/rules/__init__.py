@@ -1,1 +1,1 @@
-"""What numbers tell of a flow's runs, and which of them should wake somebody."""
+"""The metrics of a flow's runs, and the alerts about them."""

@@ -1,4 +1,4 @@
-"""Which findings at a run's end should be told to somebody, in one sentence each."""
+"""The alerts after a run, in one sentence each."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ from ferry.plan.rules.lag import PartitionLag, is_behind, total_of
 from ferry.words import count_of
 
 THROTTLED_SHARE = 0.5
-"""Of a run's wall time. Brokers' quotas that held its tasks back longer, added up over tasks, are told."""
+"""The share of a run's wall time.
+
+If brokers' quotas held its tasks back longer, summed over tasks, that is an alert.
+"""
 RUNS_LOOKED_AT = 20
-"""How many of a lane's newest runs tell whether one is late."""
+"""How many of a lane's newest runs are read to decide whether a run is late."""
 _NAMED = 3
 
 
 class AlertKind(StrEnum):
-    """What is wrong."""
+    """The kind of an alert."""
 
     LAG = "lag"
     LATE = "late"
@@ -33,7 +36,7 @@ class AlertKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alert:
-    """One finding. `flow` is `source->target`."""
+    """One alert. `flow` is `source->target`."""
 
     kind: AlertKind
     flow: str
@@ -42,13 +45,13 @@ class Alert:
 
 
 def wants_lag(flow: FlowConfig) -> bool:
-    """Whether the lag is measured at a run's end: for metrics, or to tell somebody that a limit is passed."""
+    """Return whether the lag is measured after a run: for metrics, or for an alert about a passed limit."""
     limited = flow.rpo.seconds is not None or flow.rpo.records is not None
     return flow.alerts.metrics_folder is not None or (flow.alerts.callback is not None and limited)
 
 
 def alerts_of(flow: FlowConfig, report: Report, lags: Collection[PartitionLag] | None) -> list[Alert]:
-    """What a run's report and the lag behind it call for; `lags` is None when nobody measured it."""
+    """Return the alerts of a run's report and of the lag after it; `lags` is None if it was not measured."""
     found: list[tuple[AlertKind, str]] = []
     if lags is not None and (late := _lag_sentence(flow, lags)):
         found.append((AlertKind.LAG, late))
@@ -98,7 +101,10 @@ def _lag_sentence(flow: FlowConfig, lags: Collection[PartitionLag]) -> str | Non
 
 
 def late_alert(flow: FlowConfig, run: str, view: LedgerView, now_ms: int) -> Alert | None:
-    """What to tell when a run was not done in time; None when another has succeeded since, or may still."""
+    """Return the alert about a run that was not done in time.
+
+    None if another has succeeded since, or may still succeed.
+    """
     past = past_runs(view, flow.lane, RUNS_LOOKED_AT)
     ends = [
         one.report.started_ms + int(one.report.seconds * 1000)
@@ -116,7 +122,7 @@ def late_alert(flow: FlowConfig, run: str, view: LedgerView, now_ms: int) -> Ale
         if len(past) == RUNS_LOOKED_AT:
             oldest = min(one.opened.record.started_ms for one in past)
             due = due_ms(flow.schedule, oldest, intervals)
-            if due is not None and now_ms < due:  # one before these may have succeeded in time
+            if due is not None and now_ms < due:  # an earlier run may have succeeded in time
                 sentence = (
                     f"run {run} of flow {flow.flow} is late, and {since}; whether one has succeeded since "
                     f"{intervals} intervals of {flow.schedule} was not looked at"

@@ -1,4 +1,4 @@
-"""When a flow's next success is overdue, by its schedule."""
+"""The time at which a flow's next success is overdue, by its schedule."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ from itertools import pairwise
 from croniter import croniter  # type: ignore[import-untyped]  # it has no types
 
 _LOOKED_AT = 50
-"""Times of a schedule from which its shortest interval is taken: almost any has shown it by then."""
+"""How many times of a schedule are read to find its shortest interval: almost any schedule has shown it by then."""
 _ANY_TIME = datetime(2026, 1, 1, tzinfo=UTC)
 _BY_HAND = frozenset({"@once", "@continuous"})
 _ALIASES = {"@quarterly": "0 0 1 */3 *"}
-"""Presets of Airflow's that croniter does not know."""
+"""Presets of Airflow that croniter does not know."""
 
 
 def due_ms(schedule: str | None, since_ms: int, intervals: int) -> int | None:
-    """The schedule's n-th time after `since_ms`, in UTC; None when it has no times, or nobody counts."""
+    """Return the n-th time of the schedule after `since_ms`, in UTC (ms); n is `intervals`.
+
+    It is None if the schedule has no times, or if `intervals` is less than 1.
+    """
     if schedule is None or schedule in _BY_HAND or intervals < 1:
         return None
     times = croniter(_ALIASES.get(schedule, schedule), datetime.fromtimestamp(since_ms / 1000, UTC))
@@ -27,7 +30,7 @@ def due_ms(schedule: str | None, since_ms: int, intervals: int) -> int | None:
 
 
 def shortest_interval(schedule: str | None) -> timedelta | None:
-    """The shortest time between two runs; None when the schedule has no times."""
+    """Return the shortest time between two runs; None if the schedule has no times."""
     if schedule is None or schedule in _BY_HAND:
         return None
     times = croniter(_ALIASES.get(schedule, schedule), _ANY_TIME)

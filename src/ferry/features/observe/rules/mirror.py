@@ -1,6 +1,6 @@
-"""What became of each metric of MirrorMaker 2: its counterpart here, or why there is none.
+"""The metrics of MirrorMaker 2, each with its counterpart in Ferry, or with the reason why there is none.
 
-Sources, of Kafka 4.3.0: `MirrorSourceMetrics`, `MirrorCheckpointMetrics`, and of Kafka Connect, which carries them, the
+Sources, of Kafka 4.3.0: `MirrorSourceMetrics`, `MirrorCheckpointMetrics`, and of Kafka Connect, in which they run, the
 groups of `ConnectMetricsRegistry` that a source connector has.
 """
 
@@ -14,7 +14,10 @@ from ferry.features.observe.rules.samples import Metric, Spread
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counterpart:
-    """A metric of MirrorMaker 2 in its own spelling, what says the same here (none: nothing does), and a remark."""
+    """A metric of MirrorMaker 2 in its own spelling, with a remark.
+
+    `here` are Ferry's metrics with the same content; empty: there are none.
+    """
 
     name: str
     here: tuple[Metric, ...]
@@ -23,7 +26,7 @@ class Counterpart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """Metrics of one MBean, as Kafka names it."""
+    """The metrics of one MBean, under Kafka's name for it."""
 
     mbean: str
     rows: tuple[Counterpart, ...]

@@ -1,4 +1,4 @@
-"""A run's report, a flow's lag and a comparison as metrics; and how a report changes what was told before."""
+"""A run's report, a flow's lag and a comparison as metrics, and how a report changes the metrics from before it."""
 
 from __future__ import annotations
 
@@ -18,18 +18,21 @@ _OUTCOMES = ("refused", "skipped", "restarted")
 
 
 def labels_of(flow: Flow, lane: str) -> Labels:
-    """MirrorMaker 2's tags of a flow, and the lane."""
+    """Return MirrorMaker 2's tags of a flow, and the lane."""
     return labelled((), source=flow.source, target=flow.target, lane=lane)
 
 
 def of_place(common: Labels, place: TopicPartition, *, per_partition: bool) -> Labels:
-    """MirrorMaker 2's tags of a target topic or, where the file says so, of its partition."""
+    """Return MirrorMaker 2's tags of a target topic or, if `per_partition`, of its partition."""
     more = {"partition": str(place.partition)} if per_partition else {}
     return labelled(common, topic=place.topic, **more)
 
 
 def run_counts(report: Report, *, per_partition: bool = False) -> dict[tuple[Metric, Labels], float]:
-    """What a run adds to the counters. Guards are there with 0, too: one that appears with 1 shows no increase."""
+    """Return what a run adds to the counters.
+
+    Guards are there with 0, too: one that appears with 1 shows no increase.
+    """
     common = labels_of(report.plan.flow, report.plan.lane)
     counts: dict[tuple[Metric, Labels], float] = {
         (m.RUN_COUNT, common): 1,
@@ -82,9 +85,9 @@ def run_counts(report: Report, *, per_partition: bool = False) -> dict[tuple[Met
 
 
 def run_gauges(report: Report, *, per_partition: bool = False) -> dict[tuple[Metric, Labels], float]:
-    """What a run says of itself: its rates, and how old its records were; nothing of topics without any.
+    """Return the gauges of a run: its rates, and the age of its records. A topic without records has no ages.
 
-    A run whose receipts the ledger has forgotten in part has no rates.
+    A run whose receipts the ledger has deleted in part has no rates.
     """
     common = labels_of(report.plan.flow, report.plan.lane)
     gauges: dict[tuple[Metric, Labels], float] = {}
@@ -122,15 +125,15 @@ def _spread(of: Spread, labels: Labels, ages: AgeStats | None, last: int) -> dic
 
 
 def ended_ms(report: Report) -> int:
-    """When the run ended: its last receipt's time, or its own where it copied nothing."""
+    """Return when the run ended (ms): the time of its last receipt, or its start if it copied nothing."""
     return report.started_ms + int(report.seconds * _MS)
 
 
 def after_run(before: Values, report: Report, flow: FlowConfig) -> dict[tuple[str, Labels], float]:
-    """All metrics of a flow after a run, from those before it. Telling the same run again adds nothing twice.
+    """Return all metrics of a flow after a run, from those before it. The same run is never counted twice.
 
-    A run that was told before may have copied more since (`--resume`, a task that was cleared). One that is older than
-    the last one told changes nothing.
+    A run that was counted before may have copied more since (`--resume`, a task that was cleared). A run that is older
+    than the last one that was counted changes nothing.
     """
     common, per_partition = labels_of(flow.flow, flow.lane), flow.alerts.metrics_per_partition
     before = _of_shape(before, per_partition=per_partition)
@@ -158,7 +161,7 @@ def after_run(before: Values, report: Report, flow: FlowConfig) -> dict[tuple[st
     if report.state is RunState.SUCCESS:
         after[m.LAST_SUCCESS_TIME.name, common] = ended_ms(report) / _MS
     found = report.verified
-    if found is not None and (found.records or not found.equal):  # of nothing there is nothing to tell
+    if found is not None and (found.records or not found.equal):  # a comparison of nothing has no result
         count = len(found.differences) + found.more
         at_ms = found.at_ms or ended_ms(report)
         after |= _verified(common, "run", equal=found.equal, differences=count, at_ms=at_ms)
@@ -169,7 +172,7 @@ def after_run(before: Values, report: Report, flow: FlowConfig) -> dict[tuple[st
 
 
 def _of_shape(values: Values, *, per_partition: bool) -> Values:
-    """Without what was told per topic where it is told per partition now, or the other way round: it begins anew."""
+    """Remove metrics per topic if they are per partition now, or the other way round: those begin again."""
     return {
         key: value
         for key, value in values.items()
@@ -178,7 +181,7 @@ def _of_shape(values: Values, *, per_partition: bool) -> Values:
 
 
 def _due_s(after: Values, report: Report, flow: FlowConfig, common: Labels) -> float | None:
-    """When a success is overdue: counted from the last one, or from the first run that was told."""
+    """Return when a success is overdue (s): counted from the last success, or from the first run that was counted."""
     since_s = after.get((m.LAST_SUCCESS_TIME.name, common))
     if since_s is None:
         kept = after.get((m.SUCCESS_DUE_TIME.name, common))
@@ -199,7 +202,7 @@ def _set(values: dict[tuple[str, Labels], float], metric: Metric, labels: Labels
 def with_lag(
     before: Values, flow: FlowConfig, lags: Collection[PartitionLag], at_ms: int
 ) -> dict[tuple[str, Labels], float]:
-    """The same with a flow's lag, per topic: sums, and the age of the oldest record."""
+    """Add a flow's lag to the metrics, per topic or partition: sums, and the age of the oldest record."""
     names = {metric.name for metric in (m.LAG_RECORDS, m.LAG_BYTES, m.LAG_SECONDS, m.LAG_UNKNOWN)}
     after = {key: value for key, value in before.items() if key[0] not in names}
     after |= {(metric.name, labels): value for (metric, labels), value in lag_gauges(flow, lags, at_ms).items()}
@@ -207,9 +210,9 @@ def with_lag(
 
 
 def lag_gauges(flow: FlowConfig, lags: Collection[PartitionLag], at_ms: int) -> dict[tuple[Metric, Labels], float]:
-    """A flow's lag as it was measured at `at_ms`, per topic or partition, and the limits that the file sets it.
+    """Return a flow's lag as measured at `at_ms`, per topic or partition, and the limits that the file sets.
 
-    A topic whose partitions do not tell an age has no `ferry_lag_seconds`: 0 would look like health.
+    A topic of whose partitions no age is known has no `ferry_lag_seconds`, because 0 would look healthy.
     """
     common, per_partition = labels_of(flow.flow, flow.lane), flow.alerts.metrics_per_partition
     topics = [(of_place(common, lag.target, per_partition=per_partition), lag) for lag in lags]
@@ -232,9 +235,9 @@ def lag_gauges(flow: FlowConfig, lags: Collection[PartitionLag], at_ms: int) -> 
 
 
 def with_skip(before: Values, flow: FlowConfig, gap: Gap) -> dict[tuple[str, Labels], float]:
-    """The same with a place that somebody passed by hand.
+    """Add a gap that an operator made by hand to the metrics.
 
-    What the last run added stays as it is: alerts go by it, and who decided this need not be woken for it.
+    What the last run added does not change, because alerts use it, and the operator knows of the gap.
     """
     common, kind = labels_of(flow.flow, flow.lane), gap.why.value
     after = dict(before)
@@ -247,7 +250,7 @@ def with_skip(before: Values, flow: FlowConfig, gap: Gap) -> dict[tuple[str, Lab
 
 
 def with_verification(before: Values, result: Verified, at_ms: int) -> dict[tuple[str, Labels], float]:
-    """The same with the result of a comparison of both clusters; one of nothing has compared nothing."""
+    """Add the result of a comparison of both clusters to the metrics; one that compared nothing changes nothing."""
     if result.is_nothing:
         return dict(before)
     common, count = labels_of(result.flow, result.lane), len(result.differences) + result.more
@@ -264,6 +267,6 @@ def _verified(common: Labels, by: str, *, equal: bool, differences: int, at_ms: 
 
 
 def only_of(values: Values, flow: FlowConfig) -> Mapping[tuple[str, Labels], float]:
-    """The metrics of one flow: whatever else stands in its file is not carried on."""
+    """Return the metrics of one flow; others in its file are dropped."""
     common = set(labels_of(flow.flow, flow.lane))
     return {key: value for key, value in values.items() if common <= set(key[1])}

@@ -1,8 +1,8 @@
 """Ferry's metrics: their names, in MirrorMaker 2's words where it has them, and single values of them.
 
 MirrorMaker 2's `record-count` (`MirrorSourceMetrics`) is `ferry_record_count_total` here, with its tags `source`,
-`target` and `topic`, which is the topic's name at the target. A run is short and its process gone when somebody asks,
-so every counter has a twin, a gauge of what the last run added to it.
+`target` and `topic`, which is the topic's name at the target. A run is short, and its process has ended when Prometheus
+scrapes. So every counter has a twin: a gauge of what the last run added to it.
 """
 
 from __future__ import annotations
@@ -14,39 +14,39 @@ LAST_RUN = "ferry_last_run_"
 PREFIX = "ferry_"
 
 Labels = tuple[tuple[str, str], ...]
-"""Names and values, in order of the names."""
+"""Names and values, in the order of the names."""
 Values = Mapping[tuple[str, Labels], float]
 """Values by metric and labels."""
 
 
 BY_TOPIC = ("topic",)
-"""Labels of what is told per topic, and per partition where the file says so (`ferry.metrics.per.partition`)."""
+"""Labels of values per topic; they are per partition if the file says so (`ferry.metrics.per.partition`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
-    """One metric. `name` is without the `_total` that Prometheus puts behind a counter's."""
+    """One metric. `name` is without the suffix `_total` that a counter has in Prometheus."""
 
     name: str
     meaning: str
     labels: tuple[str, ...] = ()
-    """Beside source, target and lane, which all have."""
+    """Labels in addition to source, target and lane, which all metrics have."""
     counts: bool = False
-    """Whether it only grows: a counter, else a gauge."""
+    """Whether it is a counter, which only grows; else a gauge."""
 
     @property
     def last_run(self) -> str:
-        """A counter's twin: what the last run added."""
+        """The name of a counter's twin: what the last run added."""
         return LAST_RUN + self.name.removeprefix(PREFIX)
 
     @property
     def written(self) -> str:
-        """Its name in Prometheus's text."""
+        """The name in Prometheus's text."""
         return self.name + ("_total" if self.counts else "")
 
     @property
     def word(self) -> str:
-        """Its name in MirrorMaker 2's spelling, without Ferry's own prefix: `record-count`."""
+        """The name in MirrorMaker 2's spelling, without Ferry's own prefix: `record-count`."""
         return self.name.removeprefix(PREFIX).replace("_", "-")
 
 
@@ -149,7 +149,7 @@ class Spread:
 
     @property
     def all(self) -> tuple[Metric, ...]:
-        """The four."""
+        """All four gauges."""
         return self.last, self.min, self.max, self.avg
 
 
@@ -188,7 +188,7 @@ OF_LAST_RUN = (
     SOURCE_RECORD_WRITE_RATE,
     *(metric for spread in SPREADS for metric in spread.all),
 )
-"""Gauges that say something of the last run alone: where it copied nothing of a topic, they are not there."""
+"""Gauges about the last run alone: for a topic of which it copied nothing, they are not there."""
 
 GAUGES = (
     *OF_LAST_RUN,
@@ -221,9 +221,9 @@ METRICS = (
     ),
     *GAUGES,
 )
-"""All of them, in the order in which they are written."""
+"""All metrics, in the order in which they are written."""
 
 
 def labelled(common: Labels, **more: str) -> Labels:
-    """The labels that every metric of a flow has, and some of its own."""
+    """Return the labels that every metric of a flow has, and some more."""
     return tuple(sorted((*common, *more.items())))

@@ -1,1 +1,1 @@
-"""Lanes beside the live one: backfills, windows and their end."""
+"""Lanes other than the live one: backfills, windows and their end."""

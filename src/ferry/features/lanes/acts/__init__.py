@@ -1,1 +1,1 @@
-"""Lanes beside the live one: listed and dropped."""
+"""Listing and dropping of lanes other than the live one."""

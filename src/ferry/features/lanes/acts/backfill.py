@@ -1,4 +1,4 @@
-"""A window of history, micro-run after micro-run, whoever copies each of them: a terminal's processes, or Spark."""
+"""A window of history, copied by one micro-run after another, in processes of a terminal or in Spark."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ class Opened:
 
     plan: Plan
     left: int
-    """What of the window is not copied yet, before this run."""
+    """How many offsets of the window were not copied before this run."""
     is_done: bool = False
-    """Whether the run has nothing to copy, as one that is repeated after its end."""
+    """Whether the run has nothing to copy, such as one that is repeated after its end."""
 
     @property
     def ahead(self) -> int:
-        """What is to be copied behind this run."""
+        """How many offsets are left to copy after this run."""
         return max(0, self.left - sum(piece.offsets for piece in self.plan.kept))
 
 
@@ -32,11 +32,11 @@ def copy_window(
     left: Callable[[], int],
     say: Callable[[str], None],
 ) -> None:
-    """Open and copy run after run until the window is copied, or a run gets no further.
+    """Open and copy run after run until the window is copied, or until a run makes no progress.
 
-    `open_run` opens the window's run of a number, from 1; None: another run has the lane by now, and the next number's
-    takes it back. `copy` tells whether the run came to its end, `left` how many offsets of the window are not copied,
-    `say` is told how far that is and about how long the rest takes.
+    `open_run` opens the window's run of a number, from 1. It returns None if another run has the lane now; the run of
+    the next number takes it back. `copy` returns whether the run was completed, and `left` how many offsets of the
+    window are not copied. `say` is called with the progress and an estimate of the time left.
     """
     begun, number = time.monotonic(), 0
     whole: int | None = None

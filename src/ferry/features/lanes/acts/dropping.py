@@ -1,8 +1,8 @@
-"""Drops a lane beside the live one: scratch topics and groups, its group of positions, and its part of the ledger.
+"""Drop a lane other than the live one: scratch topics and groups, its position group, and its part of the ledger.
 
-A drop opens a run in the lane first, as every run is opened: whoever is at work there is fenced. What is gone already
-is no error. The lane's part of the ledger goes last, in a transaction of the drop's driver: a drop that was cut short
-is started again, and goes on; one that a newer run has overtaken forgets nothing.
+A drop first opens a run in the lane, which fences all other runs there. It is no error if something is deleted already.
+The lane's part of the ledger is deleted last, in a transaction of the drop's driver. So a drop that was interrupted
+continues when it is started again, and one that a newer run has overtaken deletes nothing of the ledger.
 """
 
 from __future__ import annotations
@@ -37,23 +37,23 @@ RUN_PREFIX = "drop-"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drop:
-    """What is dropped, or was: a lane, the topics that are there of it, and its group."""
+    """What is or was dropped: a lane, those of its topics that exist, and its group."""
 
     lane: str
     topics: tuple[str, ...]
     group: str
     records: int
     uncounted: str = ""
-    """What `records` does not have, as `Lane.uncounted`."""
+    """What `records` does not count, in words (`Lane.uncounted`)."""
     earlier: Dropped | None = None
-    """The lane was dropped before, and nothing is left of it."""
+    """Set if the lane was dropped before, and nothing is left of it."""
 
 
 class LaneDrop:
-    """Drops one lane over a connection to the target. Use as a context manager."""
+    """The drop of one lane, over a connection to the target. Use it as a context manager."""
 
     def __init__(self, flow: FlowConfig, lane: str, *, patience_s: float = 60.0) -> None:
-        """Raises BadInput for a live lane."""
+        """Choose the lane. Raises BadInput for a live lane."""
         if lane_kind(lane) is None:
             raise BadInput(
                 f"lane {lane} is not dropped: only backfill-, drill- and append- lanes are, never live; ferry lanes "
@@ -64,7 +64,7 @@ class LaneDrop:
         self._connection = TargetConnection.of(flow, patience_s=patience_s)
 
     def __enter__(self) -> LaneDrop:
-        """Connect to the target; Unreachable when it does not answer."""
+        """Connect to the target. Raises Unreachable if it does not answer."""
         self._connection.__enter__()
         return self
 
@@ -72,14 +72,15 @@ class LaneDrop:
         self._connection.close()
 
     def preview(self) -> Drop:
-        """What would be dropped; writes nothing. BadInput when the ledger has no such lane."""
+        """Return what would be dropped; writes nothing. Raises BadInput if the ledger has no such lane."""
         return self._connection.run(self._look)
 
     def drop(self, run: str, origin: Origin, who: str, *, interrupt: bool = False) -> Drop:
-        """Drop the lane as a run `run` of its own; safe to repeat.
+        """Drop the lane, in a run with the id `run`; safe to repeat.
 
-        Raises Refused while a run is at work there (unless `interrupt`), or where a right is missing, and Superseded
-        when another run of the lane was opened since: then the ledger still has the lane, and the drop can be repeated.
+        Raises Refused while another run is active in the lane (unless `interrupt`), or if a permission is missing.
+        Raises Superseded if another run of the lane was opened since: then the ledger still has the lane, and the drop
+        can be repeated.
         """
 
         async def work() -> Drop:
@@ -129,17 +130,17 @@ class LaneDrop:
         )
 
     async def _topics(self, lane: Lane) -> tuple[str, ...]:
-        """The lane's scratch topics that are there, also one that was created just before a run died."""
+        """Return the lane's scratch topics that exist, also one that was created just before a run was killed."""
         there = {name for name in await self._connection.target.refresh(None) if scratch_lane(name) == self._lane}
         return tuple(sorted(name for name in there if name in lane.topics or self._is_ours(name)))
 
     async def _scratch_groups(self) -> list[str]:
-        """The groups of a drill: their names end as those of its topics do."""
+        """Return the groups of a drill: their names have the same ending as its topics."""
         listed = await list_groups(self._connection.target)
         return sorted(group for group in listed.groups if scratch_lane(group) == self._lane)
 
     def _is_ours(self, topic: str) -> bool:
-        """Whether the name alone shows that no other flow can have created the topic."""
+        """Return whether the name alone shows that no other flow can have created the topic."""
         base = innermost(self._flow.policy)
         return isinstance(base, DefaultReplicationPolicy) and base.topic_source(topic) == self._flow.flow.source
 
@@ -165,6 +166,6 @@ class LaneDrop:
 
 
 def _is_dropping(view: LedgerView, lane: str) -> bool:
-    """Whether the lane's newest run is a drop that was cut short."""
+    """Return whether the lane's newest run is a drop that was interrupted."""
     newest = max((run for run in view.runs if run.record.lane == lane), key=lambda run: run.generation, default=None)
     return newest is not None and newest.record.run.startswith(RUN_PREFIX)

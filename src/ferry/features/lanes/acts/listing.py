@@ -1,4 +1,4 @@
-"""Lanes as the ledger knows them; only the target is asked."""
+"""The lanes in the ledger; only the target is read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ferry.lane.ledger_cache import LedgerCache
 
 
 def list_lanes(flow: FlowConfig, *, patience_s: float = 60.0) -> list[Lane]:
-    """All lanes of the flow, live ones among them; BadInput when the flow never ran."""
+    """Return all lanes of the flow, live ones included. Raises BadInput if the flow never ran."""
     with TargetConnection.of(flow, patience_s=patience_s) as connection:
 
         async def work() -> list[Lane]:
@@ -21,6 +21,6 @@ def list_lanes(flow: FlowConfig, *, patience_s: float = 60.0) -> list[Lane]:
 
 
 async def known_lane(known: LedgerCache, name: str) -> Lane:
-    """One lane, with all of its receipts in short."""
+    """Return one lane with all its receipts, including those in summaries."""
     view = await known.view_with_newest(name, 1)
     return lane_of(view, name, await known.rows(view, lambda of: of.lane == name))

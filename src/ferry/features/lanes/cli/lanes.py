@@ -1,4 +1,4 @@
-"""`ferry lanes list|drop`: the lanes of a flow, and taking one away."""
+"""`ferry lanes list|drop`: list the lanes of a flow, and drop one."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _group(flow: FlowConfig, lane: str) -> str:
 
 
 def lane_json(flow: FlowConfig, lane: Lane) -> dict[str, object]:
-    """A lane as `ferry lanes list --json` has it (docs/schemas/lanes-list.json)."""
+    """Return a lane in the JSON form of `ferry lanes list --json` (docs/schemas/lanes-list.json)."""
     last = lane.last_run
     return {
         "lane": lane.name,

@@ -1,1 +1,1 @@
-"""Lanes beside the live one: which offsets a window means, and what the ledger keeps of a lane."""
+"""Lanes other than the live one: the contents of a lane in the ledger, and what is deleted with it."""

@@ -1,4 +1,4 @@
-"""The lanes that a ledger knows, and what it would take to forget one."""
+"""The lanes in a ledger, and the tombstones that delete one."""
 
 from __future__ import annotations
 
@@ -21,54 +21,57 @@ from ferry.run.pace import outlook, told
 from ferry.words import count_of
 
 _LAST_TO_GO = ("claim", "fenced", "run")
-"""What shows that a lane is there: goes with the last word on it, so that a drop that was cut short can go on."""
+"""The kinds of records that show that a lane exists.
+
+They are deleted last, so that an interrupted drop can continue.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LanePart:
-    """One source partition that a lane has copied: the offsets, and how many records receipts name."""
+    """One source partition that a lane has copied: the offsets, and how many records its receipts count."""
 
     source: TopicPartition
     target: TopicPartition
     ranges: tuple[Range, ...]
     records: int
     pruned: int = 0
-    """Offsets whose receipts were given up; their records are not counted."""
+    """Offsets whose receipts were pruned; their records are not counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lane:
-    """A lane as its ledger knows it. `kind` is None for a live one."""
+    """A lane in its ledger. `kind` is None for a live one."""
 
     name: str
     kind: LaneKind | None
     topics: tuple[str, ...]
-    """Those on the target that it owns or has written."""
+    """The topics on the target that it owns or has written."""
     parts: tuple[LanePart, ...]
     windows: int
     last_run: PastRun | None
     whole: int = 0
-    """Source offsets of all of its windows."""
+    """How many source offsets all of its windows have."""
     left: int = 0
-    """Those of them that are not copied."""
+    """How many of them are not copied."""
     dealt: int = 0
-    """Target partitions that records were dealt to; `parts` have none of these."""
+    """Target partitions with repartitioned records; `parts` has none of these."""
     deleted: int = 0
-    """Copies that were deleted after their source, with their receipts; `parts` have none of these, either."""
+    """Copies that were deleted after their source, with their receipts; `parts` has none of these, either."""
 
     @property
     def records(self) -> int:
-        """What it has copied, as far as receipts of single partitions name it still."""
+        """How many records it has copied, as far as receipts of single partitions still count them."""
         return sum(part.records for part in self.parts)
 
     @property
     def pruned(self) -> int:
-        """Source offsets whose receipts were given up."""
+        """How many source offsets have pruned receipts."""
         return sum(part.pruned for part in self.parts)
 
     @property
     def uncounted(self) -> str:
-        """What `records` does not have, after "not counted: "; empty when that is nothing."""
+        """What `records` does not count, in words that follow "not counted: "; empty if nothing is missing."""
         some = [
             *([f"records of {count_of(self.pruned, 'offset')} whose receipts were pruned"] if self.pruned else []),
             *([f"records that were dealt to {count_of(self.dealt, 'partition')}"] if self.dealt else []),
@@ -78,9 +81,9 @@ class Lane:
 
 
 def outlook_of(lane: Lane, now_ms: int) -> str:
-    """How far a lane's windows are copied, and about how long the rest takes; empty for a lane without windows.
+    """Say how far a lane's windows are copied, and about how long the rest takes; empty for a lane without windows.
 
-    The time is told while a run is under way that has copied something, at the pace of that run.
+    The time is only there while a run is active that has copied something, at the pace of that run.
     """
     if not lane.whole:
         return ""
@@ -88,19 +91,19 @@ def outlook_of(lane: Lane, now_ms: int) -> str:
     run = lane.last_run
     if run is not None and run.state is PastState.OPEN and run.report is not None:
         done = sum(receipt.end - receipt.start for receipt in run.report.kept)
-        # As if all that is copied had been at this run's pace.
+        # The time that all that is copied would have taken at this run's pace.
         seconds = max(0, now_ms - run.opened.record.started_ms) / 1000 / done * (lane.whole - lane.left) if done else 0
     return outlook(lane.whole, lane.left, seconds) if seconds else told(lane.whole, lane.left)
 
 
 def lane_names(view: LedgerView) -> list[str]:
-    """The lanes of which a ledger has anything but that they were dropped."""
+    """Return the lanes of which a ledger has more than the record that they were dropped."""
     keys = (json.loads(key) for key in view.by_key if key.startswith(tuple(f'["{kind}",' for kind in _LAST_TO_GO)))
     return sorted({parts[2] if parts[0] == "claim" else parts[1] for parts in keys})
 
 
 def lane_of(view: LedgerView, name: str, rows: Mapping[Chain, Sequence[MapEntry]]) -> Lane:
-    """A lane; `rows` are its receipts, and `view` has its newest run whole."""
+    """Return a lane. `rows` are its receipts, and `view` has its newest run with all records."""
     parts = tuple(
         LanePart(
             source=one.source,
@@ -134,7 +137,7 @@ def lane_of(view: LedgerView, name: str, rows: Mapping[Chain, Sequence[MapEntry]
 def _counted(
     wanted: Mapping[TopicPartition, Sequence[Range]], done: Mapping[TopicPartition, Sequence[Range]]
 ) -> tuple[int, int]:
-    """How many offsets are wanted, and how many of them are not done; ranges may overlap."""
+    """Count the wanted offsets, and those of them that are not done; ranges may overlap."""
     whole = left = 0
     for place, some in wanted.items():
         for start, end in united(some):
@@ -146,9 +149,9 @@ def _counted(
 def forgetting_lane(
     view: LedgerView, last_word: Dropped, rows: Mapping[Chain, Sequence[MapEntry]], blocks: Iterable[bytes]
 ) -> list[Record]:
-    """Tombstones for all that the ledger has of a lane, and the last word on it, in the order to be written.
+    """Return tombstones for all records of a lane, and the record that it was dropped, in the order of writing.
 
-    `rows` are its receipts, `blocks` the keys of what holds them in short.
+    `rows` are its receipts. `blocks` are the keys of the records that hold them in short.
     """
     lane = last_word.lane
     receipts = [

@@ -1,1 +1,1 @@
-"""Access control lists: what Ferry needs, and how those of the target differ from what the source asks for."""
+"""Access control lists (ACLs): those that Ferry needs, and how the target's differ from what the source's ask for."""

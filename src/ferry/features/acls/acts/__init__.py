@@ -1,1 +1,1 @@
-"""Access control lists are compared."""
+"""Comparison and sync of access control lists."""

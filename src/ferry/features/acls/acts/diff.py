@@ -1,4 +1,4 @@
-"""How the ACLs of the target differ now, outside of a run."""
+"""The differences of the target's ACLs now, outside of a run."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from ferry.run.micro_run import MicroRuns
 
 
 def acl_diff(runs: MicroRuns) -> tuple[AclDiff, int | None]:
-    """How the target's ACLs differ from what the source's ask for, and after how many ms a run changes them.
+    """Return how the target's ACLs differ from what the source's ask for, and after how many ms a run changes them.
 
-    None: no run does. Raises NoAuthorizer, NotPermitted and Unreachable.
+    The time is None if no run does. Raises NoAuthorizer, NotPermitted and Unreachable.
     """
 
     async def work(planner: Planner, view: LedgerView) -> tuple[AclDiff, int | None]:

@@ -1,7 +1,7 @@
-"""Takes the source's ACLs over to the target, when a run is planned: read both sides, decide, remember, change.
+"""Copies the source's ACLs to the target when a run is planned: read both sides, decide, record, change.
 
-A failure never stops the copy. With `ferry.sync.acls.policy = read`, MirrorMaker 2's way and the default, it is a note.
-With `full`, which the file asks for, it is a refusal: the run copies everything and then fails.
+A failure never stops the copy. With `ferry.sync.acls.policy = read`, the default, which works as MirrorMaker 2 does, a
+failure is a note. With `full` it is a refusal: the run copies everything and then fails.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from ferry.protocol.driver import Driver
 log = logging.getLogger(__name__)
 
 SHOWN_FAILURES = 20
-"""ACLs that a broker refused and that are named one by one; the others are counted."""
+"""How many ACLs that a broker refused are named one by one; the others are counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AclSyncer:
-    """The ACLs of one flow in one lane over open connections. Lives on their event loop."""
+    """The ACLs of one flow in one lane over open connections. It is used on their event loop."""
 
     flow: FlowConfig
     lane: str
@@ -44,17 +44,17 @@ class AclSyncer:
     target: Cluster
 
     def due_in_ms(self, view: LedgerView) -> int | None:
-        """After how many ms a run syncs ACLs again; 0 is the next one, None is never."""
+        """Return after how many ms a run syncs ACLs again; 0: the next run does, None: never."""
         periodic = self.flow.sync_topic_acls
         if not periodic.enabled or periodic.interval_s is None:
             return None
         return due_in_ms(view, self.lane, interval_s=periodic.interval_s, settings=self._settings, now_ms=wall_ms())
 
     async def diff(self, view: LedgerView, plan: Plan) -> AclDiff:
-        """How the target's ACLs differ from what the source's ask for, whether a sync is due or not.
+        """Return how the target's ACLs differ from what the source's ask for, whether a sync is due or not.
 
-        The source's metadata is what the plan was made from, and the target is asked only when there is something to
-        compare. Raises NoAuthorizer, NotPermitted and Unreachable.
+        It uses the source's metadata from which the plan was made. It reads the target's ACLs only if there is
+        something to compare. Raises NoAuthorizer, NotPermitted and Unreachable.
         """
         facts = AclFacts(
             source_cluster_id=self.source.cluster_id,
@@ -71,7 +71,10 @@ class AclSyncer:
         return decide_acls(self._rules, replace(facts, target=await described_acls(self.target)))
 
     def _others(self, view: LedgerView) -> frozenset[str]:
-        """Topics of the target that the flow did not bring, without those of Kafka and MirrorMaker."""
+        """Return the topics of the target that the flow did not create.
+
+        Internal topics of Kafka and MirrorMaker are left out.
+        """
         flow = self.flow
         taken = filter(flow.selection.takes, self.source.topics)
         copies = {copy for name in taken for copy in flow.copies_of(name)}
@@ -79,7 +82,7 @@ class AclSyncer:
         return frozenset(name for name in others if not flow.policy.is_internal_topic(name))
 
     async def preview(self, view: LedgerView, plan: Plan) -> Plan:
-        """The plan with what its run would do to the target's ACLs; changes nothing."""
+        """Return the plan with what its run would do to the target's ACLs; changes nothing."""
         if self.due_in_ms(view) != 0:
             return plan
         try:
@@ -89,16 +92,16 @@ class AclSyncer:
         return self._with(plan, diff)
 
     async def act(self, driver: Driver, plan: Plan) -> Plan:
-        """Change the target's ACLs as the source's ask for; the plan with what was changed.
+        """Change the target's ACLs to what the source's ask for; return the plan with what was changed.
 
-        The ledger remembers an ACL before it is created, and until after it was deleted. What a broker refuses of
-        single ACLs leaves the others alone. Raises what the ledger raises, and Superseded.
+        The ledger records an ACL before it is created, and until after it was deleted. If a broker refuses single ACLs,
+        the others are still changed. Raises the errors of the ledger, and Superseded.
         """
         view = driver.view
         if self.due_in_ms(view) != 0:
             return plan
         if own_acls(view, self.lane):
-            await driver.refuse_superseded()  # before one is deleted; before one is created, a commit does that
+            await driver.refuse_superseded()  # before one is deleted; before one is created, a commit does it
         try:
             diff = await self._permitted_diff(view, plan)
             failed = await self._apply(driver, diff, plan.run)
@@ -109,7 +112,10 @@ class AclSyncer:
         return self._with(plan, diff, failed)
 
     async def _permitted_diff(self, view: LedgerView, plan: Plan) -> AclDiff:
-        """The same as `diff`; NotPermitted when there is something to change and this login may not change it."""
+        """Return the differences.
+
+        Raises NotPermitted if there is something to change and this login may not change it.
+        """
         diff = await self.diff(view, plan)
         if diff.changes and not await may_alter_acls(self.target):
             raise NotPermitted(
@@ -119,7 +125,7 @@ class AclSyncer:
         return diff
 
     async def _apply(self, driver: Driver, diff: AclDiff, run: str) -> dict[AclBinding, Refused]:
-        """Carry the changes out; what stands against those that were not."""
+        """Make the changes; return the errors of those that failed, by ACL."""
         cluster_id, now_ms = self.source.cluster_id, wall_ms()
         meant = [
             own_acl_record(self.lane, change, source_cluster_id=cluster_id, run=run, at_ms=now_ms)
@@ -144,8 +150,9 @@ class AclSyncer:
     async def _without(self, plan: Plan, error: Refused | Unreachable) -> Plan:
         full = self.flow.acls.policy is not AclPolicy.READ
         if isinstance(error, NoAuthorizer) and error.alias == self.source.alias and not full:
-            # As MirrorMaker 2, which goes on: without ACLs at the source nothing is left out. Who reads a plan is told,
-            # and the runs of a flow whose file asks for ACLs; the others' would say for ever what nobody has asked for.
+            # MirrorMaker 2 continues in this case, too: if the source has no ACLs, none are missing at the target. It
+            # is a note for a preview, and for a flow whose file asks for ACLs. In the runs of other flows it would be a
+            # note for ever.
             why = sentence("acls.none", why=str(error))
             if (plan.only_shown or self.flow.acls.asked) and await self._has_authorizer(self.target):
                 return replace(plan, notes=(*plan.notes, why))
@@ -154,7 +161,10 @@ class AclSyncer:
         return self._said(plan, [sentence("acls.not-synced", why=str(error))], RefusalKind.NOT_AUTHORIZED)
 
     async def _has_authorizer(self, cluster: Cluster) -> bool:
-        """Whether a cluster has ACLs at all, as far as it says; where neither side has, none can be missed."""
+        """Return whether a cluster has an authorizer; True if that is not known.
+
+        If neither side has one, no ACL can be missing.
+        """
         try:
             await described_acls(cluster)
         except NoAuthorizer:
@@ -164,7 +174,7 @@ class AclSyncer:
         return True
 
     def _said(self, plan: Plan, sentences: Iterable[str], kind: RefusalKind) -> Plan:
-        """The plan with what went wrong: a note, or, where the file asks for a full copy, a refusal of the flow."""
+        """Return the plan with what went wrong: as a note, or with the policy `full` as a refusal of the flow."""
         if self.flow.acls.policy is AclPolicy.READ:
             return replace(plan, notes=(*plan.notes, *sentences))
         refusals = (refused("said", "", kind=kind, why=one) for one in sentences)
@@ -189,7 +199,7 @@ class AclSyncer:
 
 
 def acls_of_plan(planned: Planned) -> AclSyncer:
-    """What a run does about ACLs when it is planned (`ferry.plan.parts`)."""
+    """Return the part of a run's planning that syncs ACLs (`ferry.plan.parts`)."""
     return AclSyncer(flow=planned.flow, lane=planned.lane, source=planned.source, target=planned.target)
 
 

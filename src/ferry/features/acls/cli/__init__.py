@@ -1,1 +1,1 @@
-"""`ferry acls`: permissions, those that Ferry needs and those that it copies."""
+"""`ferry acls`: the permissions that Ferry needs, and those that it copies."""

@@ -29,7 +29,7 @@ def diff_command(
 
 
 def show_diff(flow: FlowConfig, diff: AclDiff, due_ms: int | None) -> None:
-    """Print a diff; `due_ms` is after how long a run acts on it, None: none does."""
+    """Print the differences; `due_ms` is after how long a run changes the ACLs, None: no run does."""
     for change in diff.changes:
         sign = "+" if change.kind == "create" else "-"
         echo(f"{sign} {change.binding}  (source: {change.source})")

@@ -1,4 +1,4 @@
-"""The JSON that `ferry acls` answers with: a contract, described in docs/json.md with a schema for each."""
+"""The JSON answers of `ferry acls`: a contract, described in docs/json.md with a schema for each."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ LEFT_OUT = Form(
     *(replace(one, kind=PLAIN) if one.name == "pattern_type" else one for one in ACL.within("binding")),
     F("why", says="half a sentence"),
 )
-"""An ACL of the source that is not taken over; its pattern may be one that no copy has."""
+"""An ACL of the source that is not copied; its pattern type may be one that no copy has."""
 
 
 def acl_diff_json(flow: FlowConfig, diff: AclDiff, due_ms: int | None) -> Json:
-    """`ferry acls diff`: the target's ACLs beside what the source's ask for; due_seconds null: no run changes any."""
+    """Return the answer of `ferry acls diff`. `due_seconds` is null if no run changes ACLs."""
     return {
         "flow": str(flow.flow),
         "policy": flow.acls.policy.value,

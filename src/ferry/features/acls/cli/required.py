@@ -1,4 +1,4 @@
-"""`ferry acls required`: what the brokers must permit, as commands."""
+"""`ferry acls required`: the permissions that brokers must grant, as commands."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ferry.plan.permissions import Acl, Resource
 
 ANYBODY = "User:ferry"
-"""In the place of a principal that nobody has named."""
+"""In place of a principal that is not named."""
 _PRINCIPAL = re.compile(r"[A-Za-z]+:.+")
 
 
@@ -76,14 +76,14 @@ def _listed(topics: list[str]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _OnSide:
-    """What the commands of one side have in common."""
+    """What the commands of one side share."""
 
     alias: str
     servers: str
     protocol: str
     principal: str
     why: str | None
-    """Why the principal is not known, so that another name stands in its place."""
+    """Why the principal is not known, so that another name is printed in its place."""
 
     @classmethod
     def of(cls, flow: FlowConfig, side: Side, given: str | None) -> _OnSide:
@@ -103,11 +103,11 @@ class _OnSide:
 
     @property
     def command_config(self) -> str | None:
-        """The file that kafka-acls.sh reaches a protected listener with."""
+        """The properties file with which kafka-acls.sh connects to a protected listener; None for PLAINTEXT."""
         return None if self.protocol == "PLAINTEXT" else f"{self.alias}-admin.properties"
 
     def head(self, line: str) -> None:
-        """What to know before the commands."""
+        """Print what to know before the commands."""
         echo(line)
         if self.why is not None:
             echo(f"# {self.principal} stands for Ferry's principal there, which the file does not say: {self.why}")
@@ -120,7 +120,7 @@ class _OnSide:
 
 
 def _print(side: _OnSide, acls: list[Acl]) -> None:
-    """Commands; those that a flow works without as comments that say what for."""
+    """Print the commands; optional ones are comments with their purpose."""
     for (resource, optional), same in groupby(acls, key=lambda acl: (acl.resource, acl.optional and acl.why)):
         several = list(same)
         line = _command(side, resource, several)

@@ -1,1 +1,1 @@
-"""How the ACLs of the target shall be: decided from those of both sides; pure."""
+"""The ACLs that the target should have, decided from those of both sides; pure."""

@@ -1,7 +1,9 @@
-"""From the ACLs of both clusters to what a run changes on the target: additions, and removals of what Ferry made.
+"""The changes that a run makes to the target's ACLs, decided from those of both clusters.
+
+It adds ACLs, and removes only those that Ferry made.
 
 The default is as careful as MirrorMaker 2 (`MirrorSourceConnector.syncTopicAcls` of Kafka 4.3.0: literal topics that
-the flow copies, no ALLOW WRITE, ALLOW ALL becomes READ), and takes nothing but the read side. ADR 17 has the reasons.
+the flow copies, no ALLOW WRITE, ALLOW ALL becomes READ), and takes only the read side. ADR 17 has the reasons.
 """
 
 from __future__ import annotations
@@ -20,36 +22,36 @@ from ferry.policy import DefaultReplicationPolicy, IdentityReplicationPolicy, Re
 from ferry.policy.names import illegal_name
 
 TYPES = frozenset({"topic", "group", "transactional-id", "cluster"})
-"""Resources whose ACLs are taken over; others are delegation tokens and users."""
+"""The resource types whose ACLs are copied; the others are delegation tokens and users."""
 
 READ_SIDE = frozenset({"Read", "Describe", "DescribeConfigs"})
 WRITE_SIDE = frozenset({"Write", "Create", "Delete", "Alter", "AlterConfigs", "IdempotentWrite", "ClusterAction"})
 
 OWN_NAMES = {"topic": "ferry-ledger.", "group": "ferry.", "transactional-id": "ferry."}
-"""How names begin that belong to a flow of Ferry's into the source."""
+"""The prefixes of names that belong to a Ferry flow into the source."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AclRules:
-    """The part of a flow's configuration that its ACLs obey."""
+    """The part of a flow's configuration that decides about ACLs."""
 
     flow: Flow
     policy: ReplicationPolicy
     sync: AclSync
     takes_topic: Callable[[str], bool]
     takes_group: Callable[[str], bool]
-    """Says no to all while group offsets are not synced."""
+    """Returns False for all groups while group offsets are not synced."""
     policy_name: str = "the replication policy"
     own_principal: str | None = None
-    """Whom the target's brokers know Ferry as, where the file tells."""
+    """Ferry's principal on the target's brokers, if the file shows it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AclFacts:
-    """The ACLs of both clusters, and what the ledger knows of those on the target.
+    """The ACLs of both clusters, and what the ledger has about those on the target.
 
-    `topics` are the topics of the source that the flow takes; `refused` those of them that the plan refuses as a whole.
-    `others` are topics of the target that the flow did not bring.
+    `topics` are the topics of the source that the flow takes. `refused` are those of them that the plan refuses as a
+    whole. `others` are topics of the target that the flow did not create.
     """
 
     source_cluster_id: str
@@ -63,9 +65,9 @@ class AclFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut:
-    """An ACL of the source that is not taken over, and why, as half a sentence.
+    """An ACL of the source that is not copied, and why, as half a sentence.
 
-    `said`: every run says so, for nobody would expect it.
+    `said`: every run reports it, because operators do not expect it.
     """
 
     binding: AclBinding
@@ -77,15 +79,17 @@ class LeftOut:
 class AclDiff:
     """How the target differs from what it should have.
 
-    `kept` are ACLs that Ferry made and nothing asks for any more, while those that they came from are still there: the
-    settings changed, and only who changed them knows what that means. `bereft` are all that Ferry made, where all that
-    they came from are gone at once: an accident more often than not. `forgotten` are on neither side any more.
-    `moved` are to be remembered as made from another ACL, for the first one is gone.
-    `foreign` are those that the ledger names as Ferry's, and of which nothing else shows that a sync of this flow made
-    them, and that they are about its copies alone: another principal wrote to the ledger, the settings changed, or it
-    cannot be shown, as of the cluster and of transactional ids. They are left alone.
-    `unmapped` are principals that no rule is about. `in_step` counts the ACLs that are there already.
-    `wide` are those to be created that hold for `others` as well: topics of the target that the flow did not bring.
+    - `kept`: Ferry made them, and nothing asks for them now, but their source ACLs still exist. The settings changed,
+      so the operator decides what that means.
+    - `bereft`: all that Ferry made, if all their source ACLs are gone at once. That is most often an accident.
+    - `forgotten`: they are on neither side any more.
+    - `moved`: the ledger must record another source ACL for them, because the first one is gone.
+    - `foreign`: the ledger names them as Ferry's, but nothing else shows that a sync of this flow made them for its
+      copies alone. Another principal wrote to the ledger, the settings changed, or it cannot be shown, as for the
+      cluster and for transactional ids. They are not changed.
+    - `unmapped`: principals for which there is no rule.
+    - `in_step`: the number of wanted ACLs that exist already.
+    - `wide`: ACLs to be created that also apply to `others`, topics of the target that the flow did not create.
     """
 
     changes: tuple[AclChange, ...]
@@ -102,12 +106,12 @@ class AclDiff:
 
     @property
     def created(self) -> tuple[AclChange, ...]:
-        """What is to be created."""
+        """The ACLs to create."""
         return tuple(change for change in self.changes if change.kind == "create")
 
     @property
     def deleted(self) -> tuple[AclChange, ...]:
-        """What is to be deleted."""
+        """The ACLs to delete."""
         return tuple(change for change in self.changes if change.kind == "delete")
 
 
@@ -119,16 +123,20 @@ class _Wanted:
 
 
 def decide_acls(rules: AclRules, facts: AclFacts) -> AclDiff:
-    """What to create and to delete on the target. Pure: equal arguments give an equal answer.
+    """Decide what to create and to delete on the target. Pure: equal arguments give an equal result.
 
-    An ACL is deleted only when the ledger says that Ferry made it, this flow makes ACLs on its resource of the one that
-    it was made from, what it is about is of copies alone, that one is gone from the same source cluster, and no other
-    asks for it; and never when nothing is left of several that Ferry took over. What Ferry made and somebody deleted is
-    made again, as MirrorMaker 2 does.
+    An ACL is deleted only if all of these hold:
+    - The ledger shows that Ferry made it.
+    - This flow makes ACLs on its resource from the ACL that it was made from.
+    - It applies to copies alone.
+    - The ACL that it was made from is gone from the same source cluster, and no other asks for it.
+    - Something is left of the several ACLs that Ferry had copied.
+
+    An ACL that Ferry made and that was deleted on the target is made again, as in MirrorMaker 2.
     """
     topics, others, copies = sorted(facts.topics), sorted(facts.others), _shown_copies(rules, facts)
     wanted = _wanted(rules, facts, topics)
-    # What forbids is created first and deleted last, so that nothing is open in between.
+    # DENY is created first and deleted last, so that nothing is open in between.
     creations = [
         AclChange(kind="create", binding=binding, source=source, again=binding in facts.own)
         for binding, source in sorted(wanted.by_target.items(), key=lambda item: (item[0].allows, item[0]))
@@ -174,7 +182,7 @@ def decide_acls(rules: AclRules, facts: AclFacts) -> AclDiff:
 
 
 def _reached(bindings: Sequence[AclBinding], others: Sequence[str]) -> dict[AclBinding, Sequence[str]]:
-    """Those of the ACLs that are about several topics, with the `others` (in order) that they hold for as well."""
+    """Return the ACLs for several topics that also apply to some of the `others` (in order), with these topics."""
     found: dict[AclBinding, Sequence[str]] = {}
     for binding in bindings:
         if binding.resource_type == "topic" and _is_wide(binding) and (names := _held_for(binding, others)):
@@ -183,7 +191,7 @@ def _reached(bindings: Sequence[AclBinding], others: Sequence[str]) -> dict[AclB
 
 
 def _held_for(binding: AclBinding, names: Sequence[str]) -> Sequence[str]:
-    """Those of the topics `names` (in order) that an ACL of topics holds for."""
+    """Return those of the topics `names` (in order) to which an ACL of topics applies."""
     begun = _begun(binding)
     names = names[bisect_left(names, begun) :]
     if not _is_wide(binding):
@@ -212,20 +220,23 @@ def _wanted(rules: AclRules, facts: AclFacts, topics: Sequence[str]) -> _Wanted:
             continue
         for renamed, operation in product(_renamed(rules, topics, binding), _operations(rules, binding)):
             made = replace(renamed, principal=principal, operation=operation)
-            # Of several that mean the same the first stands for all: the ledger names the same one in every run.
+            # If several ACLs give the same one, the first counts, so that the ledger names the same one in every run.
             wanted.by_target.setdefault(made, binding)
     return wanted
 
 
 def _operations(rules: AclRules, binding: AclBinding) -> Sequence[str]:
-    """What an ACL is about on the target: with `read`, of `All` no more than the read side."""
+    """Return the operations of an ACL on the target: with the policy `read`, `All` becomes the read side."""
     if rules.sync.policy is not AclPolicy.READ or binding.operation != "All":
         return (binding.operation,)
-    return ("Read",) if binding.allows else sorted(READ_SIDE)  # to allow READ is to allow DESCRIBE, to deny it is not
+    return ("Read",) if binding.allows else sorted(READ_SIDE)  # ALLOW READ includes DESCRIBE, DENY READ does not
 
 
 def _not_taken(rules: AclRules, binding: AclBinding) -> LeftOut | None:
-    """What stands against taking an ACL over whatever the flow copies."""
+    """Return why an ACL is not copied, without regard to the topics that the flow copies.
+
+    None if nothing is against it.
+    """
 
     def out(why: str, *, said: bool = False) -> LeftOut:
         return LeftOut(binding=binding, why=why, said=said)
@@ -260,12 +271,16 @@ def _not_read_side(binding: AclBinding) -> LeftOut | None:
 
 
 def _foreign(rules: AclRules, facts: AclFacts, topics: Sequence[str], binding: AclBinding) -> LeftOut | None:
-    """Why an ACL is about nothing that the flow brings to the target; None when it is. `topics` are in order."""
+    """Return why an ACL applies to nothing that the flow copies to the target; None if it does.
+
+    `topics` are in order.
+    """
 
     def out(why: str) -> LeftOut:
         return LeftOut(binding=binding, why=why)
 
-    # An ACL of several names is taken where the filter takes the shortest of them: the prefix itself, of all the empty.
+    # An ACL for several names is taken if the filter takes the shortest of them: the prefix, or for all names the empty
+    # one.
     several = _is_wide(binding)
     name = _begun(binding) if several else binding.resource_name
     if binding.resource_type == "group":
@@ -284,7 +299,10 @@ def _foreign(rules: AclRules, facts: AclFacts, topics: Sequence[str], binding: A
 
 
 def _renamed(rules: AclRules, topics: Sequence[str], binding: AclBinding) -> Iterator[AclBinding]:
-    """The same about the copies: of one about several topics, too, about each copy that a transform names otherwise."""
+    """Return the ACL on the copies.
+
+    An ACL for several topics is added for each copy that a transform names differently.
+    """
     if binding.resource_type != "topic":
         yield binding
         return
@@ -295,7 +313,7 @@ def _renamed(rules: AclRules, topics: Sequence[str], binding: AclBinding) -> Ite
         return
     base = innermost(rules.policy)
     name = base.format_remote_topic(source, begun)
-    # Without a name it is about every topic here, too.
+    # Without a name it is for every topic on the target, too.
     yield replace(binding, resource_name=name, pattern_type="prefixed") if name else binding
     for topic in topics[bisect_left(topics, begun) :] if name else ():
         if not topic.startswith(begun):
@@ -308,7 +326,7 @@ def _renamed(rules: AclRules, topics: Sequence[str], binding: AclBinding) -> Ite
 def _is_made_of(
     rules: AclRules, facts: AclFacts, topics: Sequence[str], binding: AclBinding, source: AclBinding
 ) -> bool:
-    """Whether a sync of this flow makes ACLs on the resource of `binding` of those on the resource of `source`.
+    """Return whether a sync makes ACLs on the resource of `binding` from those on the resource of `source`.
 
     `topics` are those of the facts, in order.
     """
@@ -323,10 +341,11 @@ def _is_made_of(
 
 
 def _is_of_copies(rules: AclRules, binding: AclBinding, copies: Sequence[str], others: Sequence[str]) -> bool:
-    """Whether something besides the ledger shows that an ACL is about what the flow brings to the target, and no more.
+    """Return whether more than the ledger shows that an ACL applies only to what the flow copies to the target.
 
-    The ledger alone is not enough to delete an ACL: any principal that may write to it can name any ACL there. Nothing
-    shows it of the cluster, of transactional ids and of several groups at once. `copies` and `others` are in order.
+    The ledger alone is not enough to delete an ACL: a principal that may write to it can name any ACL there. Nothing
+    else shows it for the cluster, for transactional ids, and for several groups at once. `copies` and `others` are in
+    order.
     """
     if binding.resource_type != "topic":
         return binding.resource_type == "group" and not _is_wide(binding)
@@ -340,7 +359,10 @@ def _is_of_copies(rules: AclRules, binding: AclBinding, copies: Sequence[str], o
 
 
 def _shown_copies(rules: AclRules, facts: AclFacts) -> list[str]:
-    """The copies of what the source has now, in order; what is refused may be none, for others may have filled it."""
+    """Return the copies of the source's topics, in order.
+
+    Those of refused topics are left out: others may have written them.
+    """
     names = facts.topics - facts.refused
     return sorted({copy for name in names for copy in copies_of(rules.policy, rules.flow.source, name)})
 
@@ -350,19 +372,19 @@ def _is_wide(binding: AclBinding) -> bool:
 
 
 def _begun(binding: AclBinding) -> str:
-    """With what the names begin that an ACL is about; empty where it is about all of them."""
+    """Return the prefix of the names that an ACL applies to; empty if it applies to all."""
     return "" if binding.resource_name == WILDCARD and not binding.prefixed else binding.resource_name
 
 
 def unmapped_sentence(diff: AclDiff) -> Sentence | None:
-    """That no rule is about some principals, with the remedy; None when there are none such."""
+    """Say that there is no rule for some principals, with the remedy; None if there is a rule for all."""
     if not diff.unmapped:
         return None
     return sentence("acls.unmapped", principals=counted(diff.unmapped), first=diff.unmapped[0])
 
 
 def wide_sentence(flow: Flow, diff: AclDiff) -> Sentence | None:
-    """That ACLs to be created hold for topics of others, too; None when they do not."""
+    """Say that ACLs to be created also apply to topics of others; None if they do not."""
     if not diff.wide:
         return None
     return sentence(
@@ -376,7 +398,7 @@ def wide_sentence(flow: Flow, diff: AclDiff) -> Sentence | None:
 
 
 def remarks(rules: AclRules, diff: AclDiff) -> list[Sentence]:
-    """What a run says of its ACLs besides the changes."""
+    """Return what a run reports about its ACLs, apart from the changes."""
     target = rules.flow.target
     found = [sentence("acls.left-out", acl=str(out.binding), why=out.why) for out in diff.left_out if out.said]
     wide = wide_sentence(rules.flow, diff)
@@ -396,7 +418,7 @@ def remarks(rules: AclRules, diff: AclDiff) -> list[Sentence]:
 
 
 def counted(items: Collection[object], shown: int = 3) -> str:
-    """The first items of a list, and how many more there are."""
+    """Return the first items of a list, and how many more there are."""
     texts = [str(item) for item in items]
     more = f", and {len(texts) - shown} more" if len(texts) > shown else ""
     return ", ".join(texts[:shown]) + more

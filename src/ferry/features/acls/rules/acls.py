@@ -79,10 +79,10 @@ class LeftOut:
 class AclDiff:
     """How the target differs from what it should have.
 
-    - `kept`: Ferry made them, and nothing asks for them now, but their source ACLs still exist. The settings changed,
-      so the operator decides what that means.
+    - `kept`: Ferry made them, and nothing asks for them now, but their source ACLs still exist, or were of another source
+      cluster. The settings changed, so the operator decides what that means.
     - `bereft`: all that Ferry made, if all their source ACLs are gone at once. That is most often an accident.
-    - `forgotten`: they are on neither side any more.
+    - `forgotten`: they are not on the target any more, and nothing asks for them now.
     - `moved`: the ledger must record another source ACL for them, because the first one is gone.
     - `foreign`: the ledger names them as Ferry's, but nothing else shows that a sync of this flow made them for its
       copies alone. Another principal wrote to the ledger, the settings changed, or it cannot be shown, as for the

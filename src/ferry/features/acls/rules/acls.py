@@ -79,8 +79,8 @@ class LeftOut:
 class AclDiff:
     """How the target differs from what it should have.
 
-    - `kept`: Ferry made them, and nothing asks for them now, but their source ACLs still exist, or were of another source
-      cluster. The settings changed, so the operator decides what that means.
+    - `kept`: Ferry made them, and nothing asks for them now, but their source ACLs still exist, or were of another
+      source cluster. The settings changed, so the operator decides what that means.
     - `bereft`: all that Ferry made, if all their source ACLs are gone at once. That is most often an accident.
     - `forgotten`: they are not on the target any more, and nothing asks for them now.
     - `moved`: the ledger must record another source ACL for them, because the first one is gone.

@@ -1,1 +1,1 @@
-"""The ledger as a file: exported, and built again from one."""
+"""The ledger as a file: its export, and a lost ledger built again."""

@@ -1,1 +1,1 @@
-"""The ledger is exported, and built again."""
+"""Export of the ledger, and its rebuild."""

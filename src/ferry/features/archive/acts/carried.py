@@ -1,6 +1,6 @@
-"""What a rebuild carries over from the ledger that it deletes, kept in a file beside the export until it is written.
+"""The records that a rebuild keeps of the ledger that it deletes, in a file next to the export until they are written.
 
-In between it would be in memory alone: a rebuild that is killed then is run again, and finds it here.
+Without the file they would be in memory alone. A rebuild that was killed is run again, and finds them here.
 """
 
 from __future__ import annotations
@@ -24,14 +24,17 @@ from ferry.model import Record
 
 
 class CarriedFile:
-    """The file beside an export, an export of its own; its head is that of the export that is rebuilt from."""
+    """The file next to an export. It is an export of its own, with the head of the export that is rebuilt from."""
 
     def __init__(self, export: Path, head: ExportHead) -> None:
         self.path = export.with_name(f"{export.name}.carried")
         self._head = head
 
     def read(self) -> list[Record]:
-        """What an earlier attempt kept, none where none did; BadInput when that was a rebuild from another export."""
+        """Return what an earlier attempt kept; empty if there was none.
+
+        Raises BadInput if the file is from a rebuild of another export.
+        """
         if not self.path.exists():
             return []
         lines = list(json_lines(self.path))
@@ -43,7 +46,7 @@ class CarriedFile:
         return [one.record for one in parse_records(lines, str(self.path)) if isinstance(one, Exported)]
 
     def write(self, records: Sequence[Record]) -> None:
-        """Keep records, on the disk when this returns; BadInput when they cannot be."""
+        """Keep records; they are on the disk when this returns. Raises BadInput if they cannot be written."""
         digest = Digest()
         lines = [digest.add(head_line(self._head))]
         lines += [digest.add(record_line(Exported(offset=at, record=one))) for at, one in enumerate(records)]
@@ -57,5 +60,5 @@ class CarriedFile:
             ) from error
 
     def remove(self) -> None:
-        """Forget what was kept: it lies in the ledger."""
+        """Delete the file: its records are in the ledger now."""
         self.path.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Write a ledger to a file of JSON lines, and read it from there."""
+"""Write a ledger to a file of JSON lines, and read it again."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from ferry.lane.summaries import LedgerLog
 from ferry.model import Fate, Record
 
 _PORTION = 50_000
-"""Offsets read at once: memory does not grow with the ledger."""
+"""How many offsets are read at once, so that memory does not grow with the ledger."""
 
 
 class LinesWriter(Protocol):
-    """Takes the lines of an export."""
+    """Writes the lines of an export."""
 
     def line(self, line: bytes, one: Exported | None) -> None:
-        """The next line; `one` is its record, None of the head and the end."""
+        """Write the next line; `one` is its record, or None for the head and the end."""
 
     def close(self) -> None:
-        """All is written."""
+        """Finish the file."""
 
 
 def export_ledger(
@@ -39,10 +39,11 @@ def export_ledger(
     dry_run: bool = False,
     told: Callable[[int, int], None] = lambda done, total: None,
 ) -> tuple[int, int]:
-    """Write the flow's ledger to a file that is not there yet; how many records, and up to which offset.
+    """Write the flow's ledger to a new file; return how many records it has, and up to which offset.
 
-    `dry_run`: all is read and checked, and nothing written. `told` hears how many offsets are read, of how many.
-    BadInput when there is no ledger or the file cannot be made, Unreachable when the target does not answer.
+    `dry_run`: all is read and checked, and nothing is written. `told` is called with how many offsets were read, and
+    how many there are. Raises BadInput if there is no ledger or the file cannot be created, and Unreachable if the
+    target does not answer.
     """
     if path.exists():
         raise BadInput(f"{path} exists already: name another file, or move it away")
@@ -84,7 +85,10 @@ def export_ledger(
 
 
 async def committed(log: LedgerLog, end: int) -> AsyncIterator[Exported | int]:
-    """The committed records before `end`, up to the first undecided one; last the offset up to which they go."""
+    """Yield the committed records before `end`, up to the first undecided one.
+
+    The last item is the offset up to which they go.
+    """
     at, window = await log.start(), _PORTION
     while at < end:
         records, read = await log.read(at, min(end, at + window))
@@ -104,35 +108,35 @@ def _exported(offset: int, key: bytes, value: bytes | None) -> Exported:
 
 
 class _Nowhere:
-    """LinesWriter: keeps nothing."""
+    """A LinesWriter that writes nothing, for a dry run."""
 
     def line(self, line: bytes, one: Exported | None) -> None:
-        """As LinesWriter."""
+        """Drop a line."""
 
     def close(self) -> None:
-        """As LinesWriter."""
+        """Do nothing: there is no file."""
 
 
 class JsonLines:
-    """LinesWriter: a line a line."""
+    """A LinesWriter for JSON lines."""
 
     def __init__(self, path: Path) -> None:
-        """`path` is written anew."""
+        """Create the file `path`, or replace it."""
         self._file: IO[bytes] = path.open("wb")
 
     def line(self, line: bytes, one: Exported | None) -> None:
-        """As LinesWriter."""
+        """Write the next line."""
         self._file.write(line + b"\n")
 
     def close(self) -> None:
-        """As LinesWriter."""
+        """Finish the file; it is on the disk when this returns."""
         self._file.flush()
         os.fsync(self._file.fileno())
         self._file.close()
 
 
 def json_lines(path: Path) -> Iterator[bytes]:
-    """The lines of an export in JSON lines; BadInput when the file cannot be read."""
+    """Yield the lines of an export in JSON lines. Raises BadInput if the file cannot be read."""
     try:
         with path.open("rb") as file:
             for line in file:

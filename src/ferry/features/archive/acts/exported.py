@@ -1,4 +1,4 @@
-"""An export of a ledger as it is read back: all of it before anything is believed, then record by record."""
+"""An export that is read back: first all of it to check it, then record by record."""
 
 from __future__ import annotations
 
@@ -16,28 +16,34 @@ from ferry.ledger.run_codec import writers_of
 from ferry.model import Fate, Flow, LedgerRecord, Receipt, Record
 
 Lines = Callable[[Path], Iterator[bytes]]
-"""Reads an export, whatever its format."""
+"""Reads the lines of an export, in any format."""
 
 _AT_ONCE = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
-    """What an export holds. `lasts` are the newest receipts of partitions, `slots` the most of a lane's runs."""
+    """The contents of an export. `lasts` are the newest receipts of partitions.
+
+    `slots` is the most that a run of a lane had.
+    """
 
     head: ExportHead
     end: ExportEnd
     records: int
     lasts: tuple[Receipt, ...]
     lanes: frozenset[str]
-    """Those whose beginning it knows."""
+    """The lanes whose beginning is in the export."""
     slots: dict[str, int]
     flows: frozenset[Flow]
-    """Every name of the flow that its runs had."""
+    """All names of the flow in its runs."""
 
 
 def read_export(path: Path, lines: Lines) -> Contents:
-    """Read all of an export; BadInput when it is not whole."""
+    """Read all of an export.
+
+    Raises BadInput if it is incomplete or was changed, or has receipts of repartitioned topics.
+    """
     head = parse_head(next(lines(path), b""), str(path))
     records, end = 0, ExportEnd(upto=0, digest="")
     lasts: dict[bytes, Receipt] = {}
@@ -81,7 +87,10 @@ def read_export(path: Path, lines: Lines) -> Contents:
 
 
 def portions(path: Path, lines: Lines) -> Iterator[tuple[int, list[Record]]]:
-    """All offsets before the export's end, some at a time: the records that were there, and fillers."""
+    """Yield the export's records with fillers for the offsets between them, _AT_ONCE at a time.
+
+    Each portion comes with its first offset.
+    """
     first, portion = 0, list[Record]()
     for one in parse_records(lines(path), str(path)):
         offset = one.upto if isinstance(one, ExportEnd) else one.offset
@@ -100,14 +109,14 @@ def portions(path: Path, lines: Lines) -> Iterator[tuple[int, list[Record]]]:
 
 
 class Beside:
-    """An export beside a ledger whose records come in ascending order: which of them it has, too."""
+    """An export that is compared with a ledger whose records come in ascending order."""
 
     def __init__(self, path: Path, lines: Lines) -> None:
         self._rest = parse_records(lines(path), str(path))
         self._next: Exported | ExportEnd | None = next(self._rest, None)
 
     def has(self, record: LedgerRecord) -> bool:
-        """Whether the export has the very record at its offset."""
+        """Return whether the export has the same record at its offset."""
         while isinstance(self._next, Exported) and self._next.offset < record.offset:
             self._next = next(self._rest, None)
         if not isinstance(self._next, Exported) or self._next.offset != record.offset:

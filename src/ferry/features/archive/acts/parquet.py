@@ -1,4 +1,4 @@
-"""Write a ledger to a Parquet file, and read it from there. Only this knows pyarrow, which comes with Spark."""
+"""Write a ledger to a Parquet file, and read it again. Only this module uses pyarrow, which comes with Spark."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ferry.model import Record
 
 _ROWS_AT_ONCE = 50_000
 _LINES = b"ferry.lines"
-"""Where the metadata of the file have the first line and the last."""
+"""The key of the file's metadata with the first and the last line."""
 
 _RECEIPT_TEXTS = ("lane", "run", "topic", "target_topic")
 _RECEIPT_NUMBERS = ("partition", "target_partition", "start", "end", "target_next", "records", "bytes", "at_ms")
@@ -35,7 +35,7 @@ _SCHEMA = pa.schema(
 
 
 def _receipt_row(value: bytes) -> dict[str, Any]:
-    """The columns of a receipt; empty ones where a value is none of Ferry's."""
+    """Return the columns of a receipt; they are None if the value is not one of Ferry's."""
     try:
         body = json.loads(value)
     except (ValueError, RecursionError):
@@ -47,16 +47,19 @@ def _receipt_row(value: bytes) -> dict[str, Any]:
 
 
 class ParquetLines:
-    """LinesWriter: offset, kind, key and value of each record, and of receipts what is asked for most in columns."""
+    """A LinesWriter for Parquet, with the columns offset, kind, key and value.
+
+    The most used fields of receipts are columns, too.
+    """
 
     def __init__(self, path: Path) -> None:
-        """`path` is written anew."""
+        """Create the file `path`, or replace it."""
         self._writer = pq.ParquetWriter(path, _SCHEMA, compression="zstd")
         self._rows: list[dict[str, Any]] = []
         self._lines: list[str] = []
 
     def line(self, line: bytes, one: Exported | None) -> None:
-        """As LinesWriter."""
+        """Write the next line: a record as a row, and the head and the end to the metadata."""
         if one is None:
             self._lines.append(line.decode())
             return
@@ -72,14 +75,14 @@ class ParquetLines:
         self._rows = []
 
     def close(self) -> None:
-        """As LinesWriter."""
+        """Finish the file."""
         self._flush()
         self._writer.add_key_value_metadata({_LINES.decode(): encode(self._lines).decode()})
         self._writer.close()
 
 
 def parquet_lines(path: Path) -> Iterator[bytes]:
-    """The lines of an export in Parquet; BadInput when the file cannot be read, or is not an export."""
+    """Yield the lines of an export in Parquet. Raises BadInput if the file cannot be read, or is not an export."""
     try:
         file = pq.ParquetFile(path)
     except (OSError, pa.ArrowInvalid) as error:

@@ -1,9 +1,9 @@
-"""Write a lost ledger again from an export: each record where it was, for generations are ledger offsets.
+"""Write a lost ledger again from an export: each record at its offset, because generations are ledger offsets.
 
-Where a run has begun a new ledger since the loss, that one is deleted, when it says nothing that would be lost with
-it, as runs that were refused leave it. Close it, so that no run begins; end its writers; read it once more; keep what
-goes over from it in a file; only then delete it. Whoever began in between finds records of which no ledger has a
-receipt, and is refused.
+If a run has begun a new ledger since the loss, that one is deleted, but only if no record in it would be lost. Refused
+runs leave such a ledger. The rebuild closes it, so that no run begins, and fences its writers. It reads it once more,
+and keeps the records that are carried over in a file. Only then it deletes the ledger. A run that began meanwhile finds
+records without a receipt in any ledger, and is refused.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _WINDOW = 100_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ahead:
-    """A partition that was copied further than the export knows, by its position; both are source offsets."""
+    """A partition that was copied further than the export shows, by its position; both are source offsets."""
 
     target: TopicPartition
     exported: int
@@ -41,9 +41,10 @@ class Ahead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rebuilt:
-    """What was, or would be, written. `replaced` are records of a ledger that was begun since, `carried` are kept.
+    """What was written, or would be.
 
-    `ahead` is what was copied after the export.
+    `replaced` are records of a ledger begun since; `carried` are the records that were kept. `ahead` is what was copied
+    after the export.
     """
 
     records: int
@@ -63,11 +64,12 @@ def rebuild_ledger(
     patience_s: float = 60.0,
     told: Callable[[int, int], None] = lambda done, total: None,
 ) -> Rebuilt:
-    """Write the ledger of an export again; nothing when `dry_run`, but all is checked.
+    """Write the ledger of an export again. With `dry_run` nothing is written, but all is checked.
 
-    `told` hears how many offsets are written, of how many. The topic has settings with which no run begins until it
-    is whole. Raises BadInput when the export is not whole or another flow's, Refused when it is another cluster's, or
-    there is a ledger that is not lost, or says what a rebuild would lose.
+    `told` is called with how many offsets were written, and how many there are. Until the topic is complete, it has
+    settings with which no run begins. Raises BadInput if the export is incomplete or of another flow. Raises Refused if
+    it is of another cluster, if the ledger exists and is not lost, or if the ledger has records that a rebuild would
+    lose.
     """
     contents = read_export(path, lines)
     with TargetConnection.of(flow, patience_s=patience_s) as connection:
@@ -91,7 +93,7 @@ class _Rebuilding:
     told: Callable[[int, int], None]
 
     def check_place(self) -> None:
-        """Whether the export is of this ledger."""
+        """Check that the export is of this ledger. Raises BadInput for another topic, Refused for another cluster."""
         head, ledger, target = self.contents.head, self.connection.ledger, self.connection.target
         if head.topic != ledger.place.topic:
             raise BadInput(f"{self.path} is of ledger {head.topic}, flow {self.flow.flow} has {ledger.place.topic}")
@@ -102,12 +104,12 @@ class _Rebuilding:
             )
 
     async def preview(self) -> Rebuilt:
-        """What `write` would do, as far as it is to be seen now."""
+        """Return what `write` would do, as far as that can be seen now."""
         found = await self._successor()
         return await self._told(found, self._carried(found))
 
     async def write(self) -> Rebuilt:
-        """Do it."""
+        """Write the ledger, and return what was written."""
         ledger, found, instead_of = self.connection.ledger, await self._successor(), ""
         carried = self._carried(found)
         if found is None:
@@ -134,12 +136,15 @@ class _Rebuilding:
             replaced=told.replaced,
         )
         await self._append(at, [*carried, rebuild_record(mark)])
-        self.kept.remove()  # before any run begins: a later rebuild must not bring back what was lifted since
+        self.kept.remove()  # before any run begins: a later rebuild must not restore what was lifted since
         await ledger.make_ready()
         return told
 
     def _carried(self, found: Successor | None) -> list[Record]:
-        """What goes behind the export: of the ledger that lies there, and of one that an earlier attempt deleted."""
+        """Return the records that follow the export.
+
+        They are from the existing ledger, and from one that an earlier attempt deleted.
+        """
         by_key = {one.key: one for one in self.kept.read()}
         for one in () if found is None else found.carried:
             by_key.pop(one.key, None)
@@ -147,7 +152,11 @@ class _Rebuilding:
         return list(by_key.values())
 
     async def _closed(self, found: Successor) -> tuple[Successor, list[Record]]:
-        """What lies there when nobody writes to it any more, and what of it and before goes behind the export: kept."""
+        """Close the existing ledger.
+
+        Return what is in it when no process writes to it any more, and the records to carry over. The latter are kept
+        in the file.
+        """
         ledger = self.connection.ledger
         was_ready = await ledger.is_ready()
         await ledger.make_unready()
@@ -164,7 +173,10 @@ class _Rebuilding:
         return last, carried
 
     async def _append(self, first: int, records: list[Record]) -> int:
-        """Write records that belong at `first` and behind; where the next one belongs."""
+        """Write records whose offsets begin at `first`; return the next offset.
+
+        Raises Refused if another process writes, too.
+        """
         ledger = self.connection.ledger
         offsets = await ledger.append_each(records)
         if offsets[0] != first or offsets[-1] != first + len(records) - 1:
@@ -175,7 +187,7 @@ class _Rebuilding:
         return first + len(records)
 
     async def _successor(self) -> Successor | None:
-        """The ledger that lies there; Refused when it may not be replaced, None when there is none."""
+        """Return the existing ledger; None if there is none. Raises Refused if it must not be replaced."""
         ledger = self.connection.ledger
         if not await ledger.exists():
             return None
@@ -207,7 +219,7 @@ class _Rebuilding:
         )
 
     async def _end_writers(self, found: Successor | None) -> None:
-        """Fence every slot and driver that anybody knows of: a run that the loss left at work would write into it."""
+        """Fence all known slots and drivers: a run that was active at the loss would write to the new ledger."""
         slots, flows = dict(self.contents.slots), {self.flow.flow, *self.contents.flows}
         if found is not None:
             flows |= found.flows
@@ -235,7 +247,10 @@ class _Rebuilding:
         )
 
     async def _ahead(self, lasts: Collection[Receipt]) -> list[Ahead]:
-        """What the lanes' positions say beyond the export. A position may be gone: then nothing is said."""
+        """Return what was copied after the export, by the lanes' positions.
+
+        A lane without positions has nothing here.
+        """
         found = []
         for lane in {last.lane for last in lasts}:
             mine = {last.target: last for last in lasts if last.lane == lane}

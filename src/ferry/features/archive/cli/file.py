@@ -1,4 +1,4 @@
-"""`ferry ledger export` and `ferry ledger rebuild`: the ledger as a file, and back after its loss."""
+"""`ferry ledger export` and `ferry ledger rebuild`: the ledger as a file, and restored after its loss."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _show_rebuilt(done: Rebuilt, source: Path, *, would: str) -> None:
 
 
 def _is_parquet(path: Path) -> bool:
-    """What a file's name says of its format; BadInput when it says nothing."""
+    """Return whether a file's name means Parquet. Raises BadInput if it has neither known ending."""
     if path.suffix not in (JSON_LINES, PARQUET):
         raise BadInput(f"the name {path} says no format: let it end in {JSON_LINES} or {PARQUET}")
     return path.suffix == PARQUET

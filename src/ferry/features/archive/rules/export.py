@@ -1,4 +1,4 @@
-"""A ledger as lines of a file: every committed record with its offset, between a head and an end that tells them all.
+"""A ledger as lines of a file: a head, each committed record with its offset, and an end with their number and digest.
 
 ```
 {"v":1,"kind":"export","flow":"primary->backup","topic":"ferry-ledger.primary.internal","cluster_id":"…","at_ms":…}
@@ -6,9 +6,9 @@
 {"kind":"end","upto":4712,"records":1,"digest":"…"}
 ```
 
-Key and value are JSON where they are compact JSON as Ferry writes it, else `key_text` and `value_text` (a plan's parts
-are lines); a tombstone's value is null. `digest` is the SHA-256 of all lines before. Markers and records of aborted
-transactions are left out, and so is all from the first undecided record on, at `upto`.
+Key and value are JSON if they are compact JSON as Ferry writes it, else `key_text` and `value_text` (a plan's parts are
+lines). A tombstone's value is null. `digest` is the SHA-256 of all lines before. Markers and records of aborted
+transactions are left out. All records from the first undecided one, at `upto`, are left out as well.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ END = "end"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportHead:
-    """Whose ledger it is, and when it was read."""
+    """The flow and ledger of an export, and when it was read."""
 
     flow: str
     topic: str
@@ -40,7 +40,7 @@ class ExportHead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exported:
-    """A record and the ledger offset where it lies."""
+    """A record and its ledger offset."""
 
     offset: int
     record: Record
@@ -48,20 +48,20 @@ class Exported:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportEnd:
-    """The last line: up to which ledger offset the export goes, and the digest of all lines before."""
+    """The last line: the ledger offset up to which the export goes, and the digest of all lines before."""
 
     upto: int
     digest: str
 
 
 def head_line(head: ExportHead) -> bytes:
-    """The first line."""
+    """Return the first line."""
     body = {"flow": head.flow, "topic": head.topic, "cluster_id": head.cluster_id, "at_ms": head.at_ms}
     return encode({"v": LEDGER_VERSION, "kind": EXPORT, **body})
 
 
 def record_line(one: Exported) -> bytes:
-    """The line of a record."""
+    """Return the line of a record."""
     body = {"offset": one.offset, **_part("key", one.record.key), **_part("value", one.record.value)}
     return encode(body)
 
@@ -87,25 +87,25 @@ def _data(row: dict[str, Any], name: str) -> bytes | None:
 
 @dataclass(slots=True)
 class Digest:
-    """Counts lines and digests them, as the end line tells."""
+    """Counts and digests lines for the end line."""
 
-    records: int = -1  # the head is none
+    records: int = -1  # the head does not count
     _sha: Any = None
 
     def add(self, line: bytes) -> bytes:
-        """Take in a line."""
+        """Add a line, and return it."""
         self._sha = self._sha or hashlib.sha256()
         self._sha.update(line + b"\n")
         self.records += 1
         return line
 
     def end_line(self, upto: int) -> bytes:
-        """The last line."""
+        """Return the last line."""
         return encode({"kind": END, "upto": upto, "records": self.records, "digest": self._sha.hexdigest()})
 
 
 def parse_head(line: bytes, where: str) -> ExportHead:
-    """Inverse of `head_line`; BadInput when the file is not an export, or of a newer Ferry."""
+    """Parse the line that `head_line` makes. Raises BadInput if the file is not an export, or is of a newer Ferry."""
     body = _body(line)
     if body.get("kind") != EXPORT:
         raise BadInput(f"{where} is not an export of a ledger: give a file that `ferry ledger export` has written")
@@ -133,9 +133,9 @@ def _body(line: bytes) -> dict[str, Any]:
 
 
 def parse_records(lines: Iterable[bytes], where: str) -> Iterator[Exported | ExportEnd]:
-    """The records behind the head, ascending, and last the end; BadInput when lines are missing or others.
+    """Yield the records after the head, ascending, and last the end. Raises BadInput if lines are missing or changed.
 
-    `lines` begin with the head. Nothing may be done with the records before the end has come.
+    `lines` begin with the head. Do nothing with the records before the end has come.
     """
     digest, ended, at = Digest(), False, -1
     for line in lines:

@@ -1,1 +1,1 @@
-"""The public sink: any DataFrame is written exactly once."""
+"""The public sink: write any DataFrame exactly once."""

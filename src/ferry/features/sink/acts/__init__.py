@@ -1,1 +1,1 @@
-"""The public sink on real clusters: an attempt is opened, slots write, the batch is closed (ADR 41)."""
+"""The public sink on real clusters: open an attempt, let slots write, close the batch (ADR 41)."""

@@ -1,10 +1,10 @@
-"""An attempt at a batch, on the driver: what is written of it is read behind a fence, and frozen before more is.
+"""An attempt at a batch, on the driver. It fences earlier ones before it reads what they have written.
 
 1. Append the attempt's record; its ledger offset is the generation.
-2. Read the ledger up to it; fence every slot that any attempt ever had, and the driver's own writer.
-3. Append, by that writer, that they are fenced, and read the ledger up to that record (ADR 5): all that earlier
-   attempts have written lies before it, and is decided.
-4. Settle what the batch is, slots write it (`ferry.features.sink.acts.slot`), close it.
+2. Read the ledger up to it. Fence all slots that any attempt ever had, and the driver's own writer.
+3. Append the record of the fencing with that writer, and read the ledger up to that record (ADR 5). All records that
+   earlier attempts have written are before it, and decided.
+4. Settle what the batch is, let slots write it (`ferry.features.sink.acts.slot`), close it.
 """
 
 from __future__ import annotations
@@ -28,14 +28,17 @@ from ferry.model import Record, TopicPartition
 from ferry.model.delivery import DeliveryReceipt, Settled, TargetShape
 
 NEAR_RECORDS = 256
-"""Where the last attempt is looked for at first: so many offsets before the end; then in four times as many."""
+"""The last attempt is first searched in this many offsets before the end, then in four times as many."""
 
 MOST_SETTLED_BYTES = 1_000_000
-"""What a batch is, and at last where it lies, has to fit into a record of the ledger: some 9,000 target partitions."""
+"""What a batch is, and later its target offsets, must fit into one ledger record (bytes).
+
+That is enough for about 9,000 target partitions.
+"""
 
 
 class Attempt:
-    """One attempt, on the driver's cluster connection. Lives on its event loop."""
+    """One attempt, on the driver's connection to the cluster. It is used on the connection's event loop."""
 
     def __init__(self, cluster: Cluster, spec: DeliverySpec) -> None:
         self._cluster = cluster
@@ -46,10 +49,10 @@ class Attempt:
         self.generation = -1
 
     async def open(self, slots: int) -> Standing:
-        """Steps 1 to 3; what the ledger says of the batch.
+        """Do steps 1 to 3, and return what the ledger has of the batch.
 
-        Raises Superseded when a newer attempt began meanwhile, Refused for a ledger that would not keep receipts and
-        for a batch that is forgotten.
+        Raises Superseded if a newer attempt began meanwhile. Raises Refused for a ledger that would not keep receipts,
+        and for a batch that the ledger has forgotten.
         """
         spec = self._spec
         await self._ledger.open(spec.ledger_replicas)
@@ -73,9 +76,10 @@ class Attempt:
         return found
 
     async def shapes(self, topics: Collection[str], found: Standing) -> dict[str, TargetShape]:
-        """The target topics as they are now, with as many partitions as a batch that was begun was settled for.
+        """Return the target topics as they are now, with the numbers of partitions with which the batch was begun.
 
-        Raises BadInput for one that is not there, Refused for one that is another one than when the batch was begun.
+        Raises BadInput for a topic that does not exist, Refused for one that was created again since the batch was
+        begun.
         """
         known = {} if found.settled is None else found.settled.topics
         names = sorted({*topics, *known})
@@ -96,7 +100,10 @@ class Attempt:
         return shapes
 
     async def settle(self, settled: Settled) -> None:
-        """Freeze what the batch is. Raises Superseded, and Retryable where it is not known whether it is frozen."""
+        """Record what the batch is.
+
+        Raises Superseded, Retryable if it is not known whether it is recorded, Refused if too large.
+        """
         record = codec.settled_record(self._spec.batch, settled)
         if codec.most_bytes(self._spec.batch, settled) > MOST_SETTLED_BYTES:
             raise Refused(f"{self._spec} goes to {len(settled.due)} target partitions, too many for one: divide it")
@@ -105,7 +112,7 @@ class Attempt:
     async def close(
         self, settled: Settled, receipts: Mapping[TopicPartition, DeliveryReceipt], found: Standing
     ) -> None:
-        """Say that the batch is written whole; its parts' records, and the oldest batches, are not needed any more."""
+        """Record that the batch is written whole, and delete the records of its parts and of the oldest batches."""
         batch = self._spec.batch
         last = [receipts[place] for place in sorted(settled.due)]
         over = outlived(found, batch)
@@ -120,7 +127,7 @@ class Attempt:
         await self._write(records)
 
     async def leave(self) -> None:
-        """End an open transaction of the driver's, best effort."""
+        """End an open transaction of the driver, if that is possible."""
         await self._writer.leave()
 
     def _transaction(self, slot: int | str) -> Writer:
@@ -128,9 +135,10 @@ class Attempt:
         return Writer(self._cluster, delivery_writer(spec.application, slot), spec.transaction_timeout_ms)
 
     async def _look(self, end: int) -> Standing:
-        """What is committed before an offset, read on from what an earlier attempt knew.
+        """Return what is committed before an offset, beginning with what an earlier attempt recorded.
 
-        The whole ledger is read where none has left that, and for a batch that was begun or written before it.
+        The whole ledger is read if no attempt has recorded that, or if the batch was begun or written before that
+        record.
         """
         batch, start, width = self._spec.batch, await self._ledger.start(), NEAR_RECORDS
         while (at := end - width) > start:
@@ -149,7 +157,10 @@ class Attempt:
         return standing(records, batch, self._where)
 
     async def _look_again(self, before: Standing, end: int, own: Collection[int]) -> Standing:
-        """As `before`, up to a later offset; `own` records are acknowledged commits, whatever their markers say."""
+        """Continue from `before` up to a later offset.
+
+        `own` records are acknowledged commits, even without their markers. Raises Retryable for an undecided record.
+        """
         records, _ = await self._ledger.read(before.upto(self.generation), end)
         found = standing(records, self._spec.batch, self._where, own, before=before)
         if found.first_open is not None:
@@ -157,7 +168,7 @@ class Attempt:
         return found
 
     async def _undecided(self, offset: int) -> str:
-        """Whose transaction keeps a record of the ledger undecided: one that hangs keeps every batch waiting."""
+        """Say which transaction keeps a record of the ledger undecided: a hanging one delays all batches."""
         place = self._ledger.place
         found = (await named_transactions(self._cluster, [place])).get(place, ())
         oldest = next((one for one in found if one.start <= offset), None)
@@ -166,12 +177,12 @@ class Attempt:
         return f"{open_sentence(self._where, place, oldest)}; then try again"
 
     async def _write(self, records: Iterable[Record]) -> frozenset[int]:
-        """In one transaction of the driver's writer."""
+        """Write records in one transaction of the driver's writer, and return their offsets."""
         try:
             offsets = await self._ledger.append_in(self._writer, list(records))
             await self._writer.commit()
         except Fenced as error:
-            # An attempt that began before ours may have fenced us late, and finds out that it was overtaken.
+            # An attempt that began before this one may fence it late. The older one then finds that it was overtaken.
             since, _ = await self._ledger.read(self.generation, None)
             self._refuse_newer(standing(since, self._spec.batch, self._where))
             raise Retryable(f"{self._spec}: {error}; try again, what was written is kept") from error

@@ -1,4 +1,4 @@
-"""One attempt at a delivery for whoever has a frame: open it, settle what it is, have slots write, close it."""
+"""One attempt at a delivery of a frame: open it, settle what the batch is, let slots write, close it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,11 @@ from ferry.model.delivery import DeliveryReceipt, Due, Settled, TargetShape, Wri
 
 @contextmanager
 def delivering(spec: DeliverySpec, topics: Sequence[str], slots: int) -> Iterator[Delivering]:
-    """An attempt with at most so many slots, opened. Raises as `Attempt.open` and `Attempt.shapes`."""
+    """Open an attempt with at most this many slots.
+
+    Raises Superseded if a newer attempt began meanwhile, BadInput for a topic that does not exist, and Refused for a
+    batch or topic that cannot be written.
+    """
     with connected(spec.alias, spec.connection, patience_s=spec.patience_s) as cluster:
         attempt = Attempt(cluster, spec)
         try:
@@ -31,7 +35,7 @@ def delivering(spec: DeliverySpec, topics: Sequence[str], slots: int) -> Iterato
 
 
 class Delivering:
-    """What is known of a delivery behind the fence, and the steps that are left."""
+    """The state of a delivery after the fence, and the steps that are left."""
 
     def __init__(
         self,
@@ -49,13 +53,14 @@ class Delivering:
         self._shapes = shapes
         self._settled = found.settled
         self.counts = {name: shape.partitions for name, shape in shapes.items()}
-        """By target topic how many partitions records are dealt to."""
+        """The number of partitions of each target topic."""
         self.slots = max(1, min(slots, sum(self.counts.values())))
 
     def settle(self, due: Mapping[TopicPartition, Due]) -> Written | None:
-        """Freeze what the batch is, or hold it against what it was; the answer, where it is written whole already.
+        """Record what the batch is, or compare it with the record.
 
-        Raises Refused where the frame gives something else than an earlier attempt's.
+        Return the answer if the batch is written whole already. Raises Refused if the frame has other records than that
+        of an earlier attempt.
         """
         known = self._settled
         if known is not None:
@@ -71,7 +76,7 @@ class Delivering:
         return None
 
     def slot_specs(self) -> dict[int, SlotSpec]:
-        """What the slots write that have something left."""
+        """Return what the slots write, for each slot that has something left."""
         due = {} if self._settled is None else self._settled.due
         receipts = self._found.receipts
         firsts = first_numbers(self.counts)
@@ -92,7 +97,7 @@ class Delivering:
         }
 
     def close(self, receipts: Mapping[TopicPartition, DeliveryReceipt]) -> Written:
-        """Say that it is written whole; `receipts` are those of the slots that wrote."""
+        """Record that the batch is written whole; `receipts` are those of the slots that wrote."""
         settled = self._settled
         if settled is None:
             raise Refused(f"{self._spec} was not settled (a bug): nothing of it was written")

@@ -1,4 +1,7 @@
-"""What an application's attempts need on a cluster, and by which names: pickled to tasks, its secrets never in text."""
+"""What an application's attempts need on a cluster, and the names that they use.
+
+Pickled to tasks, without secrets as text.
+"""
 
 from __future__ import annotations
 
@@ -10,28 +13,31 @@ from ferry.model import Compression, TopicPartition
 from ferry.model.delivery import DeliveryReceipt, Due
 
 CHUNK_BYTES = 48 << 20
-"""A transaction of a slot ends when it has so many bytes of records, before the part that goes beyond."""
+"""A transaction of a slot ends at this many bytes of records, before the part that would exceed them."""
 
 CHUNK_SECONDS = 20.0
-"""The same in time, or a third of the transaction's timeout where that is less."""
+"""A transaction of a slot ends after this many seconds, or after a third of its timeout if that is less."""
 
 DRIVER = "driver"
-"""In place of a slot's number: the writer of what an attempt itself says."""
+"""Used in place of a slot's number: the writer of the attempt's own records."""
 
 
 def delivery_ledger(application: str) -> str:
-    """Name of an application's ledger topic."""
+    """Return the name of an application's ledger topic."""
     return f"ferry-delivery.{application}.internal"
 
 
 def delivery_writer(application: str, slot: int | str) -> str:
-    """The transactional id of a slot, without batch or attempt: a later attempt's writer fences an earlier one's."""
+    """Return the transactional id of a slot.
+
+    It has no batch or attempt, so a later attempt's writer fences an earlier one's.
+    """
     return f"ferry-delivery.{application}.{slot}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliverySpec:
-    """A batch of an application, and the cluster that it goes to."""
+    """A batch of an application, and the cluster to which it is written."""
 
     alias: str
     connection: ConnectionOptions = field(repr=False)
@@ -44,7 +50,7 @@ class DeliverySpec:
 
     @property
     def chunk_seconds(self) -> float:
-        """After which a slot's transaction is committed before more is sent."""
+        """The seconds after which a slot's transaction is committed before more is sent."""
         return min(CHUNK_SECONDS, self.transaction_timeout_ms / 3000)
 
     def __str__(self) -> str:

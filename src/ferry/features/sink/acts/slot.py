@@ -1,8 +1,8 @@
-"""One slot of an attempt: takes over, writes what its partitions lack, each transaction with its receipts last.
+"""One slot of an attempt: it takes over, and writes what its partitions lack, each transaction with its receipts last.
 
-The order is that of the protocol (docs/protocol.md, steps 4 to 7): look, InitProducerId, look again; only then see what
-an earlier writer has committed. Data, then receipts, then a last look up to these, then the commit. `EndTxn(abort)` is
-never sent: the next InitProducerId is the abort.
+The order is that of the protocol (docs/protocol.md, steps 4 to 7): read, InitProducerId, read again. Only then it is
+known what an earlier writer has committed. Then come data, receipts, a last read up to these, and the commit.
+`EndTxn(abort)` is never sent: the next InitProducerId aborts.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from ferry.wire.batch import restamped
 from ferry.wire.encoding import RecordColumns, batch_of_columns
 
 COLUMNS = ("topic", "partition", "timestamp", "key", "value", "headers", "digest")
-"""The rows of a slot, sorted by topic and partition, and within them in the order in which they are written."""
+"""The columns of a slot's rows, sorted by topic and partition, and in each partition in the order of writing."""
 
 BATCH_BYTES = 512 << 10
 IN_FLIGHT = 5
-"""Requests under way: the most for which Kafka keeps an idempotent producer's order."""
+"""The most requests in flight: the highest number with which Kafka keeps an idempotent producer's order."""
 
 _MODULUS = 1 << 64
 _LIMIT_SHARE = 0.9
@@ -48,7 +48,7 @@ _LIMIT_SHARE = 0.9
 
 @dataclass(slots=True, kw_only=True)
 class _Part:
-    """A target partition, as far as its rows have come."""
+    """A target partition, with the rows that have come so far."""
 
     place: TopicPartition
     due: Due
@@ -76,7 +76,7 @@ class _Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Sent:
-    """A batch on its way to the broker `node`, of so many rows."""
+    """A batch of `count` rows that was sent to the broker `node`."""
 
     part: _Part
     node: int
@@ -85,7 +85,7 @@ class _Sent:
 
 
 class DeliverySlot:
-    """Writes the rows of one slot. Lives on the cluster's event loop."""
+    """Writes the rows of one slot. It is used on the cluster's event loop."""
 
     def __init__(self, cluster: Cluster, spec: SlotSpec, rows: Iterable[pa.RecordBatch]) -> None:
         delivery = spec.delivery
@@ -106,10 +106,11 @@ class DeliverySlot:
         self._flying: deque[tuple[_Sent, Future]] = deque()
 
     async def write(self) -> list[DeliveryReceipt]:
-        """Write what is lacking; the receipts of all that is due.
+        """Write what is lacking, and return the receipts of all that is due.
 
-        Raises Superseded when a newer attempt took over, Refused for what another attempt meets again and for rows that
-        are not what was settled, Retryable and Unreachable for the rest: the slot may then be begun again.
+        Raises Superseded if a newer attempt took over. Raises Refused for what another attempt would meet again, and
+        for rows that are not what was settled. Raises Retryable or Unreachable otherwise: the slot may then be started
+        again.
         """
         try:
             await self._take_over()
@@ -122,7 +123,8 @@ class DeliverySlot:
             await self._refuse_newer()
             raise Retryable(f"slot {self._spec.slot} of {self._spec.delivery} was fenced: {error}") from error
         except OutcomeUnknown as error:
-            # Brokers tell an overtaken one for a moment that a commit, the other one's, is under way.
+            # For a moment, brokers report to an overtaken writer that a commit is in progress: the one of the other
+            # writer.
             with suppress(Retryable):
                 await self._refuse_newer()
             raise Retryable(f"slot {self._spec.slot} of {self._spec.delivery}: {error}") from error
@@ -144,7 +146,7 @@ class DeliverySlot:
         self._limits = await batch_limits(self._cluster, topics)
 
     async def _refuse_newer(self) -> Standing:
-        """What this attempt has written so far. Raises Superseded when it is not the newest one any more."""
+        """Return what this attempt has written so far. Raises Superseded if it is not the newest any more."""
         spec = self._spec
         records, self._cursor = await self._ledger.read(spec.generation, None)
         found = standing(records, spec.delivery.batch, f"ledger {self._ledger.place.topic}")
@@ -169,7 +171,10 @@ class DeliverySlot:
             at += number
 
     async def _part_of(self, place: TopicPartition) -> _Part:
-        """The part that a row belongs to; what came before it is complete, or Refused."""
+        """Return the part that a row belongs to.
+
+        Raises Refused if the part before it is incomplete, or the row was not settled.
+        """
         part = self._part
         if part is None or part.place != place:
             if part is not None:
@@ -190,7 +195,7 @@ class DeliverySlot:
         return other_sentence(str(self._spec.delivery), [(place, due, found)])
 
     def _count(self, part: _Part, rows: pa.RecordBatch) -> None:
-        """Take the next rows of a partition into account; Refused where they are not what was settled."""
+        """Count the next rows of a partition. Raises Refused if they are not what was settled."""
         digests = numbers_of(rows.column("digest")).astype(np.int64).view(np.uint64)
         part.records += rows.num_rows
         part.digest = (part.digest + int(digests.sum(dtype=np.uint64))) % _MODULUS
@@ -200,7 +205,7 @@ class DeliverySlot:
             self._check(part, part.due)
 
     async def _send(self, part: _Part, rows: pa.RecordBatch) -> int:
-        """Send a batch of the next rows; how many."""
+        """Send a batch of the next rows; return how many rows it has."""
         if self._chunk and (self._taken >= self._spec.chunk_bytes or time.monotonic() > self._until):
             await self._commit()
         limit = self._limits.get(part.place.topic)
@@ -242,7 +247,10 @@ class DeliverySlot:
         return self._began + self._spec.chunk_seconds
 
     async def _send_alone(self, sent: _Sent) -> None:
-        """Send a batch with nothing else of its partition under way, again while that cannot join the transaction."""
+        """Send a batch while nothing else of its partition is in flight.
+
+        Repeat while its partition cannot join the transaction.
+        """
 
         async def send() -> None:
             answer = await self._cluster.answered(await self._writer.produce(sent.node, {sent.part.place: sent.data}))
@@ -251,9 +259,10 @@ class DeliverySlot:
         await self._writer.patiently(send)
 
     async def _settle(self) -> None:
-        """Note the oldest answer; send again what the broker did not take because its partition could not join yet.
+        """Record the oldest answer.
 
-        As `ferry.copy.produce_queue` does it.
+        Send batches again that the broker refused because their partition could not join yet.
+        `ferry.copy.produce_queue` does the same.
         """
         sent, future = self._flying.popleft()
         try:
@@ -262,7 +271,7 @@ class DeliverySlot:
             waiting = [sent]
         else:
             return
-        while self._flying:  # what was sent after it for the same partition is out of order there
+        while self._flying:  # later batches for the same partition are out of order there
             sent, future = self._flying.popleft()
             late = any(before.part is sent.part for before in waiting)
             try:
@@ -273,9 +282,9 @@ class DeliverySlot:
             await self._send_alone(sent)
 
     async def _note(self, sent: _Sent, answer: Any, *, late: bool = False) -> None:
-        """Note where a batch came to lie. Raises StillCompleting when its partition could not join the transaction.
+        """Record the offsets of a batch. Raises StillCompleting if its partition could not join the transaction.
 
-        `late`: the batch before it could not join, so that this one is out of order.
+        `late`: the batch before it could not join, so this one is out of order.
         """
         part, count = sent.part, sent.count
         outcome = answer.responses[0].partition_responses[0]
@@ -301,7 +310,7 @@ class DeliverySlot:
         part.last = outcome.base_offset + count - 1
 
     async def _commit(self) -> None:
-        """Receipts last, a look up to them, and the commit."""
+        """Write the receipts last, read the ledger up to them, and commit."""
         while self._flying:
             await self._settle()
         if not self._chunk:
@@ -322,7 +331,7 @@ class DeliverySlot:
         self._chunk, self._taken = {}, 0
 
     def _refuse_lacking(self) -> None:
-        """Raise Retryable where rows are lacking: a stream of Spark that breaks off looks like one that ends."""
+        """Raise Retryable if rows are missing: a stream of Spark that breaks off is not different from one that ends."""
         for place, due in sorted(self._spec.due.items()):
             part = self._parts.get(place)
             found = None if part is None else Due(part.records, part.digest)
@@ -331,7 +340,10 @@ class DeliverySlot:
 
 
 def write_slot(spec: SlotSpec, rows: Iterable[pa.RecordBatch]) -> list[DeliveryReceipt]:
-    """Write one slot over a connection of its own. Raises as `DeliverySlot.write`."""
+    """Write one slot over a connection of its own, and return the receipts of all that is due.
+
+    Raises Superseded, Refused, Retryable and Unreachable.
+    """
     delivery = spec.delivery
     with connected(delivery.alias, delivery.connection, patience_s=delivery.patience_s) as cluster:
         found: list[DeliveryReceipt] = cluster.loop.run(DeliverySlot(cluster, spec, rows).write)
@@ -339,7 +351,7 @@ def write_slot(spec: SlotSpec, rows: Iterable[pa.RecordBatch]) -> list[DeliveryR
 
 
 def _by_place(rows: Iterable[pa.RecordBatch]) -> Iterator[tuple[TopicPartition, pa.RecordBatch]]:
-    """The rows that follow each other and go to one place."""
+    """Yield the rows that follow each other and go to one partition."""
     for batch in rows:
         count = batch.num_rows
         if not count:

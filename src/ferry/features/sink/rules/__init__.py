@@ -1,1 +1,1 @@
-"""What an application has delivered through the public sink, and what is left of a batch: facts -> values (ADR 41)."""
+"""What an application has delivered through the public sink, and what is left of a batch; pure (ADR 41)."""

@@ -2,13 +2,14 @@
 
 ```
 ["attempt", id]                       begins an attempt; its offset is the attempt's generation
-["fenced"]                            the last attempt that fenced all slots, how many there were, and what it knew of
-                                      all batches (`known`): the next one reads on from there
+["fenced"]                            the last attempt that fenced all slots, how many there were, and what it had read
+                                      of all batches (`known`): the next attempt continues from there
 ["settled", batch]                    what a batch is, before any of it is written
 ["receipt", batch, topic, partition]  how much of it a target partition has
 ["delivered", batch]                  it is written whole; what was settled, and its receipts, are tombstones then
 ["forgotten"]                         up to which batch nothing is known any more
 ```
+
 All but the first are written in transactions of writers that a later attempt fences before it reads.
 """
 
@@ -38,28 +39,31 @@ ATTEMPT, FENCED, SETTLED, RECEIPT, DELIVERED, FORGOTTEN = (
 Json = dict[str, Any]
 
 MOST_WRITTEN = 1 << 20
-"""Written batches that a record may name, in two numbers for many: a ledger keeps a thousand and a few."""
+"""How many written batches a record may name, as ranges of numbers: a ledger keeps a little more than a thousand."""
 
 
 def attempt_record(attempt: str, batch: int, slots: int, at_ms: int, host: str) -> Record:
-    """Begins an attempt at a batch with so many slots."""
+    """Make the record that begins an attempt at a batch with this many slots."""
     return _record([ATTEMPT, attempt], {"batch": batch, "slots": slots, "at_ms": at_ms, "host": host})
 
 
 def fenced_record(generation: int, slots: int, known: KnownBatches | None) -> Record:
-    """The attempt of this generation has fenced so many slots; before it began, so much was known of all batches."""
+    """Make the record that the attempt of this generation has fenced all slots.
+
+    `known` is what was known of all batches before it.
+    """
     body = None if known is None else _KNOWN.dump(known)
     return _record([FENCED], {"generation": generation, "slots": slots, "known": body})
 
 
 def parse_known(value: Json) -> KnownBatches | None:
-    """What `fenced_record` has of batches; None in one of an earlier Ferry."""
+    """Return what the record of `fenced_record` has of batches; None for one of an earlier Ferry."""
     known = value.get("known")
     return None if known is None else _KNOWN.load(known)
 
 
 def _stretches(batches: Iterable[int]) -> list[list[int]]:
-    """The first and the last of batches whose numbers follow each other."""
+    """Return the first and the last of batches whose numbers follow each other."""
     found: list[list[int]] = []
     for batch in sorted(batches):
         if found and found[-1][1] == batch - 1:
@@ -103,11 +107,11 @@ _SETTLED = Form(
 )
 
 parse_settled = _SETTLED.load
-"""Inverse of what `settled_record` and `delivered_record` have of it."""
+"""Parse what a batch is, from a value of `settled_record` or `delivered_record`."""
 
 
 def settled_record(batch: int, settled: Settled) -> Record:
-    """What a batch is."""
+    """Make the record of what a batch is."""
     return _record([SETTLED, batch], _SETTLED.dump(settled))
 
 
@@ -123,19 +127,22 @@ _RECEIPT = Form(
 
 
 def receipt_record(batch: int, receipt: DeliveryReceipt) -> Record:
-    """How much of it a target partition has."""
+    """Make the record of how much of a batch a target partition has."""
     return _record([RECEIPT, batch, *receipt.place], _RECEIPT.dump(receipt))
 
 
 def delivered_record(batch: int, settled: Settled, receipts: list[DeliveryReceipt], at_ms: int) -> Record:
-    """That a batch is written whole, and where."""
+    """Make the record that a batch is written whole, with its target offsets."""
     offsets = [[*one.place, one.first, one.last] for one in receipts]
     body = {**_SETTLED.dump(settled), "offsets": offsets, "at_ms": at_ms}
     return _record([DELIVERED, batch], body)
 
 
 def most_bytes(batch: int, settled: Settled) -> int:
-    """How large the largest record of a batch may become: the one that says where it lies, at the highest offsets."""
+    """Return the most bytes that a record of a batch may have.
+
+    The largest record is the one with its target offsets, here the highest possible ones.
+    """
     last = [
         DeliveryReceipt(place=place, done=due, first=_HIGHEST, last=_HIGHEST, slot=0, generation=0)
         for place, due in sorted(settled.due.items())
@@ -144,17 +151,17 @@ def most_bytes(batch: int, settled: Settled) -> int:
 
 
 def forgotten_record(batch: int) -> Record:
-    """That nothing is known any more of the batches up to this one."""
+    """Make the record that nothing is known any more of the batches up to this one."""
     return _record([FORGOTTEN], {"batch": batch})
 
 
 def tombstone(key: list[Any]) -> Record:
-    """Takes the record of a key away."""
+    """Make the tombstone of a key."""
     return Record(key=encode(key), value=None)
 
 
 def parse_value(value: bytes, where: str) -> Json:
-    """The value of a record; Refused for one that a newer Ferry wrote."""
+    """Return the value of a record. Raises Refused for one that a newer Ferry wrote."""
     found: Json = json.loads(value)
     if found.get("v") != VERSION:
         raise Refused(f"{where} has a record of version {found.get('v')}, this Ferry reads {VERSION}: use a newer one")
@@ -162,12 +169,12 @@ def parse_value(value: bytes, where: str) -> Json:
 
 
 def parse_receipt(key: list[Any], value: Json) -> DeliveryReceipt:
-    """Inverse of `receipt_record`."""
+    """Parse the value that `receipt_record` makes."""
     return _RECEIPT.load(value, place=TopicPartition(key[2], key[3]))
 
 
 def parse_offsets(value: Json) -> dict[TopicPartition, tuple[int, int]]:
-    """The first and the last target offset of each partition, of `delivered_record`."""
+    """Return the first and the last target offset of each partition, from a value of `delivered_record`."""
     return {TopicPartition(topic, number): (first, last) for topic, number, first, last in value["offsets"]}
 
 

@@ -1,4 +1,4 @@
-"""Which slot writes which target partition of a delivery. Pure; the same in the driver and in tasks."""
+"""The assignment of a delivery's target partitions to slots. Pure; the same in the driver and in tasks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ferry.model import TopicPartition
 
 
 def first_numbers(counts: Mapping[str, int]) -> dict[str, int]:
-    """By topic the number of its first partition when those of all topics, in order, are counted on."""
+    """Number the partitions of all topics through, in order, and return the number of each topic's first one."""
     found: dict[str, int] = {}
     at = 0
     for topic in sorted(counts):
@@ -18,5 +18,5 @@ def first_numbers(counts: Mapping[str, int]) -> dict[str, int]:
 
 
 def slot_of(firsts: Mapping[str, int], place: TopicPartition, slots: int) -> int:
-    """Partitions are taken in turn."""
+    """Return the slot of a partition: they are assigned in turn."""
     return (firsts[place.topic] + place.partition) % slots

@@ -1,4 +1,4 @@
-"""What an application's ledger says of one batch, and what stands against writing on it. Pure."""
+"""The state of one batch in an application's ledger, and what prevents writing it. Pure."""
 
 from __future__ import annotations
 
@@ -25,32 +25,32 @@ from ferry.model import Fate, LedgerRecord, TopicPartition
 from ferry.model.delivery import DeliveryReceipt, Due, KnownBatches, Settled, Written, WrittenPart
 
 KEPT_BATCHES = 1000
-"""Delivered batches that an application's ledger still knows."""
+"""How many delivered batches an application's ledger keeps."""
 
 _SHOWN = 3
 
 
 @dataclass(slots=True, kw_only=True)
 class Standing:
-    """What committed records say, up to an offset."""
+    """The state that committed records show, up to an offset."""
 
     attempts: dict[str, int] = field(default_factory=dict)
-    """By id the generations of those that are not tombstones."""
+    """The generations of attempts without a tombstone, by id."""
     slots: int = 0
-    """The most that any attempt may have used."""
+    """The most slots that any attempt may have used."""
     settled: Settled | None = None
     receipts: dict[TopicPartition, DeliveryReceipt] = field(default_factory=dict)
     delivered: dict[TopicPartition, tuple[int, int]] | None = None
-    """Of a batch that is written whole, the first and the last target offsets."""
+    """The first and the last target offsets of a batch that is written whole."""
     batches: set[int] = field(default_factory=set)
-    """All that are known to be written whole."""
+    """All batches that are known to be written whole."""
     begun: set[int] = field(default_factory=set)
-    """All that are settled, and not written whole."""
+    """All batches that are settled, and not written whole."""
     forgotten: int = -1
     undecided: set[TopicPartition] = field(default_factory=set)
     """Partitions with a receipt of the batch in an open transaction."""
     first_open: int | None = None
-    """Where the first record of an open transaction lies."""
+    """The offset of the first record of an open transaction."""
 
     @property
     def newest(self) -> int:
@@ -58,11 +58,14 @@ class Standing:
         return max(self.attempts.values(), default=-1)
 
     def upto(self, generation: int) -> int:
-        """From where an attempt of this generation has to read again: its own record, or the first undecided one."""
+        """Return the offset from which an attempt of this generation must read again.
+
+        It is its own record, or the first undecided one.
+        """
         return generation if self.first_open is None else min(generation, self.first_open)
 
     def known(self, generation: int) -> KnownBatches | None:
-        """What that attempt leaves to later ones; None where that would be too much for a record."""
+        """Return what that attempt records for later ones; None if that is too much for a record."""
         if len(self.begun) > KEPT_BATCHES:
             return None
         return KnownBatches(
@@ -74,7 +77,10 @@ class Standing:
 
 
 def last_known(records: Sequence[LedgerRecord], where: str) -> KnownBatches | None:
-    """What the last attempt that fenced all slots knew of all batches; None: there is none, or an earlier Ferry's."""
+    """Return what the last attempt that fenced all slots recorded of all batches.
+
+    None if there is none, or an earlier Ferry's.
+    """
     for record in reversed(records):
         if record.fate is Fate.COMMITTED and record.value is not None and key_parts(record.key)[:1] == [FENCED]:
             with reading(f"{where}, ledger record at offset {record.offset},"):
@@ -92,8 +98,8 @@ def standing(
 ) -> Standing:
     """Fold the ledger's records, in order, for one batch. Raises Refused for those of a newer Ferry.
 
-    Those at the offsets `own` are known to be committed: their markers may lie behind what was read. `before` is what
-    is known already: of records up to the first undecided one, or of batches of which this is none.
+    Records at the offsets `own` are known to be committed: their markers may be after what was read. `before` is what
+    is known already: the state up to the first undecided record, or batches of which this is none.
     """
     found = _begin(before)
     for record in records:
@@ -130,7 +136,7 @@ def _begin(before: Standing | KnownBatches | None) -> Standing:
 
 
 def _take(found: Standing, record: LedgerRecord, key: list[Any], batch: int, where: str) -> None:
-    """Take a committed record. Of other batches the keys say enough: there may be very many."""
+    """Add a committed record. Of other batches only the keys are read, because there may be very many."""
     kind, offset, is_there = key[0], record.offset, record.value is not None
     if kind in (SETTLED, DELIVERED) and len(key) > 1:
         (found.begun.add if kind == SETTLED and is_there else found.begun.discard)(key[1])
@@ -175,9 +181,9 @@ def intruder(
     own: Collection[int],
     places: Collection[TopicPartition],
 ) -> str | None:
-    """What stands against a commit among the records since the slot was taken over; None: nothing.
+    """Return what prevents a commit among the records since the slot was taken over; None if nothing does.
 
-    That is an attempt newer than ours, or a receipt of somebody else's for one of our partitions that is not aborted.
+    That is a newer attempt, or a receipt of another writer for one of the slot's partitions that is not aborted.
     """
     for record in records:
         if record.fate is Fate.ABORTED or record.offset in own or record.value is None:
@@ -193,7 +199,7 @@ def intruder(
 
 
 def other_content(what: str, known: Mapping[TopicPartition, Due], found: Mapping[TopicPartition, Due]) -> str | None:
-    """The sentence that a frame gives something else than an earlier attempt's did; None: it is the same."""
+    """Say that a frame has other records than that of an earlier attempt; None if they are the same."""
     different = sorted(place for place in known.keys() | found.keys() if known.get(place) != found.get(place))
     if not different:
         return None
@@ -201,7 +207,7 @@ def other_content(what: str, known: Mapping[TopicPartition, Due], found: Mapping
 
 
 def other_sentence(what: str, different: list[tuple[TopicPartition, Due | None, Due | None]]) -> str:
-    """What differs, of the first few partitions, and the remedy."""
+    """Say what differs in the first few partitions, and the remedy."""
     nothing = Due(0, 0)
     shown = []
     for place, before, now in different[:_SHOWN]:
@@ -222,7 +228,7 @@ def written(
     *,
     already: bool,
 ) -> Written:
-    """The answer, a row for each target partition in order."""
+    """Return the answer, with a row for each target partition, in order."""
     parts = tuple(
         WrittenPart(place.topic, place.partition, *offsets[place], due.records)
         for place, due in sorted(settled.due.items())
@@ -231,6 +237,6 @@ def written(
 
 
 def outlived(found: Standing, batch: int) -> list[int]:
-    """The batches that are forgotten when this one is delivered: the lowest numbers beyond KEPT_BATCHES."""
+    """Return the batches that are forgotten when this one is delivered: the lowest numbers beyond KEPT_BATCHES."""
     known = sorted(found.batches | {batch})
     return [one for one in known[: max(0, len(known) - KEPT_BATCHES)] if one != batch]

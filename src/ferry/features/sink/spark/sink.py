@@ -1,4 +1,4 @@
-"""Write any DataFrame to Kafka exactly once, with record timestamps, in transactions, and learn where it lies (ADR 41).
+"""Write any DataFrame to Kafka exactly once, with record timestamps, in transactions; return its offsets (ADR 41).
 
 ```python
 from ferry.features.sink.spark.sink import write
@@ -12,16 +12,18 @@ told = write(
 )
 told.parts  # topic, partition, first, last, records
 ```
-The columns of `frame` are those of the source `ferry`, and of Spark's own Kafka sink but for the timestamp:
+
+The columns of `frame` are those of the source `ferry`, and of Spark's own Kafka sink apart from the timestamp:
 
 ```
-topic string            optional where `topics` has one
-partition int           optional, may be null: then the key says it, as to Kafka's default partitioner
-timestamp bigint        milliseconds since 1970, Kafka's own number
+topic string            optional if `topics` has one
+partition int           optional, may be null: then the key decides, as in Kafka's default partitioner
+timestamp bigint        milliseconds since 1970, as in Kafka
 key, value              binary or string, may be null
 headers                 array<struct<key: string, value: binary>>, optional, may be null
 ```
-Others are left alone. `to` are options of the source `ferry`, besides `ledger.replication.factor` (3) and
+
+Other columns are ignored. `to` has options of the source `ferry`, and `ledger.replication.factor` (3) and
 `transaction.timeout.ms` (60000).
 """
 
@@ -58,7 +60,7 @@ from ferry.spark.session import at_once, is_remote
 from ferry.spark.stage import ERRORS
 
 TRIES = 3
-"""How often slots that gave up are begun within one call."""
+"""How many times failed slots are started within one call."""
 
 _AGAIN = (Retryable, Unreachable)
 _ORDER = "order_{}"
@@ -75,15 +77,15 @@ def write(
     order_by: Sequence[str] = (),
     slots: int | None = None,
 ) -> Written:
-    """Write the records of a frame once, whatever is killed and however often it is called; where they lie.
+    """Write the records of a frame once, even if processes are killed or it is called again; return their offsets.
 
-    In a target partition they lie by the columns `order_by`, then by their timestamps. `slots` are the most tasks, and
-    transactions, at the same time: as many as Spark has cores, unless said. Records go to `topics` alone, which must be
-    there. A batch that was written whole is told, and nothing is written.
+    In a target partition, records are in the order of the columns `order_by`, then of their timestamps. `slots` is the
+    most tasks, and transactions, at the same time; by default as many as Spark has cores. Records go only to `topics`,
+    which must exist. If the batch was written whole already, its offsets are returned, and nothing is written.
 
     Raises:
         BadInput: a value, a column, or a record that cannot be written; nothing was written.
-        Refused: the frame gives other records than when this batch was begun, or the cluster does not take them.
+        Refused: the frame has other records than when this batch was begun, or the cluster does not take them.
         Superseded: a later call for this application has begun.
         Retryable, Unreachable: call it again; what was written is kept.
     """
@@ -148,7 +150,7 @@ def _check_type(
 
 
 def _prepared(frame: DataFrame, topics: Sequence[str], counts: Mapping[str, int], order_by: Sequence[str]) -> DataFrame:
-    """The columns of a delivery, a digest of each record, and why it cannot be written, else null."""
+    """Return the columns of a delivery, a digest of each record, and why it cannot be written, or null."""
     there = set(frame.columns)
     headers = sf.col("headers") if "headers" in there else sf.lit(None)
     columns = {
@@ -172,7 +174,7 @@ _NULLABLE = "array<struct<key: string, value: binary>>"
 
 
 def _trouble(counts: Mapping[str, int]) -> Column:
-    """Why a record cannot be written; null: it can."""
+    """Return why a record cannot be written; null if it can."""
     pairs: list[Column] = [column for name, count in counts.items() for column in (sf.lit(name), sf.lit(count))]
     count = sf.try_element_at(sf.create_map(*pairs), sf.col("topic"))
     partition, timestamp = sf.col("partition"), sf.col("timestamp")
@@ -191,9 +193,9 @@ def _trouble(counts: Mapping[str, int]) -> Column:
 
 
 def _ordered(prepared: DataFrame, delivery: Delivering, orders: int) -> DataFrame:
-    """The rows by slot, and in each in the order in which they are written: the same for the same records.
+    """Return the rows by slot, in each slot in the order of writing: the same records always have the same order.
 
-    Whatever is equal in all that is sorted by is equal in all that is written.
+    Rows that are equal in all sort columns are equal in all that is written.
     """
     slot = StructField("slot", IntegerType(), nullable=False)
     schema = StructType([slot, *prepared.schema.fields])
@@ -205,7 +207,10 @@ def _ordered(prepared: DataFrame, delivery: Delivering, orders: int) -> DataFram
 
 
 def _due(ordered: DataFrame, spec: DeliverySpec) -> dict[TopicPartition, Due]:
-    """What there is for each target partition. Raises BadInput for a record that cannot be written."""
+    """Return the number of records and the digest of each target partition.
+
+    Raises BadInput for an unwritable record.
+    """
     digest = sf.col("digest")
     counted = ordered.groupBy("topic", "partition").agg(
         sf.count(sf.lit(1)).alias("records"),
@@ -223,7 +228,7 @@ def _due(ordered: DataFrame, spec: DeliverySpec) -> dict[TopicPartition, Due]:
 
 
 def _by_slots(ordered: DataFrame, specs: dict[int, SlotSpec]) -> dict[TopicPartition, DeliveryReceipt]:
-    """Have all slots write; those that gave up are begun again. Raises what stands against one of them."""
+    """Let all slots write, and start failed ones again. Raises the error of a slot that failed for good."""
     receipts: dict[TopicPartition, DeliveryReceipt] = {}
     todo = dict(specs)
     for last in range(TRIES - 1, -1, -1):

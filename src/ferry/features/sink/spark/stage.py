@@ -1,4 +1,7 @@
-"""What Spark tasks do to deliver a frame: find each record's partition and slot, and write a slot. Knows no Spark."""
+"""What Spark tasks do to deliver a frame: find each record's partition and slot, and write a slot.
+
+It imports no Spark.
+"""
 
 from __future__ import annotations
 
@@ -18,16 +21,17 @@ from ferry.spark.columns import ints, strings
 from ferry.wire.arrow_columns import bytes_behind, edges_of, numbers_of, valid_of, with_narrow_edges
 
 ANSWER = "slot int, failure string, receipts string"
-"""By slot how it ended, as JSON: `failure` is an error's kind and sentence, or null; `receipts` are lists of fields."""
+"""How each slot ended, as JSON: `failure` is an error's class and sentence, or null; `receipts` are lists of fields."""
 
 Flags = npt.NDArray[np.bool_]
 
 
 def placed(counts: Mapping[str, int], slots: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The rows with `partition` where it was null, and their `slot`; `counts` are the target topics' partitions.
+    """Yield the rows with `partition` where it was null, and their `slot`.
 
-    By the key as Kafka's default partitioner does; without a key by the record's own digest, so that an attempt that
-    repeats sends it to the same place. Rows in trouble go to slot 0, and nowhere from there.
+    `counts` are the partitions of target topics. The key decides as in Kafka's default partitioner. Without a key, the
+    record's own digest decides, so that an attempt that repeats sends it to the same partition. Rows that cannot be
+    written go to slot 0, and are not written.
     """
     firsts = first_numbers(counts)
     for batch in batches:
@@ -45,7 +49,7 @@ def placed(counts: Mapping[str, int], slots: int, batches: Iterable[pa.RecordBat
             if len(open_ones):
                 partitions[open_ones] = _partitions_of(batch, open_ones, counts[topic])
             if mine.any():
-                slot_numbers[mine] = (firsts[topic] + partitions[mine]) % slots  # as `slot_of`
+                slot_numbers[mine] = (firsts[topic] + partitions[mine]) % slots  # the same as `slot_of`
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
         columns["partition"] = ints(np.where(sound, partitions, 0).tolist())
         yield pa.RecordBatch.from_arrays([ints(slot_numbers.tolist()), *columns.values()], names=["slot", *columns])
@@ -67,7 +71,10 @@ def _partitions_of(batch: pa.RecordBatch, rows: npt.NDArray[np.int64], count: in
 
 
 def delivered(specs: Mapping[int, SlotSpec], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Write the slot that the rows are of, and say how it ended. Raises what is no FerryError: Spark tries it again."""
+    """Write the slot that the rows belong to, and yield how it ended.
+
+    Raises other errors than FerryError: Spark retries.
+    """
     left = (batch for batch in batches if batch.num_rows)
     first = next(left, None)
     if first is None:

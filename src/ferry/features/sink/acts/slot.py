@@ -331,7 +331,7 @@ class DeliverySlot:
         self._chunk, self._taken = {}, 0
 
     def _refuse_lacking(self) -> None:
-        """Raise Retryable if rows are missing: a stream of Spark that breaks off is not different from one that ends."""
+        """Raise Retryable if rows are missing: a broken stream of Spark cannot be distinguished from one that ends."""
         for place, due in sorted(self._spec.due.items()):
             part = self._parts.get(place)
             found = None if part is None else Due(part.records, part.digest)

@@ -1,1 +1,1 @@
-"""Going on where another replicator stopped, and handing back to it."""
+"""Adoption of another replicator's positions, and the hand-back of a lane's positions to MirrorMaker 2."""

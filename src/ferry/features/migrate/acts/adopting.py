@@ -1,8 +1,8 @@
-"""Take over from another replicator: read what it left, look at both logs, and write where the lane goes on.
+"""Adopt a flow from another replicator: read its positions, compare both logs, and record where the lane continues.
 
-An adoption is a run that copies nothing, opened like every run: whoever is at work is fenced, and the facts that decide
-are gathered after that. Its records are the evidence (`adopted`) and the empty last receipts behind which the next
-run goes on, so guards hold against them as against any receipt (ADR 23).
+An adoption is a run that copies nothing. It is opened like every run, so it fences other runs of the lane, and the
+facts for the decision are gathered after that. Its records are the evidence (`adopted`) and empty last receipts. The
+next run continues after these, so guards compare with them as with any receipt (ADR 23).
 """
 
 from __future__ import annotations
@@ -46,17 +46,20 @@ from ferry.run.micro_run import MicroRuns
 from ferry.wire.mirror_records import parse_offset_sync
 
 _NEAR = 64
-"""Offsets around a position, and before the end of a copy, that are read first."""
+"""How many offsets around a position, and before the end of a copy, are read first."""
 _FAR = 4_096
-"""Offsets on both sides of a position that are read where the copy does not end at it."""
+"""How many offsets on both sides of a position are read if the copy does not end at it."""
 
 ReadLeft = Callable[[Facts, bool], Awaitable[tuple[Left, list[str]]]]
-"""What a predecessor left behind, and notes; Refused while it runs. With True also while anything of it moves."""
+"""Reads what a predecessor left, and notes. It raises Refused while the predecessor runs.
+
+With True, it also raises Refused while positions, heartbeats or copies of the predecessor still move.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdoptionOptions:
-    """Who asks for an adoption, of which topics (None: all), and whether copies count more than positions."""
+    """Who asks for an adoption, of which topics (None: all), and whether copies count more than positions (`align`)."""
 
     who: str
     only: frozenset[str] | None = None
@@ -71,16 +74,19 @@ class Mm1Place:
 
 
 PredecessorPlace = Mm1Place | Mm2Place
-"""Where a predecessor keeps its positions."""
+"""The place in which a predecessor keeps its positions."""
 
 
 def read_left(planner: Planner, place: PredecessorPlace) -> ReadLeft:
-    """How to learn what the predecessor left."""
+    """Return the function that reads what the predecessor left."""
     return mm1_left(planner, place.group) if isinstance(place, Mm1Place) else mm2_left(planner, place)
 
 
 def mm2_left(planner: Planner, place: Mm2Place) -> ReadLeft:
-    """What a MirrorMaker 2 left: its offsets topic on the target, and its offset syncs."""
+    """Return the function that reads what a MirrorMaker 2 left.
+
+    That is its offsets topic on the target, and its offset syncs.
+    """
 
     async def read(facts: Facts, watch: bool) -> tuple[Left, list[str]]:
         flow, target = planner.flow, planner.target
@@ -116,10 +122,10 @@ def mm2_left(planner: Planner, place: Mm2Place) -> ReadLeft:
 
 
 async def _offset_syncs(planner: Planner) -> tuple[dict[TopicPartition, tuple[Pair, ...]], list[str]]:
-    """Pairs of MirrorMaker 2's offset syncs, in the order in which they were written; a note when there are none.
+    """Return pairs of MirrorMaker 2's offset syncs, in the order of writing, and notes, such as that there are none.
 
-    MirrorMaker 2 keeps them on the source unless its file says otherwise, Ferry writes its own on the target. Of a
-    partition that both topics have, the one that goes further counts.
+    MirrorMaker 2 keeps them on the source unless its file says otherwise, and Ferry writes its own on the target. If
+    both topics have pairs of a partition, those that go further count.
     """
     flow = planner.flow
     found: dict[TopicPartition, tuple[Pair, ...]] = {}
@@ -153,10 +159,10 @@ async def _pairs_of(cluster: Cluster, topic: str) -> dict[TopicPartition, list[P
 
 
 def mm1_left(planner: Planner, group: str) -> ReadLeft:
-    """What a MirrorMaker 1 left: the positions of its consumer group on the source."""
+    """Return the function that reads what a MirrorMaker 1 left: the positions of its consumer group on the source."""
 
     async def read(facts: Facts, watch: bool) -> tuple[Left, list[str]]:
-        del watch  # who is in a consumer group says it all
+        del watch  # the members of the consumer group are enough
         source = planner.source
         await refuse_members(
             source,
@@ -185,7 +191,7 @@ def mm1_left(planner: Planner, group: str) -> ReadLeft:
 
 
 def preview_adoption(runs: MicroRuns, place: PredecessorPlace, options: AdoptionOptions) -> Takeover:
-    """What would be adopted now; writes nothing."""
+    """Return what would be adopted now; writes nothing."""
 
     async def work(planner: Planner, view: LedgerView) -> Takeover:
         return (await _decide(planner, view, read_left(planner, place), options, watch=True))[0]
@@ -194,9 +200,10 @@ def preview_adoption(runs: MicroRuns, place: PredecessorPlace, options: Adoption
 
 
 def adopt(runs: MicroRuns, place: PredecessorPlace, options: AdoptionOptions, run: str, origin: Origin) -> Takeover:
-    """Adopt what can be adopted, as a run of its own; an error against all of it comes before anything is written.
+    """Adopt what can be adopted, in a run of its own.
 
-    Raises Refused while the predecessor runs or a run of the lane is at work, and what `open_run` raises.
+    An error that concerns all partitions is raised before anything is written. Raises Refused while the predecessor
+    runs or a run of the lane is active, and the errors of `open_run`.
     """
     return runs.act(lambda planner, view: _adopt(planner, view, read_left(planner, place), options, run, origin))
 
@@ -236,7 +243,7 @@ async def _adopt(
 
 
 def _refuse_moved(before: Takeover, now: Takeover) -> None:
-    """What was at rest before the fencing must be so behind it."""
+    """Raise Refused if anything has changed between the check before the fencing and the one after it."""
     ends = {row.target: row.target_end for row in before.rows}
     for row in now.rows:
         if row.target_end != ends.get(row.target, row.target_end):
@@ -251,7 +258,7 @@ def _refuse_moved(before: Takeover, now: Takeover) -> None:
 
 
 def adoption_sentence(found: Takeover) -> str:
-    """`3 partitions adopted from MirrorMaker 2 by ...`."""
+    """Say how many partitions were adopted: `3 partitions adopted from MirrorMaker 2 by ...`."""
     count = len(found.of(Verdict.ADOPT))
     return sentence("run.adopted", partitions=count, predecessor=found.left.what, where=found.left.where)
 
@@ -261,7 +268,7 @@ async def _decide(
 ) -> tuple[Takeover, Facts]:
     facts = await planner.facts(view, Positions.NONE)
     left, notes = await read(facts, watch)
-    if watch:  # it has proved to be at rest since: what both sides show from now on does not move
+    if watch:  # it was seen to be at rest meanwhile, so what both sides show from now on does not change
         facts = await planner.facts(view, Positions.NONE)
     rules = rules_of(planner.flow, planner.lane, RunOptions(only=options.only))
     refuse_unknown_topics(rules, facts)
@@ -280,9 +287,9 @@ async def _decide(
 
 
 async def _seams(source: Cluster, target: Cluster, found: Takeover) -> Mapping[TopicPartition, Seam]:
-    """How each copy's end meets the position: a few records of both sides, more only where they do not meet.
+    """Compare each copy's end with the position: a few records of both sides, and more only if they do not meet.
 
-    MirrorMaker 1 dealt records to partitions by their keys, so its copies cannot be held against the source like that.
+    MirrorMaker 1 chose partitions by the keys of records, so its copies cannot be compared with the source like this.
     """
     if found.left.by is Predecessor.MM1:
         return {}

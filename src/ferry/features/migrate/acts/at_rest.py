@@ -1,7 +1,7 @@
 """Whether another replicator is at rest: two that copy the same partitions copy every record twice.
 
-Who is in its group is certain. A worker of Kafka Connect stays in its group when a connector is stopped, so there the
-connector's state counts. On top of both something must have stopped moving: positions, heartbeats, ends of copies.
+The members of its group are certain. A worker of Kafka Connect stays in its group when a connector is stopped, so there
+the connector's state counts. In addition, positions, heartbeats and ends of copies must not move for some time.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from ferry.plan.rules.facts import Facts
 from ferry.wire.mirror_records import parse_heartbeat
 
 _BEATS = 3
-"""So many heartbeats must have been due before their absence says something."""
+"""How many heartbeats must be due before their absence shows something."""
 _LEAST_S, _MOST_S = 3.0, 30.0
 _EVERY_S = 0.5
 
 _AT_REST = frozenset({"STOPPED", "DESTROYED"})
-"""States of a connector that has no tasks (`AbstractStatus.State`, KIP-875). Those of a FAILED one may go on."""
+"""States of a connector without tasks (`AbstractStatus.State`, KIP-875). The tasks of a FAILED one may still run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mm2Place:
-    """Where a MirrorMaker 2 keeps its positions on the target, and how it is told to be at rest.
+    """The place in which a MirrorMaker 2 keeps its positions on the target, and how it is seen to be at rest.
 
-    `group` is that of its workers, `status_topic` where the states of connectors are kept; None: nobody knows.
+    `group` is the group of its workers, and `status_topic` the topic with the states of connectors; None: not known.
     """
 
     offsets_topic: str
@@ -62,7 +62,10 @@ class Mm2Place:
         group: str | None = None,
         status_topic: str | None = None,
     ) -> Mm2Place:
-        """As a dedicated MirrorMaker 2 names them; with an offsets topic of its own it runs on Kafka Connect."""
+        """Use the names of a dedicated MirrorMaker 2 by default.
+
+        With an offsets topic of another name it is on Kafka Connect.
+        """
         dedicated = offsets_topic in (None, dedicated_offsets_topic(source_alias))
         return cls(
             offsets_topic=offsets_topic or dedicated_offsets_topic(source_alias),
@@ -74,13 +77,13 @@ class Mm2Place:
 
 
 def copies_of(flow: FlowConfig, facts: Facts) -> set[str]:
-    """The target topics that the flow's source topics have."""
+    """Return the existing target topics of the flow's source topics."""
     names = {flow.policy.format_remote_topic(flow.flow.source, name) for name in facts.sources}
     return names & facts.targets.keys()
 
 
 def refuse_undecided(target: Cluster, place: Mm2Place, found: ConnectorOffsets) -> None:
-    """Raise Refused while positions lie in a transaction that is open."""
+    """Raise Refused while positions are in an open transaction."""
     if found.undecided:
         raise Refused(
             f"topic {place.offsets_topic} on cluster {target.alias} has {found.undecided} position(s) of "
@@ -90,7 +93,7 @@ def refuse_undecided(target: Cluster, place: Mm2Place, found: ConnectorOffsets) 
 
 
 async def refuse_members(cluster: Cluster, group: str, what: str, remedy: str) -> None:
-    """Raise Refused while `group` of `what` has members."""
+    """Raise Refused while `group` of `what` has members, or if a broker does not list its groups."""
     listed = await list_groups(cluster)
     if listed.silent:
         broker, why = next(iter(listed.silent.items()))
@@ -109,7 +112,10 @@ async def refuse_members(cluster: Cluster, group: str, what: str, remedy: str) -
 
 
 async def refuse_running_mm2(target: Cluster, place: Mm2Place) -> list[str]:
-    """Raise Refused while MirrorMaker 2 runs, by its group or its state; what could not be looked at is noted."""
+    """Raise Refused while MirrorMaker 2 runs, by its group or its state.
+
+    Return notes about what could not be checked.
+    """
     notes = []
     if place.dedicated and place.group is not None:
         await refuse_members(
@@ -131,7 +137,7 @@ async def refuse_running_mm2(target: Cluster, place: Mm2Place) -> list[str]:
 
 
 async def _workers_gone(target: Cluster, place: Mm2Place) -> bool:
-    """Whether no worker of Kafka Connect is there at all."""
+    """Return whether no worker of Kafka Connect is running."""
     if place.group is None:
         return False
     known = (await list_groups(target)).groups.get(place.group)
@@ -139,7 +145,7 @@ async def _workers_gone(target: Cluster, place: Mm2Place) -> bool:
 
 
 async def _connector_state(target: Cluster, place: Mm2Place) -> str | None:
-    """The connector's last state; None when it was deleted. BadInput when the topic does not know it."""
+    """Return the connector's last state; None if it was deleted. Raises BadInput if the topic does not have it."""
     records = await read_topic(target, place.status_topic or "")
     if records is None:
         raise BadInput(
@@ -175,7 +181,10 @@ def _refuse_state(place: Mm2Place, state: str | None) -> None:
 
 
 async def refuse_moving_mm2(flow: FlowConfig, target: Cluster, place: Mm2Place, copies: Collection[str]) -> None:
-    """Raise Refused at the first thing of MirrorMaker 2 that moves while so many heartbeats are due."""
+    """Raise Refused as soon as anything of MirrorMaker 2 moves.
+
+    It waits as long as _BEATS heartbeats take, but at least _LEAST_S and at most _MOST_S seconds.
+    """
     beat = flow.emit_heartbeats.interval_s or 1
     seconds = min(_MOST_S, max(_LEAST_S, _BEATS * beat))
     heartbeats = flow.policy.heartbeats_topic()
@@ -218,7 +227,7 @@ async def _moved_heartbeats(
     for _, record in await read_topic(target, topic, start=dict(since)) or ():
         try:
             beat = parse_heartbeat(record.key, record.value)
-        except BadInput:  # somebody else's record in that topic says nothing of MirrorMaker 2
+        except BadInput:  # a record of another writer in that topic shows nothing about MirrorMaker 2
             continue
         if (beat.source_alias, beat.target_alias) == (flow.flow.source, flow.flow.target):
             return f"a heartbeat of {flow.flow} came to {topic}"

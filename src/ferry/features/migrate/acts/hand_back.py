@@ -1,7 +1,7 @@
-"""Hand a flow back to MirrorMaker 2: the lane's places, written where its workers look when they start.
+"""Hand a flow back to MirrorMaker 2: write the lane's positions into the topic that its workers read when they start.
 
-A hand-back is a run that copies nothing: every writer of the lane is fenced before its places are read, so none of
-them copies on behind what is handed back. The flow is paused with it, for a schedule may still be on.
+A hand-back is a run that copies nothing. It fences all writers of the lane before it reads the positions, so none of
+them copies further than what is handed back. The flow is paused as well, because a schedule may still start runs.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ from ferry.run.micro_run import MicroRuns
 from ferry.wire.partitioner import partition_of_key
 
 _OFFSETS_PARTITIONS, _OFFSETS_REPLICAS = 25, 3
-"""Of an offsets topic that Kafka Connect creates, unless its file says another number (`DistributedConfig`)."""
+"""The partitions and replicas of an offsets topic that Kafka Connect creates by default (`DistributedConfig`)."""
 
 HANDED_BACK = "handed back to MirrorMaker 2"
-"""How the reason of the pause begins that a hand-back leaves; an adoption lifts it."""
+"""The beginning of the pause reason that a hand-back writes; an adoption lifts that pause."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HandBackOptions:
     """Who hands back, of which topics (None: all). `to_file`: the records are only returned.
 
-    `create`: the offsets topic is created where there is none, for a MirrorMaker 2 that is yet to be started.
+    `create`: the offsets topic is created if there is none, for a MirrorMaker 2 that was not started yet.
     """
 
     who: str
@@ -67,7 +67,7 @@ class HandedBack:
 
 
 def preview_hand_back(runs: MicroRuns, place: Mm2Place, options: HandBackOptions) -> HandedBack:
-    """What would be handed back now; writes nothing. Raises BadInput when the flow never ran."""
+    """Return what would be handed back now; writes nothing. Raises BadInput if the flow never ran."""
 
     async def work(planner: Planner, view: LedgerView) -> HandedBack:
         return (await _decide(planner, view, place, options, watch=True))[0]
@@ -76,10 +76,10 @@ def preview_hand_back(runs: MicroRuns, place: Mm2Place, options: HandBackOptions
 
 
 def hand_back(runs: MicroRuns, place: Mm2Place, options: HandBackOptions, run: str, origin: Origin) -> HandedBack:
-    """Write the lane's places into MirrorMaker 2's offsets topic, and pause the flow; a run of its own.
+    """Write the lane's positions into MirrorMaker 2's offsets topic, and pause the flow, in a run of its own.
 
-    Raises Refused while a run of the lane is at work, or MirrorMaker 2 runs; BadInput when it has no offsets topic, or
-    the flow never ran.
+    Raises Refused while a run of the lane is active, or MirrorMaker 2 runs. Raises BadInput if MirrorMaker 2 has no
+    offsets topic, or if the flow never ran. With some topics only, the flow is not paused.
     """
     return runs.act(lambda planner, view: _hand_back(planner, view, place, options, run, origin), ran=True)
 
@@ -146,7 +146,7 @@ async def _decide(
 
 
 async def _write(target: Cluster, topic: str, found: HandedBack, theirs: ConnectorOffsets) -> None:
-    """Append the records to the partitions where Kafka's own producer puts their keys."""
+    """Append each record to the partition that has its key already, else to the one that Kafka's own producer chooses."""
     sources = [row.source for row in found.rows if row.verdict is Handed.WRITE]
     count = len(target.topics[topic].partitions)
     parts: dict[int, list[Record]] = {}

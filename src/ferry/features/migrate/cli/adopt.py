@@ -1,4 +1,4 @@
-"""`ferry adopt`: go on where another replicator was stopped."""
+"""`ferry adopt`: continue where another replicator was stopped."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ferry.features.migrate.acts.adopting import PredecessorPlace
 
 NOT_ALL = 1
-"""The exit code when a partition could not be adopted."""
+"""The exit code if a partition could not be adopted."""
 
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show what would be adopted; write nothing.")]
 AlignOption = Annotated[

@@ -1,4 +1,4 @@
-"""The JSON that `ferry adopt` and `ferry hand-back` answer with: a contract, described in docs/json.md."""
+"""The JSON answers of `ferry adopt` and `ferry hand-back`: a contract, described in docs/json.md."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ferry.features.migrate.rules.seam import SeamState
 from ferry.ledger.codec import SOURCE, TARGET
 from ferry.model import Flow
 
-if TYPE_CHECKING:  # the shapes need no client of Kafka's
+if TYPE_CHECKING:  # the forms need no Kafka client
     from ferry.features.migrate.acts.hand_back import HandedBack
 
 
@@ -57,7 +57,10 @@ HANDED = Form(
 
 
 def adoption_json(flow: Flow, run: str | None, found: Takeover) -> Json:
-    """`ferry adopt`; run null: a dry run, or nothing to adopt; -1 and null where nobody knows."""
+    """Return the answer of `ferry adopt`.
+
+    `run` is null in a dry run, or if nothing is adopted; unknown values are -1 or null.
+    """
     return {
         "flow": str(flow),
         "run": run,
@@ -69,7 +72,10 @@ def adoption_json(flow: Flow, run: str | None, found: Takeover) -> Json:
 
 
 def hand_back_json(flow: Flow, run: str | None, topic: str, connector: str, found: HandedBack) -> Json:
-    """`ferry hand-back`; run null: a dry run; was null: MirrorMaker 2 had no position."""
+    """Return the answer of `ferry hand-back`.
+
+    `run` is null in a dry run; `was` is null if MirrorMaker 2 had no position.
+    """
     return {
         "flow": str(flow),
         "run": run,

@@ -1,4 +1,4 @@
-"""`ferry hand-back`: let MirrorMaker 2 go on where a flow stands."""
+"""`ferry hand-back`: let MirrorMaker 2 continue at the positions of a flow."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ferry.features.migrate.acts.hand_back import HandedBack
 
 NOT_ALL = 1
-"""The exit code when a partition could not be handed back."""
+"""The exit code if a partition could not be handed back."""
 
 
 @command()
@@ -88,7 +88,7 @@ def hand_back_mm2_command(
 
 
 def _write(output: Path, found: HandedBack) -> None:
-    """All of the lines or none."""
+    """Write all lines or none."""
     lines = [
         json.dumps({"key": json.loads(record.key), "value": json.loads(record.value or b"null")}, ensure_ascii=False)
         for record in found.records

@@ -27,7 +27,7 @@ from ferry.features.migrate.mm1.side import SideFile
 from ferry.words import count_of
 
 TO_DECIDE = 1
-"""The exit code when the new file cannot say all that the old set-up said."""
+"""The exit code if the new file cannot express all of the old set-up."""
 
 
 @command(flow=None, connects=False, config=False)
@@ -103,7 +103,7 @@ def import_mm1_command(
         )
     )
     if output is not None and not dry_run:
-        # It may hold passwords, or say where they are.
+        # It may hold passwords, or show where they are.
         write_output(output, conversion.text, mode=0o600)
     if context.as_json:
         print_json({**_json(conversion, output), "dry_run": dry_run})
@@ -121,7 +121,7 @@ def _side_file(name: str) -> SideFile:
 
 
 def _login(arguments: Arguments) -> Login | None:
-    """The JAAS file that the pasted command line names, or KAFKA_OPTS, where Kafka's scripts look."""
+    """Read the JAAS file of the pasted command line, or the one of KAFKA_OPTS, which Kafka's scripts use."""
 
     path = Path(arguments.jaas_file) if arguments.jaas_file is not None else jaas_file()
     if path is None:
@@ -171,7 +171,7 @@ def _too_few(option: str, given: int, files: int) -> str:
 
 
 def _source_servers(consumers: Sequence[SideFile], given: list[str], *, ask: bool) -> tuple[str | None, ...]:
-    """Servers for each consumer file: those given for all, or for those that name none, or asked for."""
+    """Return the servers for each consumer file: those given for all, or for those without any, or from the prompt."""
     lacking = [file for file in consumers if _lacks_servers(file)]
     if given and len(given) == len(lacking):
         left = iter(given)
@@ -229,7 +229,7 @@ def _outcome_json(outcome: Outcome) -> dict[str, Any]:
 
 
 def _print(conversion: Conversion, output: Path | None, *, dry_run: bool) -> None:
-    """The account; beside the file's text it goes to standard error."""
+    """Print the account; if the file goes to standard output, the account goes to standard error."""
     if output is None:
         echo(conversion.text, end="", flush=True)
     account = sys.stderr if output is None else sys.stdout
@@ -245,7 +245,7 @@ def _print(conversion: Conversion, output: Path | None, *, dry_run: bool) -> Non
 
 
 def _sentence(outcome: Outcome) -> str:
-    """`where: option = value: fate: new line; why`."""
+    """Write an outcome as `where: option = value: fate: new line; why`."""
     given = f"{outcome.option} = {outcome.value}" if outcome.value else outcome.option
     became = f"{outcome.became}; " if outcome.became else ""
     return f"{outcome.place}: {given}: {outcome.fate.value}: {became}{outcome.why}"

@@ -1,7 +1,7 @@
-"""MirrorMaker 1's command line, in every spelling that its versions and their manuals use.
+"""MirrorMaker 1's command line, in all spellings of its versions and their manuals.
 
-Source: `kafka.tools.MirrorMaker` of Kafka 0.7 to 3.9. Until 1.0 its parser took every beginning of an option that fits
-one option only, so `--abort.on.send.fail` is `--abort.on.send.failure`.
+Source: `kafka.tools.MirrorMaker` of Kafka 0.7 to 3.9. Until 1.0 its parser accepted every unique prefix of an option,
+so `--abort.on.send.fail` is `--abort.on.send.failure`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Takes(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """One option. `why` says what became of it where that does not depend on its value."""
+    """One option. `why` says what happens to it, if that does not depend on its value."""
 
     name: str
     spellings: tuple[str, ...] = ()
@@ -87,12 +87,12 @@ _PROGRAM = re.compile(r"(?:.*/)?(?:kafka-mirror-maker|kafka-run-class)(?:\.sh|\.
 
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*=")
 _DASHES = "-\u2010\u2011\u2012\u2013\u2014\u2212"
-"""Hyphens, and what word processors and web pages make of them."""
+"""Hyphens, and the characters that word processors and web pages make of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
-    """One option as it was written; `value` is empty where none was."""
+    """One option as it was written; `value` is empty if there was none."""
 
     option: Option
     written: str
@@ -109,22 +109,22 @@ class Arguments:
 
     @property
     def jaas_file(self) -> str | None:
-        """The JAAS file that the command line names."""
+        """The JAAS file on the command line."""
         return self.java.get(JAAS_PROPERTY)
 
     def all(self, name: str) -> tuple[Given, ...]:
-        """Every use of the option `name`."""
+        """Return all uses of the option `name`."""
         return tuple(given for given in self.given if given.option.name == name)
 
     def one(self, name: str) -> Given | None:
-        """The use of the option `name`, if there is one."""
+        """Return the first use of the option `name`; None if there is none."""
         return next(iter(self.all(name)), None)
 
 
 def read_arguments(words: Sequence[str]) -> Arguments:
-    """The options in `words`, which may begin with MirrorMaker's own program and class name.
+    """Read the options in `words`, which may begin with MirrorMaker's own program and class name.
 
-    Raises BadInput, with the remedy, for what MirrorMaker 1 would not have started with.
+    Raises BadInput, with the remedy, for a command line with which MirrorMaker 1 would not have started.
     """
     given: list[Given] = []
     java: dict[str, str] = {}
@@ -144,7 +144,7 @@ def read_arguments(words: Sequence[str]) -> Arguments:
 
 
 def _stray(word: str) -> str:
-    """What is wrong with a word that is neither an option nor the value of one."""
+    """Say what is wrong with a word that is neither an option nor the value of one."""
     if _VARIABLE.match(word):
         return f"argument {word!r} sets a variable: put it before ferry, or remove it where only Java reads it"
     option = f"--{word.lstrip(_DASHES)}"

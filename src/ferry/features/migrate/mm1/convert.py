@@ -1,4 +1,4 @@
-"""A set-up of MirrorMaker 1 as one MirrorMaker 2 file that Ferry reads, and what became of each of its options."""
+"""A set-up of MirrorMaker 1 as one MirrorMaker 2 file that Ferry reads, and what happened to each of its options."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _ALL_FLOWS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """Everything a conversion needs; files are read already."""
+    """All input of a conversion; the files are read already."""
 
     arguments: Arguments
     consumers: tuple[SideFile, ...]
@@ -56,12 +56,12 @@ class Request:
     source_aliases: tuple[str, ...]
     target_alias: str
     source_servers: tuple[str | None, ...]
-    """For each consumer file, bootstrap servers given beside it."""
+    """For each consumer file, the bootstrap servers that were given in addition to it."""
     target_servers: str | None = None
     source_offsets: tuple[str | None, ...]
-    """For each consumer file, where its group stood, as `ferry.start` takes it."""
+    """For each consumer file, the positions of its group in the form of `ferry.start`."""
     copy_secrets: bool = False
-    """Write passwords into the new file; else it refers to the files they are in."""
+    """Whether passwords are written into the new file; else it refers to the files that have them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,19 +75,22 @@ class FlowTopics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversion:
-    """The new file's text, the account of all options, and the flows. The text holds secrets if that was asked for."""
+    """The new file's text, the account of all options, and the flows. The text has secrets if that was asked for."""
 
     text: str = field(repr=False)
     outcomes: tuple[Outcome, ...]
     flows: tuple[FlowTopics, ...]
 
     def to_decide(self) -> tuple[Outcome, ...]:
-        """What the new file cannot say."""
+        """Return what the new file cannot express."""
         return tuple(outcome for outcome in self.outcomes if outcome.fate is Fate.LOOK)
 
 
 def convert(request: Request) -> Conversion:
-    """The new file. Raises BadInput for what cannot be read or is missing: one sentence with file, line and remedy."""
+    """Return the new file.
+
+    Raises BadInput for what is unreadable or missing: one sentence with file, line and remedy.
+    """
     return _Conversion(request=request).run()
 
 
@@ -132,7 +135,7 @@ class _Conversion:
         return Conversion(text=text, outcomes=tuple(self.outcomes), flows=tuple(self.flows))
 
     def _rank(self, files: Sequence[str], outcome: Outcome) -> tuple[int, int]:
-        """The command line first, in its order; then the files, by line, and at their ends what they do not have."""
+        """Sort the command line first, in its order; then the files, by line, each with its missing options last."""
         if outcome.place.file is None:
             written = [given.written for given in self.request.arguments.given]
             return -1, written.index(outcome.option) if outcome.option in written else len(written)
@@ -156,7 +159,7 @@ class _Conversion:
         return side
 
     def _refuse_one_source_twice(self, sources: Sequence[Side]) -> None:
-        """Each flow of a merged topic copies every record, so two flows from one cluster would copy each twice."""
+        """Raise BadInput for two flows from one cluster: each of them would copy all records of a merged topic."""
         seen: dict[str, Side] = {}
         for side in sources:
             line = self.sheet.get(f"{side.alias}.bootstrap.servers")
@@ -220,7 +223,7 @@ class _Conversion:
         )
 
     def _default(self, side: Side, option: str, value: str, comment: str, why: str) -> None:
-        """A consumer option that the file leaves out and the new one does not."""
+        """Add a consumer option that is not in the old file and must be in the new one."""
         key = f"{side.alias}.consumer.{option}"
         if self.sheet.get(key) is not None:
             return
@@ -323,9 +326,9 @@ class _Conversion:
             )
 
     def _foreign(self, flow: Flow, offsets: str) -> tuple[str, ...]:
-        """The topics of the positions, where the flow takes none of them: they are of another group.
+        """Return the topics of the positions if the flow takes none of them: the positions are of another group.
 
-        A topic of the list without a position is no sign of that: it may not be there, or hold nothing yet.
+        A topic of the list without a position does not show that: it may not exist, or be empty.
         """
         start = parse_start(offsets)
         named = sorted({at.topic for at in start.offsets}) if isinstance(start, StartOffsets) else []
@@ -336,7 +339,7 @@ class _Conversion:
         return () if any(takes(topic) for topic in named) else tuple(named)
 
     def _list(self, side: Side, flow: Flow, name: str, meaning: Meaning) -> tuple[str, ...] | None:
-        """The white- or blacklist of one source: the command line's, else the one in its file."""
+        """Return the white- or blacklist of one source: that of the command line, or else that of its file."""
         given = self.request.arguments.one(name)
         own = side.meaning(meaning)
         key = f"{flow}.topics" if meaning is Meaning.WHITELIST else f"{flow}.topics.exclude"
@@ -352,7 +355,7 @@ class _Conversion:
         found = _read(side.place(own), own.key, own.value, as_list)
         other = self.request.arguments.one("blacklist" if name == "whitelist" else "whitelist")
         if other is not None:
-            # Either option names all topics by itself; the keys are those of an older mirror, which took no options.
+            # Either option decides about all topics. The keys are those of an older version, which had no such options.
             side.say(
                 own,
                 Fate.LOOK,
@@ -364,7 +367,7 @@ class _Conversion:
         side.say(own, Fate.KEPT, f"the same topics{remark(found)}", f"{key} = {', '.join(found)}")
         return found
 
-    # The command line, and the proof.
+    # The command line, and the check of the result.
 
     def _kept(self, given: Given, became: str, why: str) -> None:
         self._say(given, Fate.KEPT, why, became)
@@ -402,7 +405,10 @@ class _Conversion:
             self.outcomes.append(Outcome(place=COMMAND_LINE, option=name, value=shown, fate=fate, why=why))
 
     def _prove(self, text: str) -> None:
-        """The reader itself says whether the new file is right; what it says is told where the value was read."""
+        """Check the new file with Ferry's own reader.
+
+        Its problems are reported at the place where the value was read.
+        """
         for problem in examine(text, "the new file").problems:
             line = self.sheet.get(problem.key)
             place = line.origin if line is not None and line.origin is not None else Place(file="the new file")
@@ -420,12 +426,12 @@ class _Conversion:
 
 
 def values_of(given: Given) -> str:
-    """The number that an option gives, as the reader of the new file wants it."""
+    """Return the number of an option in the form that the reader of the new file expects."""
     return str(values.integer(1)(given.value))
 
 
 def missing_servers(file: SideFile, what: str) -> str:
-    """Why a side has no bootstrap servers, with the remedy, as one sentence."""
+    """Say in one sentence why a side has no bootstrap servers, with the remedy."""
     option = f"--{what}.bootstrap.servers host:port"
     zookeeper = zookeeper_of(file)
     if zookeeper is None:
@@ -437,7 +443,7 @@ def missing_servers(file: SideFile, what: str) -> str:
 
 
 def zookeeper_of(file: SideFile) -> Property | None:
-    """The line of a file that names ZooKeeper."""
+    """Return the entry of a file that names ZooKeeper, if there is one."""
     return next((entry for entry in file.entries if entry.key in ("zookeeper.connect", "zk.connect")), None)
 
 

@@ -1,4 +1,4 @@
-"""What becomes of every key of MirrorMaker 1's consumer and producer files.
+"""What happens to each key of MirrorMaker 1's consumer and producer files.
 
 Sources: `kafka.consumer.ConsumerConfig`, `kafka.producer.ProducerConfig`, `kafka.producer.async.AsyncProducerConfig`
 and `kafka.utils.ZKConfig` of Kafka 0.7 and 0.8; `ConsumerConfig` and `ProducerConfig` of the Java clients up to 4.3.
@@ -21,7 +21,7 @@ ClientRole = Literal["consumer", "producer"]
 
 
 class Meaning(Enum):
-    """Keys that are more than one line of one client."""
+    """The meaning of keys that concern more than one client."""
 
     SERVERS = "servers"
     ZOOKEEPER = "zookeeper"
@@ -33,16 +33,16 @@ class Meaning(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyRule:
-    """Keys with one meaning, and what becomes of it.
+    """Keys with one meaning, and what happens to them.
 
-    Of several that a file has, the first of `names` counts: the newest client's name comes first.
+    If a file has several of them, the first of `names` counts: the newest client's name comes first.
     """
 
     names: tuple[str, ...]
     fate: Fate
     why: str
     becomes: str = ""
-    """The key after the cluster's alias in the new file."""
+    """The key in the new file, after the cluster's alias."""
     meaning: Meaning | None = None
     convert: Callable[[str], str] = str.strip
 
@@ -62,13 +62,13 @@ _PROTOCOLS = {"PLAINTEXTSASL": "SASL_PLAINTEXT", "SSLSASL": "SASL_SSL"}
 
 
 def number(low: int) -> Callable[[str], str]:
-    """A reader of whole numbers from `low`, which may be written as `Int.MaxValue` or `Long.MaxValue`."""
+    """Return a reader of whole numbers from `low`, which may be written as `Int.MaxValue` or `Long.MaxValue`."""
     read = values.integer(low)
     return lambda text: str(_MAXIMA.get(text.strip().lower()) or read(text))
 
 
 def servers(text: str) -> str:
-    """`host:port, ...`, where Kafka 0.7's broker ids (`0:host:port`) are left out. Raises BadValue."""
+    """Read `host:port, ...`, and drop the broker ids of Kafka 0.7 (`0:host:port`). Raises BadValue."""
     listed = [_SERVER_WITH_ID.sub("", server) for server in values.items(text)]
     for at, server in enumerate(listed):
         slip = _PORT_WITHOUT_COLON.fullmatch(server)

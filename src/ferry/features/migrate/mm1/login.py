@@ -21,17 +21,17 @@ class Login:
         return f"Login({self.file})"
 
     def text(self) -> str:
-        """The value of `sasl.jaas.config`, passwords included."""
+        """Return the value of `sasl.jaas.config`, with passwords."""
         options = "".join(f' {name}="{_quoted(value)}"' for name, value in self.jaas.options.items())
         return f"{self.jaas.module} required{options};"
 
     def reference(self) -> str:
-        """A value of `sasl.jaas.config` that has the file read when a client logs in. Raises BadInput."""
+        """Return a value of `sasl.jaas.config` with which the file is read when a client logs in. Raises BadInput."""
         return reference("dir", self.path.parent, self.path.name, self.file)
 
 
 def read_login(text: str, file: str, path: PurePath) -> Login:
-    """The login in a JAAS file. Raises BadValue, which never repeats the text."""
+    """Read the login in a JAAS file. Raises BadValue, which never repeats the text."""
     return Login(jaas=parse_jaas(text), file=file, path=path)
 
 

@@ -1,7 +1,7 @@
-"""Where MirrorMaker 1's consumer group stood, as Kafka's own tool exports it.
+"""The positions of MirrorMaker 1's consumer group, as Kafka's own tool exports them.
 
 Source: `kafka-consumer-groups.sh --reset-offsets --to-current --dry-run --export`: lines of `topic,partition,offset`,
-with the group before them when several groups are asked for.
+which begin with the group if several groups were exported.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _REMEDY = "write topic,partition,offset as kafka-consumer-groups.sh --export doe
 
 
 def read_offsets(text: str, file: str) -> str:
-    """The offsets in `text` as `ferry.start` takes them. Raises BadInput with the line and the remedy."""
+    """Return the offsets in `text` in the form of `ferry.start`. Raises BadInput with the line and the remedy."""
     found: dict[tuple[str, int], int] = {}
     groups: set[str] = set()
     rows = csv.reader(text.splitlines())

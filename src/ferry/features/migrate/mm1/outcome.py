@@ -1,4 +1,4 @@
-"""What became of one option of MirrorMaker 1."""
+"""What happened to one option of MirrorMaker 1."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ class Fate(Enum):
     """What the new file does with an option."""
 
     KEPT = "kept"
-    """It is in the new file, perhaps by another name."""
+    """It is in the new file, perhaps with another name."""
     ALWAYS = "always"
-    """Ferry works like that, or more safely, whatever anybody writes."""
+    """Ferry always works like that, or more safely."""
     GONE = "gone"
-    """It steered a part of MirrorMaker 1 that Ferry does not have."""
+    """It was for a part of MirrorMaker 1 that Ferry does not have."""
     UNKNOWN = "unknown"
-    """No version of MirrorMaker 1 or its clients read it."""
+    """No version of MirrorMaker 1 or its clients reads it."""
     LOOK = "look"
-    """It did something that the new file cannot say: somebody has to decide."""
+    """It did something that the new file cannot express: the operator must decide."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where an option stands. `file` is None for the command line, `line` for what is not there."""
+    """The place of an option. `file` is None for the command line, `line` is None for an option that is missing."""
 
     file: str | None = None
     line: int | None = None
@@ -36,12 +36,12 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """One option as it was given, and what became of it. A secret's value is hidden in `value` and `became`."""
+    """One option as it was given, and what happened to it. A secret's value is hidden in `value` and `became`."""
 
     place: Place
     option: str
     value: str
     fate: Fate
     became: str = ""
-    """`key = value` of the new file; empty when nothing was written."""
+    """`key = value` of the new file; empty if nothing was written."""
     why: str

@@ -1,4 +1,4 @@
-"""The new file while it is written: lines with their origin, and as text that Java reads back unchanged."""
+"""The new file while it is written: lines with their origin, and the text that Java reads back unchanged."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Line:
 
 @dataclass(slots=True, kw_only=True)
 class Sheet:
-    """Headed groups of lines, in the order they are added."""
+    """Groups of lines with headings, in the order in which they are added."""
 
     title: list[str]
     groups: list[tuple[str, list[Line]]] = field(default_factory=list)
@@ -34,11 +34,11 @@ class Sheet:
         self.groups[-1][1].append(Line(key=key, value=value, remark=remark, origin=origin))
 
     def get(self, key: str) -> Line | None:
-        """The line of `key`, if it has been added."""
+        """Return the line of `key`, if it was added."""
         return next((line for _, lines in self.groups for line in lines if line.key == key), None)
 
     def text(self) -> str:
-        """The whole file."""
+        """Return the whole file."""
         out = [_comment(line) for line in self.title]
         for heading, lines in self.groups:
             out += ["", _comment(heading)]
@@ -50,5 +50,5 @@ class Sheet:
 
 
 def _comment(text: str) -> str:
-    # A line end would end the comment, and what follows would be read as an entry.
+    # A line end would end the comment, and the rest would be read as an entry.
     return "# " + " ".join(text.split())

@@ -1,4 +1,4 @@
-"""One consumer or producer file of MirrorMaker 1: its lines for the new file, and what became of each of its keys."""
+"""One consumer or producer file of MirrorMaker 1: its lines for the new file, and what happened to each of its keys."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _COMMENT_BEHIND = re.compile(r"\s[#!]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideFile:
-    """A properties file: its name as given, where it is, and its entries."""
+    """A properties file: its name as given, its path, and its entries."""
 
     name: str
     path: PurePath
-    """Absolute: the new file refers to it for passwords."""
+    """An absolute path: the new file refers to it for passwords."""
     entries: tuple[Property, ...]
 
 
 @dataclass(slots=True, kw_only=True)
 class Side:
-    """A file while it is converted. Keys with a meaning for the whole flow are left to the conversion."""
+    """A file while it is converted. The conversion handles keys with a meaning for the whole flow."""
 
     file: SideFile
     alias: str
@@ -43,43 +43,46 @@ class Side:
     lines: list[Line] = field(default_factory=list)
     outcomes: list[Outcome] = field(default_factory=list)
     entries: dict[str, Property] = field(default_factory=dict)
-    """Of duplicates the last one, as Java has it."""
+    """Entries by key; of duplicates the last one, as in Java."""
 
     def meaning(self, meaning: Meaning) -> Property | None:
-        """The entry with that meaning."""
+        """Return the entry with that meaning, if there is one."""
         names = next((rule.names for rule in self.rules if rule.meaning is meaning), ())
         return next((self.entries[name] for name in names if name in self.entries), None)
 
     def hides(self, key: str) -> bool:
-        """Whether the value under `key` must not be shown: a key that nobody knows may be a password's, misspelt."""
+        """Return whether the value of `key` must be hidden: an unknown key may be a misspelt password key."""
         known = any(key in rule.names for rule in self.rules) or find(key, "consumer", "producer") is not None
         return is_secret(key) or not known
 
     def place(self, entry: Property) -> Place:
-        """Where the entry stands."""
+        """Return the place of the entry."""
         return Place(file=self.file.name, line=entry.line)
 
     def remark(self, entry: Property) -> str:
-        """The comment above the entry's line in the new file."""
+        """Return the comment above the entry's line in the new file."""
         return f"{self.place(entry)}: {entry.key}"
 
     def say(self, entry: Property, fate: Fate, why: str, became: str = "") -> None:
-        """Note what became of an entry."""
+        """Record what happened to an entry."""
         shown = HIDDEN if self.hides(entry.key) else entry.value
         self.outcomes.append(
             Outcome(place=self.place(entry), option=entry.key, value=shown, fate=fate, became=became, why=why)
         )
 
     def overruled(self, entry: Property, winner: str) -> None:
-        """Note that something else says the same with more weight."""
+        """Record that another value wins over an entry."""
         self.say(entry, Fate.GONE, f"{winner} says it instead")
 
     def bad(self, entry: Property, message: str) -> BadInput:
-        """An entry that cannot be read."""
+        """Return the error of an entry that cannot be read."""
         return BadInput(f"{self.place(entry)}: {entry.key}: {message}")
 
     def write(self, entry: Property, key: str, value: str, why: str) -> None:
-        """A line of the new file behind the cluster's alias. A secret becomes a reference, unless it may be copied."""
+        """Add a line to the new file, with the cluster's alias.
+
+        A secret becomes a reference, unless it may be copied.
+        """
         if not self.hides(entry.key) and _COMMENT_BEHIND.search(entry.value):
             raise self.bad(
                 entry,
@@ -100,7 +103,7 @@ class Side:
 
 
 def reference(provider: str, path: PurePath, name: str, place: str) -> str:
-    """`${provider:path:name}`. Raises BadInput, which begins with `place`, for a path that such a line cannot hold."""
+    """Return `${provider:path:name}`. Raises BadInput, which begins with `place`, for a path with `:` or `}`."""
     if set(str(path)) & set(":}"):
         raise BadInput(
             f"{place}: its path {path} cannot stand in a reference, which : and }} would end; move the file, or add"
@@ -110,7 +113,7 @@ def reference(provider: str, path: PurePath, name: str, place: str) -> str:
 
 
 def read_side(file: SideFile, alias: str, rules: Sequence[KeyRule], *, copy_secrets: bool, servers_given: bool) -> Side:
-    """The file by the table of its keys. Raises BadInput for a value that cannot be read."""
+    """Read the file with the table of its keys. Raises BadInput for a value that cannot be read."""
     side = Side(file=file, alias=alias, rules=rules, copy_secrets=copy_secrets)
     for entry in file.entries:
         earlier = side.entries.get(entry.key)
@@ -134,7 +137,7 @@ def read_side(file: SideFile, alias: str, rules: Sequence[KeyRule], *, copy_secr
 
 
 def _unknown(name: str, known: Collection[str], own: Sequence[str]) -> tuple[Fate, str]:
-    """A key that no rule has: of one of the file's own classes, or of nobody."""
+    """Return the fate of a key without a rule: it belongs to one of the file's own classes, or is unknown."""
     if own and not get_close_matches(name, known, n=1, cutoff=0.9):
         return (
             Fate.GONE,

@@ -19,9 +19,9 @@ _OPENERS, _CLOSERS = "([", ")]"
 
 
 def as_list(written: str) -> tuple[str, ...]:
-    """The items of a white- or blacklist; a lone `*`, as the manuals write it, is `.*`.
+    """Return the items of a white- or blacklist; a lone `*`, as in the manuals, is `.*`.
 
-    Raises BadValue, with the remedy, for what Java or Ferry cannot read and for a list that names nothing.
+    Raises BadValue, with the remedy, for what Java or Ferry cannot read, and for an empty list.
     """
     plain = re.sub(r"^[\"']+|[\"']+$", "", written.strip().replace(" ", ""))
     if plain and (plain[0] in QUOTES or plain[-1] in QUOTES):
@@ -34,7 +34,7 @@ def as_list(written: str) -> tuple[str, ...]:
 
 
 def remark(items: tuple[str, ...]) -> str:
-    """What a reader of the list should know about it; empty when it says what it seems to say."""
+    """Return a warning about a list that means something else than it seems to; empty if there is none."""
     for item in items:
         if "consumer-offsets" in item:
             return f"; Kafka's topic is spelled __consumer_offsets, not {item}, and is never copied"

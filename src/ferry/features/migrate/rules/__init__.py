@@ -1,1 +1,1 @@
-"""What another replicator's state says, and how to say ours in its words."""
+"""The decisions of an adoption and of a hand-back, and the formats of MirrorMaker 2's offsets."""

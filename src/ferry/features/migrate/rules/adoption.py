@@ -1,7 +1,7 @@
-"""What a lane takes over from another replicator: partition by partition where it goes on, or why it does not. Pure.
+"""What a lane adopts from another replicator: for each partition where it continues, or why it does not. Pure.
 
-A partition is adopted where the predecessor's position, the source's log and the end of the copy fit together. All
-others keep whatever stood before, so that the next plan's guards refuse what is not explained.
+A partition is adopted if the predecessor's position, the source's log and the end of the copy fit together. For all
+others nothing changes, so that the next plan's guards refuse what is not explained.
 """
 
 from __future__ import annotations
@@ -23,16 +23,19 @@ from ferry.plan.rules.topics import owned
 from ferry.words import several
 
 MOST_PAIRS = 1 << 16
-"""Pairs that the ledger keeps of a partition: by default MirrorMaker 2 writes one for 100 records that it copies."""
+"""How many pairs the ledger keeps of a partition.
+
+By default MirrorMaker 2 writes one for 100 records that it copies.
+"""
 
 Pair = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Left:
-    """What a predecessor left behind: the next source offset and known pairs by source partition.
+    """What a predecessor left: the next source offset and known pairs, by source partition.
 
-    `where` names what it was read from; `what` is the predecessor in a sentence.
+    `where` is the name of the place that it was read from; `what` is the predecessor's name.
     """
 
     by: Predecessor
@@ -42,16 +45,16 @@ class Left:
 
     @property
     def what(self) -> str:
-        """`MirrorMaker 2`."""
+        """The predecessor's name, such as `MirrorMaker 2`."""
         return f"MirrorMaker {self.by.value[-1]}"
 
 
 class Verdict(StrEnum):
-    """What becomes of one partition."""
+    """What happens to one partition."""
 
     ADOPT = "adopt"
     UNCHANGED = "unchanged"
-    """The lane stands there already."""
+    """Nothing changes: the lane is at the position already or after it, or the predecessor has no position."""
     NOTHING = "nothing"
     """The predecessor copied nothing of it, and its copy is empty: the lane begins it as configured."""
     REFUSED = "refused"
@@ -59,11 +62,11 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One partition: what both sides show, and what becomes of it. Offsets of -1 are not known.
+    """One partition: what both sides show, and what happens to it. Offsets of -1 are not known.
 
-    `position` is the next source offset to be copied. `lost` are source offsets that retention took before they were
-    copied; `doubled` are records that will be copied a second time, None when that is not known: then at most all
-    offsets from the position to the source's end.
+    `position` is the next source offset to copy. `lost` are source offsets that retention deleted before they were
+    copied. `doubled` are records that will be copied again; None: not known, but at most the offsets from the position
+    to the source's end.
     """
 
     source: TopicPartition
@@ -75,7 +78,7 @@ class Row:
     target_start: int = -1
     target_end: int = -1
     stands: int = 0
-    """Where the lane stands in its ledger: 0 before its first receipt."""
+    """The lane's position in its ledger: 0 before its first receipt."""
     lost: int = 0
     doubled: int | None = 0
     seam: Seam = NOT_LOOKED_AT
@@ -91,7 +94,7 @@ class Takeover:
     notes: tuple[str, ...] = ()
 
     def of(self, verdict: Verdict) -> tuple[Row, ...]:
-        """The rows of one verdict."""
+        """Return the rows of one verdict."""
         return tuple(row for row in self.rows if row.verdict is verdict)
 
 
@@ -102,9 +105,9 @@ def takeover(
     begins: Mapping[TopicPartition, int],
     held: Mapping[TopicPartition, int] | None = None,
 ) -> Takeover:
-    """Every partition that the flow copies, before anybody has looked into the logs.
+    """Return all partitions that the flow copies, before the records in the logs are compared.
 
-    `begins` is where target partitions begin, `held` where open transactions hold them back.
+    `begins` has where target partitions begin, and `held` where open transactions hold them back.
     """
     rows = tuple(
         row
@@ -117,9 +120,9 @@ def takeover(
 
 
 def judged(found: Takeover, seams: Mapping[TopicPartition, Seam], *, align: bool = False) -> Takeover:
-    """The same with what the ends of the copies say.
+    """Add to the rows what the ends of the copies show.
 
-    With `align` the lane begins behind the copy's last record where that is certain, whatever the position says.
+    With `align` the lane begins after the copy's last record if that is certain, even if the position is another one.
     """
     return replace(
         found,
@@ -133,7 +136,7 @@ def judged(found: Takeover, seams: Mapping[TopicPartition, Seam], *, align: bool
 
 
 def adoptions_of(found: Takeover, facts: Facts, opened: OpenedRun, who: str) -> list[Adoption]:
-    """What the ledger is told: of each adopted partition where its predecessor stopped."""
+    """Return the adoptions for the ledger: for each adopted partition, where its predecessor stopped."""
     adopted = []
     for row in found.of(Verdict.ADOPT):
         last = facts.receipts.get(row.target)
@@ -170,12 +173,13 @@ def _adoption(found: Takeover, facts: Facts, opened: OpenedRun, who: str, row: R
 
 
 def kept_pairs(pairs: tuple[Pair, ...], row: Row) -> tuple[Pair, ...]:
-    """The pairs of one partition that hold, ascending: all of them, for a reader behind a pair reads on from there.
+    """Return the valid pairs of one partition, ascending.
 
-    Of more than MOST_PAIRS the newer half is kept, and of what is before it one of so many.
+    All are kept, because a reader after a pair reads on from there. If there are more than MOST_PAIRS, the newest half
+    of that number is kept, and a sample of the older ones.
 
-    They come in the order in which they were written. One that leads back, on either side, says that what was
-    written before it is of another log, or of another copy.
+    The pairs come in the order of writing. If a pair goes back on either side, the pairs before it belong to another
+    log or another copy, and are dropped.
     """
     found: list[Pair] = []
     for pair in pairs:
@@ -241,7 +245,7 @@ def _row(
 
 
 def _held(row: Row, left: Left, stable: int | None) -> Row:
-    """A copy whose last records are not decided: nobody can say yet where it ends."""
+    """Refuse a copy whose last records are undecided, because it is not known yet where it ends."""
     if stable is None or row.verdict is not Verdict.ADOPT:
         return row
     why = (
@@ -253,7 +257,7 @@ def _held(row: Row, left: Left, stable: int | None) -> Row:
 
 
 def _left_out(rules: Rules, facts: Facts, topic: SourceTopic, row: Row) -> str | None:
-    """Why the lane may not have the partition, or nobody can tell about it now."""
+    """Return why the lane may not have the partition, or why nothing is known of it now; None if neither is so."""
     if row.source.partition not in topic.partitions:
         return leaderless_refusal(topic, row.source.partition).message
     if rules.merges(topic.name):
@@ -273,7 +277,7 @@ def _left_out(rules: Rules, facts: Facts, topic: SourceTopic, row: Row) -> str |
 
 
 def _unreadable(row: Row, left: Left, target: TargetTopic | None) -> str | None:
-    """Why position and logs do not belong together."""
+    """Return why position and logs do not fit together; None if they do."""
     if row.position < 0:
         return (
             f"target {row.target} holds records, and {left.where} has no position of {row.source}: when {left.what} "
@@ -296,7 +300,7 @@ def _unreadable(row: Row, left: Left, target: TargetTopic | None) -> str | None:
 
 
 def _moved(facts: Facts, topic: SourceTopic, row: Row) -> str | None:
-    """Why what the lane itself has copied before does not fit what is there now."""
+    """Return why what the lane has copied before does not fit what is there now; None if it does."""
     last = facts.receipts.get(row.target)
     if last is None:
         return None
@@ -306,7 +310,7 @@ def _moved(facts: Facts, topic: SourceTopic, row: Row) -> str | None:
 
 
 def _met(row: Row, found: Seam, left: Left, *, align: bool) -> Row:
-    """A row to be adopted, by what the end of its copy says."""
+    """Judge a row to be adopted by the end of its copy."""
     row = replace(row, seam=found)
     if found.state is SeamState.CLEAN:
         return replace(row, doubled=found.records)
@@ -343,7 +347,7 @@ def _met(row: Row, found: Seam, left: Left, *, align: bool) -> Row:
 
 
 def source_position(row: Row) -> str:
-    """`orders-3, 1042`."""
+    """Write a position as `orders-3, 1042`."""
     return f"{row.source}, {row.position}"
 
 

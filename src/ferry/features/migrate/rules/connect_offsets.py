@@ -1,8 +1,8 @@
-"""Where MirrorMaker 2's source connector stands, in the format of Kafka Connect's offsets topic.
+"""The positions of MirrorMaker 2's source connector, in the format of Kafka Connect's offsets topic.
 
 Sources: `KafkaOffsetBackingStore` and `OffsetStorageWriter` (the key is the array of connector name and partition, in
 JSON), `MirrorUtils.wrapPartition` and `wrapOffset` (what the two maps hold), `MirrorSourceTask` (the offset is that of
-the last record that was copied; it goes on one behind it).
+the last copied record; the connector continues at the next one).
 """
 
 from __future__ import annotations
@@ -16,39 +16,39 @@ from ferry.errors import BadInput
 from ferry.model import Fate, LedgerRecord, TopicPartition
 
 SOURCE_CONNECTOR = "MirrorSourceConnector"
-"""What a dedicated MirrorMaker 2 calls its source connector."""
+"""The name of a dedicated MirrorMaker 2's source connector."""
 
 
 def dedicated_offsets_topic(source_alias: str) -> str:
-    """The offsets topic of a dedicated MirrorMaker 2, on the target (`MirrorMakerConfig.workerConfig`)."""
+    """Return the offsets topic of a dedicated MirrorMaker 2, on the target (`MirrorMakerConfig.workerConfig`)."""
     return f"mm2-offsets.{source_alias}.internal"
 
 
 def dedicated_status_topic(source_alias: str) -> str:
-    """Its topic with the states of connectors and tasks."""
+    """Return its topic with the states of connectors and tasks."""
     return f"mm2-status.{source_alias}.internal"
 
 
 def dedicated_group(source_alias: str) -> str:
-    """The group of its workers, on the target."""
+    """Return the group of its workers, on the target."""
     return f"{source_alias}-mm2"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectorOffsets:
-    """What the topic says of one connector: the next source offset and the raw key, by source partition.
+    """The positions of one connector in the topic: the next source offset and the raw key, by source partition.
 
-    `others` are names of other connectors there, `clusters` other source aliases of this one.
+    `others` are names of other connectors there, and `clusters` other source aliases of this one.
     """
 
     next_offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
     keys: Mapping[TopicPartition, bytes] = field(default_factory=dict)
     partitions: Mapping[TopicPartition, int] = field(default_factory=dict)
-    """Which partition of the topic holds the key: a later record of it belongs there, too."""
+    """The partition of the topic that has the key: a later record of the key must go there, too."""
     others: frozenset[str] = frozenset()
     clusters: frozenset[str] = frozenset()
     undecided: int = 0
-    """Records of transactions that are still open."""
+    """The number of records in transactions that are still open."""
 
 
 def connector_offsets(
@@ -56,7 +56,7 @@ def connector_offsets(
 ) -> ConnectorOffsets:
     """Fold the topic's records, `(partition, record)` in the order of each partition.
 
-    BadInput when a value of the connector cannot be understood: a guess would lose or double records.
+    Raises BadInput for a value of the connector that cannot be parsed: a guess would lose or double records.
     """
     offsets: dict[TopicPartition, int] = {}
     keys: dict[TopicPartition, bytes] = {}
@@ -97,9 +97,9 @@ def connector_offsets(
 
 
 def parse_key(key: bytes) -> tuple[str, TopicPartition | None, str] | None:
-    """Connector, source partition (None: the key is of another kind of connector) and source alias.
+    """Parse a key: connector, source partition (None: the key is of another kind of connector) and source alias.
 
-    None when the key is not Connect's. A converter that writes schemas along (`schemas.enable`) wraps the array.
+    It is None if the key is not Connect's. A converter that writes schemas, too (`schemas.enable`), wraps the array.
     """
     body = _payload(key)
     if not isinstance(body, list) or len(body) != 2 or not isinstance(body[0], str):
@@ -115,9 +115,9 @@ def parse_key(key: bytes) -> tuple[str, TopicPartition | None, str] | None:
 
 
 def parse_value(value: bytes | None, where: str) -> int | None:
-    """The offset of the last record that was copied; None: the position was taken back.
+    """Parse a value: the offset of the last copied record; None: the position was deleted.
 
-    Raises BadInput with `where` when it is anything else.
+    Raises BadInput, which begins with `where`, for any other value.
     """
     if value is None:
         return None
@@ -134,13 +134,13 @@ def parse_value(value: bytes | None, where: str) -> int | None:
 
 
 def format_key(connector: str, cluster: str, source: TopicPartition) -> bytes:
-    """The key as Connect writes it: the three fields in the order in which Java's HashMap has them."""
+    """Make the key as Connect writes it: the three fields in the order of Java's HashMap."""
     partition = {"cluster": cluster, "partition": source.partition, "topic": source.topic}
     return json.dumps([connector, partition], separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def format_value(next_offset: int) -> bytes:
-    """The value for a lane that goes on at `next_offset`, 1 at least: the offset before it was copied."""
+    """Make the value for a lane that continues at `next_offset`, 1 at least: the offset before it was copied."""
     return json.dumps({"offset": next_offset - 1}, separators=(",", ":")).encode()
 
 

@@ -1,4 +1,4 @@
-"""What goes back to MirrorMaker 2: the lane's places as the positions of its source connector. Pure."""
+"""What is handed back to MirrorMaker 2: the lane's positions as those of its source connector. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ferry.plan.rules.rules import Rules
 
 
 class Handed(StrEnum):
-    """What becomes of one partition's position."""
+    """What happens to one partition's position."""
 
     WRITE = "write"
     UNCHANGED = "unchanged"
@@ -26,7 +26,7 @@ class Handed(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HandedRow:
-    """One source partition: where the lane stands, and what MirrorMaker 2's own position was (-1: none)."""
+    """One source partition: the lane's position, and MirrorMaker 2's own position (-1: none)."""
 
     source: TopicPartition
     verdict: Handed
@@ -36,9 +36,9 @@ class HandedRow:
 
 
 def hand_back_rows(rules: Rules, facts: Facts, theirs: ConnectorOffsets) -> list[HandedRow]:
-    """Every partition that the flow copies, with where it goes on.
+    """Return all partitions that the flow copies, with their positions.
 
-    One whose own position in MirrorMaker 2 lies further on is refused: it has copied records that the lane has not.
+    A partition is refused if MirrorMaker 2's own position is higher: it has copied records that the lane has not.
     """
     return [
         _row(rules, facts, TopicPartition(topic=name, partition=number), theirs)
@@ -77,10 +77,10 @@ def _row(rules: Rules, facts: Facts, source: TopicPartition, theirs: ConnectorOf
 
 
 def _transformed(rules: Rules, topic: str) -> str | None:
-    """Why MirrorMaker 2 may not have a topic: it would go on without what the file says of its records."""
+    """Return why MirrorMaker 2 must not get a topic: it would continue without the file's transform; None if it may."""
     transform = rules.transform_of(topic)
     if transform is None or (transform.name == CONNECT and transform.partitions is None):
-        return None  # Connect's own transforms stand in its file, too
+        return None  # Connect's own transforms are in its file, too
     return (
         f"ferry.transform.{transform.name} makes the copy of {topic}, and MirrorMaker 2 would go on without it: leave "
         "the topic out with --topic, or say the same by transforms of Connect first"
@@ -88,9 +88,9 @@ def _transformed(rules: Rules, topic: str) -> str | None:
 
 
 def position_records(rows: list[HandedRow], theirs: ConnectorOffsets, connector: str, cluster: str) -> list[Record]:
-    """What Kafka Connect reads when MirrorMaker 2 starts, for the rows to be written.
+    """Return the records that Kafka Connect reads when MirrorMaker 2 starts, for the rows to be written.
 
-    A key that is there keeps its bytes: Connect and compaction take the last record of each.
+    A key that exists keeps its bytes: Connect and compaction take the last record of each key.
     """
     return [
         Record(

@@ -1,8 +1,7 @@
-"""Where a predecessor really stopped: the end of its copy, held against the source's log record by record.
+"""Where a predecessor really stopped: the end of its copy, compared record by record with the source's log.
 
-A replicator without transactions commits its position behind its data: after a crash the copy is longer than the
-position says. The copy itself does not lie. Its last records are looked for in the source, and behind them is where
-the source goes on.
+A replicator without transactions commits its position after its data. After a crash the copy can be longer than the
+position. The copy itself is reliable: its last records are searched in the source, and the source continues after them.
 """
 
 from __future__ import annotations
@@ -14,36 +13,36 @@ from enum import StrEnum
 from ferry.model.content import ContentDigest
 
 LOOKED_AT = 32
-"""Records of the copy's end that are compared."""
+"""How many records of the copy's end are compared."""
 
 
 class SeamState(StrEnum):
-    """What the end of the copy says of the position."""
+    """The position compared with the end of the copy."""
 
     CLEAN = "clean"
     """The record before the position is the copy's last: nothing is doubled, nothing lost."""
     AHEAD = "ahead"
-    """The copy holds records from the position on: they would be copied twice."""
+    """The copy has records from the position on: they would be copied twice."""
     BEHIND = "behind"
-    """The copy ends before the position: what lies between is not on the target."""
+    """The copy ends before the position: the records between are not on the target."""
     UNKNOWN = "unknown"
-    """Retention, compaction or too many records stand between; or nobody looked."""
+    """Retention, compaction or too many records prevent an answer, or nothing was compared."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seam:
-    """The end of a copy against a position.
+    """The end of a copy, compared with a position.
 
-    `source_next` is the source offset behind the copy's last record, None when that is not certain. `records` are
-    those between it and the position: at most so many are doubled (AHEAD), missing (BEHIND), or, where records behind
-    the position are like those before it in everything, doubled (CLEAN).
+    `source_next` is the source offset after the copy's last record; None if that is not certain. `records` are those
+    between it and the position, at most. They are doubled (`AHEAD`) or missing (`BEHIND`). With `CLEAN` they are
+    doubled, if records after the position are equal in all fields to those before it.
     """
 
     state: SeamState
     source_next: int | None = None
     records: int = 0
     leader_epoch: int = -1
-    """Of the source's last batch before the position; -1: not known."""
+    """The leader epoch of the source's last batch before the position; -1: not known."""
 
 
 NOT_LOOKED_AT = Seam(state=SeamState.UNKNOWN)
@@ -53,8 +52,8 @@ NOT_LOOKED_AT = Seam(state=SeamState.UNKNOWN)
 class Ends:
     """What was read of both sides of one partition, ascending by offset, without markers and aborted records.
 
-    `source` are records around the position, `source_whole` says whether its first is the log's first record, and
-    `target` the last ones of the copy; `target_empty`: there never were any.
+    `source` are records around the position, and `source_whole` says whether its first is the log's first record.
+    `target` are the last records of the copy; `target_empty`: there never were any.
     """
 
     source: Sequence[ContentDigest]
@@ -64,9 +63,10 @@ class Ends:
 
 
 def places_behind(source: Sequence[ContentDigest], target: Sequence[ContentDigest]) -> list[int]:
-    """Source offsets behind the records that could be the copy's last: those with the longest agreement before them.
+    """Return the source offsets after the records that may be the copy's last.
 
-    None when the copy's last record is not among the source's.
+    These are the records with the most equal ones before them. The list is empty if the copy's last record is not among
+    the source's.
     """
     best = 0
     found: list[int] = []
@@ -82,7 +82,7 @@ def places_behind(source: Sequence[ContentDigest], target: Sequence[ContentDiges
 
 
 def seam(ends: Ends, position: int) -> Seam:
-    """How the end of the copy meets the position, the next source offset. Pure."""
+    """Compare the end of the copy with the position, which is the next source offset. Pure."""
     before = [record for record in ends.source if record.offset < position]
     epoch = before[-1].leader_epoch if before else -1
 

@@ -1,4 +1,4 @@
-"""Which topics of a flow a takeover or a hand-back is about."""
+"""The topics of an adoption or a hand-back."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ferry.plan.rules.rules import Rules
 
 
 def refuse_unknown_topics(rules: Rules, facts: Facts) -> None:
-    """Raise BadInput for a topic that was asked for by name and is not the flow's."""
+    """Raise BadInput for a topic that was named and that the flow does not copy."""
     if rules.only is not None and (unknown := sorted(rules.only - facts.sources.keys())):
         raise BadInput(
             f"flow {rules.flow} does not copy topic {unknown[0]}: cluster {rules.flow.source} has no such topic, or "

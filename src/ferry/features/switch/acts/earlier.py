@@ -18,7 +18,7 @@ from ferry.run.ledger.access import LedgerAccess
 def moved_already(view: LedgerView) -> SwitchState | None:
     """Return the finished switch that moved clients to the ledger's cluster.
 
-    None if they are not there, or not any more.
+    It is None if they are not there, or not any more.
     """
     last = newest_finished(switch_states(view))
     held = pauses(view, wall_ms()).get("")

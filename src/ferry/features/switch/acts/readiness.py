@@ -136,7 +136,7 @@ def _transformed(flow: FlowConfig, view: LedgerView, topics: Collection[str]) ->
 async def _stamp(connections: FlowConnections, last: PastRun | None) -> int | None:
     """Return when the broker wrote the last run's record, by the broker's clock (LogAppendTime, ms).
 
-    None: not known.
+    It is None if that is not known.
     """
     if last is None:
         return None

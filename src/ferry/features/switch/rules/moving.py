@@ -222,7 +222,7 @@ def decide_moving(
 
     The old cluster's offset replaces one that Ferry wrote, even if it is lower. It replaces an offset that another
     client committed only if it is higher. If that client's offset is higher, the group has read there before, and keeps
-    it.
+    it. A start (`by` is `start`) replaces no offset.
     """
     there = new.listed.get(group)
     why = _why_not(group, placed, against, new)
@@ -355,7 +355,7 @@ def left_at_work(group: str, flow: Flow) -> Moving:
 def moved_at_work(moving: Moving, flow: Flow) -> Moving:
     """Return the decision to move a group that has members on the cluster that is left.
 
-    What they read since is not known.
+    What its members read since is not known, so `again` is None.
     """
     note = f"it has members on {flow.source} still: what they read since its offsets were seen, it reads again"
     return replace(moving, again=None, notes=(*moving.notes, note))
@@ -369,7 +369,7 @@ def set_aside(group: str, why: str) -> Moving:
 def _why_not(group: str, placed: Mapping[TopicPartition, Placed], against: Collection[str], new: NewSide) -> str | None:
     """Return the reason against moving a group that does not depend on its offsets on the new cluster.
 
-    None if there is none.
+    It is None if there is none.
     """
     there = new.listed.get(group)
     if (why := new.failed.get(group)) is not None:

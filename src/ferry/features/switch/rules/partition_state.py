@@ -188,8 +188,8 @@ def standings(
     """Return the state of each partition that was copied, was in the last `plan`, or is on the source now (`live`).
 
     `live` are the ends of the source's partitions. `targets` are the copies of partitions that are only `live`.
-    `target_copied` is what `copied_ends` returns. Partitions in `dealt` are repartitioned, so their copy has no
-    partition of their own. `goes_on` is the next offset of each partition in the lane (`stands_at`): what the lane has
+    `target_copied` is what `copied_ends` returns. Partitions in `dealt` are repartitioned, so no partition
+    of their copy belongs to one of them alone. `goes_on` is the next offset of each partition in the lane (`stands_at`): what the lane has
     passed over before it is not left to copy.
 
     `started_ms` is when runs began, by generation, and `planned_ms` when the run of the `plan` began. A run reads the
@@ -327,7 +327,7 @@ def loss_of(found: Collection[Standing], ages_ms: Mapping[TopicPartition, int], 
 def _seconds(one: Standing, ages_ms: Mapping[TopicPartition, int], until_ms: int) -> float | None:
     """Return the seconds since the oldest record that is not copied, or else since a time before it came.
 
-    None: not known.
+    It is None if that is not known.
     """
     behind = one.source_end > one.copied_end
     if one.source_known == "source" and not behind:

@@ -272,9 +272,9 @@ def _alike(facts: Facts, policy: ReplicationPolicy, alias: str) -> str:
 def _readable(
     facts: Facts, policy: ReplicationPolicy, alias: str
 ) -> tuple[list[tuple[TopicSettings, str, TopicSettings]], list[str]]:
-    """Return the settings of each source topic, its copy's name and settings.
+    """Return the settings of each source topic with its copy's name and settings.
 
-    And the topics whose settings are unreadable.
+    The second list has the topics whose settings cannot be read.
     """
     pairs, hidden = [], []
     for name, source in facts.sources.items():

@@ -272,7 +272,7 @@ def _group(row: Json, frozen: Json | None, copied: Mapping[tuple[str, int], int]
 def _beyond(frozen: Json, copied: Mapping[tuple[str, int], int]) -> int | None:
     """Count the source offsets that a group had read and that were never copied.
 
-    None if the end of the copy is not known.
+    It is None if the end of the copy is not known.
     """
     ends = [(offset, copied.get((topic, partition))) for topic, partition, offset, _ in frozen["offsets"]]
     return summed([None if end is None else max(0, offset - end) for offset, end in ends])

@@ -95,9 +95,10 @@ class FullDrill:
         )
 
     def preview(self) -> tuple[str, ...]:
-        """Return the remaining steps of the way out and that the way back follows.
+        """Return the steps that are left.
 
-        After the way out, the steps of the way back. Raises Refused if a check fails now.
+        Before the way out is done, the whole way back counts as one step. After it, the steps of the way back are
+        returned. Raises Refused if a check fails now.
         """
         self._refuse_without_hook()
         self._refuse_unreturned()

@@ -92,7 +92,7 @@ def refused_by(plan: Plan) -> list[str]:
 def goals_met(flow: FlowConfig, found: Found, *, moves: bool = True) -> tuple[Goal, ...]:
     """Return the flow's goals next to the findings; `moves`: whether the drill moves groups.
 
-    Empty if the drill did not begin.
+    It is empty if the drill did not begin.
     """
     if not found.clusters:
         return ()

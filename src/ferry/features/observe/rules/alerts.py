@@ -103,7 +103,7 @@ def _lag_sentence(flow: FlowConfig, lags: Collection[PartitionLag]) -> str | Non
 def late_alert(flow: FlowConfig, run: str, view: LedgerView, now_ms: int) -> Alert | None:
     """Return the alert about a run that was not done in time.
 
-    None if another has succeeded since, or may still succeed.
+    It is None if another has succeeded since, or may still succeed.
     """
     past = past_runs(view, flow.lane, RUNS_LOOKED_AT)
     ends = [

@@ -181,7 +181,7 @@ def _of_shape(values: Values, *, per_partition: bool) -> Values:
 
 
 def _due_s(after: Values, report: Report, flow: FlowConfig, common: Labels) -> float | None:
-    """Return when a success is overdue (s): counted from the last success, or from the first run that was counted."""
+    """Return when a success is overdue (s): counted from the last success, else from the first run in the metrics."""
     since_s = after.get((m.LAST_SUCCESS_TIME.name, common))
     if since_s is None:
         kept = after.get((m.SUCCESS_DUE_TIME.name, common))

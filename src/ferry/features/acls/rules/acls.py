@@ -235,7 +235,7 @@ def _operations(rules: AclRules, binding: AclBinding) -> Sequence[str]:
 def _not_taken(rules: AclRules, binding: AclBinding) -> LeftOut | None:
     """Return why an ACL is not copied, without regard to the topics that the flow copies.
 
-    None if nothing is against it.
+    It is None if nothing is against it.
     """
 
     def out(why: str, *, said: bool = False) -> LeftOut:

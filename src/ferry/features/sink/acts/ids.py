@@ -1,6 +1,6 @@
 """What an application's attempts need on a cluster, and the names that they use.
 
-Pickled to tasks, without secrets as text.
+It is pickled to tasks, and its secrets are never shown as text.
 """
 
 from __future__ import annotations

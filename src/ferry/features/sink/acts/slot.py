@@ -249,7 +249,7 @@ class DeliverySlot:
     async def _send_alone(self, sent: _Sent) -> None:
         """Send a batch while nothing else of its partition is in flight.
 
-        Repeat while its partition cannot join the transaction.
+        It is sent again while its partition cannot join the transaction.
         """
 
         async def send() -> None:

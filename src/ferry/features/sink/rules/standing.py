@@ -79,7 +79,7 @@ class Standing:
 def last_known(records: Sequence[LedgerRecord], where: str) -> KnownBatches | None:
     """Return what the last attempt that fenced all slots recorded of all batches.
 
-    None if there is none, or an earlier Ferry's.
+    It is None if there is none, or an earlier Ferry's.
     """
     for record in reversed(records):
         if record.fate is Fate.COMMITTED and record.value is not None and key_parts(record.key)[:1] == [FENCED]:

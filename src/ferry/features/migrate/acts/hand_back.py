@@ -146,7 +146,10 @@ async def _decide(
 
 
 async def _write(target: Cluster, topic: str, found: HandedBack, theirs: ConnectorOffsets) -> None:
-    """Append each record to the partition that has its key already, else to the one that Kafka's own producer chooses."""
+    """Append each record to the partition that has its key already.
+
+    A new key goes to the partition that Kafka's own producer chooses.
+    """
     sources = [row.source for row in found.rows if row.verdict is Handed.WRITE]
     count = len(target.topics[topic].partitions)
     parts: dict[int, list[Record]] = {}

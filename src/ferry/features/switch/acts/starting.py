@@ -33,7 +33,7 @@ from ferry.words import count_of, several
 
 
 def start_reverse(sides: Sides, state: SwitchState, still_mine: StillMine, *, patience_s: float) -> Evidence:
-    """Start the flow back, if it is to be started, and read the ends of the cluster that was left for the last time.
+    """Start the flow back, if it is to be started, and read the ends of the old cluster for the last time.
 
     After a failover that cluster may be lost: then the flow is left to the failback, and the evidence says so.
     """

@@ -188,9 +188,9 @@ def standings(
     """Return the state of each partition that was copied, was in the last `plan`, or is on the source now (`live`).
 
     `live` are the ends of the source's partitions. `targets` are the copies of partitions that are only `live`.
-    `target_copied` is what `copied_ends` returns. Partitions in `dealt` are repartitioned, so no partition of their copy
-    belongs to one of them alone. `goes_on` is the next offset of each partition in the lane (`stands_at`): what the
-    lane has passed over before it is not left to copy.
+    `target_copied` is what `copied_ends` returns. Partitions in `dealt` are repartitioned, so no partition of their
+    copy belongs to one of them alone. `goes_on` is the next offset of each partition in the lane (`stands_at`): what
+    the lane has passed over before it is not left to copy.
 
     `started_ms` is when runs began, by generation, and `planned_ms` when the run of the `plan` began. A run reads the
     end of a receipt before it copies, so the end was observed no later than the run began. `whole`: no budget kept the

@@ -199,7 +199,7 @@ class Switcher:
         Raises BadInput for a step that the verb does not have, Refused for one that is not due, and the errors of the
         step. Raises Superseded if another process has begun it.
         """
-        if step in (Step.QUIET, Step.REDIRECT):  # before it begins: after `redirect` nothing can be abandoned
+        if step in (Step.QUIET, Step.REDIRECT):  # before it begins: after `promote` a switch cannot be abandoned
             refuse_without_hook(self.state(switch), self._given, self._given_stop)
         return do_step(self._journal, switch, step, self._acts()[step])
 

@@ -1,1 +1,1 @@
-"""What a run finds on both sides, and what it may change on the target before it copies."""
+"""What a run finds on both clusters, what it decides, and what it changes on the target before it copies."""

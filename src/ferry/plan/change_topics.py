@@ -34,20 +34,20 @@ _KINDS: Mapping[type[Refused], RefusalKind] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changed:
-    """What became of the changes; refusals by source topic."""
+    """The outcome of topic changes. Refusals are keyed by source topic."""
 
     done: tuple[TopicChange, ...] = ()
     failed: Mapping[str, Refusal] = field(default_factory=dict)
-    """Topics that are not there, or not wholly: nothing of them is copied."""
+    """Source topics whose target topic could not be created or grown, or is not complete: they are not copied."""
     unset: Mapping[str, Refusal] = field(default_factory=dict)
-    """Topics whose settings, or existence, stay as they are: they are copied nevertheless, and the run says so."""
+    """Topics whose settings or deletion were refused: they stay as they are, are still copied, and are reported."""
     notes: tuple[str, ...] = ()
 
 
 async def change_topics(target: Cluster, changes: Collection[TopicChange]) -> Changed:
-    """Carry the changes out, and wait until every partition of created and grown topics has a leader.
+    """Carry out the changes, and wait until every partition of created and grown topics has a leader.
 
-    One bad topic does not stop the others.
+    A topic that fails does not stop the others.
     """
     creating = [
         NewTopic(
@@ -85,7 +85,10 @@ async def change_topics(target: Cluster, changes: Collection[TopicChange]) -> Ch
 
 
 async def _rest(target: Cluster, changes: Collection[TopicChange]) -> tuple[dict[str, Refusal], dict[str, Sentence]]:
-    """Configure and delete; by source topic what was refused, and by topic what this login is not given to do."""
+    """Configure and delete topics.
+
+    Return the refusals by source topic, and notes by topic where this login lacks ALTER_CONFIGS.
+    """
     configuring = {change.topic: change for change in _of(changes, ChangeKind.CONFIGURE)}
     deleting = {change.topic: change for change in _of(changes, ChangeKind.DELETE)}
     errors = await alter_settings(target, {name: change.configs for name, change in configuring.items()})
@@ -106,7 +109,10 @@ def _of(changes: Iterable[TopicChange], kind: ChangeKind) -> list[TopicChange]:
 
 
 async def _incomplete(target: Cluster, made: Mapping[str, TopicChange]) -> list[TopicChange]:
-    """Wait until all partitions have a leader; what is missing when nothing has become complete for the patience."""
+    """Wait until all partitions have a leader.
+
+    Return the changes that are still incomplete when no topic has become complete for `patience_s` of the cluster.
+    """
     missing, pause = dict(made), FIRST_PAUSE_S
     until = time.monotonic() + target.patience_s
     while missing:

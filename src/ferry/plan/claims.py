@@ -1,4 +1,4 @@
-"""Claims of target topics: of two lanes or flows that come at once, one sees the other's."""
+"""Claims of target topics: of two lanes or flows that claim a topic at the same time, one sees the other's claim."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ class Claims:
     ledgers: LedgerCaches
 
     async def claim(self, driver: Driver, facts: Facts, plan: Plan) -> Plan:
-        """Claim target topics; the plan without those that another lane claimed first.
+        """Claim the target topics of a plan, and return the plan without those that another lane claimed first.
 
-        The driver reads the ledger up to the own claims: what another lane claimed before them lies there.
+        The driver reads the ledger up to its own claims, so it has every claim that another lane wrote before them.
         """
         merged = {
             self.flow.policy.format_remote_topic(self.flow.flow.source, name)
             for name in facts.sources
             if self.flow.merge.matches(name)
         }
-        # A lane that appends to live's topics leaves them live's.
+        # A lane that appends to topics of the live lane makes no claim: they stay claimed by the live lane.
         names = [] if lane_kind(self.lane) is LaneKind.APPEND else _unclaimed(plan, facts)
         own = {name for name, lane in facts.claims.items() if lane == self.lane} | set(names)
         records = [
@@ -58,9 +58,10 @@ class Claims:
     async def _without_owned_elsewhere(
         self, driver: Driver, plan: Plan, names: Collection[str], merged: Collection[str]
     ) -> Plan:
-        """The plan without topics that another flow claimed meanwhile; new claims on those are taken back.
+        """Return the plan without topics that another flow claimed meanwhile, and take back the new claims on those.
 
-        Each flow writes its claim before it looks at the others': of two that come at once, one sees the other.
+        Each flow writes its claim before it reads the other ledgers: of two flows at the same time, one sees the
+        other's claim.
         """
         if names_tell_flows_apart(self.flow):
             return plan

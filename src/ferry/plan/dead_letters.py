@@ -1,4 +1,4 @@
-"""See to the topic of dead letters before anything is copied that may need it."""
+"""Check or create the topic of dead letters before anything is copied that may need it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from ferry.plan.rules.rules import Rules
 
 
 async def letters_shown(flow: FlowConfig, target: Cluster, plan: Plan) -> Plan:
-    """The same of a plan that is only shown: nothing is made."""
+    """Return a plan that is only shown, with what a run would do about the topic of dead letters. Creates nothing.
+
+    If the topic is missing, the plan has a note. Topics whose dead letters have no place to go to are refused.
+    """
     topics = skipping(flow, plan)
     if not topics:
         return plan
@@ -27,7 +30,10 @@ async def letters_shown(flow: FlowConfig, target: Cluster, plan: Plan) -> Plan:
 
 
 async def with_letters(flow: FlowConfig, rules: Rules, facts: Facts, target: Cluster, plan: Plan) -> Plan:
-    """The plan once the topic is there; without the topics that need one where it cannot be, each of them refused."""
+    """Create the topic of dead letters if the plan needs it and it is missing, and return the plan with a note of it.
+
+    If the topic cannot be created, the source topics that need it are refused and left out of the plan.
+    """
     topics = skipping(flow, plan)
     if not topics:
         return plan

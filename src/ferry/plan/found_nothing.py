@@ -1,4 +1,4 @@
-"""Look at a source whose topics a flow's filter leaves out one and all."""
+"""Examine a source of which a flow's filter takes no topic at all."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ferry.plan.rules.facts import Unfound
 
 
 async def found_nothing(flow: FlowConfig, source: Cluster, target: Cluster) -> Unfound | None:
-    """What the filter was held against, and why it may rightly take nothing; None when it takes a topic.
+    """Return what the filter was compared with, and why it may rightly take nothing; None if it takes a topic.
 
-    Both clusters know their topics from before. Only a source that shows no topics at all is asked more: without an
-    authorizer it hides none, so it is empty.
+    Both clusters have their metadata already. Only a source that lists no topics of its own is asked for more: without
+    an authorizer it hides none, so it is empty.
     """
     found = unfound(flow.selection, source.topics)
     if found is None:
@@ -28,7 +28,7 @@ async def found_nothing(flow: FlowConfig, source: Cluster, target: Cluster) -> U
 
 
 async def _may_hide(cluster: Cluster) -> bool:
-    """Whether a cluster has an authorizer, as far as it tells."""
+    """Return whether the cluster may hide topics: it has an authorizer, or does not show whether it has one."""
     try:
         await described_acls(cluster)
     except NoAuthorizer:

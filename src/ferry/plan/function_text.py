@@ -1,8 +1,8 @@
-"""The text of a transform's function: of its module, and of the modules beside it that this one imports.
+"""The text of a transform's function: its module, and the modules of the same place that this one imports.
 
-A change of any of them is another transform. What is installed for all programs (the standard library, PySpark, other
-people's packages) is not followed: only modules of the function's own package, and those of the folder or zip that it
-was found in, unless that is where Python's packages are installed.
+A change of any of them makes another transform. Modules that are installed for all programs are not followed: the
+standard library, PySpark, packages of others. Only modules of the function's own package are followed, and those of the
+folder or zip that it was found in. That folder does not count if Python's packages are installed in it.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from ferry.errors import BadInput
 _FOR_ALL = frozenset(
     Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib", "purelib", "platlib")
 )
-"""Where Python's own modules, and installed packages, are."""
+"""The folders of Python's own modules and of installed packages."""
 
 
 def text_digest(path: str, call: Callable[..., Any]) -> str:
-    """SHA-256 (hexadecimal) of the texts, by the modules' names; `path` is `package.module:function`.
+    """Return the SHA-256 (hexadecimal) of the texts of all modules of a function; `path` is `package.module:function`.
 
-    Imports within functions are followed, too; those that are made of a name at run time are not. Raises BadInput where
-    one of the texts cannot be read.
+    The texts are sorted by module name. Imports inside functions are followed, too; imports whose name is built at run
+    time are not. Raises BadInput if one of the texts cannot be read.
     """
     own = {path.partition(":")[0], _written_in(call)}
     tops = {name.partition(".")[0] for name in own}
@@ -57,25 +57,25 @@ def text_digest(path: str, call: Callable[..., Any]) -> str:
 
 
 def _written_in(call: Callable[..., Any]) -> str:
-    """The module that has the function's text: also of one that a decorator, or a `partial`, has wrapped."""
+    """Return the module that has the function's text, also for a function wrapped by a decorator or a `partial`."""
     while isinstance(call, partial):
         call = call.func
     return str(getattr(inspect.unwrap(call), "__module__", "") or getattr(call, "__module__", ""))
 
 
 def _spec_of(name: str) -> ModuleSpec | None:
-    """How Python finds a module; None: it does not. Its parents are imported by that."""
+    """Return how Python finds a module; None if it does not. This imports the module's parents."""
     found = getattr(sys.modules.get(name), "__spec__", None)
     if isinstance(found, ModuleSpec):
         return found
     try:
         return importlib.util.find_spec(name)
-    except Exception:  # whatever a package raises when it is imported: the function does without it
+    except Exception:  # a package may raise anything when it is imported: the function does without it
         return None
 
 
 def _place_of(top: str) -> Path | None:
-    """The folder, or zip, of the path that a module or package was found in; None: one for all programs, or none."""
+    """Return the folder or zip that a module was found in; None if it is for all programs, or was not found."""
     spec = _spec_of(top)
     if spec is None:
         return None
@@ -89,7 +89,7 @@ def _place_of(top: str) -> Path | None:
 def _bytes_of(spec: ModuleSpec) -> bytes | None:
     if spec.origin is None or not spec.has_location:
         return None
-    read = getattr(spec.loader, "get_data", None)  # of a folder and of a zip, as --py-files has them
+    read = getattr(spec.loader, "get_data", None)  # loaders of folders and of zips have it, as --py-files uses them
     try:
         return None if read is None else bytes(read(spec.origin))
     except OSError:
@@ -97,13 +97,13 @@ def _bytes_of(spec: ModuleSpec) -> bytes | None:
 
 
 def _parents(name: str) -> Iterator[str]:
-    """The packages around a module: Python carries them out before it."""
+    """Yield the packages around a module: Python executes them before the module."""
     while name := name.rpartition(".")[0]:
         yield name
 
 
 def _imports(text: bytes, spec: ModuleSpec) -> Iterator[str]:
-    """What may be a module in a module's imports; nothing for what is no Python."""
+    """Yield the names in a module's imports that may be modules; nothing if the text is not Python."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError):

@@ -33,17 +33,17 @@ from ferry.protocol.names import position_group
 
 
 def isolation_of(flow: FlowConfig) -> int:
-    """The flow's isolation level as Kafka's number."""
+    """Return the flow's isolation level as Kafka's number."""
     return READ_COMMITTED if flow.isolation_level == "read_committed" else READ_UNCOMMITTED
 
 
 class Positions(Enum):
-    """How the position group is asked. It is a hint: only a run that has fenced all writers may wait for its word."""
+    """How the position group is asked. It is a hint: only a run that has fenced all writers may wait for an answer."""
 
     SETTLED = "settled"
     """Wait until no transaction is pending: after the fencing that is at once."""
     AT_ONCE = "at once"
-    """Leave pending ones out: a dead writer's transaction ends only when its timeout has passed."""
+    """Leave out pending positions: the transaction of a dead writer ends only after its timeout."""
     NONE = "none"
     """Do not ask."""
 
@@ -57,7 +57,7 @@ async def gather_facts(
     *,
     positions: Positions = Positions.SETTLED,
 ) -> Facts:
-    """Facts of both clusters and of the ledger as it was read."""
+    """Gather the facts of both clusters, and of the ledger as far as `view` has read it."""
     asked_ms = wall_ms()
     listed = await source.refresh(None)
     chosen = {name: info for name, info in listed.items() if flow.selection.takes(name)}
@@ -68,7 +68,7 @@ async def gather_facts(
         for part in info.partitions.values()
         if part.leader >= 0
     }
-    # What failed once is not asked again: each question to a broker that does not answer takes the whole patience.
+    # Partitions that failed once are not asked again: each question to a silent broker takes the whole patience.
     begins = await listed_offsets(source, dict.fromkeys(places, EARLIEST), isolation=READ_UNCOMMITTED)
     ends = await listed_offsets(source, dict.fromkeys(begins.found, LATEST), isolation=isolation_of(flow))
     highs = await _high_watermarks(flow, source, ends.found)
@@ -91,7 +91,7 @@ async def gather_facts(
     settings = await topic_settings(source, sorted(chosen))
     absent = absent_topics([*receipts.values(), *units.values()], listed, flow.selection.takes)
     targets = await gather_targets(flow, target, chosen.keys() | absent, rules.values())
-    # A broker leaves topics that may not be seen out of a list of all, but says so of one that is asked for.
+    # A broker omits topics that this login may not see from a full list, but reports them when asked by name.
     unmatched = unmatched_names(flow.topics.include, listed)
     hidden = await source.hidden(unmatched)
     return Facts(
@@ -115,7 +115,8 @@ async def gather_facts(
                     for place in (TopicPartition(topic=name, partition=number) for number in info.partitions)
                     if place in known
                 },
-                # Also those whose leader went between two answers: left out of both they would be passed over.
+                # Also partitions whose leader was lost between two answers: left out of both, they would be passed
+                # over.
                 leaderless=tuple(
                     number
                     for number in sorted(info.partitions)
@@ -155,9 +156,9 @@ def _leader_epoch(cluster: Cluster, place: TopicPartition) -> int:
 
 
 async def gather_outline(flow: FlowConfig, lane: str, source: Cluster, target: Cluster, view: LedgerView) -> Facts:
-    """The same without partitions, settings and target topics: what stands against any plan shows in it, cheaply.
+    """Gather the facts without partitions, settings and target topics: enough to find what refuses any plan, cheaply.
 
-    Nothing of it depends on fencing, so a run can be judged before it is opened.
+    Nothing in it depends on fencing, so a run can be judged before it is opened.
     """
     listed = await source.refresh(None)
     receipts, units = last_receipts(view, lane), last_units(view, lane)
@@ -195,9 +196,9 @@ async def gather_outline(flow: FlowConfig, lane: str, source: Cluster, target: C
 async def _high_watermarks(
     flow: FlowConfig, source: Cluster, places: Collection[TopicPartition]
 ) -> dict[TopicPartition, int]:
-    """Where logs end with what open transactions hold back; empty where all is read anyway.
+    """Return the ends of logs including what open transactions hold back; empty for a flow that reads uncommitted.
 
-    It serves notes and lag, so no error is waited for.
+    The ends serve notes and lag only, so an error is not waited for.
     """
     if isolation_of(flow) == READ_UNCOMMITTED:
         return {}
@@ -210,7 +211,7 @@ async def _high_watermarks(
 async def _first_starts(
     start: Start, source: Cluster, begins: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
 ) -> ListedOffsets:
-    """Where the configuration begins each partition that has an end."""
+    """Return the configured start of each partition that has an end."""
     match start:
         case StartEarliest():
             return ListedOffsets(found={place: begins[place] for place in ends}, failed={})
@@ -229,21 +230,21 @@ async def _later_starts(
     begins: Mapping[TopicPartition, int],
     ends: Mapping[TopicPartition, int],
 ) -> ListedOffsets:
-    """Where a later run may begin each partition: those that are due at their time, all others at their beginning."""
+    """Return where a later run may begin each partition: `due` ones at their time, all others at their log start."""
     others = {place: begins[place] for place in begins.keys() - due.keys()}
     if not due:
         return ListedOffsets(found=others, failed={})
     try:
         listed = await listed_offsets(source, due, isolation=READ_UNCOMMITTED)
     except Unreachable as error:
-        # The cluster has just told the ends: it is the leaders of these few that went.
+        # The cluster has just reported the ends: only the leaders of these few partitions were lost.
         why = f"its start cannot be asked for: {error}"
         return ListedOffsets(found=others, failed=dict.fromkeys(due, Unavailable(kind=RefusalKind.NO_LEADER, why=why)))
     return ListedOffsets(found=others | starts_at_time(listed.found, ends), failed=listed.failed)
 
 
 def _filled(flow: FlowConfig, names: Collection[str], targets: Mapping[str, TargetTopic]) -> frozenset[TopicPartition]:
-    """Where something was written to the copies: the lane may have positions there that no receipt tells of."""
+    """Return the partitions of copies that hold records: the lane may have positions there without any receipt."""
     copies = (targets.get(flow.policy.format_remote_topic(flow.flow.source, name)) for name in names)
     return frozenset(
         TopicPartition(topic=copy.name, partition=number)
@@ -264,7 +265,7 @@ async def _positions(
 
 
 def position_of(offset: int, metadata: str) -> Position:
-    """A position as committed; metadata that is not ours gives offsets that match nothing."""
+    """Return a position as committed; metadata that Ferry did not write gives offsets of -1, which match nothing."""
     try:
         body = json.loads(metadata)
         return Position(target_next=offset, source_next=int(body["source_next"]), generation=int(body["generation"]))

@@ -19,7 +19,7 @@ from ferry.plan.rules.facts import Facts, TargetTopic, by_topic
 async def gather_targets(
     flow: FlowConfig, target: Cluster, chosen: Collection[str], eras: Iterable[Era]
 ) -> dict[str, TargetTopic]:
-    """What the target has now of the copies of the source topics `chosen`, also by rules that were in force."""
+    """Return the existing copies of the source topics `chosen`, also those of repartition rules (`eras`)."""
     names = {copy for name in chosen for copy in flow.copies_of(name)}
     names |= {era.target_topic for era in eras if era.source_topic in chosen}
     infos = {name: info for name, info in (await target.refresh(None)).items() if name in names}
@@ -48,11 +48,12 @@ async def gather_targets(
 
 
 async def with_resources(flow: FlowConfig, facts: Facts, source: Cluster, target: Cluster) -> Facts:
-    """`facts` with the target's default settings and disk space, and what became of absent topics if that matters.
+    """Return `facts` with the target's default settings, its disk space, and which absent topics were deleted.
 
-    A few requests in all; what cannot be learned is left out. `target` knows its topics from before.
+    Deletions are asked for only if the flow follows them. It takes a few requests in all; what a broker does not show
+    is left out. `target` must have its metadata already.
     """
-    own = ledger_topic(flow.flow.source)  # its settings may be read in any case
+    own = ledger_topic(flow.flow.source)  # this login may read its settings in any case
     known = own if own in target.topics else min(target.topics, default=None)
     defaults = {} if known is None else await default_settings(target, known)
     space = await broker_space(target) if flow.target_free_percent is not None else None

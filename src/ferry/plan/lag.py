@@ -1,4 +1,4 @@
-"""Measure how far a flow is behind: facts of both clusters, and one look at the oldest record not yet copied."""
+"""Measure a flow's lag: facts of both clusters, and one read of the oldest record that is not yet copied."""
 
 from __future__ import annotations
 
@@ -27,30 +27,33 @@ from ferry.wire.age import first_timestamp
 log = logging.getLogger(__name__)
 
 _MOST_NAMED = 3
-"""Names in vain of which one error speaks."""
+"""Most names without a matching topic that one error lists."""
 _ROUNDS = ((500, 4 << 10), (200, 64 << 10), (16, 1 << 20), (1, 1 << 20))
 """Partitions per request and bytes per partition, round by round: small batches first, many at once.
 
-A broker answers a batch that does not fit with nothing, but for the first partition of a request (KIP-74): what is
-left after the others is asked for alone.
+If a batch does not fit, a broker returns nothing for it, unless it is of a request's first partition (KIP-74). So what
+is left after the other rounds is asked for alone.
 """
 
 
 def measure_lag(
     flow: FlowConfig, *, only: Collection[str] | None = None, patience_s: float = 60.0
 ) -> list[PartitionLag]:
-    """The lag of every source partition of the flow (narrowed to the topics `only`); writes nothing.
+    """Return the lag of every source partition of the flow (narrowed to the topics `only`); writes nothing.
 
-    A flow that never ran is behind by everything from its configured start. What the flow names in vain is logged as
-    a warning. Raises Unreachable, Refused, FilterInVain for a flow that takes no topic, and BadInput for a topic of
-    `only` that the source does not have.
+    A flow that never ran has a lag of everything from its configured start. Names in the flow's `topics` that match
+    nothing are logged as a warning. Raises Unreachable; Refused; EmptyFilter for a flow that takes no topic; and
+    BadInput for a topic of `only` that the source does not have.
     """
     with FlowConnections.of(flow, patience_s=patience_s) as connections:
         return connections.run(partial(lag_over, flow, connections, only))
 
 
 def look_at_lag(flow: FlowConfig, *, patience_s: float) -> tuple[list[PartitionLag], Standing]:
-    """The flow's lag, and how it stands; writes nothing. Raises as `measure_lag`."""
+    """Return the flow's lag, and the state of its newest run and its pauses; writes nothing.
+
+    Raises Unreachable; Refused; and EmptyFilter for a flow that takes no topic.
+    """
 
     async def work() -> tuple[list[PartitionLag], Standing]:
         lags = await lag_over(flow, connections)
@@ -66,7 +69,11 @@ def look_at_lag(flow: FlowConfig, *, patience_s: float) -> tuple[list[PartitionL
 async def lag_over(
     flow: FlowConfig, connections: FlowConnections, only: Collection[str] | None = None
 ) -> list[PartitionLag]:
-    """As `measure_lag`, over connections that are open."""
+    """Return the lag of every source partition (narrowed to the topics `only`) over open connections; writes nothing.
+
+    Names in the flow's `topics` that match nothing are logged as a warning. Raises Unreachable; Refused; EmptyFilter
+    for a flow that takes no topic; and BadInput for a topic of `only` that the source does not have.
+    """
     source, target = connections.source, connections.target
     view = await connections.view() if await connections.has_ledger() else UNREAD
     facts = await gather_facts(flow, flow.lane, source, target, view, positions=Positions.NONE)
@@ -75,13 +82,13 @@ async def lag_over(
     vain = in_vain(flow.flow, flow.guards, facts) if only is None else InVain()
     for note in vain.notes:
         log.warning("note: %s", note)
-    if vain.refusals:  # no lag at all would look like health
+    if vain.refusals:  # reporting no lag at all would read as health
         raise EmptyFilter("; ".join(refusal.message for refusal in vain.refusals[:_MOST_NAMED]))
     return await with_oldest(source, facts, lag_of(facts, flow.policy, flow.flow.source, only))
 
 
 async def with_oldest(source: Cluster, facts: Facts, lags: list[PartitionLag]) -> list[PartitionLag]:
-    """The lags, and how old the oldest record not yet copied is, for which the source is asked."""
+    """Return the lags with the age of the oldest record that is not yet copied, which is read from the source."""
     log_starts = {
         TopicPartition(topic=topic.name, partition=number): part.log_start
         for topic in facts.sources.values()
@@ -92,9 +99,9 @@ async def with_oldest(source: Cluster, facts: Facts, lags: list[PartitionLag]) -
 
 
 async def first_timestamps(cluster: Cluster, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-    """Timestamp (ms) of the batch that holds each offset, its first record's as a rule.
+    """Return the first timestamp (ms) of the batch that holds each offset.
 
-    Partitions without one (old format, out of range, no leader) are left out.
+    Partitions without one are left out: an old record format, an offset out of range, no leader.
     """
     found: dict[TopicPartition, int] = {}
     waiting = dict(offsets)
@@ -130,7 +137,7 @@ async def first_timestamps(cluster: Cluster, offsets: Mapping[TopicPartition, in
 def _requests(
     cluster: Cluster, offsets: Mapping[TopicPartition, int], width: int
 ) -> Iterator[tuple[int, dict[TopicPartition, int]]]:
-    """Partitions by leader, `width` to a request; those without a leader are left out."""
+    """Yield partitions by leader, at most `width` in a request; those without a leader are left out."""
     by_leader: dict[int, list[TopicPartition]] = {}
     for place in offsets:
         info = cluster.topics.get(place.topic)

@@ -1,4 +1,4 @@
-"""What one run is narrowed to, and the rules that planning obeys by it and by the flow's configuration."""
+"""What one run is narrowed to, and the rules for planning that follow from it and from the flow's configuration."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ class RunOptions:
     max_records: int | None = None
     max_seconds: int | None = None
     window: Window | None = None
-    """What of the past is copied, and nothing else; a backfill lane needs one."""
+    """The range of history that the run copies, and nothing else; a backfill lane needs one."""
     take_over: bool = False
-    """Whether the lane is taken from another deployment with another configuration, on purpose."""
+    """Whether the run takes the lane from another deployment with another configuration, on purpose."""
 
     @property
     def topics(self) -> frozenset[str] | None:
-        """The source topics that the run is for; None is all."""
+        """The source topics that the run is for; None means all."""
         named = None if self.window is None else self.window.topics
         return self.only if named is None else named
 
 
 WHOLE = RunOptions()
-"""All that the flow selects, within its own budgets."""
+"""All topics that the flow selects, within its own budgets."""
 
 
 def rules_of(
@@ -47,9 +47,10 @@ def rules_of(
     digests: Mapping[str, str] = MappingProxyType({}),
     lost: Mapping[str, str] = MappingProxyType({}),
 ) -> Rules:
-    """What planning obeys: the flow's configuration, narrowed to what one run is for.
+    """Return the rules for planning: the flow's configuration, narrowed to what one run is for.
 
-    `digests` of the flow's transforms by name, as far as the plan is to be written; why others are `lost`.
+    `digests` are those of the flow's transforms by name; they are only needed if the plan is to be written. `lost`
+    holds by name why a transform cannot be carried out.
     """
 
     def transform_of(topic: str) -> Transform | None:

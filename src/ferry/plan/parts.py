@@ -1,4 +1,4 @@
-"""What features do when a run is planned, such as taking ACLs over. Each has a row in PARTS.
+"""What features do when a run is planned, such as copying ACLs. Each has a row in PARTS.
 
 A run imports them by name when it is planned: the kernel knows no feature.
 """
@@ -16,15 +16,15 @@ from ferry.model import Plan
 from ferry.protocol.driver import Driver
 
 PARTS = ("ferry.features.acls.acts.sync:acls_of_plan",)
-"""`module:function`; a function takes what is Planned and returns its PlanPart. They act in this order."""
+"""`module:function`; a function takes the Planned and returns its PlanPart. The parts act in this order."""
 
 
 class Planned(Protocol):
-    """What a run is planned of: a flow in a lane, with open connections to both clusters. A Planner is one."""
+    """What a run is planned from: a flow in a lane, with open connections to both clusters. A Planner is one."""
 
     @property
     def flow(self) -> FlowConfig:
-        """The flow as its file has it."""
+        """The flow as configured in its file."""
 
     @property
     def lane(self) -> str:
@@ -32,34 +32,34 @@ class Planned(Protocol):
 
     @property
     def source(self) -> Cluster:
-        """The cluster that is copied from."""
+        """The source cluster."""
 
     @property
     def target(self) -> Cluster:
-        """The cluster that is copied to."""
+        """The target cluster."""
 
 
 class PlanPart(Protocol):
     """A feature's part in planning a run of the whole flow. Lives on the event loop of the connections.
 
-    A run that is narrowed to topics or to a window, and one of a paused flow, leaves it out.
+    It is left out of a run that is narrowed to topics or to a window, and of a run of a paused flow.
     """
 
     async def preview(self, view: LedgerView, plan: Plan) -> Plan:
-        """The plan with what the run would do; writes nothing."""
+        """Return the plan with what the run would do; writes nothing."""
 
     async def act(self, driver: Driver, plan: Plan) -> Plan:
-        """Do it, and return the plan with what was done, what is refused because of it, and notes.
+        """Carry it out, and return the plan with what was done, what is refused because of it, and notes.
 
-        It runs after the topics of the target were changed, and before the plan is sealed. It may run again: when the
-        driver was fenced by a late one, the run is opened again. `Driver.keep` writes records with the plan,
-        `Driver.commit` at once: what is about to be changed outside the ledger. `Driver.refuse_superseded` comes before
-        such a change, unless a commit does.
+        It runs after the topics of the target were changed, and before the plan is sealed. It may run again: if the
+        driver was fenced by a late driver of an earlier run, the run is opened again. `Driver.keep` writes records with
+        the plan. `Driver.commit` writes at once: it is for what is about to be changed outside the ledger. Call
+        `Driver.refuse_superseded` before such a change, unless a commit comes first.
         """
 
 
 def plan_parts(planned: Planned) -> list[PlanPart]:
-    """The parts of all features, in order."""
+    """Return the parts of all features, in order."""
     return [_load(place)(planned) for place in PARTS]
 
 

@@ -1,7 +1,7 @@
-"""The ACLs that a flow needs, on each side: no more than what its micro-runs ask the brokers for.
+"""The ACLs that a flow needs on each side: no more than what its micro-runs ask the brokers for.
 
-Nothing is written to the source unless the file asks for it (MirrorMaker 2's topics): else nothing there is more than
-reading.
+Nothing is written to the source unless the file asks for it (MirrorMaker 2's topics). Without that, the ACLs there only
+permit reading.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PREFIX = re.compile(r"((?:[A-Za-z0-9_-]|\\?\.)*)\.[*+]")
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Resource:
-    """What an ACL is about, in the words of kafka-acls: `topic`, `group`, `transactional-id` or `cluster`."""
+    """The resource of an ACL, in the words of kafka-acls: `topic`, `group`, `transactional-id` or `cluster`."""
 
     kind: str
     name: str
@@ -46,7 +46,10 @@ _LEDGERS = Resource(kind="topic", name=ledger_topic("").removesuffix(".internal"
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Acl:
-    """One ALLOW for the principal of one side. `optional`: without it the flow works; `why` says with what loss."""
+    """One ALLOW for the principal of one side.
+
+    `optional`: the flow works without it; `why` states what is then lost.
+    """
 
     side: Side
     resource: Resource
@@ -56,9 +59,9 @@ class Acl:
 
 
 def required_acls(flow: FlowConfig, topics: Collection[str] = ()) -> list[Acl]:
-    """All ACLs of a flow: for these source topics, or, without any, for what its `topics` say.
+    """Return all ACLs of a flow: for the source topics `topics`, or, if there are none, for the flow's own `topics`.
 
-    Raises BadInput when the topics' patterns, or a policy of the user's own, have no form as ACLs.
+    Raises BadInput if a topic name is illegal, or if the topics' patterns or a custom policy have no form as ACLs.
     """
     for name in topics:
         if (why := illegal_name(name)) is not None:
@@ -135,7 +138,7 @@ def _at_target(flow: FlowConfig, topics: Collection[Resource]) -> Iterator[Acl]:
 
 
 def _of_features(flow: FlowConfig, topics: Resource) -> Iterator[Acl]:
-    """What the target's topics take beyond being copied to."""
+    """Yield the ACLs that features need on the target's topics, in addition to those for the copy itself."""
     why = "to see how settings differ from the source's, and to set them; without it they stay as they were created"
     for operation in ("DescribeConfigs", "AlterConfigs") if flow.sync_topic_configs else ("DescribeConfigs",):
         yield Acl(side="target", resource=topics, operation=operation, why=why, optional=True)
@@ -149,7 +152,10 @@ def _of_features(flow: FlowConfig, topics: Resource) -> Iterator[Acl]:
 
 
 def _for_mirror_topics(flow: FlowConfig) -> Iterator[Acl]:
-    """What it takes to write MirrorMaker 2's topics (`features.groups.acts.mirror_topics`), whatever else is copied."""
+    """Yield the ACLs to write MirrorMaker 2's topics (`ferry.features.groups.acts.mirror_topics`).
+
+    They do not depend on which topics are copied.
+    """
     for topic in internal_topics(flow):
         resource = Resource(kind="topic", name=topic.name)
         why = f"to write what MirrorMaker 2's clients read ({topic.key}); without it they read nothing new"
@@ -158,7 +164,7 @@ def _for_mirror_topics(flow: FlowConfig) -> Iterator[Acl]:
 
 
 def _for_acls(flow: FlowConfig) -> Iterator[Acl]:
-    """What it takes to take ACLs over; a file that asks for all of them needs it (`ferry.features.acls.acts.sync`)."""
+    """Yield the ACLs to copy ACLs; they are not optional if the file asks for all (`ferry.features.acls.acts.sync`)."""
     if flow.syncs_acls:
         optional = flow.acls.policy is not AclPolicy.FULL
         why = "to read ACLs; without it none are taken over"
@@ -168,7 +174,7 @@ def _for_acls(flow: FlowConfig) -> Iterator[Acl]:
 
 
 def _for_groups(flow: FlowConfig) -> Iterator[Acl]:
-    """What it takes to translate consumer groups (`features.groups.acts.checkpoint`); READ includes DESCRIBE."""
+    """Yield the ACLs to translate groups (`ferry.features.groups.acts.checkpoint`); READ includes DESCRIBE."""
     if not flow.syncs_groups and not flow.emits_checkpoints:
         return
     for name, prefixed in sorted({_group_resource(pattern) for pattern in flow.groups.include.items}):
@@ -181,7 +187,7 @@ def _for_groups(flow: FlowConfig) -> Iterator[Acl]:
 
 
 def _group_resource(pattern: str) -> tuple[str, bool]:
-    """Name, and whether it is a prefix, of the narrowest resource that has all groups a pattern matches."""
+    """Return the name of the narrowest resource with all groups that a pattern matches, and whether it is a prefix."""
     if LEGAL_NAME.fullmatch(pattern):
         return pattern, False
     found = _PREFIX.fullmatch(pattern)
@@ -190,7 +196,10 @@ def _group_resource(pattern: str) -> tuple[str, bool]:
 
 
 def _ledgers_at_source(flow: FlowConfig, topics: Collection[Resource]) -> Iterator[Acl]:
-    """Ledgers of flows into the source, where names do not show what they brought (`ferry.plan.others.other_flows`)."""
+    """Yield the ACLs on ledgers of flows into the source, if names do not show what those flows brought.
+
+    `ferry.plan.others.other_flows` reads them.
+    """
     if not names_tell_flows_apart(flow) and _EVERY_TOPIC not in topics:
         yield Acl(
             side="source",
@@ -202,7 +211,10 @@ def _ledgers_at_source(flow: FlowConfig, topics: Collection[Resource]) -> Iterat
 
 
 def _ledgers_at_target(flow: FlowConfig, topics: Collection[Resource]) -> Iterator[Acl]:
-    """Ledgers of other flows into the target, where names do not tell whose a topic is (`run.others.neighbours`)."""
+    """Yield the ACLs on ledgers of other flows into the target, if names do not show which flow writes a topic.
+
+    `ferry.plan.others.other_flows` reads them.
+    """
     if names_tell_flows_apart(flow) or _EVERY_TOPIC in topics:
         return
     if flow.merge.items:
@@ -213,7 +225,10 @@ def _ledgers_at_target(flow: FlowConfig, topics: Collection[Resource]) -> Iterat
 
 
 def _as_resource(flow: FlowConfig, pattern: str) -> Resource:
-    """The narrowest ACL resource that has all names a pattern matches: a name, a prefix, or every topic."""
+    """Return the narrowest ACL resource with all names that a pattern matches: a name, a prefix, or every topic.
+
+    Raises BadInput for a pattern that is neither a name nor a prefix.
+    """
     if pattern in (".*", ".+"):
         return Resource(kind="topic", name=EVERY)
     if LEGAL_NAME.fullmatch(pattern):
@@ -228,7 +243,7 @@ def _as_resource(flow: FlowConfig, pattern: str) -> Resource:
 
 
 def _copied(flow: FlowConfig, resource: Resource) -> list[Resource]:
-    """The resources of the copies."""
+    """Return the resources of the copies. Raises BadInput if the policy cannot name the copies of a prefix."""
     if resource.name != EVERY and not resource.prefixed:
         return [Resource(kind="topic", name=copy) for copy in flow.copies_of(resource.name)]
     if not isinstance(flow.policy, DefaultReplicationPolicy | IdentityReplicationPolicy):
@@ -240,7 +255,7 @@ def _copied(flow: FlowConfig, resource: Resource) -> list[Resource]:
 
 
 def _without_covered(resources: Collection[Resource]) -> list[Resource]:
-    """Resources that no other one of them includes."""
+    """Return the resources that no other one of them includes."""
     if any(resource.name == EVERY for resource in resources):
         return [Resource(kind="topic", name=EVERY)]
     prefixes = [resource.name for resource in resources if resource.prefixed]

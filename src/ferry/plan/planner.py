@@ -1,4 +1,4 @@
-"""Plans a micro-run: facts of both clusters and of the ledger -> plan, and the topic changes that the plan needs."""
+"""Planning a micro-run: from the facts of both clusters and of the ledger to a plan and its topic changes."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ log = logging.getLogger(__name__)
 
 @contextmanager
 def of_this_run(options: RunOptions) -> Iterator[None]:
-    """Where `decide_plan` raises BadInput, say that it is of the topics that the run is narrowed to."""
+    """Mark a BadInput that `decide_plan` raises as being about the topics that the run is narrowed to."""
     try:
         yield
     except BadInput as error:
@@ -79,7 +79,7 @@ def of_this_run(options: RunOptions) -> Iterator[None]:
 class Planner:
     """Plans runs of one flow in one lane over open connections. Lives on their event loop.
 
-    Each ledger is read whole once, by whoever asks `ledgers` first, and from there on afterwards.
+    Each ledger is read from its beginning once, by the first caller of `ledgers`; later reads continue from there.
     """
 
     flow: FlowConfig
@@ -90,14 +90,19 @@ class Planner:
     ledgers: LedgerCaches
 
     async def preview(self, view: LedgerView, options: RunOptions) -> Plan:
-        """The plan that a run would have now; writes nothing, creates nothing.
+        """Return the plan that a run would have now; writes and creates nothing.
 
-        Raises as `decide_plan`.
+        Raises Refused if nothing of the flow may be planned: another cluster under an alias, swapped aliases. Raises
+        BadInput if the run is narrowed to a topic that the flow does not copy, or if a backfill lane has no window.
         """
         return (await self.survey(view, options))[1]
 
     async def survey(self, view: LedgerView, options: RunOptions) -> tuple[Facts, Plan]:
-        """As `preview`, with the facts that the plan was decided from."""
+        """Return the plan that a run would have now, and the facts it was decided from; writes and creates nothing.
+
+        Raises Refused if nothing of the flow may be planned: another cluster under an alias, swapped aliases. Raises
+        BadInput if the run is narrowed to a topic that the flow does not copy, or if a backfill lane has no window.
+        """
         refuse_endless(self.lane, options.window)
         await self._refuse_swapped(view)
         shown = transforms_to_show(self.flow)
@@ -122,7 +127,7 @@ class Planner:
         return facts, replace(plan, notes=(*refused, *shown.notes, *plan.notes))
 
     async def _unfit_ledger(self) -> str | None:
-        """Why a run would refuse the ledger's settings, as far as this login may look at them."""
+        """Return why a run would refuse the ledger's settings, if this login may read them; None if it would not."""
         if not await self.ledger.exists():
             return None
         try:
@@ -133,9 +138,10 @@ class Planner:
     async def open(self, run: str, origin: Origin, options: RunOptions) -> Plan:
         """Open a run: fence earlier writers, decide, create and grow topics, seal the plan in the ledger.
 
-        A run record puts an end to whoever is at work. So what cannot be planned, or a ledger that this Ferry cannot
-        read, is an error before anything is written: the ledger is read up to its end now. That end is the broker's
-        word, so `open_run` reads on from there, to records of its own. Superseded while a switch drains the flow.
+        A run record ends the active run of the lane. So anything that cannot be planned, and a ledger that this Ferry
+        cannot read, is an error before anything is written. For that the ledger is read up to its current end first.
+        That end is the broker's answer, so `open_run` reads on from there up to records of its own. Raises Superseded
+        while a switch drains the flow.
         """
         refuse_endless(self.lane, options.window)
         digests, lost = transform_digests(self.flow)
@@ -156,15 +162,17 @@ class Planner:
             return await self._decide(driver, options, digests, lost)
 
         plan, driver = await open_run(self.driver_port(), record, decide, known)
-        self.known.learn(driver.view, driver.read_ms)  # it has read the sealed plan, too
+        self.known.learn(driver.view, driver.read_ms)  # the driver has read the sealed plan, too
         await self._keep_short(driver, plan)
         return plan
 
     async def _keep_short(self, driver: Driver, plan: Plan) -> None:
-        """Write a summary of the ledger where one is due, and prune: once the plan is sealed, so that nothing waits.
+        """Write a summary of the ledger if one is due, and prune it.
 
-        What was known when the plan was decided was read up to a record of this run's own. A run goes on without; the
-        next one does it.
+        It happens after the plan is sealed, so nothing waits.
+
+        The ledger as it was when the plan was decided was read up to a record of this run. If summary or pruning fails,
+        the run continues, and the next run does it.
         """
         if self.known.last is None:
             return
@@ -184,7 +192,7 @@ class Planner:
             log.warning("run %s: summary and pruning of the ledger are left to the next run: %s", plan.run, error)
 
     async def _prune(self, driver: Driver, plan: Plan, *, more: bool) -> None:
-        """Take away some of what earlier runs gave up, and give `more` up.
+        """Delete some of the ledger records that earlier runs discarded, and with `more` discard others.
 
         Raises Superseded, and writes nothing, when a newer run owns the lane.
         """
@@ -195,15 +203,15 @@ class Planner:
             await give_up(view, self.lane, plan.run, self.source, self.target, driver.commit)
 
     def driver_port(self) -> KafkaDriver:
-        """Where a run of the lane is opened: its ledger, and the slots to fence."""
+        """Return the port that opens a run of the lane: its ledger, and the slots to fence."""
         return driver_port(self.flow, self.lane, self.ledger)
 
     def record(self, run: str, origin: Origin) -> RunRecord:
-        """What opens a run of this flow in this lane now."""
+        """Return the record that opens a run of this flow in this lane now."""
         return lane_record(self.flow, self.lane, run, origin)
 
     async def _refuse_swapped(self, view: LedgerView) -> None:
-        """Raise Refused when the flow's ledger lies on the source, and was written from what is the target now."""
+        """Raise Refused if the flow's ledger is on the source, written from the cluster that is the target now."""
         topic = self.ledger.place.topic
         if has_run(view, self.lane) or topic not in await self.source.refresh([topic]):
             return
@@ -220,9 +228,10 @@ class Planner:
     async def _decide(
         self, driver: Driver, options: RunOptions, digests: Mapping[str, str], lost: Mapping[str, str]
     ) -> Plan:
-        """The plan of an opened run: gather facts, decide, change the target's topics, decide by what is there then.
+        """Plan an opened run: gather facts, decide, change the target's topics, decide again from what is there then.
 
-        What changes the target comes before the first `Driver.keep`. So all that is decided is written with the plan.
+        Whatever changes the target comes before the first `Driver.keep`. So all that is decided is written with the
+        plan.
         """
         run, generation = driver.opened.record.run, driver.opened.generation
         self.known.learn(driver.view, driver.read_ms)
@@ -235,7 +244,7 @@ class Planner:
 
         wanted = decide_plan(rules, before, run, generation)
         if wanted.changes:
-            await driver.refuse_superseded()  # no fence covers what is changed beside the ledger
+            await driver.refuse_superseded()  # no fence covers changes outside the ledger
         changed = await change_topics(self.target, wanted.changes)
         facts, plan, created = before, wanted, []
         if any(change.kind is not ChangeKind.CONFIGURE for change in wanted.changes):
@@ -262,14 +271,17 @@ class Planner:
         return plan
 
     def _clock_skew(self) -> Sentence | None:
-        """By how much the clock of this machine is off, where the flow continues in spite of it; Refused where not."""
+        """Return by how much the clock of this machine is off, if the flow continues in spite of it.
+
+        None if the clock is near enough. Raises Refused if the flow's guard does not let it continue.
+        """
         clock = skew_sentence(self.ledger.skew_ms or 0, self.target.alias)
         if clock is not None and self.flow.guards.clock_skew.default is OnGuard.FAIL:
             raise Refused(clock)
         return clock
 
     def _opening_notes(self, driver: Driver, clock: Sentence | None) -> list[Sentence]:
-        """What is to be known of how the run was opened."""
+        """Return the notes on how the run was opened."""
         taken = driver.opened.record.took_over
         notes = [sentence("run.took-over", lane=self.lane, deployment=taken)] if taken else []
         notes += rebuild_notes(driver.view, driver.opened)
@@ -278,10 +290,10 @@ class Planner:
         return notes
 
     async def _changed(self, driver: Driver, facts: Facts, wanted: Plan, changed: Changed) -> Facts:
-        """The facts after the changes: the target's topics are gathered again, nothing else.
+        """Return the facts after the changes: the target's topics are gathered again, nothing else.
 
-        What was deleted is forgotten in the ledger. Between the deletion and that record a run may die: the next one
-        finds neither topic, and forgets it then.
+        What was deleted is removed from the ledger. If a run dies between the deletion and that record, the next run
+        finds neither topic, and removes it then.
         """
         view = driver.view
         deleted = [change for change in changed.done if change.kind is ChangeKind.DELETE]
@@ -302,12 +314,15 @@ class Planner:
         return await self._with_others(replace(facts, sources=sources, targets=targets), view)
 
     async def with_newest(self, view: LedgerView) -> LedgerView:
-        """A view with the newest run of the lane whole, as it is now; the same view where there is no run."""
+        """Return a view with the lane's newest run complete, as it is now; the same view if there is no run."""
         return await self.known.view_with_newest(self.lane, 1) if view.runs else view
 
     async def window(self, view: LedgerView, options: RunOptions) -> WindowLook:
-        """The run's window in offsets, and how far the lane has come in it; writes nothing. Raises as `windowed`
-        and `decide_plan`.
+        """Return the run's window in offsets, and how far the lane has come in it; writes nothing.
+
+        Raises BadInput for a window that ends in the future or names what the source does not have. Raises Refused if
+        the window would break the order of a partition, if records of it are deleted, or if nothing of the flow may be
+        planned.
         """
         facts = await gather_facts(self.flow, self.lane, self.source, self.target, view, positions=Positions.NONE)
         found = await self._windowed(view, facts, options, "")
@@ -320,7 +335,7 @@ class Planner:
         return await windowed(self.lane, facts, options.window, options.topics, self.source, view, run)
 
     def _starts(self, view: LedgerView, facts: Facts, *, windowed: bool) -> list[Record]:
-        """Where partitions begin, also those of topics that are not copied yet: paused, refused, not created."""
+        """Return the records of where partitions begin, also of topics not copied yet: paused, refused, not created."""
         if facts.first_run:
             return start_records(self.lane, facts, windowed=windowed)
         return later_start_records(view, self.lane, facts, windowed=windowed)
@@ -331,11 +346,11 @@ class Planner:
 
     @property
     def known(self) -> LedgerCache:
-        """The flow's ledger as this process knows it."""
+        """The flow's ledger as far as this process has read it."""
         return self.ledgers.of(self.target, self.flow.flow.source)
 
     async def facts(self, view: LedgerView, positions: Positions = Positions.SETTLED) -> Facts:
-        """What a plan is decided from."""
+        """Gather the facts that a plan is decided from."""
         facts = await gather_facts(self.flow, self.lane, self.source, self.target, view, positions=positions)
         facts = await with_truncations(facts, self.lane, self.source, self.target, view, self.known)
         facts = await with_resources(self.flow, facts, self.source, self.target)
@@ -343,12 +358,12 @@ class Planner:
         return await self._with_others(facts, view)
 
     async def _open_on_ledger(self, view: LedgerView) -> dict[TopicPartition, OpenTransaction]:
-        """The oldest transaction that is open on the ledger, where the view has records of one."""
+        """Return the oldest transaction that is open on the ledger, if the view has records of one."""
         if not view.open:
             return {}
         place = self.ledger.place
         begun = (await named_transactions(self.target, [place])).get(place)
-        if begun is None:  # its leader does not say more of it
+        if begun is None:  # the leader of the ledger's partition does not report more about it
             return {place: OpenTransaction.untold(min(one.offset for one in view.open))}
         return {place: begun[0]} if begun else {}
 
@@ -356,7 +371,7 @@ class Planner:
         return replace(facts, lost_rules=lost_rules(self.flow, facts.eras, digests)) if facts.eras else facts
 
     async def _with_others(self, facts: Facts, view: LedgerView) -> Facts:
-        """`facts` with what others wrote to the target up to the ends that they tell, or later."""
+        """Return `facts` with what others wrote to the target, up to the ends in the facts or later ones."""
         slots = range(max(self.flow.tasks_max, slots_to_fence(view, self.lane)))
         writers = frozenset(transactional_id(self.flow.flow, self.lane, slot) for slot in slots)
         facts = await with_foreign_writers(self.flow, self.lane, facts, self.target, view, writers)
@@ -364,7 +379,7 @@ class Planner:
 
 
 def _with_changes(plan: Plan, changed: Changed, notes: Iterable[str]) -> Plan:
-    """The plan with what became of the changes of topics, and `notes` before its own."""
+    """Return the plan with the outcome of the topic changes, and with `notes` before its own."""
     refused = (*plan.refusals, *changed.failed.values(), *changed.unset.values())
     return replace(
         plan,
@@ -375,5 +390,5 @@ def _with_changes(plan: Plan, changed: Changed, notes: Iterable[str]) -> Plan:
 
 
 def _is_whole(options: RunOptions, facts: Facts) -> bool:
-    """Whether a run is of the whole flow: not narrowed to topics or a window, and the flow is not paused."""
+    """Return whether a run is of the whole flow: not narrowed to topics or a window, and not paused."""
     return options.topics is None and options.window is None and "" not in facts.pauses

@@ -1,7 +1,8 @@
-"""A skip is a run that copies nothing: opened like every run, so the writers at work are fenced before it decides.
+"""A skip is a run that copies nothing: it is opened like every run, so active writers are fenced before it decides.
 
 Its gap is written in the transaction of its plan, after all earlier writers are fenced and their receipts are read. A
-run that is opened after it has read the gap, or else it has fenced the skip's driver, and then the gap does not count.
+run that is opened after it has read the gap. If it has not, it has fenced the skip's driver, and the gap does not
+count.
 """
 
 from __future__ import annotations
@@ -19,22 +20,29 @@ from ferry.protocol.opening import open_run
 
 
 def keep_skip(driver: Driver, gap: Gap) -> Plan:
-    """Have a gap written with the plan of the run that passes it; that plan."""
+    """Have the driver write a gap with the plan of the run that passes it, and return that plan."""
     driver.keep([gap_record(driver.opened.record.lane, gap)])
     return skip_plan(driver.opened.record, gap)
 
 
 async def preview_skip(planner: Planner, view: LedgerView, wish: SkipRequest) -> Gap:
-    """What would be passed now; writes nothing. Raises as `skip_gap`."""
+    """Return the gap that a skip would leave now; writes nothing.
+
+    Raises BadInput for a place that the flow does not copy, or that is before the lane's position or beyond the end.
+    Raises Refused if the source's log is not the one that the lane has copied from.
+    """
     return skip_gap(
         rules_of(planner.flow, planner.lane, WHOLE), await planner.facts(view, Positions.NONE), wish, "(dry run)", -1
     )
 
 
 async def skip(planner: Planner, wish: SkipRequest, run: str, origin: Origin, *, interrupt: bool) -> Plan:
-    """Pass a place by hand; what stands against it is an error before anything is written.
+    """Pass over offsets by hand; anything that refuses it is an error before anything is written.
 
-    With `interrupt` also while a run is at work, which then ends. Raises as `skip_gap` and `open_run`.
+    With `interrupt` it also works while a run is active, which then ends; without it that raises Refused. Raises
+    BadInput for a place that the flow does not copy, or that is before the lane's position or beyond the end; Refused
+    if the source's log is not the one that the lane has copied from; Superseded if a newer run opened the lane
+    meanwhile.
     """
     view = await planner.known.view_with_newest(planner.lane, 1)
     if not interrupt:

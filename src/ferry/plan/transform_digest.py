@@ -1,6 +1,7 @@
-"""A transform's digest: what it is in the file, what its function's modules say, and which Spark carries it out.
+"""The digest of a transform: its text in the file, the text of its function's modules, and the version of Spark.
 
-Whoever plans puts it into the plan, without Spark; the job that carries the transform out holds its own against it.
+The planning process puts it into the plan, without starting Spark. The job that carries out the transform compares its
+own digest with it.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from ferry.plan.function_text import text_digest
 
 
 def transform_digest(spec: TransformSpec) -> str:
-    """SHA-256 (hexadecimal) of the transform with the PySpark of this machine, and with the text of its function.
+    """Return the SHA-256 (hexadecimal) of the transform with this machine's PySpark version and its function's text.
 
-    Raises BadInput by the transform's key for a function that cannot be imported or read and a salt that cannot be had,
-    Refused where no PySpark is installed.
+    Raises BadInput with the transform's key if its function cannot be imported or read, or if its salt cannot be had.
+    Raises Refused if PySpark is not installed.
     """
     spark = pyspark_version()
     if not spark:
@@ -37,7 +38,7 @@ def transform_digest(spec: TransformSpec) -> str:
 
 
 def pyspark_version() -> str:
-    """Of the PySpark of this machine; empty where there is none."""
+    """Return the version of PySpark on this machine; empty if it is not installed."""
     try:
         return version("pyspark")
     except PackageNotFoundError:
@@ -45,7 +46,10 @@ def pyspark_version() -> str:
 
 
 def imported(path: str) -> Callable[..., Any]:
-    """What `package.module:function` names. Raises BadInput when it cannot be imported, or is no function."""
+    """Return the function that `package.module:function` names.
+
+    Raises BadInput if it cannot be imported, or is not callable.
+    """
     name, _, attribute = path.partition(":")
     try:
         found: Any = importlib.import_module(name)

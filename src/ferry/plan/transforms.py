@@ -15,10 +15,10 @@ from ferry.words import several
 
 
 def lost_rules(flow: FlowConfig, eras: Mapping[str, Era], digests: Mapping[str, str]) -> dict[str, str]:
-    """By target topic why the rule by which its records are dealt cannot be carried out any more, as half a sentence.
+    """Return by target topic why its repartition rule cannot be carried out any more, as half a sentence.
 
-    Asked where the file wants another one by now, for what the one before has begun is finished by it; of nothing where
-    no `digests` are known.
+    Only rules that the file has since replaced are checked, because slices begun by the old rule are finished by it.
+    Without `digests` nothing is checked.
     """
     found: dict[str, str] = {}
     for target, era in eras.items() if digests else ():
@@ -40,7 +40,7 @@ def lost_rules(flow: FlowConfig, eras: Mapping[str, Era], digests: Mapping[str, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownTransforms:
-    """A flow's transforms for a plan that is only shown: as `transform_digests` has them, and what is not known."""
+    """A flow's transforms for a plan that is only shown: digests, why some are lost, notes on what is not known."""
 
     digests: Mapping[str, str]
     lost: Mapping[str, str]
@@ -48,7 +48,10 @@ class ShownTransforms:
 
 
 def transforms_to_show(flow: FlowConfig) -> ShownTransforms:
-    """What a run from here would find. Without PySpark nothing is: such a place shows plans, and runs are elsewhere."""
+    """Return the transforms as a run from this machine would find them.
+
+    Without PySpark nothing is known: such a machine shows plans, and runs are planned elsewhere.
+    """
     if not flow.transforms or pyspark_version():
         digests, lost = transform_digests(flow)
         return ShownTransforms(digests=digests, lost=lost)
@@ -58,7 +61,7 @@ def transforms_to_show(flow: FlowConfig) -> ShownTransforms:
 
 
 def transform_digests(flow: FlowConfig) -> tuple[dict[str, str], dict[str, str]]:
-    """The digests of a flow's transforms by name; and of those that cannot be carried out here, why, as a sentence."""
+    """Return the digests of a flow's transforms by name; and by name why others cannot run here, as a sentence."""
     digests: dict[str, str] = {}
     lost: dict[str, str] = {}
     for one in flow.transforms:

@@ -1,4 +1,4 @@
-"""Logs that were cut since the last receipt: by leader epochs on both sides, at the target by its own offsets, too."""
+"""Logs that were truncated since the last receipt: by leader epochs on both sides, at the target also by its end."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ferry.plan.rules.truncation import held_upto, with_high_watermark
 async def with_truncations(
     facts: Facts, lane: str, source: Cluster, target: Cluster, view: LedgerView, ledger: LedgerCache
 ) -> Facts:
-    """`facts` with where source logs part from what was copied, and how much of it cut target logs still have."""
+    """Return `facts` with where source logs diverge from their copies, and what truncated target logs still have."""
     facts = await _with_high_watermarks(facts, source)
     read: list[Receipt | Read] = [*facts.receipts.values(), *reads_of_units(facts.units.values())]
     lasts = [
@@ -38,7 +38,7 @@ async def with_truncations(
 
 
 async def _with_high_watermarks(facts: Facts, source: Cluster) -> Facts:
-    """Ask again for those that nobody told, where the last stable offset lies before what was copied: a cut, or not."""
+    """Ask again for unknown high watermarks if the last stable offset is before what was copied: truncated, or not."""
     short = [last.source for last in facts.receipts.values() if _may_be_cut(facts, last)]
     if not short:
         return facts
@@ -86,6 +86,6 @@ def _is_short(facts: Facts, place: TopicPartition, last: Receipt) -> bool:
 
 
 def _target_end(facts: Facts, place: TopicPartition, last: Receipt) -> int:
-    """Up to where a target partition has what the lane wrote to it; the last receipt's word where nobody tells."""
+    """Return up to where a target partition has what the lane wrote; its last receipt's offset if no end is known."""
     end = facts.targets[place.topic].ends.get(place.partition, last.target_next)
     return min(end, facts.cut.get(place, end))

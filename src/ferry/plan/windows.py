@@ -1,4 +1,4 @@
-"""A window looked up: what the source says of its times, and the facts that a plan of it is decided from."""
+"""A window resolved: the source's offsets for its times, and the facts that a plan of it is decided from."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from ferry.plan.rules.windows import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Windowed:
-    """The facts of a plan that copies a window, the window in offsets, and what the ledger is to keep of it."""
+    """The facts of a plan that copies a window, the window in offsets, and the records to keep of it in the ledger."""
 
     facts: Facts
     look: WindowLook
@@ -38,7 +38,11 @@ class Windowed:
 async def windowed(
     lane: str, facts: Facts, window: Window, only: Collection[str] | None, source: Cluster, view: LedgerView, run: str
 ) -> Windowed:
-    """Look a window up: of the topics in `only`, or of all. Raises as `check_window` and `window_parts`."""
+    """Resolve a window, of the topics in `only` or of all.
+
+    Raises BadInput for a window that ends in the future, or names what the source does not have. Raises Refused if it
+    would break the order of a partition, or if records of it are deleted.
+    """
     topics = frozenset(facts.sources.keys() | facts.absent | facts.hidden if only is None else only)
     check_window(facts, window, topics)
     recorded = recorded_windows(view, lane)
@@ -55,9 +59,11 @@ async def windowed(
 async def _listed(
     source: Cluster, facts: Facts, window: Window, topics: Collection[str]
 ) -> tuple[dict[TopicPartition, Listed], dict[TopicPartition, Unavailable | None]]:
-    """The window's times as offsets (ListOffsets), and the time of the oldest record where a log was cut before it.
+    """Return the window's times as offsets (ListOffsets), and the time of the oldest record of a shortened log.
 
-    Also the partitions of which nobody tells, with the reason where there is one.
+    A log is shortened if its start is above 0, and the window begins there or has no record. For a window of offsets
+    only partitions whose range begins before the log start are listed. The second value holds the partitions that no
+    broker answered for, with the reason if one is known.
     """
     starts = {
         TopicPartition(topic=name, partition=number): part.log_start
@@ -83,7 +89,7 @@ async def _listed(
 
 
 def _without(facts: Facts, failed: Mapping[TopicPartition, Unavailable | None]) -> Facts:
-    """The facts with these partitions as ones that nobody serves: the plan refuses them."""
+    """Return the facts with these partitions as ones without a leader: the plan refuses them."""
     sources = dict(facts.sources)
     for place, why in failed.items():
         sources[place.topic] = with_high_watermark(sources[place.topic], place.partition, None, why)

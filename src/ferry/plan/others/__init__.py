@@ -1,1 +1,1 @@
-"""What others write: strangers in the copies, and other flows into the same target."""
+"""What others write: foreign writers in the copies, and other flows into the same target."""

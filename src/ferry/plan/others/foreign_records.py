@@ -1,10 +1,13 @@
-"""What somebody else wrote to the copies: looked for behind the lane's own records, before each plan and each attempt.
+"""Records of foreign writers in the copies: searched after the lane's own records, before each plan and each attempt.
 
-After the fencing all of our markers are there. So behind our last record lie one marker, which is not looked at, and
-more only where chunks were aborted, or somebody else has written. A copy of which the ledger has no receipt, or that
-was created again since, is looked into from its beginning: its records are somebody else's, or the ledger was lost.
-And a transaction that is open on a copy is somebody else's: nobody can see yet what it wrote, and behind our next
-records nobody would look again.
+After the fencing all markers of the lane are in the log. So after the lane's last record comes one marker, which is not
+examined. There is more only if chunks were aborted, or if a foreign writer wrote there.
+
+A copy without a receipt in the ledger, or one that was created again since, is searched from its beginning: its records
+are a foreign writer's, or the ledger was lost.
+
+A transaction that is open on a copy is a foreign writer's, too: its records cannot be read yet, and once this lane has
+written its next records, no later search would reach them.
 """
 
 from __future__ import annotations
@@ -33,10 +36,10 @@ from ferry.plan.rules.lost_ledger import accounted_positions
 async def with_foreign_writers(
     flow: FlowConfig, lane: str, facts: Facts, target: Cluster, view: LedgerView, writers: Collection[str]
 ) -> Facts:
-    """`facts` with the first record on each target partition that is not the flow's, and with others' transactions.
+    """Return `facts` with the first foreign record on each target partition, and with foreign open transactions.
 
-    `writers` are the transactional ids of the lane's own slots. Topics that several flows share have a look of their
-    own (`ferry.plan.others.other_flows`).
+    `writers` are the transactional ids of the lane's own slots. Topics that several flows share are searched separately
+    (`ferry.plan.others.other_flows`).
     """
     ids = {name: topic.topic_id for name, topic in facts.targets.items()}
     before = accounted(view, lane, ids)
@@ -49,7 +52,7 @@ async def with_foreign_writers(
         if facts.targets[place.topic].ends[place.partition] > begin:
             begins[place] = begin
     unseen = uncopied.keys() - first.found.keys()
-    # Later than the ends: one below them is where a transaction is open.
+    # Asked after the ends: where it is below an end, a transaction is open.
     stable = await listed_offsets(target, dict.fromkeys(sources, LATEST), isolation=READ_COMMITTED)
     ends = {place: facts.targets[place.topic].ends[place.partition] for place in stable.found}
     undecided = await others_transactions(target, stable.found, ends, writers)
@@ -75,7 +78,10 @@ async def with_foreign_writers(
 def _behind_receipts(
     flow: FlowConfig, facts: Facts, before: Mapping[TopicPartition, int]
 ) -> tuple[dict[TopicPartition, str], dict[TopicPartition, int]]:
-    """Copies with records of the lane's, with their source topics; and where more than its marker lies behind them."""
+    """Return the copies that hold records of the lane, with their source topics; and where to search in them.
+
+    The second value has only partitions with more than the lane's own marker after the lane's last record.
+    """
     sources: dict[TopicPartition, str] = {}
     begins: dict[TopicPartition, int] = {}
     for place, (name, last) in _lasts(facts).items():
@@ -85,11 +91,12 @@ def _behind_receipts(
         if not _has_records(last) or _is_another(facts, last):
             continue
         sources[place] = name
-        if place in facts.cut:  # what was seen behind the cut was in another log
+        if place in facts.cut:  # records that were accounted for after the cut were in another log
             begins[place] = facts.cut[place]
             continue
         begin = max(last.target_next, before.get(place, 0))
-        # A predecessor's end was looked up: its markers lie before it, and none of ours behind it yet.
+        # The end of an adopted predecessor was looked up: its markers are before it, and the lane has none after it
+        # yet.
         marker = 1 if begin == last.target_next and not last.adopted else 0
         if topic.ends[place.partition] - begin > marker:
             begins[place] = begin
@@ -97,24 +104,24 @@ def _behind_receipts(
 
 
 def _lasts(facts: Facts) -> dict[TopicPartition, tuple[str, Receipt]]:
-    """The lane's last receipts of both kinds, with their source topics."""
+    """Return the lane's last receipts of both kinds by target partition, with their source topics."""
     slices = {place: (last.source.topic, last) for place, last in facts.receipts.items()}
     return slices | {place: (last.source.topic, last) for place, last in facts.units.items()}
 
 
 def _is_another(facts: Facts, last: Receipt) -> bool:
-    """Whether the copy was created again since: none of the lane's records lie in it."""
+    """Return whether the copy was created again since the receipt: it then holds no records of the lane."""
     topic = facts.targets.get(last.target.topic)
     return topic is not None and bool(last.target_topic_id) and topic.topic_id not in ("", last.target_topic_id)
 
 
 def _has_records(last: Receipt) -> bool:
-    """Whether the lane wrote to the copy at all: its receipts may be of markers and aborted transactions alone."""
+    """Return whether the lane wrote to the copy at all: receipts may cover only markers and aborted transactions."""
     return last.target_next >= 0
 
 
 def _uncopied(flow: FlowConfig, facts: Facts) -> dict[TopicPartition, str]:
-    """Target partitions with records though no receipt of the lane names any of them, with their source topics."""
+    """Return target partitions with records but without a receipt of the lane for any, with their source topics."""
     found: dict[TopicPartition, str] = {}
     known = _lasts(facts)
     for name, copy in ((source, one) for source in facts.sources for one in flow.copies_of(source)):
@@ -131,9 +138,9 @@ def _uncopied(flow: FlowConfig, facts: Facts) -> dict[TopicPartition, str]:
 
 
 def without_own(facts: Facts, lane: str, view: LedgerView) -> Facts:
-    """`facts` without what the lane itself has written since, by a `view` of the ledger that was read after the look.
+    """Return `facts` without what the lane itself has written since; `view` is of the ledger read after the search.
 
-    For a plan that fences nobody: a run may be at work, whose records are newer than the receipts that the facts know.
+    It serves a plan that fences no writer: a run may be active, with records newer than the receipts in the facts.
     """
     receipts = [*last_receipts(view, lane).values(), *open_receipts(view, lane)]
     written: list[Receipt] = [*receipts, *last_units(view, lane).values(), *open_units(view, lane)]
@@ -147,7 +154,10 @@ def without_own(facts: Facts, lane: str, view: LedgerView) -> Facts:
     at_work = newest is not None and outcome(view, lane, newest.record.run) is None
 
     def is_own(place: TopicPartition, one: OpenTransaction) -> bool:
-        """Only where nobody tells whose it is; one that has ended meanwhile shows in the receipts, if it is ours."""
+        """Return whether it may be the lane's own: only if its transactional id is not known.
+
+        One that has ended meanwhile shows in the receipts, if it is the lane's.
+        """
         ended = one.producer_id < 0 and reached.get(place, -1) > one.start
         return not one.transactional_id and (at_work or ended)
 

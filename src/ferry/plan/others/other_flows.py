@@ -1,6 +1,6 @@
-"""What other flows' ledgers say: who owns a target topic, what came from the target, who else writes a merged topic.
+"""What other flows' ledgers show: the owner of a target topic, records from the target, writers of a merged topic.
 
-With `DefaultReplicationPolicy` names tell flows apart, and nothing of this is asked.
+With `DefaultReplicationPolicy` names keep flows apart, and no other ledger is read.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LEDGER = re.compile(r"ferry-ledger\.(.+)\.internal")
 
 
 def names_tell_flows_apart(flow: FlowConfig) -> bool:
-    """Whether a target topic's name shows which flow writes it, and a source topic's whether it came from there."""
+    """Return whether names show which flow writes a target topic, and whether a source topic came from the target."""
     policy = flow.policy.base if isinstance(flow.policy, LanePolicy) else flow.policy
     back = flow.back is not None and isinstance(flow.back.policy, RoutedPolicy)
     return isinstance(policy, DefaultReplicationPolicy) and not back
@@ -45,14 +45,14 @@ async def with_neighbours(
     ledgers: LedgerCaches,
     view: LedgerView,
 ) -> Facts:
-    """`facts` with what the ledgers of other flows add to them; `facts` and `view` are as they were read before."""
+    """Return `facts` with what the ledgers of other flows add. `facts` and `view` must have been read before."""
     if names_tell_flows_apart(flow):
         return facts
     copies = {name: flow.copies_of(name) for name in facts.sources}
     targets = {copy for some in copies.values() for copy in some}
     merged = {copy for name, some in copies.items() if flow.merge.matches(name) for copy in some}
     places = _places(facts, merged)
-    # Before any ledger: what is committed below these offsets has its receipt in a ledger by now.
+    # Asked before any ledger is read: what is committed below these offsets has its receipt in a ledger by then.
     listed = await listed_offsets(target, dict.fromkeys(places, LATEST), isolation=READ_COMMITTED)
     begun = await listed_offsets(target, dict.fromkeys(listed.found, EARLIEST), isolation=READ_UNCOMMITTED)
     ends, begins = listed.found, begun.found
@@ -61,7 +61,7 @@ async def with_neighbours(
     asked = merged | (targets - facts.claims.keys())
     before = accounted(view, lane, {name: topic.topic_id for name, topic in facts.targets.items()})
     unaccounted = {place: max(before.get(place, 0), begin) for place, begin in begins.items()}
-    # What was seen behind a cut, or written there by the own flow, was in another log.
+    # Records that were accounted for after a cut, or written there by this flow, were in another log.
     unaccounted |= {place: min(unaccounted[place], at) for place, at in facts.cut.items() if place in unaccounted}
     if asked:
         neighbours = await read_neighbours(flow, target, ledgers, asked, unaccounted)
@@ -109,7 +109,7 @@ def _places(facts: Facts, merged: Collection[str]) -> set[TopicPartition]:
 def without_unseen(
     facts: Facts, places: Collection[TopicPartition], failed: Mapping[TopicPartition, Unavailable]
 ) -> Facts:
-    """The facts without the ends of target partitions that could not be looked into: nothing is copied to those."""
+    """Return the facts without the ends of target partitions that could not be read: nothing is copied to those."""
     targets = dict(facts.targets)
     for place in places:
         topic = targets[place.topic]
@@ -128,9 +128,9 @@ async def read_neighbours(
     topics: Collection[str],
     begins: Mapping[TopicPartition, int] = NOWHERE,
 ) -> tuple[Neighbour, ...]:
-    """The other flows into the target, as far as `topics` concern them, by their ledgers up to their ends now.
+    """Return the other flows into the target that concern `topics`, by their ledgers read up to their current ends.
 
-    What they have written is looked up from `begins` on, and only where that names a partition.
+    What they have written is collected from the offsets `begins` on, and only for the partitions that it names.
     """
     found = []
     for alias in await _ledgers(target):
@@ -143,13 +143,13 @@ async def read_neighbours(
 
 
 async def _ledgers(cluster: Cluster) -> list[str]:
-    """The source aliases of all ledgers on a cluster that can be seen."""
+    """Return the source aliases of all ledgers on a cluster that this login can see."""
     matches = (_LEDGER.fullmatch(name) for name in await cluster.refresh(None))
     return sorted(match.group(1) for match in matches if match is not None)
 
 
 async def _back_rests(flow: FlowConfig, facts: Facts, source: Cluster, ledgers: LedgerCaches) -> bool:
-    """Whether the flow straight back is paused, and not just for a time; its ledger lies on the source."""
+    """Return whether the opposite flow is paused without an end time. Its ledger is on the source."""
     if flow.flow.target not in await _ledgers(source):
         return False
     held = pauses(await ledgers.of(source, flow.flow.target).view(), facts.now_ms).get("")
@@ -157,9 +157,10 @@ async def _back_rests(flow: FlowConfig, facts: Facts, source: Cluster, ledgers: 
 
 
 async def _behind_originals(facts: Facts, target: Cluster, originals: Mapping[TopicPartition, int]) -> Facts:
-    """`facts` in which copies without a receipt are looked into from where the originals end that they hold.
+    """Return `facts` with copies that have no receipt searched again, from where the originals that they hold end.
 
-    Records of others lie after those, and are as foreign as in any other copy.
+    Such a copy holds the originals of records that flow to the source. Records of others come after those, and are as
+    foreign as in any other copy.
     """
     again = {
         place: originals[place]
@@ -180,9 +181,9 @@ async def _behind_originals(facts: Facts, target: Cluster, originals: Mapping[To
 async def _returned(
     facts: Facts, source: Cluster, ledgers: LedgerCaches
 ) -> tuple[dict[TopicPartition, tuple[Range, ...]], dict[TopicPartition, int]]:
-    """By source partition the offsets that flows from the target cluster wrote there, under whatever alias.
+    """Return by source partition the offsets that flows from the target cluster wrote there, under any alias.
 
-    And by partition of the target where what they read of it ends.
+    The second value holds by target partition the offset up to which those flows have read it.
     """
     found: dict[TopicPartition, tuple[Range, ...]] = {}
     originals: dict[TopicPartition, int] = {}
@@ -205,7 +206,7 @@ async def _returned(
             originals[at] = max(end, originals.get(at, 0))
         for place, parts in came.items():
             found[place] = (*found.get(place, ()), *parts)
-        for place, last in last_units(view, None).items():  # where each of their records lies no receipt says
+        for place, last in last_units(view, None).items():  # no receipt shows where each of these records is
             if last.source_cluster_id == facts.target_cluster_id and place.topic in facts.sources:
                 found[place] = (*found.get(place, ()), (0, max(0, last.target_next)))
                 for number, end in enumerate(last.ends):

@@ -1,4 +1,4 @@
-"""What a flow names and the source does not show: topics that vanished, names that match nothing. Never in silence."""
+"""Topics that a flow names and the source does not list: vanished topics, names that match nothing. Always reported."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from ferry.plan.rules.facts import Facts, SourceTopic
 
 
 def absent_topics(copied: Iterable[Receipt], listed: Collection[str], takes: Callable[[str], bool]) -> frozenset[str]:
-    """Source topics that the lane has copied and the flow still takes, but that the source does not list."""
+    """Return source topics that the lane has copied and the flow still takes, but that the source does not list."""
     topics = {receipt.source.topic for receipt in copied}
     return frozenset(topic for topic in topics if topic not in listed and takes(topic))
 
 
 def unmatched_names(include: PatternList, listed: Collection[str]) -> tuple[str, ...]:
-    """Items of `topics` that read like a name, not like a pattern, and that match no topic of the source."""
+    """Return the items of `topics` that are a name, not a pattern, and match no topic of the source."""
     names = [item for item in include.items if LEGAL_NAME.fullmatch(item)]
     return tuple(name for name in names if not any(map(PatternList(items=(name,)).matches, listed)))
 
 
 def gone_refusal(facts: Facts, flow: Flow, topic: str) -> Refusal:
-    """The refusal of a topic that was copied before and that the source lists no more."""
+    """Return the refusal of a topic that was copied before and that the source no longer lists."""
     copied = sum(last.source.topic == topic for last in facts.receipts.values())
     copied += sum(last.source.topic == topic for last in facts.units.values())
     return refused("source.gone", topic, partitions=copied, cluster=flow.source)
 
 
 def gone_note(refusal: Refusal) -> Sentence:
-    """The note in place of the refusal of a topic that is gone, where the flow's guard says skip."""
+    """Return the note that replaces the refusal of a topic that is gone, if the flow's guard is set to skip."""
     return passed("passed.left-out", refusal)
 
 
 def hidden_refusals(facts: Facts, flow: Flow, only: Collection[str] | None) -> list[Refusal]:
-    """The refusals of topics (narrowed to `only`) that the flow names and that its login may not see."""
+    """Return the refusals of topics (narrowed to `only`) that the flow names and that its login may not see."""
     return [
         refused("source.hidden", topic, cluster=flow.source)
         for topic in sorted(facts.hidden - facts.absent)
@@ -44,7 +44,10 @@ def hidden_refusals(facts: Facts, flow: Flow, only: Collection[str] | None) -> l
 
 
 def lost_partitions(lasts: Iterable[Receipt], topic: SourceTopic) -> list[Receipt]:
-    """Those of a target topic's last receipts whose source partitions are no more: it was created again with fewer."""
+    """Return the last receipts of a target topic whose source partitions no longer exist, by source partition.
+
+    The source topic was then created again with fewer partitions.
+    """
     there = {*topic.partitions, *topic.leaderless}
     return sorted(
         (last for last in lasts if last.source.topic == topic.name and last.source.partition not in there),
@@ -53,6 +56,6 @@ def lost_partitions(lasts: Iterable[Receipt], topic: SourceTopic) -> list[Receip
 
 
 def lost_refusal(topic: SourceTopic, last: Receipt) -> Refusal:
-    """The refusal of a partition that the source topic has no more."""
+    """Return the refusal of a partition that the source topic no longer has."""
     count = len(topic.partitions) + len(topic.leaderless)
     return refused("source.recreated.fewer", topic.name, last.source.partition, end=last.end, partitions=count)

@@ -11,13 +11,14 @@ from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.rules import Rules
 
 HANGING_MS = 15 * 60_000
-"""`transaction.max.timeout.ms` unless a broker says otherwise: a coordinator ends what is older."""
+"""`transaction.max.timeout.ms` of a broker that sets no other value: a coordinator ends older transactions."""
 
 
 def held_notes(rules: Rules, facts: Facts) -> list[Sentence]:
-    """What read_committed copies do not get to see, for longer than a transaction should last.
+    """Return notes on records that read_committed copies cannot read, for longer than a transaction should last.
 
-    Its age is told by its last record's timestamp, which producers may set as they like: so it is a note.
+    A transaction's age is taken from the timestamp of its last record. Producers set timestamps as they like, so this
+    is a note and no refusal.
     """
     notes = []
     for place, transaction in sorted(facts.held.items()):
@@ -28,7 +29,7 @@ def held_notes(rules: Rules, facts: Facts) -> list[Sentence]:
 
 
 def ledger_notes(facts: Facts) -> list[Sentence]:
-    """A transaction on the flow's ledger that is open for longer than one should last, with what it costs."""
+    """Return notes on transactions on the flow's ledger that are open for longer than one should last."""
     return [
         sentence("held.ledger", writer=_writer(transaction), **_facts(place, transaction))
         for place, transaction in sorted(facts.on_ledger.items())

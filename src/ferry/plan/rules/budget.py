@@ -1,4 +1,4 @@
-"""A run's budgets: how much of what could be copied this run copies, and which slot does."""
+"""A run's budgets: how much of what could be copied this run copies."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ferry.plan.rules.shares import fair_shares
 
 
 class Ahead(Protocol):
-    """What lies before the lane in one source partition; the run of `last_generation` copied some of it last."""
+    """What is not yet copied of one source partition; the run of `last_generation` copied some of it last."""
 
     @property
     def source(self) -> TopicPartition: ...
@@ -25,9 +25,9 @@ class Ahead(Protocol):
 
 
 def within_budget(rules: Rules, needs: Sequence[Ahead]) -> dict[TopicPartition, int]:
-    """How many offsets of each source partition the run copies within its budgets, fairly.
+    """Return how many offsets of each source partition the run copies within its budgets, in fair shares.
 
-    Where a budget is too small for all, those come first that were copied longest ago: nobody starves.
+    If a budget is too small for all, the partitions that were copied longest ago come first, so that none starves.
     """
     by_turn = sorted(needs, key=lambda need: need.last_generation)
     wanted = {need.source: need.offsets for need in by_turn}
@@ -43,12 +43,12 @@ def within_budget(rules: Rules, needs: Sequence[Ahead]) -> dict[TopicPartition, 
 
 
 def bytes_within(candidate: Candidate, wanted: Mapping[TopicPartition, int]) -> int:
-    """About how many bytes of a candidate the run copies."""
+    """Return about how many bytes of a candidate the run copies."""
     return candidate.bytes * wanted[candidate.source] // candidate.offsets
 
 
 def slice_of(candidate: Candidate, wanted: Mapping[TopicPartition, int], slot: int) -> Slice:
-    """What the run copies of a candidate."""
+    """Return the slice that the run copies of a candidate."""
     return Slice(
         source=candidate.source,
         target=candidate.target,

@@ -1,4 +1,4 @@
-"""What a run could copy: partition by partition the offsets ahead, or what stands against them."""
+"""What a run could copy: for each partition the offsets not yet copied, or the refusal."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ferry.plan.rules.truncation import read_before, written_before
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A partition that may be copied: source offsets `[start, end)`, none when it is caught up."""
+    """A partition that may be copied: source offsets `[start, end)`; none when its lag is 0."""
 
     source: TopicPartition
     target: TopicPartition
@@ -28,7 +28,7 @@ class Candidate:
     end: int
     bytes: int
     last_generation: int
-    """Of the run that copied the partition last; -1 when none did."""
+    """The generation of the run that copied the partition last; -1 when none did."""
     source_topic_id: str
     target_topic_id: str
     target_next: int
@@ -51,14 +51,14 @@ class Candidate:
 
     @property
     def offsets(self) -> int:
-        """How many offsets lie ahead."""
+        """How many offsets are not yet copied."""
         return self.end - self.start
 
 
 def candidates(
     rules: Rules, facts: Facts, topic: SourceTopic, lasts: Mapping[int, Receipt], run: str, generation: int
 ) -> Iterator[Candidate | Refusal]:
-    """Each partition of a source topic: where it goes on, or what stands against it.
+    """Yield for each partition of a source topic the candidate with its start, or the refusal.
 
     `lasts` are the last receipts of its copy's partitions, by number.
     """
@@ -74,7 +74,7 @@ def candidates(
 def _candidate(
     rules: Rules, facts: Facts, topic: SourceTopic, place: TopicPartition, run: str, generation: int
 ) -> Candidate | Refusal:
-    """The source partition whose copy is to be at `place`."""
+    """Return the candidate, or the refusal, of the source partition that is copied to `place`."""
     number = place.partition
     part = topic.partitions[number]
     source = TopicPartition(topic=topic.name, partition=number)
@@ -85,7 +85,7 @@ def _candidate(
         return unserved
     found = onward(rules, facts, topic, number, target, last, run, generation)
     start = next_offset(facts, source, part, last) if isinstance(found, Refusal) else found.start
-    # A loop first: it is what the other findings come from.
+    # A loop is checked first: the other findings result from it.
     loop = returning_refusal(rules, source, start, part.end, facts.returned.get(source, ()))
     if loop is not None:
         return loop

@@ -1,6 +1,6 @@
-"""Whether the target's disks hold what is to be copied: bytes times replicas, held against what brokers have left.
+"""Whether the target's disks can hold what is to be copied: bytes times replicas, compared with brokers' free space.
 
-Source: DescribeLogDirs of version 4 (KIP-827) tells the size of the volumes and what of them is usable.
+Source: DescribeLogDirs of version 4 (KIP-827) returns the total and the usable bytes of a log directory's volume.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ferry.plan.rules.rules import Rules
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """Bytes on their way to one target partition; `source` is what a refusal names."""
+    """Bytes that a run writes to one target partition; `source` is the partition that a refusal names."""
 
     source: TopicPartition
     target: TopicPartition
@@ -27,7 +27,10 @@ class Load:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Demand:
-    """Bytes by the broker that stores them; `unplaced` go to partitions that do not exist yet, evenly as we suppose."""
+    """Bytes by the broker that stores them.
+
+    `unplaced` bytes go to partitions that do not exist yet; they are assumed to be spread evenly over the brokers.
+    """
 
     by_broker: Mapping[int, int]
     unplaced: int
@@ -40,10 +43,11 @@ class _Demand:
 def without_room(
     rules: Rules, facts: Facts, loads: Iterable[Load], changes: Iterable[TopicChange]
 ) -> dict[TopicPartition, Refusal]:
-    """By source partition why its load finds no room on the target; one refusal for all of a topic, if it has none.
+    """Return by source partition the refusal of a load that finds no room on the target.
 
-    A broker whose tightest log directory would have less than the flow's share left takes nothing. Partitions that
-    are to be created find room as long as one broker has some.
+    If no partition of a topic finds room, there is one refusal for the whole topic. A broker takes nothing if its
+    tightest log directory would have less free space than the flow's share. Partitions that are to be created find room
+    if at least one broker has some.
     """
     if rules.free_percent is None or not facts.space:
         return {}
@@ -87,9 +91,10 @@ def _refusal(rules: Rules, piece: Load, broker: int, space: BrokerSpace, wanted:
 def space_notes(
     rules: Rules, facts: Facts, ahead: Iterable[Load], changes: Iterable[TopicChange], refused: bool
 ) -> list[Sentence]:
-    """What to know of the target's disks, before it is too late.
+    """Return notes on the target's disk space: brokers that do not report it, and brokers that will become full.
 
-    `ahead` is all that lies before the lane, not only this run's part of it. `refused`: the plan says so already.
+    `ahead` is all that is not yet copied, not only this run's part of it. `refused`: the plan refuses for lack of space
+    already, so full brokers need no note.
     """
     if rules.free_percent is None or facts.space is None:
         return []
@@ -144,7 +149,10 @@ def _nodes(facts: Facts, place: TopicPartition) -> tuple[int, ...]:
 
 
 def _new_replicas(facts: Facts, changes: Iterable[TopicChange]) -> dict[str, int]:
-    """Replicas of partitions that do not exist yet, by target topic; the source's where the target has a default."""
+    """Return by target topic the replicas of its partitions that do not exist yet.
+
+    Where the target's default applies, it is the source's number, at most the number of brokers.
+    """
     found = {}
     for change in changes:
         target = facts.targets.get(change.topic)

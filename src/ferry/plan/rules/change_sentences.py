@@ -19,12 +19,12 @@ _WORDS = {
 
 
 def proposals(changes: Iterable[TopicChange]) -> list[str]:
-    """What a run would do to the target's topics, a line for each topic and each setting."""
+    """Return what a run would do to the target's topics, a line for each topic and each setting."""
     return [line for change in changes for line in _lines(change, made=False)]
 
 
 def deeds(changes: Iterable[TopicChange]) -> list[str]:
-    """The same of what was done."""
+    """Return what a run did to the target's topics, a line for each topic and each setting."""
     return [line for change in changes for line in _lines(change, made=True)]
 
 
@@ -57,7 +57,7 @@ def _setting(name: str, value: str | None) -> str:
 
 
 def differences(drift: Iterable[TopicChange]) -> list[str]:
-    """What differs from the source and is left alone, a line for each setting."""
+    """Return what differs from the source and is left unchanged, a line for each setting."""
     lines = []
     for change in drift:
         was = dict(change.was)
@@ -71,7 +71,10 @@ def differences(drift: Iterable[TopicChange]) -> list[str]:
 
 
 def summary(changes: Iterable[TopicChange]) -> list[str]:
-    """What a run did to the target's topics: as `deeds`, and where these are many, a line for each kind of change."""
+    """Return what a run did to the target's topics: a line for each topic and setting, or for each kind of change.
+
+    Above `MOST_LINES` lines there is one line for each kind.
+    """
     found = list(changes)
     lines = deeds(found)
     if len(lines) <= MOST_LINES:

@@ -1,4 +1,4 @@
-"""The topic of a flow's dead letters: which topics of a plan need it, and how it is made."""
+"""The topic of a flow's dead letters: which topics of a plan need it, and how it is created."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ from ferry.model import ChangeKind, Plan, Refusal, RefusalKind, TopicChange
 from ferry.plan.rules.facts import Facts
 
 _USUAL_BYTES = 1_048_588
-"""What a topic's batches may have unless somebody says (`max.message.bytes`)."""
+"""Kafka's default of `max.message.bytes`: the largest batch that a topic takes."""
 _ROOM = 64 << 10
-"""For a letter's own headers."""
+"""Bytes for a dead letter's own headers."""
 
 
 def skipping(flow: FlowConfig, plan: Plan) -> Mapping[str, str]:
-    """The transform, by its name, of each source topic in the plan whose poison goes to the dead letters."""
+    """Return the transform's name for each source topic of the plan whose failing records become dead letters."""
     topics = {piece.source.topic for piece in plan.slices}
     found = ((topic, flow.transform_of(topic)) for topic in sorted(topics))
     return {topic: spec.name for topic, spec in found if spec is not None and spec.poison is Poison.SKIP}
 
 
 def letters_topic(flow: FlowConfig, facts: Facts, replication_factor: int, topics: Mapping[str, str]) -> TopicChange:
-    """How the topic is made for letters of these source topics.
+    """Return the change that creates the topic, for dead letters of these source topics.
 
-    Letters keep the timestamps of their records, so by age the old ones would be deleted at once: none ever is.
-    `replication_factor` is that of other topics, no more than the target has brokers.
+    Dead letters keep the timestamps of their records, so retention by age would delete old ones at once: none is
+    deleted. `replication_factor` is that of other topics; the topic has at most as many replicas as the target has
+    brokers.
     """
     wanted = flow.dead_letters.replication_factor
     factor = replication_factor if wanted is None else wanted
@@ -57,7 +58,7 @@ def _bytes(value: str | None) -> int:
 
 
 def clashing(flow: FlowConfig, plan: Plan, topics: Mapping[str, str]) -> dict[str, Refusal]:
-    """Refusals of the topics whose letters would lie in a topic that the flow copies to."""
+    """Return the refusals of topics whose dead letters would be written to a topic that the flow copies to."""
     name = flow.dead_letters.topic
     copied = {piece.target.topic: piece.source.topic for piece in plan.slices}
     if name not in copied:
@@ -67,7 +68,7 @@ def clashing(flow: FlowConfig, plan: Plan, topics: Mapping[str, str]) -> dict[st
 
 
 def without_letters(topics: Mapping[str, str], name: str, kind: RefusalKind, why: str) -> dict[str, Refusal]:
-    """Refusals of the topics whose dead letters have no place to go to."""
+    """Return the refusals of topics whose dead letters have no topic to go to."""
     return {
         topic: refused("letters.no-topic", topic, kind=kind, transform=transform, letters=name, why=why)
         for topic, transform in topics.items()

@@ -1,8 +1,9 @@
-"""Deletions at the source that are to be followed: what may be deleted, and what the ledger forgets then.
+"""Deletions at the source that a flow follows: which copies may be deleted, and what the ledger then forgets.
 
-A topic that a login may not see looks like a deleted one. So only a topic counts whose id no topic of the source has
-any more, by the word of all its brokers. Its copy is deleted only where it is this lane's alone, still the one that was
-written, and holds nothing but what the receipts name (`ferry.sync.topic.deletes.enabled`).
+A topic that a login may not see cannot be told apart from a deleted one in a list. So a topic counts as deleted only if
+all brokers of the source answer that no topic has its id any more. Its copy is deleted only if this lane alone owns it,
+it is still the topic that was written, and it holds nothing but what the receipts name
+(`ferry.sync.topic.deletes.enabled`).
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from ferry.plan.rules.facts import Facts, TargetTopic
 from ferry.plan.rules.rules import Rules
 
 _MARKER = 1
-"""Offsets behind the last receipt's data that are ours: the marker of its commit."""
+"""Offsets of the lane's own after the last receipt's data: the marker of its commit."""
 
 
 def deletion(rules: Rules, facts: Facts, topic: str) -> TopicChange | Refusal | None:
-    """The deletion of an absent topic's copy, or what stands against it; None when it is not to be followed."""
+    """Return the deletion of an absent topic's copy, or its refusal; None when the deletion is not to be followed."""
     if not rules.topic_deletes or topic not in facts.deleted:
         return None
     lasts = [last for last in facts.receipts.values() if last.source.topic == topic]
@@ -53,15 +54,15 @@ def _against(rules: Rules, facts: Facts, topic: str, name: str, lasts: list[Rece
     if facts.claims.get(name) != rules.lane:
         return f"lane {rules.lane} has no claim on it"
     target = facts.targets.get(name)
-    # Without it an earlier run came to delete it, and no further.
+    # If it is missing, an earlier run deleted it and ended before it wrote that to the ledger.
     return None if target is None else _foreign(rules, facts, topic, target, lasts)
 
 
 def _foreign(rules: Rules, facts: Facts, topic: str, target: TargetTopic, lasts: list[Receipt]) -> str | None:
-    """What of a target topic is not the work that the last receipts name.
+    """Return which records of a target topic the last receipts do not account for, as half a sentence; None if all.
 
-    What lies behind the last record and its marker was looked through (`Facts.accounted`), which proves nothing where
-    the flow goes on in spite of other writers.
+    The log after the last record and its marker was searched for foreign records (`Facts.accounted`). That proves
+    nothing if the flow's guard continues in spite of foreign writers.
     """
     if any(last.target_topic_id != target.topic_id for last in lasts) or not target.topic_id:
         return "somebody deleted it and created it again"
@@ -79,7 +80,7 @@ def _foreign(rules: Rules, facts: Facts, topic: str, target: TargetTopic, lasts:
 
 
 def deleted_notes(changes: Iterable[TopicChange]) -> list[Sentence]:
-    """What the plan says of deletions that were made."""
+    """Return the plan's notes on deletions that were made."""
     return [
         sentence("topic.deleted", topic=change.source_topic, copy=change.topic)
         for change in changes
@@ -94,11 +95,10 @@ def forgetting(
     changes: Iterable[TopicChange],
     rows: Mapping[Chain, Sequence[MapEntry]],
 ) -> list[Record]:
-    """To be written when the copies are deleted: what the lane did, and the end of all that it knows of them.
+    """Return the records to write when copies are deleted: a record of the deletion, and tombstones of all about them.
 
-    `rows` are the lane's receipts of the copies.
-
-    A source topic that comes back under the name is a new one, and copied from where a new topic begins.
+    `rows` are the lane's receipts of the copies. A source topic that is created again under the name is a new one, and
+    is copied from where a new topic begins.
     """
     gone = {change.topic: change.source_topic for change in changes}
     if not gone:
@@ -134,12 +134,12 @@ def forgetting(
 
 
 def deleted_record(lane: str, name: str, body: Json) -> Record:
-    """That a copy was deleted after its source: both ids, and how far each partition was copied."""
+    """Return the record of a copy deleted after its source: both ids, and how far each partition was copied."""
     return Record(key=encode(["deleted", lane, name]), value=encode({"v": LEDGER_VERSION, "kind": "deleted", **body}))
 
 
 def forgotten(facts: Facts, changes: Iterable[TopicChange]) -> Facts:
-    """The facts once the copies are deleted and the ledger has forgotten them."""
+    """Return the facts after the copies were deleted and the ledger has forgotten them."""
     gone = {change.topic: change.source_topic for change in changes}
     return replace(
         facts,

@@ -1,6 +1,7 @@
-"""A topic filter that matches nothing: nearly always a slip, or a missing permission, so it is refused.
+"""A topic filter that matches nothing is refused: it is nearly always a typing error or a missing permission.
 
-Not where something shows that the flow rightly waits for its first topic: of two opposite flows one often has nothing.
+It is not refused if something shows that the flow rightly waits for its first topic: of two opposite flows one often
+has none.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _SHOWN = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InVain:
-    """What a plan says of names and patterns that match nothing."""
+    """What a plan reports of names and patterns that match nothing."""
 
     refusals: tuple[Refusal, ...] = ()
     notes: tuple[str, ...] = ()
@@ -30,11 +31,7 @@ class InVain:
 
 
 def in_vain(flow: Flow, guards: Guards, facts: Facts) -> InVain:
-    """Each name in `topics` that the source does not have, and a filter that takes no topic of it at all.
-
-    One of several names may wait for its topic, and is a note. When nothing is left to copy, each is a refusal: but
-    for a flow that has reason to wait, or whose guard says skip.
-    """
+    """Return notes on missing names in `topics`, and refusals if the filter takes no topic at all."""
     names = [name for name in facts.unmatched if name not in facts.absent | facts.hidden]
     notes = [sentence("topics.none.one", topic=name, cluster=flow.source) for name in names]
     found = facts.unfound
@@ -64,9 +61,9 @@ def _whole(flow: Flow, found: Unfound) -> Refusal:
 
 
 def unfound(selection: TopicSelection, listed: Collection[str]) -> Unfound | None:
-    """What a flow's filter was held against; None when it takes a topic that the source lists.
+    """Return what a flow's filter was compared with; None when it takes a topic that the source lists.
 
-    Heartbeats do not count, unless by name: they are copied whatever the filter says, and each cluster has them.
+    Heartbeats topics count only if the filter names them: every cluster has them, and they are copied in any case.
     """
     if any(selection.filter.takes(name) and selection.takes(name) for name in _proving(selection, listed)):
         return None
@@ -83,15 +80,12 @@ def unfound(selection: TopicSelection, listed: Collection[str]) -> Unfound | Non
 def idle_reason(
     selection: TopicSelection, back: TopicSelection | None, listed: Collection[str], at_target: Collection[str]
 ) -> str:
-    """Why a flow whose filter takes no topic may rightly have none, as half a sentence; empty when nothing says so.
-
-    `back` is the opposite flow of the file, if it is enabled; `listed` and `at_target` are the topics of both clusters.
-    """
+    """Return why a flow whose filter takes no topic may rightly have none, as half a sentence; else empty."""
     here = _proving(selection, listed)
     copies = sorted(name for name in here if selection.filter.takes(_upstream(selection, name)))
     if copies:
         return f"topics takes there only what came from {selection.flow.target} or is internal ({_some(copies)})"
-    # Another list proves nothing of this one: it may well be right while this one has a slip.
+    # A different list proves nothing about this one: it may be right while this one has a typing error.
     same = back is not None and set(back.filter.include.items) == set(selection.filter.include.items)
     if back is not None and same and unfound(back, at_target) is None:
         return f"the opposite flow {back.flow} has topics to copy by the same list, and this one waits for its own"
@@ -99,7 +93,7 @@ def idle_reason(
 
 
 def is_bare(selection: TopicSelection, listed: Collection[str]) -> bool:
-    """Whether a source lists no topics but those that serve Kafka, MirrorMaker or Ferry."""
+    """Return whether a source lists no topics but those that serve Kafka, MirrorMaker or Ferry."""
     return all(_serves(selection, name) for name in listed)
 
 
@@ -110,13 +104,13 @@ def _serves(selection: TopicSelection, name: str) -> bool:
 
 
 def _proving(selection: TopicSelection, listed: Collection[str]) -> list[str]:
-    """The topics that show whether a filter is right."""
+    """Return the topics that show whether a filter is right."""
     named = selection.filter.include.items
     return [name for name in listed if name in named or not is_heartbeats_topic(selection.policy, name)]
 
 
 def _upstream(selection: TopicSelection, name: str) -> str:
-    """What a topic that came straight from the target is called there; any other's own name."""
+    """Return the target's name of a topic that came directly from there; the own name of any other topic."""
     if selection.policy.topic_source(name) == selection.flow.target:
         return selection.policy.upstream_topic(name) or name
     return name

@@ -1,4 +1,4 @@
-"""What a plan is decided from: facts of both clusters and of the ledger, gathered before, judged nowhere else."""
+"""What a plan is decided from: facts of both clusters and of the ledger, gathered before the decision."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 class SourcePartition:
     """One source partition; `end` is the last stable offset (or the high watermark when reading uncommitted).
 
-    `size_bytes` is what its log takes on disk, -1 when unknown. `start` is where a first run begins.
+    `size_bytes` is the size of its log on disk, -1 when not known. `start` is where a first run begins.
     """
 
     log_start: int
@@ -26,32 +26,32 @@ class SourcePartition:
     size_bytes: int
     start: int
     diverged: int | None = None
-    """Where the log now differs from what was copied of it (KIP-101); None: nowhere, as far as leader epochs tell."""
+    """The offset from which the log differs from its copy (KIP-101); None if leader epochs show no difference."""
     high_watermark: int | None = None
-    """Where the log ends with what open transactions hold back; None: not asked, or not told."""
+    """The end of the log including what open transactions hold back; None: not asked, or not answered."""
     leader_epoch: int = -1
-    """Of the leader that told the ends, or of a later one; -1: its brokers tell none."""
+    """The epoch of the leader that reported the ends, or of a later one; -1: its brokers report none."""
 
     @property
     def log_end(self) -> int:
-        """The end with what open transactions hold back, as far as it is known."""
+        """The end of the log including what open transactions hold back, as far as it is known."""
         return self.end if self.high_watermark is None else max(self.end, self.high_watermark)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """What the ledger knows of one compacted source partition (`ferry.plan.rules.tombstones`). Times are ms."""
+    """What the ledger holds about one compacted source partition (`ferry.plan.rules.tombstones`). Times are ms."""
 
     whole_ms: int
-    """All that was there then, the lane has copied."""
+    """A time of which the lane has copied all that was there then."""
     asked_ms: int
     asked_end: int
-    """Where the partition ended at `asked_ms`; when the lane stands there, `asked_ms` becomes the new `whole_ms`."""
+    """Where the partition ended at `asked_ms`; once the lane has got there, `asked_ms` is the new `whole_ms`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceTopic:
-    """A source topic that the filters took; `leaderless` are partitions that no leader serves at the moment.
+    """A source topic that the filters took; `leaderless` are the partitions without a leader at the moment.
 
     `settings` is None when this login may not see them.
     """
@@ -63,16 +63,16 @@ class SourceTopic:
     replication_factor: int
     settings: TopicSettings | None
     unserved: Mapping[int, Unavailable] = field(default_factory=dict)
-    """What is known of leaderless partitions whose leader failed to answer, or answered with an error."""
+    """Why leaderless partitions are not served, by number, if their leader did not answer or reported an error."""
 
     @property
     def compacted(self) -> bool:
-        """Whether it shows `compact` in its cleanup.policy."""
+        """Whether its cleanup.policy contains `compact`."""
         return self.settings is not None and "compact" in (self.settings.in_force("cleanup.policy") or "")
 
     @property
     def delete_retention_ms(self) -> int | None:
-        """`delete.retention.ms` where the topic is compacted; None where it is not, or does not show its settings."""
+        """`delete.retention.ms` of a compacted topic; None if it is not compacted, or does not show its settings."""
         if self.settings is None or not self.compacted:
             return None
         value = self.settings.in_force("delete.retention.ms")
@@ -88,35 +88,35 @@ class TargetTopic:
     partitions: int
     ends: Mapping[int, int]
     replicas: Mapping[int, tuple[int, int]] = field(default_factory=dict)
-    """Replicas in sync and replicas at all, by partition."""
+    """Replicas in sync and all replicas, by partition."""
     brokers: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     """The brokers that have the replicas, by partition."""
     settings: TopicSettings | None = None
     """None when this login may not see them."""
     unserved: Mapping[int, Unavailable] = field(default_factory=dict)
-    """What is known of partitions without an end."""
+    """Why partitions have no end, by number, as far as it is known."""
 
     @property
     def min_in_sync(self) -> int:
-        """`min.insync.replicas`; 1 when it may not be seen."""
+        """`min.insync.replicas`; 1 when this login may not see it."""
         found = None if self.settings is None else self.settings.in_force("min.insync.replicas")
         return 1 if found is None else int(found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unfound:
-    """What a flow's topic filter, which takes no topic that the source lists, was held against."""
+    """What a flow's topic filter was compared with, if it takes no topic that the source lists."""
 
     patterns: tuple[str, ...]
-    """Items of `topics` that are no plain names."""
+    """The items of `topics` that are patterns, not names."""
     empty: bool
     """Whether `topics` has no items at all."""
     shown: int
     """How many topics the source lists that do not serve Kafka, MirrorMaker or Ferry."""
     excluded: tuple[str, ...]
-    """Those that `topics` takes and `topics.exclude` leaves out."""
+    """Those of them that `topics` takes and `topics.exclude` leaves out."""
     idle: str = ""
-    """Why that may be as it should: half a sentence, empty when nothing says so."""
+    """Why it may rightly take none: half a sentence, empty when nothing shows it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,78 +130,78 @@ class Facts:
     sources: Mapping[str, SourceTopic]
     targets: Mapping[str, TargetTopic]
     receipts: Mapping[TopicPartition, Receipt]
-    """Last receipt per target partition in this lane."""
+    """The last receipt for each target partition in this lane."""
     positions: Mapping[TopicPartition, Position | None]
-    """The position group's word per target partition with a receipt, or with records; None where it has none.
+    """The position in the position group for each target partition with a receipt or with records; None if it has none.
 
-    A partition that is not a key was not asked for, or its position is pending: nothing is said about it.
+    For a partition that is not a key nothing is known: it was not asked for, or its position is pending.
     """
     starts: Mapping[TopicPartition, int]
-    """Where the lane's first run began, per source partition that existed by then.
+    """Where the lane's first run began, for each source partition that existed by then.
 
-    In the first run itself: the given offsets of partitions that could not be asked.
+    In the first run itself: the configured offsets of partitions that could not be asked.
     """
     first_run: bool
     claims: Mapping[str, str]
     pauses: Mapping[str, Pause]
     begins: Mapping[TopicPartition, int] = field(default_factory=dict)
-    """Where a window begins, by source partition: the lane goes on there, or behind it."""
+    """Where a window begins, by source partition: the lane continues there, or after it."""
     pending: Mapping[TopicPartition, int] = field(default_factory=dict)
-    """Source partitions that existed at the first run but could not be asked yet: the time that they begin at."""
+    """Source partitions that existed at the first run but could not be asked yet: the time (ms) at which they begin."""
     absent: frozenset[str] = frozenset()
     """Source topics that the lane has receipts of and the filters take, but that the source does not list."""
     hidden: frozenset[str] = frozenset()
-    """Names in the flow's `topics` that this login may not see at the source, be they there or not."""
+    """Names in the flow's `topics` that this login may not see at the source, whether they exist or not."""
     unmatched: tuple[str, ...] = ()
     """Names in the flow's `topics` that match no topic of the source."""
     unfound: Unfound | None = None
-    """Of a flow whose filter takes no topic that the source lists."""
+    """Set for a flow whose filter takes no topic that the source lists."""
     skips: Mapping[TopicPartition, tuple[Gap, ...]] = field(default_factory=dict)
-    """What somebody passed by hand, by source partition, ascending."""
+    """The gaps that an operator passed by hand, by source partition, ascending."""
     seen: Mapping[TopicPartition, Seen] = field(default_factory=dict)
-    """What is known of compacted source partitions."""
+    """What the ledger holds about compacted source partitions."""
     kept: Mapping[TopicPartition, int] = field(default_factory=dict)
     """By target partition that lost records: up to which source offset it still has what was copied."""
     cut: Mapping[TopicPartition, int] = field(default_factory=dict)
-    """By target partition whose log was cut since the lane wrote to it: from where on it has other records, or none."""
+    """By target partition cut since the lane wrote to it: the offset from which it has other records or none."""
     neighbours: tuple[Neighbour, ...] = ()
     """Other flows into the target, as far as their topics concern this one."""
     returned: Mapping[TopicPartition, tuple[Range, ...]] = field(default_factory=dict)
-    """By source partition the offsets that came from the target cluster."""
+    """The offsets that came from the target cluster, by source partition."""
     shared: frozenset[str] = frozenset()
-    """Target topics that the own flow has agreed to share in its ledger."""
+    """Target topics that this flow has agreed to share, by its ledger."""
     accounted: Mapping[TopicPartition, int] = field(default_factory=dict)
-    """Up to where target partitions were looked through for records of others."""
+    """The offset up to which target partitions were searched for records of others."""
     target_defaults: Mapping[str, str] = field(default_factory=dict)
-    """What a new topic of the target has where nothing is set; empty when nobody knows."""
+    """The settings of a new topic of the target if nothing is set; empty when they are not known."""
     space: Mapping[int, BrokerSpace] | None = None
-    """Of the target's brokers that tell; None: not asked."""
+    """Disk space by broker of the target, for those that report it; None: not asked."""
     deleted: frozenset[str] = frozenset()
-    """Those of the absent topics of which the source's brokers say that no topic has their id any more."""
+    """Those of the absent topics of which all brokers of the source answer that no topic has their id any more."""
     foreign: Mapping[TopicPartition, int] = field(default_factory=dict)
-    """By target partition the first offset behind our last record that somebody else wrote."""
+    """By target partition the first foreign record after the lane's last record."""
     undecided: Mapping[TopicPartition, OpenTransaction] = field(default_factory=dict)
-    """By target partition a transaction of somebody else that is open there."""
+    """By target partition a foreign transaction that is open there."""
     back_rests: bool = False
-    """Whether the flow straight back is paused in its own ledger, until somebody resumes it."""
+    """Whether the opposite flow is paused in its own ledger, until an operator resumes it."""
     strangers: Mapping[TopicPartition, int] = field(default_factory=dict)
     """By merged target partition the first offset that none of the flows' ledgers accounts for."""
     units: Mapping[TopicPartition, Receipt] = field(default_factory=dict)
-    """Last receipt per target partition of topics that get other partitions, in this lane."""
+    """The last receipt for each target partition of repartitioned topics, in this lane."""
     eras: Mapping[str, Era] = field(default_factory=dict)
-    """By target topic the rule by which the lane deals records to its partitions."""
+    """By target topic the rule by which the lane repartitions its records."""
     lost_rules: Mapping[str, str] = field(default_factory=dict)
     """Why some of these rules cannot be carried out any more, by target topic, as half a sentence with the remedy."""
     dealt: Mapping[TopicPartition, int] = field(default_factory=dict)
-    """By source partition of such topics up to where all of their target partitions have come."""
+    """By source partition of repartitioned topics: the offset that all of their target partitions have reached."""
     held: Mapping[TopicPartition, OpenTransaction] = field(default_factory=dict)
-    """Source partitions with an open transaction, where that bounds what is read (read_committed)."""
+    """Open transactions by source partition, where they bound what is read (read_committed)."""
     on_ledger: Mapping[TopicPartition, OpenTransaction] = field(default_factory=dict)
     """The oldest transaction that is open on the flow's ledger, by its partition."""
 
 
 def by_topic(values: Mapping[TopicPartition, T]) -> dict[str, dict[int, T]]:
-    """Values by topic and partition number."""
+    """Return values by topic and partition number."""
     found: dict[str, dict[int, T]] = {}
     for place, value in values.items():
         found.setdefault(place.topic, {})[place.partition] = value

@@ -1,4 +1,4 @@
-"""First copies of compacted topics that may take longer than the source keeps tombstones: said before."""
+"""A note before first copies of compacted topics that may take longer than the source keeps tombstones."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from ferry.words import several
 
 
 def slow_notes(rules: Rules, facts: Facts, found: Iterable[Candidate], slices: Iterable[Slice]) -> list[Sentence]:
-    """A note on topics whose first copy does not end in this run, or may last in it for `delete.retention.ms`.
+    """Return a note on topics whose first copy may take longer than `delete.retention.ms`.
 
-    How many runs it takes, and when they come, no plan knows; `ferry.plan.rules.tombstones` would refuse them.
+    That is so if it does not end in this run, or if this run may last as long. A plan does not know how many runs it
+    takes and when they come; `ferry.plan.rules.tombstones` would then refuse the topics.
     """
     ends = {piece.source: piece.end for piece in slices}
     short: dict[str, int] = {}

@@ -1,4 +1,7 @@
-"""Guards: before a slice is planned, what the clusters show now is held against the last receipt. Fail closed."""
+"""Guards: before a slice is planned, the clusters' present state is compared with the last receipt.
+
+They fail closed.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from ferry.plan.rules.facts import Facts, SourceTopic, TargetTopic
 
 
 def leaderless_refusal(topic: SourceTopic, number: int) -> Refusal:
-    """The refusal of a source partition that nobody serves."""
+    """Return the refusal of a source partition without a leader, or whose leader did not answer."""
     found = topic.unserved.get(number)
     if found is None:
         return refused("source.no-leader", topic.name, number)
@@ -22,11 +25,12 @@ def leaderless_refusal(topic: SourceTopic, number: int) -> Refusal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trouble:
-    """What the clusters show now does not fit the last receipt: a refusal, and what a policy may do instead (ADR 18).
+    """What on the clusters does not fit the last receipt: a refusal, and what a policy may do instead (ADR 18).
 
-    `restart`: where the lane goes on; `lost` are the source offsets that it leaves behind when it goes on where it
-    stands. From the source offset `void_from` on (-1: none) earlier receipts do not hold any more. `target_next` is
-    what the lane goes on behind at the target; None: as the last receipt says.
+    - `restart`: the source offset at which the lane continues after a restart.
+    - `lost`: the source offsets that are passed over if the lane continues where it is.
+    - `void_from`: the source offset from which earlier receipts are no longer valid; -1: none.
+    - `target_next`: the target offset after which the lane continues; None: the last receipt's.
     """
 
     refusal: Refusal
@@ -37,9 +41,10 @@ class Trouble:
 
 
 def source_trouble(facts: Facts, topic: SourceTopic, number: int, last: Receipt, stands: int) -> Trouble | None:
-    """Another cluster, topic created again, log truncated: None when the source still continues the last receipt.
+    """Return what does not fit: another cluster, a topic created again, a truncated log; None if the source still fits.
 
-    The lane `stands` behind that receipt, or behind what somebody passed by hand.
+    `stands` is the offset that the lane has reached: the end of that receipt, or of a gap that an operator passed by
+    hand.
     """
     part = topic.partitions[number]
 
@@ -62,7 +67,10 @@ def source_trouble(facts: Facts, topic: SourceTopic, number: int, last: Receipt,
 
 
 def retention_trouble(topic: SourceTopic, number: int, start: int) -> Trouble | None:
-    """Records from `start` on, where the lane would go on, that the source has deleted; None when it has them."""
+    """Return the loss of records from `start` on that the source has deleted; None when it still has them.
+
+    The lane would continue at `start`.
+    """
     part = topic.partitions[number]
     if part.log_start <= start:
         return None
@@ -78,9 +86,9 @@ def retention_trouble(topic: SourceTopic, number: int, start: int) -> Trouble | 
 def target_trouble(
     facts: Facts, topic: SourceTopic, number: int, target: TargetTopic | None, last: Receipt, start: int
 ) -> Trouble | None:
-    """Target topic gone, created again or truncated since the last receipt: None when our data is still there.
+    """Return what does not fit: the target topic is gone, created again or truncated; None if it still has the data.
 
-    The lane would go on at `start`.
+    The lane would continue at the source offset `start`.
     """
     log_start = topic.partitions[number].log_start
     kept, target_next = 0, -1
@@ -99,7 +107,7 @@ def target_trouble(
 
 
 def _shorter(topic: SourceTopic, number: int, last: Receipt, end: int, cut: int) -> Refusal:
-    """The refusal of a target partition that lost records of ours: it ends before them, or was cut and filled again."""
+    """Return the refusal of a target partition that lost records: it ends before them, or was cut and filled again."""
     place, wrote = str(last.target), last.target_next
     if end < wrote:
         return refused("target.shorter", topic.name, number, place=place, log_end=end, end=wrote)
@@ -110,9 +118,10 @@ def _shorter(topic: SourceTopic, number: int, last: Receipt, end: int, cut: int)
 def foreign_trouble(
     facts: Facts, topic: SourceTopic, number: int, last: Receipt, start: int, *, behind: int
 ) -> Trouble | None:
-    """Records of somebody else behind ours at the target, or a transaction that may become some; None: there are none.
+    """Return the trouble of foreign records after ours at the target, or of an open foreign transaction; None without.
 
-    The lane would go on at `start`, `behind` this target offset (none of ours lie before it if it is below 1).
+    The lane would continue at the source offset `start`, after the target offset `behind` (below 1: it has no records
+    before that offset).
     """
     offset, transaction = facts.foreign.get(last.target), facts.undecided.get(last.target)
     place = str(last.target)
@@ -132,7 +141,7 @@ def _open(topic: SourceTopic, number: int, place: TopicPartition, transaction: O
 
 
 def occupied_refusal(facts: Facts, topic: SourceTopic, number: int, target: TargetTopic) -> Refusal | None:
-    """Records in a copy that the ledger has no receipt of, or a transaction that may become some; None: it is empty."""
+    """Return the refusal of a copy with records or an open transaction that no receipt accounts for; None without."""
     place = TopicPartition(topic=target.name, partition=number)
     offset, transaction = facts.foreign.get(place), facts.undecided.get(place)
     if offset is not None:
@@ -141,10 +150,10 @@ def occupied_refusal(facts: Facts, topic: SourceTopic, number: int, target: Targ
 
 
 def unserved_refusal(topic: SourceTopic, number: int, target: TargetTopic | None) -> Refusal | None:
-    """The target partition cannot be written now: None when it can, or is still to be created.
+    """Return the refusal of a target partition that cannot be written now; None when it can, or is still to be created.
 
-    Not even tried, for a transaction that touched a partition with too few replicas cannot end before they are back:
-    its markers wait for them, and all other partitions of the slot wait for it.
+    It is not even tried: a transaction that touched a partition with too few replicas cannot end before they are back.
+    Its markers wait for them, and all other partitions of the slot wait for it.
     """
     if target is None or number >= target.partitions:
         return None
@@ -162,19 +171,19 @@ def unserved_refusal(topic: SourceTopic, number: int, target: TargetTopic | None
 
 
 def cluster_facts(facts: Facts, last: Receipt) -> dict[str, Any] | None:
-    """What to say of a source alias that now points at another cluster; None: it does not."""
+    """Return the facts of a source alias that now leads to another cluster; None if it does not."""
     then, now = last.source_cluster_id, facts.source_cluster_id
     return {"alias": last.flow.source, "now": now, "then": then} if then and now and then != now else None
 
 
 def cluster_sentence(facts: Facts, last: Receipt) -> str | None:
-    """Why the source alias, or the target's, leads to another cluster than the receipt is of; None: neither does."""
+    """Return why an alias leads to another cluster than the receipt's, at the source or the target; else None."""
     moved = cluster_facts(facts, last)
     return target_cluster_sentence(facts, last) if moved is None else sentence("source.cluster-changed", **moved)
 
 
 def target_cluster_sentence(facts: Facts, last: Receipt) -> str | None:
-    """The ledger came along from another cluster: nothing that it says of the target can be relied upon."""
+    """Return why nothing in the ledger holds for the target, because it came from another cluster; else None."""
     then, now = last.target_cluster_id, facts.target_cluster_id
     if not then or not now or then == now:
         return None
@@ -182,7 +191,7 @@ def target_cluster_sentence(facts: Facts, last: Receipt) -> str | None:
 
 
 def position_note(last: Receipt, position: Position | None) -> Sentence | None:
-    """What to say when the position group disagrees with the ledger; the ledger decides in any case."""
+    """Return a note if the position group disagrees with the ledger; the ledger decides in any case."""
     wanted = (max(last.target_next, 0), last.end)
     if position is None:
         return sentence("position.missing", place=str(last.target), end=last.end)

@@ -1,4 +1,4 @@
-"""MirrorMaker 2's internal topics of a flow: their names, which cluster has them, and how often they are replicated."""
+"""MirrorMaker 2's internal topics of a flow: their names, which cluster has them, and their replication factor."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class InternalTopicName:
 
 
 def checkpoints_topic(flow: FlowConfig) -> InternalTopicName | None:
-    """Where checkpoints go; None where the file says no."""
+    """Return the topic of checkpoints; None if the file turns them off."""
     if not _on(flow.emit_checkpoints.enabled, flow.emit_checkpoints.interval_s):
         return None
     return InternalTopicName(
@@ -31,7 +31,7 @@ def checkpoints_topic(flow: FlowConfig) -> InternalTopicName | None:
 
 
 def offset_syncs_topic(flow: FlowConfig) -> InternalTopicName | None:
-    """Where offset syncs go; None where the file says no. It is named after the other cluster."""
+    """Return the topic of offset syncs, which is named after the other cluster; None if the file turns them off."""
     if not flow.emit_offset_syncs:
         return None
     side = flow.internal_topics.offset_syncs_location
@@ -44,9 +44,9 @@ def offset_syncs_topic(flow: FlowConfig) -> InternalTopicName | None:
 
 
 def heartbeats_topic(flow: FlowConfig) -> InternalTopicName | None:
-    """Where the flow's heartbeats go; None where the file says no.
+    """Return the topic of the flow's heartbeats; None if the file turns them off.
 
-    Also None when a policy gives the copy of the source's heartbeats the same name: a topic has one writer.
+    Also None if a policy gives the copy of the source's heartbeats the same name: a topic has one writer.
     """
     name = flow.policy.heartbeats_topic()
     if not _on(flow.emit_heartbeats.enabled, flow.emit_heartbeats.interval_s) or copied_heartbeats(flow) == name:
@@ -60,7 +60,7 @@ def heartbeats_topic(flow: FlowConfig) -> InternalTopicName | None:
 
 
 def source_heartbeats_topic(flow: FlowConfig) -> InternalTopicName | None:
-    """Where the heartbeats of the flow back go, at the source; None unless the file asks for them."""
+    """Return the topic at the source for heartbeats of the opposite flow; None unless the file asks for them."""
     asked = flow.heartbeats_at_source
     if not _on(asked.enabled, asked.interval_s):
         return None
@@ -73,13 +73,16 @@ def source_heartbeats_topic(flow: FlowConfig) -> InternalTopicName | None:
 
 
 def copied_heartbeats(flow: FlowConfig) -> str | None:
-    """The copy of the source's heartbeats, whose name tells MirrorClient of the source; None where none is made."""
+    """Return the name of the copy of the source's heartbeats; None if the flow does not copy them.
+
+    MirrorClient takes the source's alias from this name.
+    """
     name = flow.policy.heartbeats_topic()
     return flow.policy.format_remote_topic(flow.flow.source, name) if flow.selection.takes(name) else None
 
 
 def internal_topics(flow: FlowConfig) -> list[InternalTopicName]:
-    """All that the flow's runs write."""
+    """Return all internal topics that the flow's runs write."""
     found = (checkpoints_topic(flow), offset_syncs_topic(flow), heartbeats_topic(flow), source_heartbeats_topic(flow))
     return [topic for topic in found if topic is not None]
 

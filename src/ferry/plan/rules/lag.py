@@ -1,4 +1,4 @@
-"""How far a lane is behind its source, per partition; pure, over the same facts as a plan."""
+"""The lag of a lane for each partition; pure, over the same facts as a plan."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ from ferry.policy import ReplicationPolicy
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionLag:
-    """One source partition and how far the lane has come; None is "not known" (gone, no leader, no timestamp).
+    """One source partition and the lane's lag in it; None is "not known" (gone, no leader, no timestamp).
 
-    `position` is the source offset that the next run begins at, `source_end` the high watermark. `records` counts the
-    offsets between them, so it is an upper bound: markers and records of aborted transactions are among them, and what
-    open transactions hold back, which no run copies before they end. `seconds` is the age of the oldest record that is
-    not yet copied, by its batch's first timestamp; 0 when none is.
+    - `position`: the source offset at which the next run begins.
+    - `source_end`: the high watermark.
+    - `records`: the offsets between them, so an upper bound. It counts markers and records of aborted transactions. It
+      also counts what open transactions hold back, which no run copies before they end.
+    - `seconds`: the age of the oldest record that is not yet copied, by its batch's first timestamp; 0 when there is
+      none.
     """
 
     source: TopicPartition
@@ -33,21 +35,23 @@ class PartitionLag:
     bytes_from: BytesFrom | None = None
     """What `bytes` was estimated from; it never comes from the data, which is not read."""
     dealt: bool = False
-    """Whether its records go to other partitions: of `target` the topic alone counts. `position` is as far as all of
-    those have come."""
+    """Whether the topic is repartitioned: then only the topic of `target` is meaningful.
+
+    `position` is then the offset that all target partitions have reached.
+    """
 
     @property
     def read_at(self) -> int | None:
-        """Where the oldest record that is not yet copied lies; None when there is none, or nobody knows."""
+        """The offset of the oldest record that is not yet copied; None when there is none, or it is not known."""
         return self.position if self.records else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TotalLag:
-    """All partitions together: sums of what is known, and the age of the oldest record that tells its own.
+    """The lag of all partitions together: sums of what is known, and the age of the oldest record of known age.
 
-    Of the `partitions`, `behind` have something to copy, and `unknown` do not tell how much or how old it is. `seconds`
-    is None when only those are behind.
+    Of the `partitions`, `behind` have something to copy. Of `unknown` ones the amount or the age is not known.
+    `seconds` is None if no age is known and some partition is unknown.
     """
 
     partitions: int
@@ -59,7 +63,7 @@ class TotalLag:
 
 
 def total_of(lags: Collection[PartitionLag]) -> TotalLag:
-    """The sums over partitions."""
+    """Return the sums over partitions."""
     unknown = sum(1 for lag in lags if lag.records is None or lag.seconds is None)
     oldest = max((lag.seconds for lag in lags if lag.records and lag.seconds is not None), default=None)
     return TotalLag(
@@ -75,9 +79,10 @@ def total_of(lags: Collection[PartitionLag]) -> TotalLag:
 def lag_of(
     facts: Facts, policy: ReplicationPolicy, alias: str, only: Collection[str] | None = None
 ) -> list[PartitionLag]:
-    """The lag of every partition of the source's topics (narrowed to `only`) but for the ages, in order.
+    """Return the lag of every partition of the source's topics (narrowed to `only`) in order, without the ages.
 
-    Partitions that were copied and are gone are not known. BadInput for a topic of `only` that the source lacks.
+    The lag of partitions that were copied and are gone is not known. Raises BadInput for a topic of `only` that the
+    source does not have.
     """
     unknown = sorted(set(only or ()) - facts.sources.keys() - facts.absent)
     if unknown:
@@ -152,7 +157,7 @@ def _not_known(
 
 
 def with_ages(lags: Iterable[PartitionLag], oldest_ms: Mapping[TopicPartition, int], now_ms: int) -> list[PartitionLag]:
-    """The same with the ages of the oldest records; `oldest_ms` holds their timestamps by source partition."""
+    """Return the lags with the ages of the oldest records; `oldest_ms` holds their timestamps by source partition."""
     return [
         replace(lag, seconds=max(0, now_ms - oldest_ms[lag.source]) / 1000) if lag.source in oldest_ms else lag
         for lag in lags
@@ -160,7 +165,7 @@ def with_ages(lags: Iterable[PartitionLag], oldest_ms: Mapping[TopicPartition, i
 
 
 def is_behind(lag: PartitionLag, *, max_records: int | None, max_seconds: float | None) -> bool:
-    """Whether a partition exceeds a limit; unknown counts as behind: silence is not health."""
+    """Return whether a partition's lag exceeds a limit; a lag that is not known does: no answer is not health."""
     return (max_records is not None and (lag.records is None or lag.records > max_records)) or (
         max_seconds is not None and (lag.seconds is None or lag.seconds > max_seconds)
     )

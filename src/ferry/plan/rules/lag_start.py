@@ -1,4 +1,4 @@
-"""Whether a flow's lag calls for a run now: not while one is under way, and not again for what the last one left."""
+"""Whether a flow's lag calls for a run now: not during a run, and not again for what the last run left."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ from ferry.model import TopicPartition
 from ferry.plan.rules.lag import PartitionLag, TotalLag, total_of
 
 PATIENCE_MS = 900_000
-"""After so long a run that did not end counts as dead, a call that nobody heard is repeated, and what a run left as it
-was is tried again."""
+"""After this time an open run counts as dead, an unanswered call is repeated, and what a run left is retried."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
     """The newest run of a flow, by its generation (-1: none), and what is paused (`""`: the flow).
 
-    `under_way_since_ms`: when it began, if it has something left to do.
+    `under_way_since_ms` is when it began, if it has something left to do; else None.
     """
 
     generation: int = -1
@@ -30,7 +29,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """A run that was called for: the newest run's generation then, and where the partitions stood that were behind."""
+    """A run that was called for: the newest run's generation then, and the positions of the partitions with a lag."""
 
     generation: int
     at_ms: int
@@ -39,7 +38,7 @@ class Call:
 
 
 def standing_of(view: LedgerView, lane: str, now_ms: int) -> Standing:
-    """How a lane stands; the view has its newest run whole."""
+    """Return the state of a lane; the view must have its newest run complete."""
     paused = frozenset(pauses(view, now_ms))
     newest = past_runs(view, lane, 1)
     if not newest:
@@ -52,16 +51,17 @@ def standing_of(view: LedgerView, lane: str, now_ms: int) -> Standing:
 def call_for_run(
     start: LagStart, lags: Collection[PartitionLag], standing: Standing, last: Call | None, now_ms: int
 ) -> Call | None:
-    """The call for a run; None when there is no reason, or somebody is at it.
+    """Return the call for a run; None when there is no reason, or a run is active or was just called for.
 
-    What is paused does not count, nor a lag that is not known, nor (for a while) a partition that stands where it
-    stood when a run was called for that is over: a run that was refused there would begin again and again.
+    These do not count: paused topics, and a lag that is not known. For `PATIENCE_MS` neither does a partition that is
+    at the same position as when a run, by now over, was called for. Otherwise a run that was refused there would begin
+    again and again.
     """
     if "" in standing.paused or _under_way(standing, now_ms):
         return None
     is_fresh = last is not None and now_ms - last.at_ms < PATIENCE_MS
     if last is not None and is_fresh and last.generation == standing.generation:
-        return None  # it was not heard yet
+        return None  # no run has begun for the last call yet
     left = last.positions if last is not None and is_fresh else {}
     behind = [
         lag

@@ -1,8 +1,8 @@
-"""A ledger that was lost, or written again from an older export: the lane's own positions know more than it does.
+"""A ledger that was lost, or restored from an older export: the lane's positions then lead beyond its receipts.
 
-A position is committed in one transaction with its receipt, and its metadata names the run by generation, a ledger
-offset. So a position of Ferry's that leads beyond the last receipt is a receipt that is not there any more. One that
-somebody moved by hand bears no such metadata, and proves nothing.
+A position is committed in one transaction with its receipt, and its metadata names the run by its generation, a ledger
+offset. So a position of Ferry's beyond the last receipt shows that a receipt is missing. A position that an operator
+moved by hand has no such metadata, and proves nothing.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from ferry.plan.rules.facts import Facts, SourceTopic, TargetTopic
 
 
 def lost_ledger_refusal(facts: Facts, topic: SourceTopic, target: TargetTopic | None, number: int) -> Refusal | None:
-    """Copied records that the ledger has forgotten; None when it knows all that the lane's position knows.
+    """Return the refusal of copied records that the ledger has lost; None when it has all that the position shows.
 
-    No guard softens it: the next slice would be what the target has already, whether retention took it since or not.
+    No guard softens it: the next slice would copy what was copied already, whether retention has deleted it since or
+    not.
     """
     if target is None:
         return None
@@ -32,21 +33,21 @@ def lost_ledger_refusal(facts: Facts, topic: SourceTopic, target: TargetTopic | 
 
 
 def is_forgotten(position: Position, last: Receipt | None, end: int) -> bool:
-    """Whether a position is of a receipt behind the `last` one that the ledger has; the target ends at `end`.
+    """Return whether a position is of a receipt after the `last` one in the ledger; the target ends at `end`.
 
-    Not when the target ends before it: what was copied is gone with the topic, and other guards tell of that.
+    Not if the target ends before the position: then the records were lost with the topic, and other guards report that.
     """
     if position.generation < 0 or position.target_next > end:
         return False
     if last is None:
         return position.target_next > 0
-    # Whoever went back has a later generation than the position that he left.
+    # A lane that went back has a later generation than the position that it left.
     ahead = position.source_next > last.end and position.target_next > last.target_next
     return ahead and position.generation >= last.generation
 
 
 def forgotten_places(facts: Facts) -> frozenset[TopicPartition]:
-    """Target partitions whose positions lead beyond the ledger."""
+    """Return the target partitions whose positions lead beyond the ledger."""
     return frozenset(
         place
         for place, position in facts.positions.items()
@@ -57,7 +58,10 @@ def forgotten_places(facts: Facts) -> frozenset[TopicPartition]:
 
 
 def accounted_positions(facts: Facts, receipts: Iterable[Receipt]) -> dict[TopicPartition, Position | None]:
-    """The positions without forgotten ones that `receipts` account for: a run wrote those after the facts were read."""
+    """Return the positions without those beyond the ledger that `receipts` account for.
+
+    A run wrote these receipts after the facts were read.
+    """
     forgotten = forgotten_places(facts)
     reached: dict[TopicPartition, int] = {}
     for receipt in receipts:

@@ -1,4 +1,4 @@
-"""What belongs to a source and is not copied: said before a fail-over, not found out in it."""
+"""What belongs to a source and is not copied: reported before a failover, not discovered during one."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from ferry.model import Flow, Unsupported
 from ferry.model.observed import Counted
 
 _REGISTRIES = re.compile(r"_schemas.*|kafkasql-(journal|topic)")
-"""Where schema registries keep schemas: `_schemas` (Confluent, Karapace), `kafkasql-journal` (Apicurio)."""
+"""Topics in which schema registries keep schemas: `_schemas` (Confluent, Karapace), `kafkasql-journal` (Apicurio)."""
 _STREAMS = re.compile(r".+-(changelog|repartition)")
 """Internal topics of a Kafka Streams application (`ProcessorStateManager.storeChangelogTopic`, `-repartition`)."""
 
 
 def not_copied(flow: Flow, quotas: Counted, users: Counted, topics: Iterable[str]) -> tuple[Unsupported, ...]:
-    """What a plan of the flow leaves out, with what to do about it; nothing of that of which there is none."""
+    """Return what a plan of the flow leaves out and what to do about it; only kinds that the source has."""
     names = sorted(topics)
     streams = [name for name in names if _STREAMS.fullmatch(name)]
     registry = next((name for name in names if _REGISTRIES.fullmatch(name)), None)

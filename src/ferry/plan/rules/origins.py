@@ -1,4 +1,4 @@
-"""Where a topic's records come from and go to: names that clash, circles, and offsets that came from the target."""
+"""Where a topic's records come from and go to: clashing names, loops, and offsets that came from the target."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ferry.policy import MAX_TOPIC_NAME, illegal_name, is_ferry_internal
 
 
 def topic_refusals(rules: Rules, facts: Facts) -> dict[str, Refusal]:
-    """By source topic that the run is for what its name, or its way through all flows, has against copying it."""
+    """Return refusals by source topic of the run: its name, or its way through all flows, forbids a copy."""
     targets = {name: rules.copies_of(name) for name in facts.sources}
     writers = _writers(facts, targets)
     found = {}
@@ -29,7 +29,7 @@ def topic_refusals(rules: Rules, facts: Facts) -> dict[str, Refusal]:
 def _of_copies(
     rules: Rules, facts: Facts, name: str, copies: Iterable[str], writers: Mapping[str, tuple[str, ...]]
 ) -> Refusal | None:
-    """What the names of a topic's copies have against it, or the way of the flows."""
+    """Return why the names of a topic's copies, or a loop of flows, forbid a copy; None if nothing does."""
     for target in copies:
         refusal = (
             _name(rules, name, target)
@@ -43,7 +43,7 @@ def _of_copies(
 
 
 def _lost(rules: Rules, topic: str) -> Refusal | None:
-    """A topic whose transform cannot be carried out; what others are for is copied."""
+    """Return the refusal of a topic whose transform cannot be carried out; topics of other transforms are copied."""
     found = rules.transform_of(topic)
     if found is None or not found.why_lost:
         return None
@@ -51,7 +51,10 @@ def _lost(rules: Rules, topic: str) -> Refusal | None:
 
 
 def _unknown(rules: Rules, topic: str) -> Refusal | None:
-    """A topic whose copy is named by each record: what a run writes to is known, claimed and guarded before it does."""
+    """Return the refusal of a topic whose records name its copies, if those names are not known before.
+
+    What a run writes to must be known, claimed and guarded before it writes.
+    """
     found = rules.transform_of(topic)
     if found is None or not found.why_unknown:
         return None
@@ -59,7 +62,7 @@ def _unknown(rules: Rules, topic: str) -> Refusal | None:
 
 
 def renaming(rules: Rules, topic: str) -> str | None:
-    """The key of the transform that names the copy of a topic; None: the policy does."""
+    """Return the key of the transform that names the copy of a topic; None if the policy names it."""
     found = rules.transform_of(topic)
     return f"ferry.transform.{found.name}" if found is not None and found.renames else None
 
@@ -67,14 +70,14 @@ def renaming(rules: Rules, topic: str) -> str | None:
 def _name(rules: Rules, topic: str, target: str) -> Refusal | None:
     key = renaming(rules, topic)
     why = illegal_name(target) or (None if key is None else _reserved(rules, target))
-    if why is None or len(target) > MAX_TOPIC_NAME:  # that is another refusal
+    if why is None or len(target) > MAX_TOPIC_NAME:  # too long a name is another refusal
         return None
     it = "the policy" if key is None else "it"
     return refused("name.invalid", topic, by=key or rules.policy_name, target=target, why=why, it=it)
 
 
 def _reserved(rules: Rules, target: str) -> str | None:
-    """For whom a name is kept, as half a sentence; None: for nobody."""
+    """Return what a name is reserved for, as half a sentence; None if it is free."""
     if is_ferry_internal(target):
         return "is the name of a ledger of Ferry"
     if scratch_lane(target) is not None and not rules.scratch:
@@ -83,7 +86,7 @@ def _reserved(rules: Rules, target: str) -> str | None:
 
 
 def _writers(facts: Facts, targets: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
-    """By target topic the source topics that would be written to it; when the ledger knows whose it is, that one."""
+    """Return by target topic the source topics that would be written to it; only the ledger's if it has one."""
     found: dict[str, set[str]] = {}
     for name, copies in targets.items():
         for target in copies:
@@ -104,7 +107,10 @@ def _clash(rules: Rules, topic: str, target: str, writers: tuple[str, ...]) -> R
 
 
 def _circle(rules: Rules, facts: Facts, topic: str) -> Refusal | None:
-    """Of two opposite flows one may copy while the other one rests: a switch makes them change places (ADR 30)."""
+    """Return the refusal of a topic that other flows bring back to this source; None without such a loop.
+
+    Of two opposite flows one may copy while the other is paused: a switch exchanges them (ADR 30).
+    """
     way = rules.way_back(topic)
     back = (Flow(source=rules.flow.target, target=rules.flow.source),)
     if not way or (way == back and facts.back_rests):
@@ -119,7 +125,7 @@ def _owned(rules: Rules, facts: Facts, topic: str, target: str) -> Refusal | Non
 
 
 def stranger_refusal(facts: Facts, source: TopicPartition, target: TopicPartition) -> Refusal | None:
-    """Why nothing more is written to a merged partition: it holds a record that none of its flows wrote."""
+    """Return why nothing more is written to a merged partition: it holds a record that none of its flows wrote."""
     offset = facts.strangers.get(target)
     if offset is None:
         return None
@@ -129,7 +135,7 @@ def stranger_refusal(facts: Facts, source: TopicPartition, target: TopicPartitio
 def returning_refusal(
     rules: Rules, source: TopicPartition, start: int, end: int, came: Iterable[Range]
 ) -> Refusal | None:
-    """Why source offsets `[start, end)` may not go to the target: some of them (`came`) came from there."""
+    """Return why source offsets `[start, end)` may not go to the target: some of them (`came`) came from there."""
     back = [(low, high) for low, high in came if low < end and start < high]
     if not back:
         return None

@@ -1,4 +1,4 @@
-"""From facts to a plan: which offsets of which partitions, in which slot, and what stands against it."""
+"""From facts to a plan: which offsets of which partitions, in which slot, and what is refused."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from ferry.plan.rules.topics import TopicChanges, owned, topic_refusal, without_
 
 
 def decide_plan(rules: Rules, facts: Facts, run: str, generation: int) -> Plan:
-    """The plan of a run. Pure: equal arguments give an equal plan.
+    """Decide the plan of a run. Pure: equal arguments give an equal plan.
 
-    Raises Refused when nothing of the flow may be planned (another cluster under the source alias), BadInput when the
-    run is narrowed to a topic that the flow does not copy.
+    Raises Refused when nothing of the flow may be planned: another cluster under an alias, or one task for topics with
+    and without a transform. Raises BadInput when the run is narrowed to a topic that the flow does not copy.
     """
     _refuse_what_cannot_be_planned(rules, facts)
     draft = _Draft(rules, facts)
@@ -63,7 +63,7 @@ def decide_plan(rules: Rules, facts: Facts, run: str, generation: int) -> Plan:
 
 
 class _Draft:
-    """What was found topic by topic, and the plan that comes of all of it."""
+    """What was found topic by topic, and the plan that results from it."""
 
     def __init__(self, rules: Rules, facts: Facts) -> None:
         self._rules = rules
@@ -78,7 +78,7 @@ class _Draft:
         self.refusals = [*hidden_refusals(facts, rules.flow, rules.only), *vain.refusals]
 
     def add(self, found: Iterable[Candidate | Refusal]) -> None:
-        """The partitions of a topic."""
+        """Add the partitions of a topic."""
         for outcome in found:
             if isinstance(outcome, Refusal):
                 self.refusals.append(outcome)
@@ -87,7 +87,7 @@ class _Draft:
                 self._notes += outcome.notes
 
     def add_deal(self, topic: SourceTopic, found: Deal | tuple[Refusal, ...]) -> None:
-        """A topic that gets other partitions."""
+        """Add a topic that is repartitioned."""
         if isinstance(found, tuple):
             self.refusals += found
             return
@@ -99,7 +99,7 @@ class _Draft:
         self._deals.append(found)
 
     def add_absent(self, name: str) -> None:
-        """A topic that was copied before and is gone from the source."""
+        """Add a topic that was copied before and is gone from the source."""
         followed = deletion(self._rules, self._facts, name)
         if isinstance(followed, TopicChange):
             self.changes.due.append(followed)
@@ -112,7 +112,7 @@ class _Draft:
             self.refusals.append(gone)
 
     def plan(self, run: str, generation: int) -> Plan:
-        """As much as the budgets and the target's disks allow."""
+        """Return the plan: as much as the budgets and the target's disks allow."""
         rules, facts, due = self._rules, self._facts, self.changes.due
         ahead = [candidate for candidate in self._candidates if candidate.offsets > 0]
         needs: list[Ahead] = [*ahead, *(need for deal in self._deals for need in deal.needs)]
@@ -185,7 +185,10 @@ def _refuse_what_cannot_be_planned(rules: Rules, facts: Facts) -> None:
 
 
 def _refuse_one_task_for_both_kinds(rules: Rules, facts: Facts) -> None:
-    """Of the topics that there are, not of what is to be copied now: else a run would be refused now and then."""
+    """Raise Refused if one task would have to copy topics with and without a transform.
+
+    It counts all topics that exist, not those to be copied now: otherwise a run would be refused only now and then.
+    """
     found: dict[bool, tuple[str, str]] = {}
     for topic in sorted(facts.sources.keys() if rules.only is None else rules.only & facts.sources.keys()):
         transform = rules.transform_of(topic)
@@ -199,6 +202,6 @@ def _refuse_one_task_for_both_kinds(rules: Rules, facts: Facts) -> None:
 
 
 def without_foreign(plan: Plan, claims: Mapping[str, str]) -> Plan:
-    """The plan without what goes to a target topic that another lane claimed first; each such topic is refused."""
+    """Return the plan without slices for a target topic that another lane claimed first; each such topic is refused."""
     lost = [(topic, target) for topic, target in plan.copies if claims.get(target, plan.lane) != plan.lane]
     return plan.without({topic: owned(topic, target, claims[target]) for topic, target in lost}) if lost else plan

@@ -1,4 +1,4 @@
-"""How much of a run's transformed topics one Spark job takes: what it shuffles lies on disks, and counts at its end."""
+"""How much of a run's transformed topics one Spark job copies: a shuffle needs disk space, and commits at its end."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from ferry.model import Slice, TopicPartition
 from ferry.plan.rules.shares import fair_shares
 
 RECORD_BYTES = 200
-"""What a record takes beside its bytes while Spark sorts it, about."""
+"""About how many bytes a record takes in addition to its own while Spark sorts it."""
 
 
 def portion_of(
     slices: Collection[Slice], at: Mapping[TopicPartition, int], most: int
 ) -> dict[TopicPartition, tuple[int, int]]:
-    """By source partition the offsets that come next, where slices stand `at`: about `most` bytes, fairly shared.
+    """Return by source partition the offsets that come next, for slices that are `at` an offset: about `most` bytes.
 
-    Bytes are as they lie at the source, and RECORD_BYTES for each offset. Each slice has some of it, as long as there
-    are no more slices than bytes.
+    The bytes are shared fairly. They are bytes as stored at the source, and RECORD_BYTES for each offset. Each slice
+    gets some, as long as there are no more slices than bytes.
     """
     costs = {piece.source: _cost(piece) for piece in slices}
     needs = {piece.source: (piece.end - at[piece.source]) * costs[piece.source] for piece in slices}
@@ -32,7 +32,7 @@ def portion_of(
 
 
 def is_whole(slices: Collection[Slice], at: Mapping[TopicPartition, int], most: int) -> bool:
-    """Whether one portion has all that is left."""
+    """Return whether one portion has all that is left."""
     return sum((piece.end - at[piece.source]) * _cost(piece) for piece in slices) <= most
 
 

@@ -1,4 +1,4 @@
-"""Where a lane goes on, and about how many bytes lie ahead: what plans and lag have in common."""
+"""Where a lane continues, and about how many bytes are not yet copied: shared by plans and lag."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from ferry.model import Gap, Receipt, TopicPartition
 from ferry.plan.rules.facts import Facts, SourcePartition
 
 UNKNOWN_RECORD_BYTES = 1024
-"""Assumed bytes per offset where the log's size is not known."""
+"""Assumed bytes for each offset if the log's size is not known."""
 
 
 def next_offset(facts: Facts, source: TopicPartition, part: SourcePartition, last: Receipt | None) -> int:
-    """Behind the last receipt; else where the lane's first run began; a later partition: at its beginning.
+    """Return the source offset at which the lane continues in a partition.
 
-    From there on, behind what somebody passed by hand; not before the window that is being copied, if one is.
+    It is the end of the last receipt; without one, where the lane's first run began; for a partition that came later,
+    its log start. Gaps that an operator passed by hand from there on are passed over. If a window is being copied, the
+    offset is not before the window.
     """
     if last is not None:
         start = last.end
@@ -34,9 +36,9 @@ def next_offset(facts: Facts, source: TopicPartition, part: SourcePartition, las
 
 
 def place_of_lane(facts: Facts, source: TopicPartition, part: SourcePartition, last: Receipt | None) -> int:
-    """As `next_offset`, whether the source still has the record there or not.
+    """Return the source offset at which the lane continues, whether or not the source still has its record.
 
-    Before the first copy that is where the partition began when a plan first saw it, as far as the ledger knows.
+    Before the first copy it is where the partition began when a plan first saw it, as far as the ledger shows.
     """
     if last is not None or facts.first_run or source not in facts.starts:
         return next_offset(facts, source, part, last)
@@ -44,12 +46,12 @@ def place_of_lane(facts: Facts, source: TopicPartition, part: SourcePartition, l
 
 
 def _leads_on(facts: Facts, gap: Gap, start: int, last: Receipt | None) -> bool:
-    """Whether a gap is where the lane stands, and of the log that is there now: one of an earlier log means nothing."""
+    """Return whether a gap begins where the lane is, in the present log: a gap of an earlier log means nothing."""
     topic = facts.sources.get(gap.source.topic)
     same = topic is None or not gap.topic_id or not topic.topic_id or gap.topic_id == topic.topic_id
     if not same or gap.end <= start or gap.since != (-1 if last is None else last.since):
         return False
-    # A lane that was never at work has no place of its own: retention may have moved it on meanwhile.
+    # A lane that never copied has no position of its own: retention may have moved its start meanwhile.
     return gap.start == start or (last is None and gap.source not in facts.dealt and gap.start < start)
 
 
@@ -57,23 +59,23 @@ class BytesFrom(StrEnum):
     """What an estimate of bytes is made from, the best first."""
 
     LOG_SIZE = "log-size"
-    """The average of the source's whole log, by what its disks hold (DescribeLogDirs)."""
+    """The average of the source's whole log, by its size on disk (DescribeLogDirs)."""
     LAST_RECEIPT = "last-receipt"
-    """The average of the chunk that was copied last, where the disks are not shown."""
+    """The average of the chunk that was copied last, if the size on disk is not shown."""
     ASSUMED = "assumed"
     """UNKNOWN_RECORD_BYTES for each offset: neither is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """About how many bytes (as stored, so compressed), and by what."""
+    """About how many bytes (as stored, so compressed), and what that was estimated from."""
 
     bytes: int
     by: BytesFrom
 
 
 def estimated_bytes(part: SourcePartition, offsets: int, last: Receipt | None = None) -> Estimate:
-    """Bytes of so many offsets of a partition, `last` being its last receipt; nothing of the data is read."""
+    """Estimate the bytes of some offsets of a partition, `last` being its last receipt; no data is read."""
     width = part.log_end - part.log_start
     if part.size_bytes >= 0 and (width > 0 or offsets == 0):
         return Estimate(bytes=offsets * part.size_bytes // max(1, width), by=BytesFrom.LOG_SIZE)

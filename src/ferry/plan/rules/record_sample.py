@@ -1,4 +1,4 @@
-"""Records that a report may show: their sizes and digests, and their values only where somebody asked for them."""
+"""Records that a report may show: their sizes and digests, and their values only if the operator asked for them."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from hashlib import blake2b
 from ferry.model import Content, Witness
 
 SHOWN_BYTES = 200
-"""How much of a key, a value or headers is shown where values are asked for."""
+"""How much of a key, a value or headers is shown if values are asked for."""
 
 _DIGEST_BYTES = 8
 
 
 def witnesses(secret: bytes, *, values: bool) -> Callable[[Content], Witness]:
-    """What a report shows of a record.
+    """Return a function that makes of a record what a report shows of it.
 
-    `secret` keys the digests: without it nobody finds short keys or values by trying them.
+    `secret` keys the digests: without it, short keys or values cannot be found by trial.
     """
 
     def digest(field: bytes | None) -> str:
@@ -45,7 +45,7 @@ def witnesses(secret: bytes, *, values: bool) -> Callable[[Content], Witness]:
 
 
 def shown(field: bytes) -> str:
-    """The beginning of some bytes: as they read, and what cannot be read, or shown safely, escaped."""
+    """Return the beginning of some bytes as text; what is not text, or not safe to show, is escaped."""
     begin = field[:SHOWN_BYTES].decode(errors="backslashreplace")
     safe = "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in begin)
     return safe + ("…" if len(field) > SHOWN_BYTES else "")

@@ -1,6 +1,6 @@
-"""What a run copies of a topic that gets other partitions: facts -> lots of target partitions, or what stands against.
+"""What a run copies of a repartitioned topic: from facts to lots of target partitions, or to refusals.
 
-What is left out now, of the source's partitions or of the target's, is where it was when the next plan is made.
+Source or target partitions that are left out now are at the same position when the next plan is made.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from ferry.words import several
 def deal_of(
     rules: Rules, facts: Facts, topic: SourceTopic, targets: Sequence[str], rule: Transform, run: str, generation: int
 ) -> Deal | tuple[Refusal, ...]:
-    """The lots of a topic, or why it has none. Pure. `targets` are the names of its copies: most topics have one.
+    """Return the lots of a topic, or the refusals. Pure. `targets` are the names of its copies: most topics have one.
 
-    A `rule` without digest is taken for the one that is in force: nobody writes what comes of it.
+    A `rule` without a digest is taken for the one in force: its plan is not written.
     """
     partitions = rule.partitions or 1
     known = _known(facts, topic, targets)
@@ -89,7 +89,7 @@ def deal_of(
 
 
 def _known(facts: Facts, topic: SourceTopic, targets: Iterable[str]) -> Era | None:
-    """The newest rule by which records were dealt to some of these topics. None: to none of them, it is a new copy."""
+    """Return the newest rule by which records were written to some of these topics; None for a new copy."""
     own = (facts.eras.get(name) for name in targets)
     eras = [era for era in own if era is not None]
     mine = [era for era in eras if era.source_topic == topic.name]
@@ -106,7 +106,7 @@ def _id_of(facts: Facts, name: str) -> str:
 
 
 def _width(topic: SourceTopic, read: int) -> int:
-    """How many source partitions are copied: those that were read, and new ones up to the first that nobody serves."""
+    """Return how many source partitions are copied: those read before, and new ones up to the first unserved one."""
     count = len(topic.partitions) + len(topic.leaderless)
     return next((number for number in range(read, count) if number not in topic.partitions), count)
 
@@ -125,7 +125,7 @@ def _ahead(topic: SourceTopic, lots: Iterable[Lot]) -> dict[int, tuple[int, int]
 
 
 def _note(rule: Transform, found: Replanned, known: Era | None, names: Sequence[str]) -> Sentence | None:
-    """That the rule changes, or is going to."""
+    """Return a note that the rule changes now, or will change; None if it does neither."""
     era = found.era
     if known is None or (not found.finishing and era == known):
         return None
@@ -136,7 +136,7 @@ def _note(rule: Transform, found: Replanned, known: Era | None, names: Sequence[
 
 
 def _gap(facts: Facts, topic: SourceTopic, trouble: Trouble, run: str, generation: int) -> Gap:
-    """What is passed over where a policy lets the topic go on."""
+    """Return the gap of source offsets that are passed over because a policy lets the topic continue."""
     why = trouble.refusal.kind
     start, end = trouble.lost
     return Gap(

@@ -1,6 +1,6 @@
-"""How far each partition of a dealt topic can be copied now: of the source, and of the target.
+"""How far each source partition and each target partition of a repartitioned topic can be copied now.
 
-Each is in trouble by itself: one of the source is left out of all lots, one of the target has no lot.
+Each has trouble of its own: such a source partition is left out of all lots, such a target partition has no lot.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ferry.plan.rules.tombstones import tombstone_trouble
 
 @dataclass(frozen=True, slots=True)
 class DealLook:
-    """One topic's facts, and what they say partition by partition."""
+    """One topic's facts, and what follows from them partition by partition."""
 
     rules: Rules
     facts: Facts
@@ -33,15 +33,15 @@ class DealLook:
     wish: Era
     width: int
     targets: tuple[str, ...]
-    """Of the wish; `before` are those of the known rule."""
+    """Target topics of the wished rule; `before` are those of the known rule."""
     before: tuple[str, ...]
 
     def names(self, found: Replanned) -> tuple[str, ...]:
-        """The target topics of the rule that is carried out."""
+        """Return the target topics of the rule that is carried out."""
         return self.before if found.era == self.known else self.targets
 
     def sources(self) -> tuple[Replanned, list[Refusal], list[Trouble]]:
-        """What is copied of which source partitions, what stands against others, and what policies pass over."""
+        """Return the ranges of the source partitions, refusals of some, and the troubles that policies pass over."""
         found = self._replanned(frozenset())
         troubles = [
             retention_trouble(self.topic, one.partition, max(one.start, self._by_hand(one.partition)))
@@ -77,7 +77,7 @@ class DealLook:
         return found, [refusal for _, refusal in sorted(refusals.items())], passed
 
     def _tombstones(self, number: int) -> Trouble | None:
-        """Whether the lane has rested so long that keys of a compacted topic may have gone unseen."""
+        """Return a trouble if the lane was idle long enough to have missed deleted keys of a compacted topic."""
         place, part = TopicPartition(self.topic.name, number), self.topic.partitions[number]
         if place not in self.facts.dealt:
             return None
@@ -85,7 +85,7 @@ class DealLook:
         return tombstone_trouble(self.facts, self.topic, number, start, dealt=True)
 
     def _replanned(self, shut: frozenset[int]) -> Replanned:
-        """As `ferry.ledger.units.replanned`, with nothing to copy of the partitions in `shut`, or unserved."""
+        """Return the ranges of `ferry.ledger.units.replanned`, empty for `shut` and unserved source partitions."""
         closed = shut | {number for number in range(self.width) if number not in self.topic.partitions}
         logs = [self._log(number, closed) for number in range(self.width)]
         found = replanned(self.known, self.lasts.values(), self.wish, logs, before=self.before, names=self.targets)
@@ -110,7 +110,7 @@ class DealLook:
         return Log(start, max(start, part.end))
 
     def _by_hand(self, number: int) -> int:
-        """Up to where somebody passed a source partition by hand; 0: nobody did."""
+        """Return the offset up to which an operator passed a source partition by hand; 0 if none did."""
         place = TopicPartition(self.topic.name, number)
         if place not in self.facts.dealt or number not in self.topic.partitions:
             return 0
@@ -121,21 +121,21 @@ class DealLook:
         return refused("source.truncated.dealt", self.topic.name, number, end=reached, cut=end)
 
     def lots(self, found: Replanned) -> tuple[list[Lot], list[Refusal]]:
-        """The target partitions' lots, and what stands against others."""
+        """Return the lots of the target partitions, and the refusals of others."""
         lots, refusals = [], []
         places = places_of(found.era, self.names(found))
         for number, (place, (starts, ends)) in enumerate(zip(places, found.ranges, strict=True)):
             last, copy = self.lasts.get(place), self.facts.targets.get(place.topic)
             refusal = unserved_refusal(self.topic, place.partition, copy) or self._trouble(place, last, copy)
             if refusal is not None:
-                refusals.append(replace(refusal, partition=number))  # as of its unit
+                refusals.append(replace(refusal, partition=number))  # by the number of its unit
                 continue
             end = -1 if copy is None else copy.ends.get(place.partition, -1)
             lots.append(Lot(target=place, starts=starts, ends=ends, last=last, target_end=end))
         return lots, refusals
 
     def _trouble(self, place: TopicPartition, last: Receipt | None, copy: TargetTopic | None) -> Refusal | None:
-        """A target partition that lost records, or has some of somebody else's."""
+        """Return the refusal of a target partition that lost records, or that has foreign ones; None without."""
         name, number, behind = self.topic.name, place.partition, -1 if last is None else last.target_next
         end = 0 if copy is None else copy.ends.get(place.partition, 0)
         if behind >= 0 and (end < behind or place in self.facts.cut):
@@ -153,5 +153,5 @@ class DealLook:
 
 
 def _span(found: Replanned, number: int) -> tuple[int, int]:
-    """What of a source partition some target partition wants."""
+    """Return the range of a source partition that any target partition still needs."""
     return min(starts[number] for starts, _ in found.ranges), max(ends[number] for _, ends in found.ranges)

@@ -1,4 +1,4 @@
-"""What stands against dealing a topic to other partitions at all: facts -> a refusal of the whole topic, or nothing."""
+"""What forbids repartitioning a topic at all: from facts to a refusal of the whole topic, or None."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def deal_refusal(
     known: Era | None,
     lasts: Mapping[TopicPartition, Receipt],
 ) -> Refusal | None:
-    """What stands against the whole topic."""
+    """Return the refusal of the whole topic, or None."""
     other = _against_lane(rules, topic, rule)
     if other is not None:
         return other
@@ -45,7 +45,7 @@ def _changed_source(
     known: Era | None,
     lasts: Collection[Receipt],
 ) -> Refusal | None:
-    """The source topic was created again since it was read, or is another cluster's."""
+    """Return the refusal of a source topic that was created again since it was read, or that is of another cluster."""
     ids = {last.source_topic_id for last in lasts} | {"" if known is None else known.source_topic_id}
     read = max([0 if known is None else len(known.begins), *(len(last.ends) for last in lasts)])
     count = len(topic.partitions) + len(topic.leaderless)
@@ -60,7 +60,7 @@ def _changed_source(
 
 
 def dealt_before(facts: Facts, topic: str, target: str) -> Refusal | None:
-    """Why a topic may not keep its partitions now: records of its copy were dealt to others; None: none were."""
+    """Return why a topic may not keep its partitions now: its copy was repartitioned before; None if it was not."""
     last = max((one for one in facts.units.values() if one.target.topic == target), key=_at, default=None)
     if last is None:
         return None
@@ -75,7 +75,7 @@ def _at(last: Receipt) -> int:
 
 
 def _against_lane(rules: Rules, topic: SourceTopic, rule: Transform) -> Refusal | None:
-    """What stands against a topic in this lane."""
+    """Return the refusal of a topic that cannot be repartitioned in this lane, or None."""
     if lane_kind(rules.lane) in (LaneKind.BACKFILL, LaneKind.APPEND):
         return refused("transform.window", topic.name, transform=rule.name)
     if rule.targets and rules.scratch:
@@ -84,7 +84,10 @@ def _against_lane(rules: Rules, topic: SourceTopic, rule: Transform) -> Refusal 
 
 
 def _newer_rule(topic: SourceTopic, known: Era | None, lasts: Iterable[Receipt]) -> Refusal | None:
-    """Receipts of a newer rule than the ledger has in force: by that one, all partitions would begin again."""
+    """Return the refusal of receipts by a newer rule than the one that the ledger has in force, or None.
+
+    By that rule all partitions would begin again.
+    """
     newer = None if known is None else next((last for last in lasts if last.since > known.since), None)
     if newer is None or known is None:
         return None
@@ -109,18 +112,18 @@ def _changed_target(
 
 
 def not_begun(topic: SourceTopic, unserved: Sequence[Refusal]) -> Refusal:
-    """The copy begins with all partitions of the source, and these cannot be asked."""
+    """Return the refusal of a copy that must begin with all source partitions while some cannot be asked."""
     places = several([f"{topic.name}-{one.partition}" for one in unserved])
     return refused("source.deal-not-begun", topic.name, places=places)
 
 
 def lost_rule(era: Era, rule: Transform, why: str) -> Refusal:
-    """The rule that has to be finished first is not to be had any more."""
+    """Return the refusal of a topic whose earlier rule has to be finished first but is no longer available."""
     return refused("transform.lost-rule", era.source_topic, transform=rule.name, target=era.target_topic, why=why)
 
 
 def too_many(topic: SourceTopic, copy: TargetTopic, rule: Transform) -> Refusal:
-    """The target topic has more partitions than the rule wants."""
+    """Return the refusal of a target topic that has more partitions than the rule wants."""
     code = "target.partition-count.dealt" if any(copy.ends.values()) else "target.partition-count.dealt.empty"
     wanted = rule.partitions or 0
     return refused(code, topic.name, target=copy.name, there=copy.partitions, transform=rule.name, wanted=wanted)

@@ -1,4 +1,4 @@
-"""The lots of a topic that gets other partitions, before slots are shared out: what lies before each, and how much."""
+"""The lots of a repartitioned topic, before slots are assigned: what each still has to copy, and how much it is."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from ferry.plan.rules.capacity import Load
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lot:
-    """What lies before one target partition: `[starts, ends)` of the source's. `last` is its last receipt."""
+    """What one target partition still has to copy: source offsets `[starts, ends)` by partition.
+
+    `last` is its last receipt.
+    """
 
     target: TopicPartition
     starts: Vector
@@ -21,13 +24,16 @@ class Lot:
 
     @property
     def offsets(self) -> int:
-        """How many offsets of the source, of all partitions together."""
+        """How many source offsets, of all partitions together."""
         return sum(self.ends) - sum(self.starts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Need:
-    """What lies before a topic in one source partition: so many offsets, and about so many bytes (`Candidate`)."""
+    """What is not yet copied of one source partition of a repartitioned topic: offsets, and about how many bytes.
+
+    It takes the place of a `Candidate` when budgets are shared.
+    """
 
     source: TopicPartition
     start: int
@@ -38,10 +44,12 @@ class Need:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deal:
-    """A topic's rule and its lots, none of which is in trouble; `is_new`: the rule counts from this plan on.
+    """A topic's rule and its lots, none of which is in trouble.
 
-    `finishing`: the file wants another rule, which has to wait. `ahead`: by source partition how many offsets lie
-    before some lot, and about how many bytes. `era` is one of `eras`.
+    - `is_new`: the rule counts from this plan on.
+    - `finishing`: the file wants another rule, which has to wait.
+    - `ahead`: by source partition how many offsets some lot still has to copy, and about how many bytes.
+    - `era` is one of `eras`.
     """
 
     era: Era
@@ -51,7 +59,7 @@ class Deal:
     eras: tuple[Era, ...]
     """The rule for each of the target topics that the topic's records go to; most have one."""
     targets: Mapping[str, str]
-    """By these topics their ids as Kafka's tools print them; empty where there is none."""
+    """The ids of these topics by name, as Kafka's tools print them; empty for a topic that does not exist."""
     ahead: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     refusals: tuple[Refusal, ...] = ()
     gaps: tuple[Gap, ...] = ()
@@ -74,11 +82,11 @@ class Deal:
 
     @property
     def loads(self) -> list[Load]:
-        """What lies before each target partition, as far as the lots go."""
+        """The bytes that each target partition still has to copy, as far as the lots go."""
         return [Load(source=self._source_of(lot), target=lot.target, bytes=self.bytes_of(lot)) for lot in self.lots]
 
     def bytes_of(self, lot: Lot) -> int:
-        """About how many bytes of the source a lot is: an even share of what it wants, for the keys are not known."""
+        """Return about how many source bytes a lot has: an even share of its ranges, because the keys are not known."""
         found = 0
         for number, (start, end) in enumerate(zip(lot.starts, lot.ends, strict=True)):
             offsets, size = self.ahead.get(number, (0, 0))
@@ -86,7 +94,7 @@ class Deal:
         return found // (self.era.partitions * max(1, len(self.targets)))
 
     def slice_of(self, lot: Lot, slot: int) -> Slice:
-        """A lot as a slot writes it."""
+        """Return a lot as the slice that a slot writes."""
         last, reads = lot.last, Reads(starts=lot.starts, ends=lot.ends, epochs=_epochs(lot))
         return Slice(
             source=self._source_of(lot),
@@ -106,12 +114,12 @@ class Deal:
         )
 
     def _source_of(self, lot: Lot) -> TopicPartition:
-        """As of its slice."""
+        """Return the `source` of the lot's slice: its topic, with the number of its unit."""
         number = list(self.targets).index(lot.target.topic) * self.era.partitions + lot.target.partition
         return TopicPartition(topic=self.era.source_topic, partition=number)
 
     def limited(self, shares: Mapping[TopicPartition, int]) -> Deal:
-        """So many offsets of each source partition, from the first one that some lot wants on."""
+        """Return this with at most these shares of offsets, each from the first offset that some lot needs."""
         stops = {need.source.partition: need.start + shares.get(need.source, 0) for need in self.needs}
 
         def ends_of(lot: Lot) -> Vector:
@@ -122,7 +130,7 @@ class Deal:
 
 
 def _epochs(lot: Lot) -> Vector:
-    """The leader epochs of the last receipt, where the lot goes on from what that has read; -1: not known."""
+    """Return the leader epochs of the last receipt where the lot continues from what it has read; -1: not known."""
     last = lot.last
     if last is None:
         return ()

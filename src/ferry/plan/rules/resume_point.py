@@ -1,4 +1,4 @@
-"""Where a partition goes on: behind its last receipt, or where its flow's guards send it instead of refusing it."""
+"""Where a partition continues: after its last receipt, or where its flow's guards send it instead of refusing it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ferry.plan.rules.tombstones import tombstone_trouble
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResumePoint:
-    """Source offset, target offset and `since` that a partition goes on with; `gaps` were decided on the way."""
+    """Source offset, target offset and `since` with which a partition continues; `gaps` were decided for that."""
 
     start: int
     target_next: int = -1
@@ -43,7 +43,7 @@ def onward(
     run: str,
     generation: int,
 ) -> ResumePoint | Refusal:
-    """Where a partition goes on, or the first refusal that no policy lifts."""
+    """Return where a partition continues, or the first refusal that no policy lifts."""
     source = TopicPartition(topic=topic.name, partition=number)
     part = topic.partitions[number]
     stands = next_offset(facts, source, part, last)
@@ -61,9 +61,9 @@ def onward(
         lambda start: source_trouble(facts, topic, number, last, start),
         lambda start: retention_trouble(topic, number, start),
         lambda start: target_trouble(facts, topic, number, target, last, start),
-        # By itself: who has a copy that was created again filled anew has not agreed to what a stranger wrote there.
+        # A policy of its own: a restart into a copy that was created again does not permit foreign records in it.
         lambda start: foreign_trouble(facts, topic, number, last, start, behind=found.target_next),
-        # Whoever went back has the whole log before him.
+        # A lane that went back reads the whole log again.
         lambda start: None if _went_back(found) else tombstone_trouble(facts, topic, number, start),
     )
     for look in looks:
@@ -87,10 +87,11 @@ def _first(
     run: str,
     generation: int,
 ) -> ResumePoint | Refusal:
-    """Where a partition without a receipt begins: its copy must be empty, or the policy lets what it holds stand.
+    """Return where a partition without a receipt begins: its copy must be empty, or the policy must accept its records.
 
-    Of the source nothing is lost then, so the gap that says so is empty. Where records came from the target the copy
-    holds their originals, and the facts tell of what lies after those alone; what may go back is judged by itself.
+    If it accepts them, nothing of the source is lost, so the gap that records this is empty. Where records came from
+    the target, the copy holds their originals, and the facts only have what comes after those. Whether records may go
+    back is judged separately.
     """
     found = ResumePoint(start=start)
     source = TopicPartition(topic=topic.name, partition=number)

@@ -1,4 +1,4 @@
-"""Sharing: a run's budget over partitions, and slices over Spark tasks."""
+"""Sharing: a run's budget over partitions, and slices over slots."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import TypeVar
 Key = TypeVar("Key", bound=Hashable)
 
 SLICE_OVERHEAD_BYTES = 16 << 10
-"""What a slice costs beside its bytes, so that a thousand tiny slices do not all land in one task."""
+"""What a slice costs in addition to its bytes, so that a thousand tiny slices do not all get into one slot."""
 
 TRANSFORMED_COST = 4
 """About how much longer a transformed byte takes than one that is copied."""
 
 
 def fair_shares(needs: Mapping[Key, int], budget: int) -> dict[Key, int]:
-    """How much of `budget` each key gets: small needs wholly, the large ones equal parts of what is left.
+    """Return how much of `budget` each key gets: small needs in full, large ones equal parts of what is left.
 
     No key gets more than its need, and nothing of the budget is left while a need is unmet (water-filling). A budget
     smaller than the number of needs gives the first keys, in their order, 1 each. Units are the caller's.
@@ -32,7 +32,7 @@ def fair_shares(needs: Mapping[Key, int], budget: int) -> dict[Key, int]:
 
 
 def even_bins(weights: Sequence[int], bins: int) -> list[int]:
-    """A bin number per weight so that the bins' sums are about even: heaviest first into the lightest bin.
+    """Return a bin number for each weight so that the bins' sums are about even: heaviest first into the lightest bin.
 
     Equal weights keep their order, so equal input gives equal output.
     """
@@ -46,9 +46,9 @@ def even_bins(weights: Sequence[int], bins: int) -> list[int]:
 
 
 def dealt_slots(weights: Sequence[int], transformed: Sequence[bool], slots: int) -> list[int]:
-    """A slot number per weight: what is `transformed` shares none with what is copied, and slots are about even.
+    """Return a slot number for each weight, so that slots are about even and transformed and copied slices share none.
 
-    What is copied has the lower numbers. Both kinds at once take two slots or more.
+    Copied slices have the lower numbers. Both kinds together need two slots or more.
     """
     if all(transformed) or not any(transformed):
         return even_bins(weights, slots)

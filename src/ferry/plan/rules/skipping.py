@@ -1,4 +1,4 @@
-"""Passing a stuck place by hand: what may be skipped of a partition, and what is written down of it."""
+"""Passing over offsets by hand: what may be skipped of a partition, and what the ledger records of it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ferry.words import several
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkipRequest:
-    """Somebody wants a lane to go on at offset `to` of a source partition."""
+    """The wish that a lane continues at offset `to` of a source partition."""
 
     source: TopicPartition
     to: int
@@ -29,7 +29,7 @@ class SkipRequest:
 
 
 def refuse_while_at_work(view: LedgerView, lane: str) -> None:
-    """Raise Refused while the lane's newest run is not done: it may yet copy, whatever is to be done beside it."""
+    """Raise Refused while the lane's newest run is not done: it may still copy."""
     for past in past_runs(view, lane, 1):
         if past.state is PastState.OPEN:
             raise Refused(
@@ -39,10 +39,10 @@ def refuse_while_at_work(view: LedgerView, lane: str) -> None:
 
 
 def skip_gap(rules: Rules, facts: Facts, wish: SkipRequest, run: str, generation: int) -> Gap:
-    """The gap by which the lane goes on where the wish says. Pure.
+    """Return the gap after which the lane continues at the wished offset. Pure.
 
-    Raises BadInput when it names a place that the flow does not copy, or leads back or beyond the end; Refused when
-    the source's log is not the one that the lane has copied from.
+    Raises BadInput when it names a place that the flow does not copy, or leads back or beyond the end. Raises Refused
+    when the source's log is not the one that the lane has copied from.
     """
     source, to = wish.source, wish.to
     topic = facts.sources.get(source.topic)
@@ -98,7 +98,7 @@ def skip_gap(rules: Rules, facts: Facts, wish: SkipRequest, run: str, generation
 
 
 def _check_dealt(rules: Rules, facts: Facts, wish: SkipRequest, transform: Transform) -> None:
-    """Raise Refused where a skip does not help a topic that is dealt to other partitions, or would mean nothing."""
+    """Raise Refused if a skip does not help a repartitioned topic, or would have no meaning."""
     targets = rules.copies_of(wish.source.topic)
     found = deal_of(rules, facts, facts.sources[wish.source.topic], targets, transform, "(skip)", -1)
     refusals = found if isinstance(found, tuple) else found.refusals
@@ -114,7 +114,7 @@ def _check_dealt(rules: Rules, facts: Facts, wish: SkipRequest, transform: Trans
 
 
 def idle_plan(opened: OpenedRun) -> Plan:
-    """The plan of a run that copies nothing."""
+    """Return the plan of a run that copies nothing."""
     record = opened.record
     return Plan(
         flow=record.flow,
@@ -127,13 +127,13 @@ def idle_plan(opened: OpenedRun) -> Plan:
 
 
 def skip_plan(record: RunRecord, gap: Gap) -> Plan:
-    """The plan of a run that does nothing but to pass a place."""
+    """Return the plan of a run that only passes over offsets."""
     opened = OpenedRun(record=record, generation=gap.generation)
     return replace(idle_plan(opened), gaps=(gap,), notes=(skip_sentence(gap),))
 
 
 def skip_sentence(gap: Gap) -> Sentence:
-    """What was passed, by whom and why."""
+    """Return which offsets were passed over, who decided it and why."""
     return sentence(
         "passed.by-hand", source=str(gap.source), start=gap.start, end=gap.end, who=gap.who, reason=gap.reason
     )

@@ -1,7 +1,7 @@
-"""Where a lane began: recorded with its first plan, so that a changed configuration moves nothing afterwards.
+"""Where a lane began: recorded with its first plan, so that a later change of the configuration moves nothing.
 
-A partition that exists by then but cannot be asked begins as configured all the same. A given offset is recorded at
-once; `latest` and a time are recorded as a time, *pending* until a run can ask the partition for its offset.
+A partition that exists by then but cannot be asked still begins as configured. A given offset is recorded at once.
+`latest` and a time are recorded as a time, *pending* until a run can ask the partition for its offset.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from ferry.plan.rules.facts import Facts, by_topic
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaneStarts:
-    """Where a lane's first run began: an offset per source partition, for pending ones the time (ms) to ask it for."""
+    """Where a lane's first run began: an offset by source partition; for pending ones the time (ms) to ask for."""
 
     offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
     pending: Mapping[TopicPartition, int] = field(default_factory=dict)
 
     def settled(self, found: Mapping[TopicPartition, int]) -> LaneStarts:
-        """With the offsets `found` for pending partitions."""
+        """Return the starts with the offsets `found` for pending partitions."""
         pending = {place: timestamp for place, timestamp in self.pending.items() if place not in found}
         return LaneStarts(offsets={**self.offsets, **found}, pending=pending)
 
 
 def first_run(view: LedgerView, lane: str) -> bool:
-    """Whether the lane never had a plan: only then does the configured start count."""
+    """Return whether the lane never had a plan: only then does the configured start count."""
     return not any(key[1] == lane for key, _ in view.of_kind("began"))
 
 
 def unasked_starts(start: Start, unasked: Collection[TopicPartition], asked_ms: int) -> LaneStarts:
-    """Where the configuration begins partitions that exist at the first run and cannot be asked then.
+    """Return the configured start of partitions that exist at the first run and cannot be asked then.
 
-    `asked_ms` is when that run began to ask: for `latest`, what is younger must be copied. Those at earliest need no
-    entry, as if they came later.
+    `asked_ms` is when that run began to ask: with `latest`, younger records must be copied. Partitions at `earliest`
+    need no entry: they begin like partitions that came later.
     """
     match start:
         case StartEarliest():
@@ -56,22 +56,22 @@ def unasked_starts(start: Start, unasked: Collection[TopicPartition], asked_ms: 
 def due_starts(
     pending: Mapping[TopicPartition, int], served: Collection[TopicPartition], copied: Collection[TopicPartition]
 ) -> dict[TopicPartition, int]:
-    """The pending partitions to ask now: they are served again, and no receipt says where they go on."""
+    """Return the pending partitions to ask now: they are served again, and no receipt shows where they continue."""
     return {place: timestamp for place, timestamp in pending.items() if place in served and place not in copied}
 
 
 def starts_at_time(
     listed: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, int]:
-    """Start per partition from the first offset of a time or later; where there is none (-1), the end as it is now."""
+    """Return the start of each partition: the first offset of a time or later; its present end if it has none (-1)."""
     return {place: offset if offset >= 0 else ends[place] for place, offset in listed.items()}
 
 
 def start_records(lane: str, facts: Facts, *, windowed: bool = False) -> list[Record]:
-    """To be written with the lane's first plan: the start of every partition that exists by then.
+    """Return the records to write with the lane's first plan: the start of every partition that exists by then.
 
-    Also of those at earliest, so that a later plan knows what was there and is gone before it was copied. Windows have
-    beginnings of their own: a `windowed` run leaves out topics that begin at earliest.
+    Starts at `earliest` are recorded, too, so that a later plan knows what was there and is gone before it was copied.
+    Windows have starts of their own: a `windowed` run leaves out topics that begin at `earliest`.
     """
     given, pending = by_topic(facts.starts), by_topic(facts.pending)
     records = [
@@ -93,11 +93,11 @@ def start_records(lane: str, facts: Facts, *, windowed: bool = False) -> list[Re
 
 
 def later_start_records(view: LedgerView, lane: str, facts: Facts, *, windowed: bool = False) -> list[Record]:
-    """To be written with a later plan: the start records of topics with partitions that were pending and are no more,
-    or that are new and begin at earliest.
+    """Return the start records to write with a later plan.
 
-    Recorded, a start holds from then on. Asked anew each time, a partition without a young record would begin at an
-    end that moves, and what came with an old timestamp meanwhile would be passed over.
+    They are of topics with partitions that were pending and are not any more, or that are new and begin at `earliest`.
+    A recorded start holds from then on. If it were asked again each time, a partition without a young record would
+    begin at an end that moves. Records that came meanwhile with an old timestamp would then be passed over.
     """
     ids = {name: topic.topic_id for name, topic in facts.sources.items()}
     recorded = recorded_starts(view, lane, ids)
@@ -111,7 +111,7 @@ def later_start_records(view: LedgerView, lane: str, facts: Facts, *, windowed: 
 
 
 def _new_starts(facts: Facts) -> dict[TopicPartition, int]:
-    """Where partitions begin that nothing was copied of, and of which no plan has recorded that yet."""
+    """Return the log start of partitions of which nothing was copied, and no plan has recorded a start yet."""
     copied = {last.source for last in facts.receipts.values()}
     parts = {
         TopicPartition(topic=name, partition=number): part.log_start
@@ -126,10 +126,10 @@ def _new_starts(facts: Facts) -> dict[TopicPartition, int]:
 
 
 def recorded_starts(view: LedgerView, lane: str, ids: Mapping[str, str] | None = None) -> LaneStarts:
-    """Where the lane began, as its plans recorded it.
+    """Return where the lane began, as its plans recorded it.
 
-    With the source topics' `ids` without topics that were created again since: offsets of one log mean nothing in
-    another, which is copied from its beginning, as one that came later.
+    Topics that were created again since are left out, by the source topics' `ids`. Offsets of one log mean nothing in
+    another, which is copied from its beginning like a topic that came later.
     """
     return LaneStarts(
         offsets=dict(_recorded(view, lane, "offsets", ids or {})),
@@ -140,7 +140,10 @@ def recorded_starts(view: LedgerView, lane: str, ids: Mapping[str, str] | None =
 def start_record(
     lane: str, topic: str, offsets: Mapping[int, int], pending: Mapping[int, int], topic_id: str
 ) -> Record:
-    """Where the partitions of one source topic begin, as `LaneStarts`; an empty `topic_id` is not known."""
+    """Return the record of where the partitions of a source topic begin.
+
+    `offsets` and `pending` (times in ms) are by partition number; an empty `topic_id` is not known.
+    """
     body: Json = {"v": LEDGER_VERSION, "offsets": sorted(offsets.items()), "topic_id": topic_id}
     if pending:
         body["pending"] = sorted(pending.items())
@@ -159,6 +162,6 @@ def _recorded(view: LedgerView, lane: str, what: str, ids: Mapping[str, str]) ->
 
 
 def _parse_start(what: str, body: Json) -> tuple[str, list[tuple[int, int]]]:
-    """The topic's id, empty where it is not known, and the rows of one kind."""
+    """Return the topic's id, empty if it is not known, and the rows of one kind."""
     rows = [(whole(partition), whole(value)) for partition, value in body.get(what, ())]
     return text(body.get("topic_id", "")), rows

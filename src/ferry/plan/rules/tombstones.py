@@ -1,9 +1,11 @@
-"""Deleted keys of compacted topics: a lane that rests too long does not see that they were deleted.
+"""Deleted keys of compacted topics: a lane that pauses too long misses that they were deleted.
 
-A tombstone may go `delete.retention.ms` after the cleaner first came upon it, and so no earlier than that after it was
-written. Whoever has read a log to its end at some time, and does so again within that span, misses none of them
-(Kafka's documentation of log compaction). So the ledger keeps, per partition, a time at which a lane had all that was
-there: not when it copied last, for a topic at rest has nothing to copy.
+The cleaner may remove a tombstone `delete.retention.ms` after it first met it, so no earlier than that after it was
+written. A lane that has read a log to its end at some time, and does so again within that span, misses no tombstone
+(Kafka's documentation of log compaction).
+
+So the ledger keeps for each partition a time at which the lane had all that was there. The time of the last copy would
+not do, because there is nothing to copy from a topic without new records.
 """
 
 from __future__ import annotations
@@ -21,11 +23,11 @@ from ferry.plan.rules.progress import next_offset
 from ferry.plan.rules.rules import Rules
 
 FRESH_PART = 10
-"""The record is written again when this part of `delete.retention.ms` has passed, not by every run."""
+"""The record is written again after this part of `delete.retention.ms`, not by every run."""
 
 
 def seen_to_end(view: LedgerView, lane: str, ids: Mapping[str, str]) -> dict[TopicPartition, Seen]:
-    """What the ledger says of compacted source topics with the topic ids `ids`, by partition."""
+    """Return what the ledger holds about compacted source topics with the topic ids `ids`, by partition."""
     found: dict[TopicPartition, Seen] = {}
     for key, record in view.of_kind("seen"):
         if key[1] != lane or record.value is None:
@@ -45,7 +47,7 @@ def _parse_seen(body: Json) -> tuple[str, list[tuple[int, Seen]]]:
 
 
 def read_on(before: Seen | None, stands: int, end: int, now_ms: int) -> Seen:
-    """What is known now of a lane that stands at `stands` of a partition that ends at `end`."""
+    """Return what is known now of a lane that is at `stands` in a partition that ends at `end`."""
     if before is None or stands >= end:
         return Seen(whole_ms=now_ms, asked_ms=now_ms, asked_end=end)
     if stands >= before.asked_end:
@@ -56,10 +58,10 @@ def read_on(before: Seen | None, stands: int, end: int, now_ms: int) -> Seen:
 def tombstone_trouble(
     facts: Facts, topic: SourceTopic, number: int, start: int, *, dealt: bool = False
 ) -> Trouble | None:
-    """Keys may have been deleted, and their tombstones dropped, since the lane last had all of a compacted partition.
+    """Return a trouble if keys of a compacted partition may have been deleted unseen since the lane last had all of it.
 
-    None when that cannot be, and where nothing is known. The lane would go on at `start`. A `dealt` copy
-    cannot be copied again in its place.
+    Their tombstones may be gone by now. None if that cannot be, or if nothing is known. The lane would continue at
+    `start`. A copy that is `dealt`, that is repartitioned, cannot be copied again in place.
     """
     part, before = topic.partitions[number], facts.seen.get(TopicPartition(topic=topic.name, partition=number))
     if topic.delete_retention_ms is None or before is None:
@@ -73,7 +75,7 @@ def tombstone_trouble(
 
 
 def seen_records(rules: Rules, facts: Facts, plan: Plan) -> list[Record]:
-    """To be written with a plan: what is known of the compacted topics that it plans, where that has grown old."""
+    """Return the records to write with a plan: what is known of its compacted topics, if the old record has aged."""
     refused = {(refusal.topic, refusal.partition) for refusal in plan.refusals}
     anew = {gap.source for gap in plan.gaps if gap.how is Lifted.RESTART or gap.why is RefusalKind.TOMBSTONES_PASSED}
     paused = frozenset(plan.paused)

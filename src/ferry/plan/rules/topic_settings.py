@@ -1,4 +1,4 @@
-"""Settings of topics: what the copy takes over from the source, what differs, and what would cost records.
+"""Settings of topics: what the copy takes from the source, what differs, and what would cost records.
 
 Source: `MirrorSourceConnector.targetConfig` and `incrementalAlterConfigs`, `DefaultConfigPropertyFilter` (Kafka 4.3.0).
 """
@@ -16,11 +16,11 @@ from ferry.words import several
 
 
 def wanted_settings(rules: Rules, source: TopicSettings) -> dict[str, str | None]:
-    """What the copy should have set by the source topic: a value, or None for the target's default.
+    """Return the settings that the copy should have by the source topic: a value, or None for the target's default.
 
-    As MirrorMaker 2: a topic's own settings and those set on running brokers go over. Where Kafka's default is in force
-    at the source, `use.defaults.from` says whose default counts; with `source` also what the brokers' files say, which
-    MirrorMaker 2 leaves alone. A setting that is not named is left as it is.
+    As in MirrorMaker 2, a topic's own settings are copied, and those set on running brokers. Where Kafka's default is
+    in force at the source, `use.defaults.from` decides whose default counts. With `source`, settings from the brokers'
+    files are copied, too, which MirrorMaker 2 does not do. A setting that is not named keeps its value.
     """
     wanted: dict[str, str | None] = dict(source.own)
     for name, setting in source.inherited.items():
@@ -32,13 +32,14 @@ def wanted_settings(rules: Rules, source: TopicSettings) -> dict[str, str | None
 
 
 _KEPT = {"retention.ms": "-1", "retention.bytes": "-1"}
-"""Of scratch topics: history would be deleted by its age within seconds of its copy; dropping the lane deletes it."""
+"""For scratch topics: by age, history would be deleted within seconds of its copy. Dropping the lane deletes it."""
 
 
 def created_settings(rules: Rules, source: TopicSettings | None) -> tuple[tuple[str, str], ...]:
-    """The settings that a copy is created with; none when the source does not show its own.
+    """Return the settings that a copy is created with; none when the source does not show its own.
 
-    Also when settings are not synchronised, as MirrorMaker 2: with the target's, old records could be deleted at once.
+    As in MirrorMaker 2, they are set even if settings are not synchronised: with the target's settings, old records
+    could be deleted at once.
     """
     wanted = {} if source is None else wanted_settings(rules, source)
     if rules.scratch:
@@ -49,7 +50,7 @@ def created_settings(rules: Rules, source: TopicSettings | None) -> tuple[tuple[
 def settings_change(
     rules: Rules, source_topic: str, source: TopicSettings, target_topic: str, target: TopicSettings, partitions: int
 ) -> TopicChange | None:
-    """What must be set and reset on an existing copy; None when it is as it should be, or a scratch topic."""
+    """Return what must be set and reset on an existing copy; None if nothing differs, or for a scratch topic."""
     if rules.scratch:
         return None
     configs: dict[str, str | None] = {}
@@ -60,7 +61,7 @@ def settings_change(
         elif name in target.own or name in source.own:
             if target.own.get(name) != value:
                 configs[name] = value
-        elif target.in_force(name) not in (value, None):  # the brokers' own: where they agree nothing need be set
+        elif target.in_force(name) not in (value, None):  # inherited on both sides: nothing need be set if they agree
             configs[name] = value
     if not configs:
         return None
@@ -86,7 +87,7 @@ _COSTS = {
     "message.timestamp.before.max.ms": _OUT_OF_TIME,
     "message.timestamp.after.max.ms": _OUT_OF_TIME,
 }
-"""Limits that cost records where the target's is the narrower one."""
+"""Limits that cost records if the target's is the narrower one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,10 +106,10 @@ def narrower_limits(
     change: TopicChange | None,
     defaults: Mapping[str, str],
 ) -> list[Narrower]:
-    """Where the copy keeps or takes less than the source, which the settings to be made do not mend.
+    """Return the limits by which the copy keeps or takes less than the source, even after the settings change.
 
-    `target` is None for a topic to be created; `defaults` are what a new topic of the target has. What
-    `config.properties.exclude` names is left to the operator, but for what is about timestamps.
+    `target` is None for a topic to be created; `defaults` are the settings of a new topic of the target. Settings in
+    `config.properties.exclude` are left to the operator, unless they are about timestamps.
     """
 
     def after(name: str) -> str | None:
@@ -135,7 +136,7 @@ def narrower_limits(
 
 
 def _is_narrower(target: str, source: str) -> bool:
-    """Whether a limit is below another one; -1 is no limit."""
+    """Return whether a limit is below another one; -1 is no limit."""
     try:
         there, here = int(target), int(source)
     except ValueError:
@@ -144,7 +145,7 @@ def _is_narrower(target: str, source: str) -> bool:
 
 
 def limit_notes(rules: Rules, found: Mapping[str, Iterable[Narrower]]) -> list[Sentence]:
-    """A sentence for each limit that is narrower on some copies; `found` has them by target topic."""
+    """Return a sentence for each limit that is narrower on some copies; `found` has them by target topic."""
     topics: dict[tuple[str, str, str], list[str]] = {}
     for topic, limits in found.items():
         for limit in limits:

@@ -1,4 +1,4 @@
-"""Topics on the target: what stands against a whole topic, and what must be changed before the copy."""
+"""Topics on the target: the refusal of a whole topic, and the changes that are needed before the copy."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from ferry.words import several
 
 
 def topic_refusal(rules: Rules, facts: Facts, topic: SourceTopic) -> Refusal | None:
-    """Why no partition of the topic may be copied; None when they may."""
+    """Return why no partition of the topic may be copied; None when they may."""
     found = (_refusal_to(rules, facts, topic, name) for name in rules.copies_of(topic.name))
     return next((refusal for refusal in found if refusal is not None), None)
 
 
 def _refusal_to(rules: Rules, facts: Facts, topic: SourceTopic, name: str) -> Refusal | None:
-    """Why nothing of the topic may be copied to the target topic `name`."""
+    """Return why nothing of the topic may be copied to the target topic `name`; None when it may."""
     if len(name) > MAX_TOPIC_NAME:
         return refused(
             "name.too-long",
@@ -48,13 +48,13 @@ def _refusal_to(rules: Rules, facts: Facts, topic: SourceTopic, name: str) -> Re
         code = "target.partition-count.copied" if copied else "target.partition-count"
         return refused(code, topic.name, target=name, there=target.partitions, here=_count(topic))
     if topic.settings is None and rules.sync_configs and _to_create(rules, facts, topic, name):
-        # Created with the target's settings its old records could be deleted within seconds.
+        # Created with the target's settings, its old records could be deleted within seconds.
         return refused("source.settings-hidden", topic.name, cluster=rules.flow.source, target=name)
     return None
 
 
 def _shorter(rules: Rules, topic: str) -> str:
-    """What makes target names shorter."""
+    """Return how the operator can make the target name shorter."""
     if rules.scratch:
         return "give the lane a shorter name, or leave the topic out"
     key = renaming(rules, topic)
@@ -66,22 +66,22 @@ def _shorter(rules: Rules, topic: str) -> str:
 
 
 def owned(topic: str, target: str, owner: str) -> Refusal:
-    """The refusal of a source topic whose target belongs to another lane."""
+    """Return the refusal of a source topic whose target topic belongs to another lane."""
     return refused("owned.by-lane", topic, target=target, owner=owner)
 
 
 @dataclass(slots=True, kw_only=True)
 class TopicChanges:
-    """The changes of a plan, as its topics are gone through one by one."""
+    """The changes of a plan, collected topic by topic."""
 
     rules: Rules
     facts: Facts
     due: list[TopicChange] = field(default_factory=list)
     drift: list[TopicChange] = field(default_factory=list)
-    """Settings that differ and are left alone, for the flow is not to synchronise them."""
+    """Settings that differ and are left unchanged, because the flow does not synchronise them."""
     _narrower: dict[str, list[Narrower]] = field(default_factory=dict)
     _hidden: list[str] = field(default_factory=list)
-    """Copies whose settings are not compared, for one side does not show them."""
+    """Copies whose settings are not compared, because one side does not show them."""
 
     def add(
         self,
@@ -90,14 +90,12 @@ class TopicChanges:
         lasts: Collection[Receipt] = (),
         partitions: int | None = None,
     ) -> None:
-        """What the target topic `name` needs before the copy: to be created, grown or configured, or nothing.
+        """Add what the target topic `name` needs before the copy: to be created, grown or configured, or nothing.
 
-        It has as many `partitions` as the source topic where they are not given.
-
-        `lasts` are the last receipts of the target topic. One that was copied before and is gone is not created again,
-        and one that does not belong to the source topic any more is left as it is, unless guards say otherwise: their
-        partitions are refused, and a shorter retention would delete what was copied. A merged topic has no settings of
-        one source.
+        It gets `partitions`, or as many as the source topic if they are not given. `lasts` are the last receipts of the
+        target topic. Unless guards allow it, a copied topic that is gone is not created again, and one that does not
+        belong to the source topic any more is left unchanged. Their partitions are refused, and a shorter retention
+        would delete what was copied. A merged topic is not configured, because it has several sources.
         """
         target = self.facts.targets.get(name)
         count = partitions or _count(topic)
@@ -145,7 +143,7 @@ class TopicChanges:
             self._narrower[name] = narrower_limits(self.rules, topic.settings, None, change, defaults)
 
     def notes(self) -> list[Sentence]:
-        """What the operator should know of the changes, in one sentence for all topics alike."""
+        """Return what the operator should know of the changes, in one sentence for all topics alike."""
         flow = self.rules.flow
         notes = creation_notes(self.rules, self.facts, self.due)
         if self._hidden and self.rules.sync_configs:
@@ -161,7 +159,7 @@ class TopicChanges:
 
 
 def creation_notes(rules: Rules, facts: Facts, changes: Iterable[TopicChange]) -> list[Sentence]:
-    """In what the new topics among the changes are not as the source or the configuration would have them."""
+    """Return in what the new topics differ from the source or from the configuration."""
     fewer: dict[tuple[int, int], list[str]] = {}
     unset = []
     for change in changes:
@@ -185,19 +183,22 @@ def creation_notes(rules: Rules, facts: Facts, changes: Iterable[TopicChange]) -
 
 
 def _replication(rules: Rules, facts: Facts, topic: SourceTopic) -> tuple[int, int]:
-    """Replicas that a new topic is to have, and those that the target's brokers can hold; -1: the target's default."""
+    """Return the replicas that a new topic should have, and those that the target's brokers can hold.
+
+    -1 means the target's default.
+    """
     wanted = max(1, topic.replication_factor) if rules.replication_from_source else rules.replication_factor
     return wanted, wanted if wanted < 0 else max(1, min(wanted, facts.target_brokers))
 
 
 def without_new(changes: Iterable[TopicChange], refused: Iterable[str]) -> list[TopicChange]:
-    """The changes without new topics for the source topics in `refused`: they would stay empty."""
+    """Return the changes without new topics for the source topics in `refused`: they would stay empty."""
     names = frozenset(refused)
     return [change for change in changes if change.kind is not ChangeKind.CREATE or change.source_topic not in names]
 
 
 def _belongs(rules: Rules, last: Receipt, topic: SourceTopic, target: TargetTopic) -> bool:
-    """Whether neither side was created again since a receipt, or the flow's guards go on with what is there now.
+    """Return whether neither side was created again since a receipt, or the flow's guards accept that it was.
 
     An id that is not known proves nothing.
     """

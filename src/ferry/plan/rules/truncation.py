@@ -1,4 +1,4 @@
-"""What leader epochs and offsets tell of logs that were cut."""
+"""What leader epochs and offsets show of logs that were truncated."""
 
 from __future__ import annotations
 
@@ -16,11 +16,7 @@ _GUARDS_OF_THE_SOURCE = frozenset(
 
 
 def read_before(last: Receipt | None, part: SourcePartition, start: int, gaps: Iterable[Gap]) -> tuple[int, int]:
-    """Leader epoch and end of a source's log that a copy from `start` on has to find there; -1: there is none yet.
-
-    That is what was read of it. `gaps` were just decided: where a guard of the source was lifted, the log is known to
-    be another one, and it is that log, as the plan saw it, that must still reach `start`.
-    """
+    """Return the leader epoch and end that the source's log must still show for a copy from `start`; -1: none yet."""
     if last is None:
         return -1, -1
     if not any(gap.why in _GUARDS_OF_THE_SOURCE for gap in gaps):
@@ -29,9 +25,9 @@ def read_before(last: Receipt | None, part: SourcePartition, start: int, gaps: I
 
 
 def written_before(last: Receipt | None, gaps: Iterable[Gap]) -> int:
-    """The leader epoch in which the target's log was found to have what the lane goes on behind; -1: not known.
+    """Return the leader epoch in which the target's log had the records after which the lane continues; -1: not known.
 
-    Where the target's guard was just lifted the lane goes on behind something else.
+    If the target's guard was just lifted, the lane continues after other records.
     """
     if last is None or any(gap.why is RefusalKind.TARGET_CHANGED for gap in gaps):
         return -1
@@ -41,7 +37,7 @@ def written_before(last: Receipt | None, gaps: Iterable[Gap]) -> int:
 def with_high_watermark(
     topic: SourceTopic, number: int, high_watermark: int | None, failed: Unavailable | None
 ) -> SourceTopic:
-    """The topic with the high watermark of a partition; the partition is left out when nobody tells."""
+    """Return the topic with the high watermark of a partition; without one the partition becomes a leaderless one."""
     if high_watermark is not None:
         part: SourcePartition = replace(topic.partitions[number], high_watermark=high_watermark)
         return replace(topic, partitions={**topic.partitions, number: part})
@@ -54,10 +50,10 @@ def with_high_watermark(
 
 
 def held_upto(written: Iterable[Held], gaps: Iterable[Gap], last: Receipt, target_end: int) -> int:
-    """Up to which source offset a target partition that ends at `target_end` still has what was copied into it."""
+    """Return the source offset up to which a target partition that ends at `target_end` still has its records."""
     own = [receipt for receipt in written if receipt.target_topic_id in ("", last.target_topic_id)]
     for segment in current_segments(own, gaps):
         if segment.target_end > target_end:
             return segment.source_start + max(0, target_end - segment.target_start)
-    # Of what a predecessor copied nobody knows where it lies.
+    # Where the records of an adopted predecessor are is not known.
     return 0 if last.adopted else last.end

@@ -1,11 +1,12 @@
-"""Which source offsets a window means, in the light of what its lane has copied before.
+"""The source offsets that a window means, given what its lane has copied before.
 
-Kafka only appends, so the windows of a partition must come in order; and a log is not ordered by time, so two windows
-that touch in time must touch in offsets, too, or late records would fall between them:
+Kafka only appends, so the windows of a partition must come in order. A log is not ordered by time, so two windows that
+touch in time must also touch in offsets, or late records would fall between them:
 
-- a window that the lane had before means what it meant then (its record in the ledger);
-- else it begins where the windows before it end, when they reach up to its beginning in time; copied or not yet;
-- else at the first record of its time; and it ends before the first record of its end's time, or at the log's end.
+- A window that the lane had before means what it meant then (its record in the ledger).
+- Otherwise, if earlier windows reach up to its beginning in time, it begins where they end, copied or not yet.
+- Otherwise it begins at the first record of its time.
+- It ends before the first record of its end's time, or at the log's end.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ from ferry.plan.rules.facts import Facts, SourceTopic
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listed:
-    """What the source says of one partition: the first offsets of a window's two times (-1: none so late).
+    """What the source reports of one partition: the first offsets of a window's two times (-1: none that late).
 
-    `oldest_ms` is the time of the record at the log's start; None when it has none, or nobody knows.
+    `oldest_ms` is the time of the record at the log's start; None when there is none, or it is not known.
     """
 
     start: int
@@ -46,7 +47,7 @@ class Listed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowPart:
-    """A window of one partition: source offsets `[start, end)`, and how far the lane has come in them."""
+    """A window of one partition: source offsets `[start, end)`, and the lane's position in them (`stands`)."""
 
     source: TopicPartition
     start: int
@@ -66,15 +67,15 @@ class WindowPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowLook:
-    """A window in offsets, and what of it could not be looked at: the window is not done as long as there is some."""
+    """A window in offsets, and what of it could not be asked: the window is not done as long as there is some."""
 
     parts: tuple[WindowPart, ...]
     unserved: tuple[str, ...] = ()
-    """Partitions without a leader that the lane has not copied to the window's end, and topics that are not there."""
+    """Partitions without a leader that the lane has not copied to the window's end, and topics that do not exist."""
 
     @property
     def left(self) -> int:
-        """How many offsets are not copied yet, of those that are known."""
+        """How many of the known offsets are not copied yet."""
         return sum(part.left for part in self.parts)
 
     @property
@@ -84,7 +85,7 @@ class WindowLook:
 
 
 def check_window(facts: Facts, window: Window, topics: Collection[str]) -> None:
-    """Raise BadInput for a window that ends in the future, or names what the source does not have."""
+    """Raise BadInput for a window that ends in the future, or that names what the source does not have."""
     if isinstance(window, TopicWindows):
         for name, times in sorted(window.windows.items()):
             _refuse_future(facts, times, f"the window of {name}")
@@ -95,7 +96,7 @@ def check_window(facts: Facts, window: Window, topics: Collection[str]) -> None:
     for place, (_, end) in sorted(window.ranges.items()):
         topic = facts.sources.get(place.topic)
         if topic is None or place.topic not in topics:
-            continue  # the plan says what is wrong with the topic
+            continue  # the plan refuses the topic
         if place.partition in topic.leaderless:
             continue
         part = topic.partitions.get(place.partition)
@@ -125,9 +126,10 @@ def window_parts(
     listed: Mapping[TopicPartition, Listed],
     recorded: Sequence[WindowRecord],
 ) -> list[WindowPart]:
-    """The window, partition by partition, of all that can be asked. Pure.
+    """Return the window of each partition that can be asked. Pure.
 
-    Raises Refused where it would break the order of a partition, or records of it are deleted; nothing is half done.
+    Raises Refused if the window would break the order of a partition, or if records of it are deleted; the whole window
+    is then refused.
     """
     lasts = {last.source: last for last in facts.receipts.values()}
     parts = []
@@ -169,7 +171,7 @@ def _part(
 
 
 def _wanted(window: TopicWindow, topic: SourceTopic, source: TopicPartition, listed: Listed | None) -> Range | None:
-    """What the window means by the source alone; None when it leaves the partition out, or nobody told."""
+    """Return what the window means by the source alone; None if it leaves the partition out, or no broker answered."""
     if isinstance(window, OffsetWindow):
         return window.ranges.get(source)
     if listed is None:
@@ -180,16 +182,16 @@ def _wanted(window: TopicWindow, topic: SourceTopic, source: TopicPartition, lis
 
 
 def _touches(earlier: WindowRecord, window: TopicWindow) -> bool:
-    """Whether an earlier window of time ends just where this one begins."""
+    """Return whether an earlier window of time ends exactly where this one begins."""
     return isinstance(window, TimeWindow) and earlier.to_ms == window.from_ms
 
 
 def _behind_unfinished(
     lane: str, source: TopicPartition, start: int, last: Receipt | None, others: Iterable[WindowRecord]
 ) -> int:
-    """Where the window begins when earlier ones are not copied to their ends: with their rest, if it reaches so far.
+    """Return where the window begins if earlier ones are not copied to their ends: at their rest, if that reaches it.
 
-    Raises Refused when it does not: it could never be copied behind this window.
+    Raises Refused if it does not reach it: the rest could never be copied after this window.
     """
     stands = -1 if last is None else last.end
     ranges = [(max(part[0], stands), part[1]) for one in others for part in [one.ranges[source.partition]]]
@@ -209,7 +211,7 @@ def _behind_unfinished(
 def _refuse_disorder(
     lane: str, source: TopicPartition, wanted: Range, last: Receipt | None, windows: Sequence[Range]
 ) -> None:
-    """Raise Refused when the lane has copied what lies behind the window, but not the window."""
+    """Raise Refused when the lane has copied what comes after the window, but not the window."""
     if last is None:
         return
     start = wanted[0]
@@ -230,7 +232,10 @@ def _refuse_disorder(
 def _served(
     part: WindowPart, window: TopicWindow, topic: SourceTopic, listed: Listed | None, *, fresh: bool
 ) -> WindowPart:
-    """The part as the source still has it. Raises Refused when records of it are deleted, unless that is allowed."""
+    """Return the part as the source still has it.
+
+    Raises Refused if records of it are deleted, unless the window allows that.
+    """
     log_start = topic.partitions[part.source.partition].log_start
     begin = max(part.start, part.stands)
     oldest = None if listed is None else listed.oldest_ms
@@ -269,7 +274,7 @@ def _served(
 def unserved(
     facts: Facts, window: Window, topics: Collection[str], recorded: Iterable[WindowRecord]
 ) -> tuple[str, ...]:
-    """What of the window nobody can tell now, by name; but for what the ledger shows to be copied."""
+    """Return what of the window cannot be asked now, by name, without what the ledger shows to be copied."""
     ends = {last.source: last.end for last in facts.receipts.values()}
     own = {one.topic: one.ranges for one in recorded if one.topic in topics and one.window == window.of(one.topic).id}
     found = sorted(set(topics) - facts.sources.keys())
@@ -284,10 +289,10 @@ def unserved(
 
 
 def narrowed(facts: Facts, topics: Collection[str], parts: Iterable[WindowPart]) -> Facts:
-    """The facts as if each of the topics ended where the window does: what a plan of the window is decided from.
+    """Return the facts as if each of the topics ended where the window does: a plan of the window is decided from them.
 
-    What is outside is left alone; ends of logs stay known where guards look at them. What the ledger knows of compacted
-    topics is about copies that follow them, not about history.
+    Topics outside are unchanged, and the ends of logs stay known for the guards. What the ledger holds about compacted
+    topics is dropped: it is about copies that follow them, not about history.
     """
     ends = {part.source: part.end for part in parts}
     sources = dict(facts.sources)
@@ -316,7 +321,7 @@ def new_records(
     recorded: Iterable[WindowRecord],
     run: str,
 ) -> list[WindowRecord]:
-    """What the ledger is to keep of the window: of each topic of which it does not know all of these parts."""
+    """Return the records of the window for the ledger: one for each topic with parts that it does not have yet."""
     recorded = list(recorded)
     found: dict[str, dict[int, Range]] = {}
     for part in parts:

@@ -1,1 +1,1 @@
-"""Copying one slice: fetch, pack, append in a transaction, and tell the outcome."""
+"""Copying one slot: fetch, pack, append in a transaction, and report the outcome."""

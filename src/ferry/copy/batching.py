@@ -1,4 +1,4 @@
-"""Makes batches that wait ready to be sent: nearly all go as they are, and only those are transcoded that must be."""
+"""Prepares the batches to send: nearly all are copied as bytes, and only those that need it are transcoded."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ GROUP_BYTES = 256 << 10
 """Messages of the old formats are written together up to this size: each alone would take a request of its own."""
 
 HANDED_OVER_BYTES = 16 << 10
-"""From this size on a batch is written anew in the workshop; smaller ones take less time than handing them over."""
+"""From this size on the Workshop's thread transcodes a batch; a smaller one takes less time than the transfer would."""
 
 _LEAST_MEMORY = 64 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackingRules:
-    """What is written: in which compression (None: the one it has), and how large a batch each target topic takes.
+    """How batches are written: in which compression (None: unchanged), and how large a batch each target topic takes.
 
-    A topic that is missing in `batch_bytes` does not show its limit to this login. `memory_bytes` bounds one batch
-    that is decompressed.
+    A topic that is missing in `batch_bytes` does not show its limit to this login. `memory_bytes` bounds one batch that
+    is decompressed.
     """
 
     compression: Compression | None = None
@@ -44,34 +44,34 @@ class PackingRules:
 
 
 class Packing:
-    """The next batch of each partition, from one intake."""
+    """The next batch of each partition, from one fetch buffer."""
 
     def __init__(self, buffer: FetchBuffer, rules: PackingRules, workshop: Workshop | None = None) -> None:
-        """Without a `workshop` all is made by whoever calls `next`."""
+        """Without a `workshop` everything is made in the calling thread."""
         self._buffer = buffer
         self._rules = rules
         self._workshop = workshop
-        self._making: dict[TopicPartition, Future[_Made]] = {}  # of the first batches that wait
+        self._making: dict[TopicPartition, Future[_Made]] = {}  # for the first waiting batches
         self._ready: dict[TopicPartition, deque[PreparedBatch]] = {}
         most = max(rules.memory_bytes, _LEAST_MEMORY)
-        self._room, self._room_there = Room(most), Room(most)  # the second is the workshop's
+        self._room, self._room_there = Room(most), Room(most)  # the second belongs to the Workshop's thread
         self._said: set[TopicPartition] = set()
-        self._begun: set[TopicPartition] = set()  # something was taken: no later batch begins before its end
+        self._begun: set[TopicPartition] = set()  # a batch was taken: no later batch begins before its end
 
     def holds(self, place: TopicPartition) -> bool:
-        """Whether anything of the partition waits, as it was fetched or made ready."""
+        """Return whether anything of the partition waits, as it was fetched or made ready."""
         return bool(self._ready.get(place) or self._buffer.queues[place])
 
     def is_making(self, place: TopicPartition) -> bool:
-        """Whether the workshop has what is next of the partition; the intake tells when it has come back."""
+        """Return whether the Workshop's thread is making the next batch; the fetch buffer signals its end."""
         making = self._making.get(place)
         return making is not None and not making.done()
 
     def next(self, place: TopicPartition, part: PartProgress) -> PreparedBatch | None:
-        """What is to be sent next.
+        """Return the batch to send next.
 
-        None when nothing waits, when the workshop has it, or when it cannot be written: the intake was told. Batches
-        whose records stay behind are passed over.
+        None when nothing waits, when the Workshop's thread has it, or when it cannot be written: the fetch buffer then
+        stops reading the partition. Batches whose records are not copied are passed over.
         """
         queue = self._buffer.queues[place]
         while not (ready := self._ready.get(place)) and queue:
@@ -97,17 +97,17 @@ class Packing:
         return ready[0] if ready else None
 
     def take(self, place: TopicPartition) -> PreparedBatch:
-        """What `next` has told; it is the caller's to send."""
+        """Remove and return the batch that `next` has returned; the caller sends it."""
         return self._ready[place].popleft()
 
     def look_ahead(self, place: TopicPartition, part: PartProgress) -> None:
-        """Have made what comes after all that `part` has sent, if it is there and must be written anew."""
+        """Start to transcode what comes after all that `part` has sent, if it is there and needs it."""
         queue = self._buffer.queues[place]
         if place in self._said and queue and not queue[0].hidden and not self._ready.get(place):
             self._begin_anew(place, part)
 
     def _begin_anew(self, place: TopicPartition, part: PartProgress) -> bool:
-        """Have the first batch that waits written anew, if it must be; whether it must."""
+        """Start to transcode the first waiting batch if it needs it; return whether it does."""
         if place in self._making:
             return True
         batch = self._buffer.queues[place][0].batch
@@ -142,10 +142,10 @@ class Packing:
         self._buffer.wake()
 
     def _put_ready(self, place: TopicPartition, part: PartProgress, made: _Made) -> None:
-        """Take the first batch that waits, or several of the old formats, for what was made of it."""
+        """Replace the first waiting batch, or several of the old formats, by what was made of it."""
         epoch = self._buffer.queues[place][0].batch.leader_epoch
         answers = tuple(self._buffer.take(place).answer for _ in range(made.sources))
-        if not made.batches:  # nothing is left of it
+        if not made.batches:  # no record of it is left
             part.end = max(part.end, made.end)
             self._buffer.release(answers)
         self._begun.add(place)
@@ -169,7 +169,7 @@ class Packing:
         return found
 
     def _sources(self, place: TopicPartition) -> list[Batch]:
-        """The batches that are written anew together: one, or messages of the old formats in the same compression."""
+        """Return the batches that are transcoded together: one, or old-format messages in the same compression."""
         found: list[Batch] = []
         size = 0
         for fetched in self._buffer.queues[place]:
@@ -185,7 +185,7 @@ class Packing:
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """New batches out of so many that waited, which ended before source offset `end`."""
+    """New batches made of the first `sources` waiting ones; their records end before source offset `end`."""
 
     sources: int
     end: int
@@ -203,7 +203,10 @@ def _made(
     room: Room,
     begun: bool,
 ) -> _Made:
-    """What is written of the sources' records from offset `first` on; raises _Unfit. `room` is nobody else's."""
+    """Return what is written of the sources' records from offset `first` on. Raises _Unfit.
+
+    No other thread may use `room` at the same time.
+    """
     offset = sources[0].base_offset
     try:
         new = transcoded(
@@ -228,4 +231,4 @@ def _made(
 
 
 class _Unfit(Exception):
-    """Kind and sentence of why what waits on a partition cannot be written."""
+    """Kind and sentence of why the next batch of a partition cannot be written."""

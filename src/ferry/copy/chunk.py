@@ -1,4 +1,4 @@
-"""What a chunk has copied so far, per partition; becomes the receipts and positions of its transaction."""
+"""What a chunk has copied so far, for each partition; becomes the receipts and positions of its transaction."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ferry.wire.renumber import Run
 
 @dataclass(slots=True, kw_only=True)
 class PartProgress:
-    """One partition's part of the chunk under way; offsets as in Receipt."""
+    """One partition's part of the open chunk; offsets are those of its Receipt."""
 
     plan: Plan
     origin: Origin
@@ -45,22 +45,22 @@ class PartProgress:
     target_epoch: int = -1
     throttled: ThrottleTime = NOT_THROTTLED
     expected: int = -1
-    """Where the first batch must come to lie if nobody else writes; -1: that is not known."""
+    """The offset that the first batch must get if no other writer interferes; -1: not known."""
 
     @property
     def moved(self) -> bool:
-        """Whether the chunk got anywhere on this partition."""
+        """Whether the chunk has passed any offset of this partition."""
         return self.end > self.start
 
     @property
     def missing(self) -> int:
-        """Offsets that the source's answers had no record of."""
+        """Offsets for which the source's answers had no record."""
         return max(0, self.end - self.start - self.records - self.left_behind)
 
     def pass_over(self, batch: Batch) -> None:
-        """A batch whose records stay behind: a marker, an aborted transaction's, an empty one."""
+        """Pass over a batch whose records are not copied: a marker, an aborted transaction's, an empty one."""
         end = min(batch.next_offset, self.piece.end)
-        # Of a batch that lies partly in the range not more records count than it has offsets there.
+        # Of a batch that is partly in the range, at most as many records count as it has offsets there.
         self.left_behind += min(batch.record_count, max(0, end - self.end))
         self.end = max(self.end, end)
         self.source_epoch = batch.leader_epoch
@@ -70,15 +70,15 @@ class PartProgress:
             self.aborted += 1
 
     def reached(self, end: int, epoch: int) -> None:
-        """Nothing more lies before `end`; where that is behind the last batch, a log of that leader epoch shows it.
+        """Note that no more records come before `end`. After the last batch, a log of leader epoch `epoch` shows it.
 
-        The receipt's end and its epoch belong together: by them the next plan knows whether the log was cut.
+        The receipt's end and its epoch belong together: the next plan uses them to find out whether the log was cut.
         """
         if end > self.end:
             self.end, self.source_epoch = end, epoch
 
     def sent(self, out: PreparedBatch) -> None:
-        """A batch on its way; all answers are awaited before the chunk counts."""
+        """Note a batch that was sent; all answers are awaited before the chunk counts."""
         batch, count = out.batch, out.batch.record_count
         first, last = batch.base_timestamp, batch.max_timestamp
         self.end = max(self.end, out.end)
@@ -92,8 +92,8 @@ class PartProgress:
             self.max_timestamp = last
         if first < 0:  # no timestamp
             return
-        # Records are not opened: they count as if they lay in the middle between their batch's first and largest time.
-        # Once per batch, hence by hand.
+        # Records are not opened: each counts with the middle between its batch's first and largest timestamp. The sums
+        # are written out because this runs for every batch.
         middle, now = (first + last) // 2, wall_ms()
         self.timestamps += count * middle
         self.ages += count * (now - middle)
@@ -109,7 +109,7 @@ class PartProgress:
         self.timed += count
 
     def written(self, runs: Iterable[Run], target_base: int) -> bool:
-        """The broker's answer for one batch; False when another writer's records lie between ours."""
+        """Note the broker's answer for one batch; return False if another writer's records are between ours."""
         last = self.segments[-1] if self.segments else None
         contiguous = last is None or last[1] + last[2] == target_base
         at = target_base
@@ -124,11 +124,11 @@ class PartProgress:
         return contiguous or self.piece.merged
 
     def is_elsewhere(self, target_base: int) -> bool:
-        """Whether the first batch came to lie where it should not: somebody may have written before it."""
+        """Return whether the first batch got another offset than expected: a foreign writer may be the cause."""
         return not self.segments and 0 <= self.expected != target_base and not self.piece.merged
 
     def receipt(self) -> Receipt:
-        """The receipt of this part."""
+        """Return the receipt of this part."""
         plan = self.plan
         return Receipt(
             flow=plan.flow,
@@ -172,6 +172,6 @@ class PartProgress:
         return AgeStats(min=self.age_min, mean=self.ages // self.timed, max=self.age_max, records=self.timed)
 
     def position(self) -> tuple[int, str]:
-        """Offset and metadata for the position group."""
+        """Return offset and metadata for the position group."""
         metadata = {"source_next": self.end, "generation": self.plan.generation, "source_epoch": self.source_epoch}
         return max(self.target_next, 0), json.dumps(metadata, separators=(",", ":"))

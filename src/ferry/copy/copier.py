@@ -1,4 +1,7 @@
-"""Moves batches from the intake into the open transaction: one batch per partition per request, several in flight."""
+"""Moves batches from the fetch buffer into the open transaction: one batch per partition and request.
+
+Several requests are in flight at the same time.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ from ferry.protocol.drops import Blocked, drop
 from ferry.wire.batch import restamped
 
 REQUEST_BYTES = 8 << 20
-"""A request is closed when it holds this much, unless the file says less; a single larger batch still goes alone."""
+"""A request is closed when it holds this much, unless the file sets less; a single larger batch is sent alone."""
 
 MOST_SEGMENTS = 20_000
 """A chunk ends when a part has this many segments, so that its receipt stays well below the ledger's record limit.
@@ -31,7 +34,7 @@ A source of tiny transactions makes one for each marker; 20,000 are about 140 kB
 
 
 class Copier:
-    """Fills one transaction after the other from one intake."""
+    """Fills one transaction after the other from one fetch buffer."""
 
     def __init__(
         self,
@@ -46,14 +49,14 @@ class Copier:
         request_bytes: int = REQUEST_BYTES,
         expected: Mapping[TopicPartition, int] | None = None,
     ) -> None:
-        """`pieces` are what is left of slices, by source partition.
+        """`pieces` are the rests of slices, by source partition.
 
-        `expected`: by target partition where our first batch must come to lie, where that is known.
+        `expected` holds by target partition the offset that our first batch must get, where that is known.
         """
         self._buffer = buffer
         self._packing = Packing(buffer, rules, Workshop(target.loop))
         self.refusals: dict[TopicPartition, Refusal] = {}
-        """By source partition: what stopped on the reading side; what came before it is copied."""
+        """Refusals of partitions whose reading stopped, by source partition; what came before that is copied."""
         self._plan = plan
         self._origin = origin
         self._target = target
@@ -66,9 +69,10 @@ class Copier:
         self._ready: dict[int, dict[TopicPartition, None]] = {}
 
     async def fill(self, chunk_bytes: int, chunk_seconds: float, stop: Callable[[], bool]) -> list[PartProgress]:
-        """Copy until the chunk is full, its time is over, nothing is left or `stop()`; all writes acknowledged.
+        """Copy until the chunk is full, its time is over, nothing is left or `stop()`; wait until all is acknowledged.
 
-        The time of a chunk begins with its first batch. Raises as Outbox.settle_all.
+        The time of a chunk begins with its first batch. Raises Dropped for partitions that cannot continue, Blocked or
+        Hindered for those that cannot now, Retryable and its subclasses when the chunk must be repeated.
         """
         self._parts = {}
         queue = ProduceQueue(self._target, self._writer, self._buffer.wake)
@@ -98,17 +102,17 @@ class Copier:
         for part in parts:
             self._positions[part.piece.source] = part.end, part.target_next
             if part.segments:
-                self._expected[part.piece.target] = part.target_next + 1  # our marker
+                self._expected[part.piece.target] = part.target_next + 1  # after our marker
         return parts
 
     def _release(self, queue: ProduceQueue) -> None:
-        """Let the feeders fetch as much as has found its place."""
+        """Let the readers fetch as much as was acknowledged."""
         if queue.acknowledged:
             self._buffer.release(queue.acknowledged)
             queue.acknowledged.clear()
 
     def _sort_arrivals(self) -> None:
-        """Line up partitions with queued batches by their target leader; take note of failures."""
+        """Queue partitions with waiting batches by their target leader; note failures."""
         arrived, self._buffer.arrived = self._buffer.arrived, []
         for place in arrived:
             failure = self._buffer.failures.get(place)
@@ -145,7 +149,7 @@ class Copier:
         return part
 
     def _next_request(self, node: int) -> Request:
-        """One batch of each waiting partition of a broker, up to the request limit."""
+        """Return one batch of each waiting partition of a broker, up to the request limit."""
         waiting = self._ready[node]
         request = Request()
         for place in list(waiting):
@@ -157,7 +161,7 @@ class Copier:
                 self._put(request, part, self._packing.take(place))
                 self._packing.look_ahead(place, part)
             if self._packing.is_making(place):
-                del waiting[place]  # it arrives once more
+                del waiting[place]  # it is signalled again when it is made
             elif not self._packing.holds(place):
                 del waiting[place]
                 if place in self._buffer.finished:

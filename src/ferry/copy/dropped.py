@@ -1,4 +1,4 @@
-"""What the target says against a partition alone, as a drop."""
+"""The target's answers that concern one partition alone, as drops."""
 
 from __future__ import annotations
 
@@ -19,15 +19,18 @@ _HINDRANCES = {
 
 
 def out_of_time(piece: Slice, offset: int, cluster: str, told: Iterable[str | None]) -> Drop:
-    """A drop for times that the target does not take (INVALID_TIMESTAMP); the first of its words in `told` is named."""
+    """Return the drop for timestamps that the target does not take (INVALID_TIMESTAMP).
+
+    It names the first text in `told`, the broker's messages, that is not empty.
+    """
     words = next((word for word in told if word), "it does not say which")
     return drop("batch.timestamp", piece, offset, place=str(piece.target), cluster=cluster, at=offset, words=words)
 
 
 def answered_drop(piece: Slice, offset: int, code: int, cluster: str, act: str, grant: str) -> Drop | None:
-    """What an error code of the target says against a slice alone; None when it says nothing about it.
+    """Return the drop for an error code that concerns one slice alone; None for any other code.
 
-    `act` is what was tried on the partition, `grant` the operation that it takes.
+    `act` is what was tried on the partition, `grant` the operation that it needs.
     """
     where: dict[str, Any] = {"place": str(piece.target), "cluster": cluster}
     if code in codes.UNAUTHORIZED:

@@ -1,4 +1,4 @@
-"""The port by which a slot copies, on brokers."""
+"""The port by which a slot copies, on real brokers."""
 
 from __future__ import annotations
 
@@ -54,16 +54,16 @@ class CopyLimits:
     isolation: int
     fetch: FetchOptions = ENGINE_CHOOSES
     request_bytes: int | None = None
-    """Most bytes of a produce request with more than one batch; None: the engine chooses."""
+    """Most bytes of a produce request with more than one batch; None: Ferry's default."""
     compression: Compression | None = None
-    """What every batch is compressed with; None: each keeps what it has."""
+    """The compression of every batch; None: each keeps its own."""
     rate: Rate | None = None
     """What all tasks of the run together may fetch; None is no limit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotWiring:
-    """What a slot's writer works with: the clusters, which slot of which run it is, and within which limits."""
+    """What a slot's writer needs: the clusters, the slot and its run, the limits."""
 
     source: Cluster
     target: Cluster
@@ -74,7 +74,7 @@ class SlotWiring:
     began_ms: int
     stop: Callable[[], bool]
     portion: RowScope | None = None
-    """What rows are there for, of a slot of rows; None: for all of it."""
+    """The ranges for which a slot of rows has rows; None: all of its work."""
 
 
 class KafkaSlot:
@@ -92,7 +92,8 @@ class KafkaSlot:
         self._writer = Writer(
             wiring.target, transactional_id(ref.flow, ref.lane, ref.slot), limits.transaction_timeout_ms
         )
-        # The two clocks may be of two machines: one that is behind costs time at most, one ahead leaves a chunk a try.
+        # The two clocks may be of two machines. A clock that is late costs time at most; one that is early still leaves
+        # each try one chunk.
         self._until_now = max(0.0, time.time() - wiring.began_ms / 1000)
         self._started = time.monotonic()
         self._committed = False
@@ -103,20 +104,27 @@ class KafkaSlot:
         self._logs = TargetLogs(wiring.target)
         self._refusals: dict[TopicPartition, Refusal] = {}
         self._share = None if limits.rate is None else Share(wiring.source, wiring.ledger, limits.rate)
-        self._told = NOT_THROTTLED  # what committed receipts say
+        self._told = NOT_THROTTLED  # what committed receipts have
         self._telling = NOT_THROTTLED
 
     async def read(self, start: int | None, end: int | None) -> tuple[list[LedgerRecord], int]:
-        """As SlotPort."""
+        """Return the ledger's records in `[start, end)` with their fates, and the offset read up to.
+
+        `start` or `end` None means the present edge.
+        """
         return await self._ledger.read(start, end)
 
     async def initialise(self) -> None:
-        """As SlotPort."""
+        """InitProducerId for the slot: fences earlier attempts, ends their open transaction. This is the abort."""
         self.close()
         await self._writer.initialise()
 
     async def begin(self, plan: Plan, todo: Mapping[TopicPartition, Slice]) -> None:
-        """As SlotPort."""
+        """Start to read what is left of slices, by `Slice.source`.
+
+        Raises Dropped for slices that cannot be copied any more, Hindered for those that cannot be copied now, and
+        Refused for slices that this slot cannot copy as bytes.
+        """
         expected = await self._begin_targets(plan, todo)
         pieces = {place: piece for place, piece in todo.items() if not piece.dealt}
         changed = next((piece for piece in pieces.values() if piece.transform), None)
@@ -155,7 +163,10 @@ class KafkaSlot:
         await self._reader.start()
 
     async def _begin_targets(self, plan: Plan, todo: Mapping[TopicPartition, Slice]) -> dict[TopicPartition, int]:
-        """Look at what lies behind the last receipts; where our first batches must come to lie. Raises as `begin`."""
+        """Check the target's logs after the last receipts; return the offsets that our first batches must get.
+
+        Raises Dropped for slices that cannot be copied any more, and Hindered for those that cannot be copied now.
+        """
         self._plan = plan
         await self._check_targets(plan, todo)
         await self._logs.check(todo.values())
@@ -178,10 +189,10 @@ class KafkaSlot:
             raise Dropped(drops)
 
     async def _look_behind(self, plan: Plan, todo: Mapping[TopicPartition, Slice]) -> dict[TopicPartition, int]:
-        """Where our first batches must come to lie.
+        """Return the offsets that our first batches must get, by target partition.
 
-        Raises Dropped where somebody else wrote since the plan's look, or has a transaction open; Hindered where nobody
-        can tell now.
+        Raises Dropped if another writer has written since the plan searched there, or has a transaction open. Raises
+        Hindered if no broker can answer now.
         """
         begins = {
             piece.target: max(piece.target_end, piece.target_next)
@@ -221,14 +232,14 @@ class KafkaSlot:
         return dict(behind.ends)
 
     async def copy_chunk(self) -> list[PartProgress]:
-        """As SlotPort."""
+        """Produce the next chunk's data inside a transaction, all acknowledged; empty when nothing is left."""
         if self._copier is None:
             return []
         first_until = 0.0 if self._committed else time.monotonic() + self._limits.chunk_seconds
 
         def enough() -> bool:
             late = self._plan is not None and self.time_over(self._plan)
-            # The first chunk has its own time: a late slot moves too, and does not wait for ever for a silent source.
+            # The first chunk has its own time: a late slot also copies, and does not wait for ever for a silent source.
             return self._stop() or (late and time.monotonic() > first_until)
 
         parts = await self._copier.fill(self._limits.chunk_bytes, self._limits.chunk_seconds, enough)
@@ -246,7 +257,10 @@ class KafkaSlot:
         return ThrottleTime(ferry=ferry, source=source, target=target)
 
     async def send_positions(self, positions: Mapping[TopicPartition, tuple[int, str]]) -> None:
-        """As SlotPort."""
+        """Send positions by target partition, in the transaction.
+
+        Raises Dropped for partitions that may not have one.
+        """
         try:
             await self._writer.send_positions(position_group(self._ref.flow, self._ref.lane), positions)
         except PartitionsRefused as error:
@@ -257,30 +271,33 @@ class KafkaSlot:
             ) from error
 
     async def append_receipts(self, receipts: Sequence[Receipt]) -> frozenset[int]:
-        """As SlotPort."""
+        """Append receipts, in the transaction; return their ledger offsets."""
         records = [record for receipt in receipts for record in receipt_records(receipt)]
         return await self._ledger.append_in(self._writer, records)
 
     async def commit(self) -> None:
-        """As SlotPort."""
+        """EndTxn(commit)."""
         await self._writer.commit()
         self._committed = True
         self._told = self._telling
 
     async def leave(self) -> None:
-        """As SlotPort."""
+        """End the own open transaction unless it is fenced, so that no reader waits for its timeout.
+
+        Best effort: it takes seconds at most and raises nothing.
+        """
         await self._writer.leave()
 
     async def back_off(self, failures: int) -> None:
-        """As SlotPort."""
+        """Wait before the next attempt; longer after more failures in a row."""
         await back_off(self._target, failures)
 
     def time_over(self, plan: Plan) -> bool:
-        """As SlotPort."""
+        """Return whether the plan's time is over, counted from the attempt's beginning; open chunks are finished."""
         return 0 < plan.max_seconds < self._until_now + time.monotonic() - self._started
 
     def refusals(self) -> Mapping[TopicPartition, Refusal]:
-        """As SlotPort."""
+        """Return why partitions could not be read, by source partition."""
         done = self._reader.buffer.finished if self._reader is not None else ()
         earlier = {place: refusal for place, refusal in self._refusals.items() if place not in done}
         return earlier | (self._copier.refusals if self._copier is not None else {})

@@ -1,4 +1,4 @@
-"""One target partition's part of a chunk, as whoever sends batches and asks the target's logs needs it."""
+"""One target partition's part of a chunk, for the code that sends batches and that checks the target's logs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ferry.wire.renumber import Run
 
 
 class Part(Protocol):
-    """What `ferry.copy.chunk` has of a slice, and `ferry.features.records.acts.unit_part` of a dealt one."""
+    """`ferry.copy.chunk` has one for a slice, `ferry.features.records.acts.unit_part` one for a repartitioned slice."""
 
     target_next: int
     target_epoch: int
@@ -19,14 +19,14 @@ class Part(Protocol):
 
     @property
     def start(self) -> int:
-        """Where the chunk begins, in source offsets."""
+        """The source offset at which the chunk begins."""
 
     @property
     def piece(self) -> Slice:
-        """What it is a part of."""
+        """The slice that it is a part of."""
 
     def written(self, runs: Iterable[Run], target_base: int) -> bool:
-        """The broker's answer for one batch; False when another writer's records lie between ours."""
+        """Note the broker's answer for one batch; return False if another writer's records are between ours."""
 
     def is_elsewhere(self, target_base: int) -> bool:
-        """Whether the first batch came to lie where it should not."""
+        """Return whether the first batch got another offset than expected."""

@@ -1,4 +1,4 @@
-"""What goes to the target next on a partition: a batch as it lies in the source, or one that was written anew."""
+"""What is sent next on a partition: a batch as it is in the source, or one that was transcoded."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from ferry.wire.renumber import Run
 class PreparedBatch(NamedTuple):
     """One batch to send.
 
-    `runs` are the source offsets of its records, first one and number, and it covers those before `end`.
-    `source_epoch` is the leader epoch of the batch that they come from. When it is acknowledged, one batch of each of
-    `answers` is not needed any more.
+    - `runs`: the source offsets of its records, as first offset and number; it covers those before `end`.
+    - `source_epoch`: the leader epoch of the batch that they come from.
+    - `answers`: when it is acknowledged, one batch of each of these answers is no longer needed.
     """
 
     batch: Batch
@@ -31,6 +31,6 @@ class PreparedBatch(NamedTuple):
 
 
 def as_it_is(batch: Batch, *answers: Answer) -> PreparedBatch:
-    """A batch that can be copied as bytes."""
+    """Return a batch that can be copied as bytes."""
     runs = ((batch.base_offset, batch.record_count),)
     return PreparedBatch(batch, runs, batch.next_offset, batch.leader_epoch, False, answers)

@@ -1,4 +1,4 @@
-"""Produce requests on their way into the open transaction, and what their answers say per partition."""
+"""Produce requests in flight into the open transaction, and what their answers report for each partition."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from ferry.model import Slice, TopicPartition
 from ferry.protocol.drops import Drop, drop, verdict
 
 IN_FLIGHT = 5
-"""Requests under way per broker: the most for which Kafka keeps an idempotent producer's order."""
+"""Requests in flight per broker: the most for which Kafka keeps an idempotent producer's order."""
 
 
 class Entry(NamedTuple):
-    """A batch of a request, and where it belongs."""
+    """A batch of a request, and the part of the chunk that it belongs to."""
 
     part: Part
     out: PreparedBatch
@@ -41,14 +41,14 @@ class Request:
     bytes: int = 0
 
     def add(self, entry: Entry, batch: memoryview) -> None:
-        """Take one more batch, the only one of its partition."""
+        """Add one more batch, the only one of its partition."""
         target = entry.part.piece.target
         self.batches[target] = batch
         self.entries[target.topic, target.partition] = entry
         self.bytes += len(batch)
 
     def only(self, targets: list[TopicPartition]) -> Request:
-        """The part of the request that is for these partitions."""
+        """Return the part of the request that is for these partitions."""
         rest = Request()
         for target in targets:
             rest.add(self.entries[target.topic, target.partition], self.batches[target])
@@ -56,29 +56,31 @@ class Request:
 
 
 class ProduceQueue:
-    """Sends requests, up to five under way per broker, and notes the answers in the chunk's parts."""
+    """Sends requests, up to five in flight per broker, and notes the answers in the chunk's parts."""
 
     def __init__(self, target: Cluster, writer: Writer, answered: Callable[[], None]) -> None:
-        """`answered` is called when an answer, or none, has come for a request under way; it must not send."""
+        """`answered` is called when a request in flight was answered or has failed; it must not send."""
         self.acknowledged: list[Answer] = []
-        """Whose memory the batches had that were acknowledged since the caller last cleared it."""
+        """The fetch answers of the batches that were acknowledged since the caller last cleared this list."""
         self.most_segments = 0
-        """Segments of the part that has most of them."""
+        """The number of segments of the part that has most."""
         self._target = target
         self._writer = writer
         self._answered = answered
         self._flying: dict[int, deque[tuple[Request, Future]]] = {}
 
     async def send_first(self, node: int, request: Request) -> None:
-        """Open the transaction: alone in flight, repeated while the markers of the one before are being written.
+        """Open the transaction by a request that is alone in flight.
 
-        Raises as `settle_all`.
+        It is repeated while the markers of the transaction before are being written. Raises Dropped for partitions that
+        cannot continue, Hindered for those that cannot now, Retryable and its subclasses when the chunk must be
+        repeated.
         """
         await self._join(request)
         await self._send_alone(node, request)
 
     async def _send_alone(self, node: int, request: Request) -> None:
-        """Send a request with nothing else under way to the broker, again for partitions that could not join yet."""
+        """Send a request with nothing else in flight to the broker, again for partitions that could not join yet."""
         left = request
 
         async def send() -> None:
@@ -92,7 +94,11 @@ class ProduceQueue:
         await self._writer.patiently(send)
 
     async def send(self, node: int, request: Request) -> None:
-        """Send one more request; waits while five are under way to the broker. Raises as `settle_all`."""
+        """Send one more request; waits while five are in flight to the broker.
+
+        Raises Dropped for partitions that cannot continue, Hindered for those that cannot now, Retryable and its
+        subclasses when the chunk must be repeated.
+        """
         await self._join(request)
         flying = self._flying.setdefault(node, deque())
         while len(flying) >= IN_FLIGHT:
@@ -109,7 +115,11 @@ class ProduceQueue:
             raise verdict(self._refused(entry.part.piece, entry.out.start, code) for entry, code in found) from error
 
     async def settle_answered(self) -> None:
-        """Note the answers that have come. Raises as `settle_all`."""
+        """Note the answers that have come.
+
+        Raises Dropped for partitions that cannot continue, Hindered for those that cannot now, Retryable and its
+        subclasses when the chunk must be repeated.
+        """
         for node, flying in self._flying.items():
             while flying and flying[0][1].is_done:
                 await self._settle(node, flying)
@@ -117,8 +127,8 @@ class ProduceQueue:
     async def settle_all(self) -> None:
         """Wait for all answers.
 
-        Raises Dropped for partitions that cannot go on, Hindered for those that cannot now, Retryable and its kin when
-        the chunk must be repeated.
+        Raises Dropped for partitions that cannot continue, Hindered for those that cannot now, Retryable and its
+        subclasses when the chunk must be repeated.
         """
         for node, flying in self._flying.items():
             while flying:
@@ -127,8 +137,8 @@ class ProduceQueue:
     async def _settle(self, node: int, flying: deque[tuple[Request, Future]]) -> None:
         """Note the oldest answer; send again what the broker did not take because its partition could not join yet.
 
-        Two brokers that ask the coordinator at the same time to add partitions are in each other's way: one of them
-        hears CONCURRENT_TRANSACTIONS, and hands it on where its own repetitions (100 ms unless set) do not help.
+        Two brokers that ask the coordinator at the same time to add partitions interfere. One of them gets
+        CONCURRENT_TRANSACTIONS, and returns it if its own repetitions (100 ms unless set) do not help.
         """
         request, future = flying.popleft()
         again = self._note(request, await self._target.answered(future))
@@ -145,9 +155,10 @@ class ProduceQueue:
             await self._send_alone(node, request)
 
     def _note(self, request: Request, answer: Any, late: Collection[TopicPartition] = ()) -> list[TopicPartition]:
-        """Note where batches came to lie; the partitions that could not join the transaction, and took nothing.
+        """Note the offsets that batches got; return the partitions that could not join the transaction.
 
-        `late`: partitions whose batch before this one could not join, so that this one is out of order.
+        They took nothing. `late`: partitions whose batch before this one could not join, so that this one is out of
+        order.
         """
         again: list[TopicPartition] = []
         drops: list[Drop] = []
@@ -192,7 +203,7 @@ class ProduceQueue:
         return answered_drop(piece, base, code, self._target.alias, "write to", "WRITE")
 
     def _refusal(self, piece: Slice, base: int, outcome: Any) -> Drop | None:
-        """Why the target does not take the batch; None when the error says nothing about it."""
+        """Return why the target does not take the batch; None when the error does not concern the batch."""
         code = outcome.error_code
         place, cluster = str(piece.target), self._target.alias
         if code in (codes.MESSAGE_TOO_LARGE, codes.RECORD_LIST_TOO_LARGE):

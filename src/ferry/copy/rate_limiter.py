@@ -1,4 +1,4 @@
-"""Keeps a task at its share of the flow's rate, which grows when other tasks of the run come to their end."""
+"""Keeps a task at its share of the flow's rate, which grows when other tasks of the run end."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ferry.model import Plan
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 1.0
-"""How often a task looks into the ledger for slots that have ended: for so long their share may be unused."""
+"""How often a task reads the ledger for slots that have ended: their share may be unused for this long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ class Share:
     """A task's throttle, and what its share follows from. Lives on the target's event loop."""
 
     def __init__(self, source: Cluster, ledger: LedgerTopic, rate: Rate) -> None:
-        # From now on bytes are saved up: fencing and reading the ledger make room for the first fetch.
+        # Bytes are saved up from now on: the time for fencing and reading the ledger makes room for the first fetch.
         self.throttle = Throttle(source.loop, share(rate.bytes_per_second, rate.at_once, rate.at_once))
         self._ledger = ledger
         self._rate = rate
@@ -39,8 +39,9 @@ class Share:
         self._looking = 0
 
     def memory_bytes(self, most: int) -> int:
-        """What a reader may hold, of `most`: two seconds of the flow's rate, so that a stalled target, when it comes
-        back, is not written to faster than that.
+        """Return how much of `most` a reader may hold: two seconds of the flow's rate, at least 1 MiB.
+
+        So a target that was stalled is not written to faster than that when it is back.
         """
         return min(most, max(1 << 20, 2 * self._rate.bytes_per_second))
 
@@ -59,23 +60,23 @@ class Share:
             self._ledger.cluster.loop.call_soon(follow)
 
     def close(self) -> None:
-        """Follow no more."""
+        """Stop following."""
         self._round += 1
 
     async def end(self) -> None:
-        """Follow no more, and wait for the look under way, which needs its connection."""
+        """Stop following, and wait for a read in progress, which needs its connection."""
         self.close()
         until = time.monotonic() + LOOK_SECONDS
         while self._looking and time.monotonic() < until:
             await self._ledger.cluster.loop.sleep(0.005)
 
     async def _look(self, unfinished: Unfinished, cursor: int) -> int:
-        """Set the share by what the ledger says from `cursor` on; where to read on."""
+        """Set the share by what the ledger has from `cursor` on; return the offset to read on from."""
         self._looking += 1
         try:
             records, end = await self._ledger.read(cursor, None)
             first_open = unfinished.hear(records)
-        except FerryError as error:  # the share stays as it is, which is never too large
+        except FerryError as error:  # the share is unchanged, which is never too large
             log.debug("the other slots' ends are not known at the moment: %s", error)
             return cursor
         finally:

@@ -1,4 +1,4 @@
-"""What of a slot's work rows are there for: all else of it is left as it is."""
+"""The part of a slot's work for which rows were read: the rest is not touched."""
 
 from __future__ import annotations
 
@@ -9,21 +9,24 @@ from ferry.errors import Refused
 from ferry.model import Slice, TopicPartition
 
 Todo = Mapping[TopicPartition, Slice]
-"""What is left of slices, by `Slice.source`."""
+"""The rests of slices, by `Slice.source`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowScope:
-    """Source offsets `[start, end)` of slices, by source partition, and whether dealt slices are in it.
+    """Source offsets `[start, end)` of slices, by source partition, and whether repartitioned slices are included.
 
-    A slot of rows takes it that nothing is to be written where no row is. So it has to know where rows would be.
+    A slot of rows writes nothing where it has no row. So it has to know the ranges in which all rows are present.
     """
 
     ranges: Mapping[TopicPartition, tuple[int, int]]
     dealt: bool
 
     def of(self, todo: Todo) -> dict[TopicPartition, Slice]:
-        """What of it is to be done. Raises Refused for a slice that goes on before the rows begin."""
+        """Return what is to be done within the scope.
+
+        Raises Refused for a slice that continues before the rows begin.
+        """
         found: dict[TopicPartition, Slice] = {}
         for place, piece in todo.items():
             if piece.dealt:

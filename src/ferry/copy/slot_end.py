@@ -1,4 +1,4 @@
-"""How the slots of an attempt ended, in this process, in others or on Spark; and what follows for the attempt."""
+"""How the slots of an attempt ended, in this process, in others or on Spark; and what that means for the attempt."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ferry.model import Plan, Receipt, Refusal, TopicPartition
 from ferry.protocol.slot import SlotResult
 
 TRIES = 2
-"""How often a slot that gave up is started within one attempt; a writer that the broker timed out is one of them."""
+"""How often a failed slot is started within one attempt, also after the broker timed out its transaction."""
 
 AGAIN = (Retryable, Unreachable)
 """Failures that another try may not meet again."""
@@ -22,7 +22,7 @@ AGAIN = (Retryable, Unreachable)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotEnd:
-    """How a slot ended, over all its tries; `failure` is why it gave up, None when it did not."""
+    """How a slot ended, over all its tries; `failure` is why it failed, None when it did not."""
 
     slot: int
     receipts: tuple[Receipt, ...] = ()
@@ -34,7 +34,7 @@ class SlotEnd:
 
 
 def end_of(slot: int, result: SlotResult, failure: FerryError | None = None) -> SlotEnd:
-    """The end of a slot's try; `failure` when it gave up."""
+    """Return the end of a slot's try; `failure` is set when it failed."""
     return SlotEnd(
         slot=slot,
         receipts=tuple(result.receipts),
@@ -47,10 +47,10 @@ def end_of(slot: int, result: SlotResult, failure: FerryError | None = None) -> 
 
 
 def joined(before: SlotEnd | None, after: SlotEnd) -> SlotEnd:
-    """Two tries of a slot as one: all that was copied, and how the last one ended.
+    """Return two tries of a slot as one: all that was copied, and how the last one ended.
 
-    A try that ended well has met whatever still stands against a partition; any other may not have come that far, so
-    what was refused before stays.
+    A try that ended well has met every refusal that still applies. Any other may not have come that far, so what was
+    refused before stays.
     """
     if before is None:
         return after
@@ -67,7 +67,7 @@ def joined(before: SlotEnd | None, after: SlotEnd) -> SlotEnd:
 
 
 def portions_joined(before: SlotEnd | None, after: SlotEnd) -> SlotEnd:
-    """Two portions of a slot's work, of which the second was begun after the first one's end: both count."""
+    """Return two portions of a slot's work as one; the second was begun after the first one's end, and both count."""
     if before is None:
         return after
     named = {_place(refusal) for refusal in after.refusals}
@@ -76,12 +76,12 @@ def portions_joined(before: SlotEnd | None, after: SlotEnd) -> SlotEnd:
 
 
 def refusals_of(plan: Plan, ends: Collection[SlotEnd]) -> list[Refusal]:
-    """What the slots refused, and the slices that slots which gave up did not finish, so that the report names them."""
+    """Return what the slots refused, and the slices that failed slots did not finish, so that the report names them."""
     return [refusal for end in ends for refusal in _against(plan, end)]
 
 
 def outcome_of(plan: Plan, ends: Collection[SlotEnd]) -> Outcome:
-    """What the slots refused, in order, and which of them ran out of time."""
+    """Return what the slots refused, in order, and which of them ran out of time."""
     return Outcome(
         refusals=tuple(sorted(refusals_of(plan, ends), key=attrgetter("order"))),
         time_over=frozenset(end.slot for end in ends if end.time_over),
@@ -89,11 +89,11 @@ def outcome_of(plan: Plan, ends: Collection[SlotEnd]) -> Outcome:
 
 
 def _against(plan: Plan, end: SlotEnd) -> list[Refusal]:
-    """Why slices of one slot were not wholly copied, each for its own reason where one is known."""
+    """Return why slices of one slot were not wholly copied, each for its own reason where one is known."""
     reached = {receipt.target: receipt.end for receipt in end.receipts}
     pieces = plan.of_slot(end.slot)
     finished = {piece.source for piece in pieces if reached.get(piece.target, -1) >= piece.end}
-    known = [refusal for refusal in end.refusals if _place(refusal) not in finished]  # a later try may have done it
+    known = [refusal for refusal in end.refusals if _place(refusal) not in finished]  # a later try may have copied it
     if end.failure is None:
         return known
     named = {_place(refusal) for refusal in known}
@@ -109,7 +109,7 @@ def _place(refusal: Refusal) -> tuple[str, int | None]:
 
 
 def told_report(plan: Plan, started_ms: int, ends: Collection[SlotEnd]) -> Report:
-    """What became of a run as its slots tell, for want of a ledger that can be read.
+    """Return the report of a run from its slots alone, for when the ledger cannot be read.
 
     Their receipts are of acknowledged commits. What an attempt before this one copied is not among them.
     """
@@ -122,10 +122,10 @@ def told_report(plan: Plan, started_ms: int, ends: Collection[SlotEnd]) -> Repor
 
 
 def failure_of(plan: Plan, ends: Collection[SlotEnd]) -> FerryError | None:
-    """What slots that gave up mean for the attempt as a whole; None when none did.
+    """Return what failed slots mean for the attempt as a whole; None when none failed.
 
-    Superseded when one was, Refused when no try would meet anything else, Unreachable when all found a cluster so,
-    Retryable otherwise.
+    Superseded when one was superseded; Unreachable when all found a cluster unreachable; Refused when no other try can
+    help; Retryable otherwise.
     """
     failures = [end.failure for end in ends if end.failure is not None]
     if not failures:

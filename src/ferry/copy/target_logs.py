@@ -1,4 +1,4 @@
-"""Whether the target still has what an attempt goes on behind, and in which leader epochs it took what was written."""
+"""Whether the target still has the records after which an attempt continues, and the leader epochs of what it wrote."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from ferry.protocol.drops import Drop, drop, verdict
 
 
 class TargetLogs:
-    """The target partitions of one attempt: where the last receipt, or chunk, has left them (ADR 19).
+    """The target partitions of one attempt: the ends that the last receipt, or chunk, gave them (ADR 19).
 
-    A log that is cut is refused, whoever fills it up again: before an attempt writes, and before each commit.
+    A log that was cut is refused, even if it was filled up again: before an attempt writes, and before each commit.
     """
 
     def __init__(self, target: Cluster) -> None:
@@ -24,9 +24,10 @@ class TargetLogs:
         self._written: dict[TopicPartition, Mark] = {}
 
     async def check(self, todo: Iterable[Slice]) -> None:
-        """Begin with what is left of slices; the target's metadata are as of now.
+        """Begin with the rests of slices; the target's metadata must be current.
 
-        Raises Dropped where a log was cut since the last receipt, Hindered where nobody can tell now.
+        Raises Dropped for logs that were cut since the last receipt, Hindered for those whose leader does not answer
+        now.
         """
         begun = {piece.target: piece for piece in todo}
         self._written = {
@@ -41,14 +42,14 @@ class TargetLogs:
             raise verdict(drops)
 
     async def vouch(self, parts: Sequence[Part]) -> None:
-        """Note in the parts of a chunk in which leader epochs the logs reach their ends; all writes are acknowledged.
+        """Note in the parts of a chunk the leader epochs in which the logs reach their ends.
 
-        By these the next chunk and the next plan know of a cut. Raises Dropped where what lay before the chunk is gone,
-        Retryable where the chunk's own records are, or nobody can tell.
+        All writes must be acknowledged. The next chunk and the next plan use the epochs to find a cut. Raises Dropped
+        if records before the chunk are gone; Retryable if the chunk's own are, or if a leader does not answer.
         """
         wrote = {part.piece.target: part for part in parts if part.segments}
         epochs = await leader_epochs(self._target, {place: part.target_next for place, part in wrote.items()})
-        # By the metadata that those leaders were found in.
+        # Uses the metadata with which those leaders were found.
         before = ((place, self._written[place]) for place in wrote if place in self._written)
         cuts = await cut_since(self._target, before)
         if cuts.found:

@@ -1,4 +1,4 @@
-"""One slot in one process: connect, copy, hand back. What a Spark task and the command line both call."""
+"""One slot in one process: connect, copy, return the result. Spark tasks and the command line both call it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ferry.protocol.slot import SlotRef, SlotResult, copy_slot
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskSpec:
-    """All that a process needs to copy any slot of a run; travels pickled, its secrets never in text."""
+    """All that a process needs to copy any slot of a run; sent pickled, its secrets never as text."""
 
     ref: SlotRef
     source: ConnectionOptions = field(repr=False)
@@ -25,14 +25,14 @@ class TaskSpec:
     began_ms: int
     patience_s: float
     portion: RowScope | None = None
-    """What rows are there for, of a slot of rows; None: for all of it."""
+    """The ranges for which a slot of rows has rows; None: all of its work."""
 
     def connections(self) -> FlowConnections:
-        """Connections of its own for the slot; a context manager."""
+        """Return new connections for the slot; a context manager."""
         return FlowConnections(self.ref.flow, self.target, self.source, patience_s=self.patience_s)
 
     def wiring(self, connections: FlowConnections, stop: Callable[[], bool]) -> SlotWiring:
-        """What the slot's writer works with, over these connections."""
+        """Return what the slot's writer needs, over these connections."""
         return SlotWiring(
             source=connections.source,
             target=connections.target,
@@ -53,9 +53,11 @@ def run_slot(
     result: SlotResult | None = None,
     writer: Callable[[SlotWiring], KafkaSlot] = KafkaSlot,
 ) -> SlotResult:
-    """Copy the slot that `spec` names; `result` as of `copy_slot`. `writer` is what reads and writes.
+    """Copy the slot that `spec` names. `writer` is what reads and writes.
 
-    Raises as `copy_slot`, and Unreachable when a cluster does not answer.
+    A given `result` is filled even if this raises. Raises Superseded when a newer run or attempt took over; Retryable
+    after too many failures in a row, or when the slot was fenced without a successor; Unreachable when a cluster does
+    not answer.
     """
     with spec.connections() as connections:
 

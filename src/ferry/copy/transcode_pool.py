@@ -1,4 +1,7 @@
-"""A thread that writes batches anew while the event loop fetches and sends others: codecs let go of the interpreter."""
+"""A thread that transcodes batches while the event loop fetches and sends others.
+
+Codecs release Python's interpreter lock.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +26,13 @@ class Workshop:
         self._loop = loop
 
     def begin(self, work: Callable[[], T], done: Callable[[], None]) -> Future[T]:
-        """Have `work` done; `done` is called on the event loop afterwards, unless that is closed by then."""
+        """Start `work`; `done` is called on the event loop afterwards, unless that is closed by then."""
 
-        def on_the_loop() -> None:  # which takes functions, nothing else that can be called
+        def on_the_loop() -> None:  # the loop takes functions only, no other callables
             done()
 
         def tell(_: object) -> None:
-            with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            with suppress(RuntimeError):  # the loop is closed: no caller waits any more
                 self._loop.call_soon_threadsafe(on_the_loop)
 
         future = _thread().submit(work)
@@ -38,16 +41,16 @@ class Workshop:
 
 
 def at_once(work: Callable[[], T]) -> Future[T]:
-    """The outcome of work that is done here and now, for what is too small to be handed over."""
+    """Return the outcome of work that is done in this thread, because it is too small for the other one."""
     future: Future[T] = Future()
     try:
         future.set_result(work())
-    except Exception as error:  # whoever asks for the result is told, as by the thread
+    except Exception as error:  # the caller that asks for the result gets it, as from the thread
         future.set_exception(error)
     return future
 
 
 @cache
 def _thread() -> ThreadPoolExecutor:
-    # Begun with the first batch, in the process that needs it: Spark forks its workers.
+    # Started with the first batch, in the process that needs it: Spark forks its workers.
     return ThreadPoolExecutor(max_workers=1, thread_name_prefix="ferry-workshop")

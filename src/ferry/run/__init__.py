@@ -1,1 +1,1 @@
-"""Acts: plan, copy and report a run, compare clusters, move groups and clients, rehearse it."""
+"""A micro-run from the outside, in processes of this machine: plan, copy, report."""

@@ -1,7 +1,8 @@
 """Copy a plan on this machine: one slot in this process, several in processes of their own.
 
-Each worker has a pipe to the parent and nothing else in common with it. The pipe's end is how each side learns of the
-other's death: a dead worker's slot is refused and the others go on; a worker whose parent died ends its open chunk.
+Each worker has a pipe to the parent and nothing else in common with it. The end of the pipe shows each side that the
+other died. The slot of a dead worker is refused and the others continue; a worker whose parent died ends its open
+chunk.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ STOP_SECONDS = 15.0
 """How long a worker that was asked to stop may take to end its open chunk; a healthy cluster needs about one."""
 
 NEEDS_SPARK = "ferry run --spark copies in a Spark of this machine, the flow's DAG in the one that it names"
-"""What to do where a transform cannot be carried out, for it takes Spark."""
+"""What to do where a transform cannot be carried out, because it needs Spark."""
 
 _LOOK_SECONDS = 0.2
 _ENDING_SECONDS = 5.0
@@ -75,10 +76,10 @@ def copy_all(
     stop: Callable[[], bool] = lambda: False,
     progress: Callable[[list[Receipt]], None] = lambda _: None,
 ) -> list[SlotEnd]:
-    """Copy all used slots of a plan, ascending; `progress` hears of every committed chunk.
+    """Copy all used slots of a plan, ascending; `progress` is called with the receipts of every committed chunk.
 
-    At most as many processes as there are CPUs. When `stop()` becomes true, open chunks are ended and committed and no
-    further one is begun; ends then say `stopped`. A slot that gave up is tried once more when that may help.
+    It uses at most as many processes as there are CPUs. When `stop()` becomes true, open chunks are ended and committed
+    and no further one is begun; ends then have `stopped`. A failed slot is tried once more when that may help.
     """
     if plan.row_slots:
         raise Refused(f"run {plan.run} of {plan.flow} has transformed topics, which take Spark: {NEEDS_SPARK}")
@@ -92,7 +93,7 @@ def copy_all(
 
 
 def refuse_transforms(flow: FlowConfig, only: Collection[str] | None) -> None:
-    """Raise Refused, before a run is opened, for topics (None: all) among which a transform may name some."""
+    """Raise Refused, before a run is opened, for topics (None: all) if a transform may apply to one of them."""
     names = {one.name for one in flow.transforms}
     if only is not None:
         names = {one.name for topic in only if (one := flow.transform_of(topic)) is not None}
@@ -108,7 +109,7 @@ CopyAll = Callable[[MicroRuns, Plan, Attempt], list[SlotEnd]]
 def copy_plan(runs: MicroRuns, plan: Plan, copy: CopyAll = copy_all) -> FerryError | None:
     """Copy a plan as an attempt of this process, and keep in the ledger what its slots refused.
 
-    What slots that gave up mean for the attempt (`failure_of`) is handed back; None when none did.
+    Return what failed slots mean for the attempt (`failure_of`); None when none failed.
     """
     attempt = runs.begin(plan, local_origin())
     ends = copy(runs, plan, attempt)
@@ -148,7 +149,7 @@ class _Crew:
         return [self._ends.get(slot, SlotEnd(slot=slot, stopped=True)) for slot in self._plan.used_slots]
 
     def dismiss(self) -> None:
-        """Close all pipes and see the processes end: on the way out nobody is left behind."""
+        """Close all pipes and end the processes: none is left running."""
         for worker in self._workers.values():
             worker.pipe.close()
             if worker.process is not None:
@@ -203,7 +204,7 @@ class _Crew:
             self._release(worker)
 
     def _settle(self, end: SlotEnd) -> None:
-        """Keep how a slot ended; one that gave up waits for another try, once, unless all is to end."""
+        """Keep how a slot ended; a failed one waits for another try, once, unless all is to end."""
         before = self._ends.get(end.slot)
         self._ends[end.slot] = joined(before, end)
         if before is None and isinstance(end.failure, AGAIN) and not self._stopping:
@@ -211,7 +212,7 @@ class _Crew:
             self._pending.append(end.slot)
 
     def _release(self, worker: _Worker) -> None:
-        """Let a worker go; a closed pipe is its order to end."""
+        """End a worker; it ends when its pipe is closed."""
         del self._workers[worker.pipe]
         worker.pipe.close()
         if worker.process is not None:
@@ -221,7 +222,7 @@ class _Crew:
                 worker.process.join()
 
     def _bury(self, worker: _Worker) -> None:
-        """A worker died without a word: its slot failed, another one takes what is waiting."""
+        """Handle a worker that died without an answer: its slot failed, another worker takes what is waiting."""
         self._release(worker)
         code = worker.process.exitcode if worker.process is not None else None
         if code is not None and code < 0:
@@ -240,7 +241,7 @@ class _Crew:
             self._send(worker, _STOP)
 
     def _give_up(self) -> None:
-        """Workers that do not end their chunk are left or killed: the next run fences what they leave open."""
+        """Leave workers that do not end their chunk; they are killed, and the next run fences what they leave open."""
         for worker in list(self._workers.values()):
             log.warning("slot %d did not end its chunk within %.0f s and is given up", worker.slot, STOP_SECONDS)
             self._settle(SlotEnd(slot=worker.slot, receipts=tuple(worker.receipts), stopped=True))
@@ -248,9 +249,9 @@ class _Crew:
 
 @contextmanager
 def _without_main() -> Iterator[None]:
-    """A process that is started begins without the program's main module, which `spawn` would execute there once more.
+    """Start processes without the program's main module, which `spawn` would execute there once more.
 
-    It needs nothing of it, and a program that is at home elsewhere, such as a task of Airflow's, does not bear that.
+    They need nothing of it, and some programs, such as a task of Airflow, must not be executed twice.
     """
     main = sys.modules["__main__"]
     sys.modules["__main__"] = types.ModuleType("__main__")
@@ -262,7 +263,7 @@ def _without_main() -> Iterator[None]:
 
 @contextmanager
 def _blocked_signals() -> Iterator[None]:
-    """A process started meanwhile holds signals back until it knows what to do with them."""
+    """Have processes that are started meanwhile hold signals back until they can handle them."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     try:
         yield
@@ -271,7 +272,7 @@ def _blocked_signals() -> Iterator[None]:
 
 
 def _serve_apart(pipe: Connection, log_levels: dict[str, int]) -> None:
-    """A worker process. The terminal's Ctrl-C is the parent's business; SIGTERM ends the open chunk."""
+    """Run a worker process. Ctrl-C in the terminal is left to the parent; SIGTERM ends the open chunk."""
     stop, done = threading.Event(), threading.Event()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
@@ -283,7 +284,7 @@ def _serve_apart(pipe: Connection, log_levels: dict[str, int]) -> None:
     def watch() -> None:
         stop.wait()
         if not done.wait(STOP_SECONDS):
-            os._exit(1)  # no parent, or one that waits no longer; the open transaction is fenced by the next run
+            os._exit(1)  # the parent is gone or waits no longer; the next run fences the open transaction
 
     threading.Thread(target=watch, daemon=True).start()
     _serve(pipe, stop)
@@ -321,7 +322,7 @@ def _copied(spec: TaskSpec, stop: threading.Event, pipe: Connection) -> _Ended:
         try:
             pipe.send(_Committed(receipts=receipts))
         except OSError:
-            stop.set()  # nobody listens; what is committed is in the ledger
+            stop.set()  # the parent is gone; what is committed is in the ledger
 
     result = SlotResult()
     failure: FerryError | None = None

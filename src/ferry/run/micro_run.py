@@ -1,4 +1,4 @@
-"""A micro-run from the outside: plan it, copy it, report it. Airflow's tasks, `ferry run` and Spark drivers call these.
+"""A micro-run from the outside: plan, copy, report. Airflow's tasks, `ferry run` and Spark drivers call it.
 
 properties + cluster facts -> plan -> slices -> copy (slots) -> receipts in the ledger -> report
 """
@@ -53,7 +53,7 @@ class MicroRuns(LaneSession):
         `patience_s`: how long an unreachable cluster is tried.
         """
         flow = lane_flow(flow, lane)
-        # Read before anything is opened: a value that cannot be read must not stop a run half-way.
+        # Read before anything is opened: a value that cannot be read must not stop a run midway.
         self._fetch = flow_fetch_options(flow)
         self._produce = flow_produce_options(flow)
         super().__init__(flow, lane=lane, patience_s=patience_s)
@@ -67,7 +67,7 @@ class MicroRuns(LaneSession):
         )
 
     def preview(self, options: RunOptions = WHOLE) -> Plan:
-        """The plan that a run would have now; writes nothing, creates nothing."""
+        """Return the plan that a run would have now; writes nothing, creates nothing."""
 
         async def work() -> Plan:
             return await self.planner.preview(await self.view_if_any(), options)
@@ -75,7 +75,7 @@ class MicroRuns(LaneSession):
         return self.wait_for(work)
 
     def window(self, options: RunOptions) -> WindowLook:
-        """The window of `options` in offsets, and how far the lane has come in it; writes nothing.
+        """Return the window of `options` in offsets, and how far the lane has come in it; writes nothing.
 
         Raises BadInput and Refused for a window that cannot be copied (`ferry.plan.rules.windows`).
         """
@@ -86,9 +86,9 @@ class MicroRuns(LaneSession):
         return self.wait_for(work)
 
     def act(self, work: Callable[[Planner, LedgerView], Awaitable[T]], *, ran: bool = False) -> T:
-        """Do what a feature does with the lane, by its planner and the ledger as it is; that is empty before any run.
+        """Call `work`, a feature's, with the lane's planner and the present ledger, which is empty before any run.
 
-        `ran`: BadInput when the flow never ran.
+        With `ran` it raises BadInput when the flow never ran.
         """
 
         async def on_loop() -> T:
@@ -103,7 +103,7 @@ class MicroRuns(LaneSession):
         return self.wait_for(lambda: self.planner.open(run, origin, options))
 
     def open_or_keep(self, run: str, origin: Origin, options: RunOptions = WHOLE) -> Plan:
-        """The plan that the ledger has of this run, else a new one: a run keeps its plan, so it copies nothing twice.
+        """Return the ledger's plan of this run, or open it: a run keeps its plan, so it copies nothing twice.
 
         Raises Superseded when a newer run owns the lane, and this one left something or was never planned.
         """
@@ -114,12 +114,20 @@ class MicroRuns(LaneSession):
         return kept
 
     def open_new(self, run: str, origin: Origin, options: RunOptions = WHOLE) -> Plan:
-        """As `plan`, for an id that somebody chose; BadInput when the ledger has a plan of it, which it would hide."""
+        """Open a run with an id that the operator chose: fence, decide, change topics, seal the plan in the ledger.
+
+        Raises BadInput when the ledger has a plan of this id already: the new one would hide it.
+        """
         refuse_planned(self.wait_for(lambda: self.view_if_any(run)), self.lane, run)
         return self.plan(run, origin, options)
 
     def skip(self, wish: SkipRequest, run: str, origin: Origin, *, interrupt: bool = False) -> Plan:
-        """Pass a stuck place by hand, as a run of its own; BadInput when the flow never ran. Raises as `skip`."""
+        """Pass over offsets by hand, as a run of its own.
+
+        With `interrupt` it also works while a run is active, which then ends; without it that raises Refused. Raises
+        BadInput when the flow never ran, or for a place that cannot be passed; Refused when the source's log is another
+        one than the lane has copied from; Superseded when a newer run opened the lane meanwhile.
+        """
 
         async def work() -> Plan:
             await self.ledger_topic.find()
@@ -128,7 +136,7 @@ class MicroRuns(LaneSession):
         return self.wait_for(work)
 
     def preview_skip(self, wish: SkipRequest) -> Gap:
-        """What would be passed now; writes nothing."""
+        """Return what a skip would pass over now; writes nothing. Raises BadInput when the flow never ran."""
 
         async def work() -> Gap:
             await self.ledger_topic.find()
@@ -137,7 +145,11 @@ class MicroRuns(LaneSession):
         return self.wait_for(work)
 
     def resume(self, run: str) -> Plan:
-        """As `opened`, to copy what was left; Superseded when that is a newer run's by now."""
+        """Return the sealed plan of a run, to copy what it left.
+
+        Raises BadInput when the ledger has no plan of it. Raises Superseded when only a newer run may copy what is
+        left, or when the run will never have a plan.
+        """
         plan = self.opened(run)
         newer = self.superseded(plan)
         if not self.left(plan) and newer is not None:
@@ -145,7 +157,10 @@ class MicroRuns(LaneSession):
         return plan
 
     def opened(self, run: str) -> Plan:
-        """The sealed plan of a run; BadInput when the ledger has none, Superseded when it will never have one."""
+        """Return the sealed plan of a run.
+
+        Raises BadInput when the ledger has none, Superseded when it will never have one.
+        """
 
         async def work() -> Plan:
             return resumed_plan(await self.view(run), self.lane, run)
@@ -153,7 +168,7 @@ class MicroRuns(LaneSession):
         return self.wait_for(work)
 
     def is_planned(self, run: str) -> bool:
-        """Whether the ledger has a plan of this run."""
+        """Return whether the ledger has a plan of this run."""
 
         async def work() -> bool:
             view = await self.view_if_any(run)
@@ -163,7 +178,7 @@ class MicroRuns(LaneSession):
         return self.wait_for(work)
 
     def superseded(self, plan: Plan) -> str | None:
-        """The id of the newer run that owns the lane; None when none does."""
+        """Return the id of the newer run that owns the lane; None when none does."""
 
         async def work() -> str | None:
             newer = superseded_by(await self.view(), self.lane, plan.generation)
@@ -172,7 +187,10 @@ class MicroRuns(LaneSession):
         return self.wait_for(work)
 
     def left(self, plan: Plan) -> list[Slice]:
-        """The slices and units of a plan that the ledger does not have up to their ends; raises as `slices_left`."""
+        """Return the slices and units of a plan that the ledger does not have up to their ends.
+
+        Raises Superseded when there are such and a newer run owns the lane: only that run and later ones may copy them.
+        """
 
         async def work() -> list[Slice]:
             view = await self.view()
@@ -183,7 +201,7 @@ class MicroRuns(LaneSession):
         return self.wait_for(work)
 
     def reached(self, plan: Plan) -> dict[TopicPartition, int]:
-        """How far the ledger has the plan's slices, of those that were begun, by source partition."""
+        """Return by source partition how far the ledger has the plan's slices, of those that were begun."""
 
         async def work() -> dict[TopicPartition, int]:
             lasts = last_receipts(await self.settled_view(), self.lane).values()
@@ -192,14 +210,14 @@ class MicroRuns(LaneSession):
         return self.wait_for(work)
 
     def begin(self, plan: Plan, origin: Origin) -> Attempt:
-        """Begin an attempt at the plan's copy step; whatever an earlier attempt still has under way ends."""
+        """Begin an attempt at the plan's copy step; an earlier attempt that is still active ends."""
         return self.wait_for(lambda: begin_attempt(self.ledger_topic, plan, origin))
 
     def holds(self, plan: Plan, attempt: Attempt) -> bool:
-        """Whether neither a newer run of the lane nor a newer attempt at this one has begun."""
+        """Return whether neither a newer run of the lane nor a newer attempt at this one has begun."""
 
         async def work() -> bool:
-            # From the run's own record on, not all: a driver that is told to end has seconds.
+            # Only from the run's own record on: a driver that was ordered to end has seconds.
             view = fold(*await self.ledger_topic.read(plan.generation))
             return (
                 superseded_by(view, plan.lane, plan.generation) is None
@@ -209,9 +227,9 @@ class MicroRuns(LaneSession):
         return self.wait_for(work)
 
     def end(self, plan: Plan, attempt: Attempt) -> bool:
-        """Call an attempt off and end its open transactions; False, and nothing done, when somebody took over already.
+        """End an attempt and its open transactions; do nothing and return False if a newer run or attempt took over.
 
-        After a kill this makes its slots stop wherever they still live, and readers need not wait for a timeout.
+        After a kill this makes its slots stop wherever they still run, and readers need not wait for a timeout.
         """
         if not self.holds(plan, attempt):
             return False
@@ -220,10 +238,10 @@ class MicroRuns(LaneSession):
         return True
 
     def task_spec(self, plan: Plan, slot: int, attempt: Attempt, at_once: int | None = None) -> TaskSpec:
-        """What a process needs to copy one slot of the plan.
+        """Return what a process needs to copy one slot of the plan.
 
-        `at_once` is the most tasks that will be at work at the same time, which share the flow's rate; when it is not
-        known, all of them.
+        `at_once` is the most tasks that run at the same time and share the flow's rate; None: as many as there are
+        slots.
         """
         flow = self.flow
         limit = flow.throttle_bytes_per_second
@@ -255,7 +273,7 @@ class MicroRuns(LaneSession):
         )
 
     def fence(self, plan: Plan) -> None:
-        """End every open transaction of the lane's slots, as after a kill: readers need not wait for a timeout."""
+        """End every open transaction of the lane's slots, so that after a kill readers need not wait for a timeout."""
         self.wait_for(lambda: self.planner.driver_port().fence(plan.slots))
 
     def record_outcome(
@@ -265,10 +283,10 @@ class MicroRuns(LaneSession):
         ends: Collection[SlotEnd],
         sifted: Mapping[str, FilterCounts] = NOTHING_FILTERED,
     ) -> None:
-        """Keep in the ledger what the attempt's slots refused and which of them ran out of time, for the report.
+        """Keep in the ledger for the report what the attempt's slots refused, and which of them ran out of time.
 
-        And what its transforms read and left out, by topic.
-        An attempt that somebody took over from says nothing: the word of its successor counts.
+        It also keeps what its transforms read and left out, by topic. An attempt that a newer one took over from writes
+        nothing: only its successor's outcome counts.
         """
         if any(isinstance(end.failure, Superseded) for end in ends) or not self.holds(plan, attempt):
             return
@@ -277,7 +295,7 @@ class MicroRuns(LaneSession):
         self.wait_for(lambda: self.ledger_topic.append([record]))
 
     def report(self, run: str) -> Report:
-        """What became of a run, from the ledger alone."""
+        """Return the report of a run, from the ledger alone."""
 
         async def work() -> Report:
             await self.ledger_topic.find()
@@ -292,7 +310,7 @@ class MicroRuns(LaneSession):
         return self.wait_for(work)
 
     def ledger(self) -> LedgerView:
-        """The whole ledger, folded; BadInput when the flow never ran. It takes memory for all receipts."""
+        """Return the whole ledger, folded; BadInput when the flow never ran. It takes memory for all receipts."""
 
         async def work() -> LedgerView:
             await self.ledger_topic.find()
@@ -302,5 +320,5 @@ class MicroRuns(LaneSession):
 
 
 def local_origin() -> Origin:
-    """This process as the origin of a run."""
+    """Return this process as the origin of a run."""
     return Origin(host=f"{socket.gethostname()}:{os.getpid()}")

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 
 def span(seconds: float) -> str:
-    """A time that is only about right: `40 s`, `12 min`, `1.5 h`."""
+    """Return an approximate time as text: `40 s`, `12 min`, `1.5 h`."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def outlook(whole: int, left: int, seconds: float) -> str:
-    """Of so many offsets so many are left, after so long."""
+    """Return as text how many of `whole` offsets are left after some seconds, and about how long they take."""
     done = whole - left
     rest = f", about {span(seconds * left / done)} to go" if done > 0 and left else ""
     return f"{told(whole, left)}{rest}"
 
 
 def told(whole: int, left: int) -> str:
-    """Of so many offsets so many are left."""
+    """Return as text how many of `whole` offsets are left."""
     return f"{100 * (whole - left) // max(1, whole)} % copied, {left} offset(s) left"

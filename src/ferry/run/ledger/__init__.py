@@ -1,1 +1,1 @@
-"""The ledger as an operator handles it: read, paused, exported and rebuilt."""
+"""The ledger for the commands of an operator: read, and written to pause and resume."""

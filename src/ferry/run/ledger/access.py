@@ -1,4 +1,4 @@
-"""The ledger of a flow without the flow: for looking things up and for pausing, even while the source is down."""
+"""The ledger of a flow without its source: for reading and for pausing, even while the source is down."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class LedgerAccess:
         self._factor = flow.ledger_replication_factor or DEFAULT_LEDGER_REPLICATION
 
     def __enter__(self) -> Self:
-        """Connect; Unreachable when the target does not answer."""
+        """Connect. Raises Unreachable when the target does not answer."""
         self._connection.__enter__()
         return self
 
@@ -36,27 +36,39 @@ class LedgerAccess:
         self._connection.close()
 
     def exists(self) -> bool:
-        """Whether the flow has a ledger yet."""
+        """Return whether the flow has a ledger yet."""
         return self._connection.run(self._connection.has_ledger)
 
     def view(self) -> LedgerView:
-        """What the ledger says, old receipts in short; BadInput when there is none, for the flow never ran."""
+        """Return the ledger with old receipts as summaries. Raises BadInput without a ledger: the flow never ran."""
         return self._connection.run(self._connection.view)
 
     def view_with(self, lane: str, run: str) -> LedgerView:
-        """As `view`, with the plan, the outcome and the receipts of a run, however old."""
+        """Return the ledger with the plan, the outcome and the receipts of a run, however old.
+
+        Raises BadInput without a ledger: the flow never ran.
+        """
         return self._run(lambda: self._connection.known.view_with(lane, run))
 
     def view_named(self, lane: str, run: str) -> LedgerView:
-        """The same also of a run that the ledger has let go: it is searched for what receipts it has of it."""
+        """Return the ledger with a run, even one whose record was pruned: the ledger is searched for its receipts.
+
+        Raises BadInput without a ledger: the flow never ran.
+        """
         return self._run(lambda: self._connection.known.view_named(lane, run))
 
     def view_with_newest(self, lane: str, runs: int) -> LedgerView:
-        """As `view`, with those of the lane's newest runs."""
+        """Return the ledger with the plans, the outcomes and the receipts of the lane's newest runs.
+
+        Raises BadInput without a ledger: the flow never ran.
+        """
         return self._run(lambda: self._connection.known.view_with_newest(lane, runs))
 
     def whole(self) -> LedgerView:
-        """The whole ledger with every receipt, which takes memory for all of them; raises as `view`."""
+        """Return the whole ledger with every receipt, which takes memory for all of them.
+
+        Raises BadInput without a ledger: the flow never ran.
+        """
 
         async def work() -> LedgerView:
             return fold(*await self._connection.ledger.read())
@@ -64,7 +76,7 @@ class LedgerAccess:
         return self._run(work)
 
     def receipts_near(self, view: LedgerView, lane: str, topic: str, offset: int) -> list[Receipt]:
-        """The receipts of a source topic's partitions that hold an offset, also those that hold it no more."""
+        """Return the receipts of a source topic's partitions that hold an offset, also those no longer valid."""
 
         def of_topic(of: Chain) -> bool:
             return of.lane == lane and of.source.topic == topic
@@ -72,7 +84,7 @@ class LedgerAccess:
         return self._run(lambda: self._connection.known.receipts_with(view, of_topic, offset))
 
     def units_of(self, view: LedgerView, lane: str, topic: str) -> ByPlace:
-        """The receipts of what was dealt of a source topic, by target partition, as far back as the ledger goes."""
+        """Return a repartitioned source topic's receipts by target partition, as far back as the ledger goes."""
         _, found = self._run(lambda: receipts_of_topic(self._connection.ledger, view, lane, topic))
         return found
 
@@ -84,9 +96,9 @@ class LedgerAccess:
         return self._connection.run(found)
 
     def append(self, records: Sequence[Record]) -> int:
-        """Write records, and create the ledger first when there is none; the offset of the last one.
+        """Write records, and create the ledger first if there is none; return the offset of the last one.
 
-        Refused when the ledger's settings could lose them.
+        Raises Refused when the ledger's settings could lose them.
         """
         ledger = self._connection.ledger
 

@@ -9,17 +9,17 @@ from ferry.run.ledger.access import LedgerAccess
 
 
 def write_pause(ledger: LedgerAccess, pause: Pause) -> None:
-    """Pause a topic or the whole flow from the next plan on, in place of an earlier pause; a run under way goes on."""
+    """Pause a topic or the whole flow from the next plan on, in place of an earlier pause; an active run continues."""
     ledger.append([pause_record(pause)])
 
 
 def standing_pause(ledger: LedgerAccess, topic: str, now_ms: int) -> Pause | None:
-    """The pause of a topic (empty: of the flow) that holds now; None when none does."""
+    """Return the pause of a topic (empty: of the flow) that is in force now; None when none is."""
     return pauses(ledger.view(), now_ms).get(topic) if ledger.exists() else None
 
 
 def lift_pause(ledger: LedgerAccess, topic: str, who: str, now_ms: int) -> Pause | None:
-    """Take back the pause of a topic (empty: of the flow) for somebody; the pause that held, None when none did."""
+    """End the pause of a topic (empty: of the flow) on behalf of `who`; return that pause, None when there was none."""
     found = standing_pause(ledger, topic, now_ms)
     if found is not None:
         ledger.append([lifted_record(found, who, now_ms)])

@@ -1,7 +1,7 @@
 """A blocking call on a thread of its own, so that a signal can end the wait for it.
 
-Each thread has its own connection to the JVM. A signal handler that raises in the midst of a call leaves the thread's
-connection waiting for the answer, and the next call on it, even the one that would cancel the job, waits too.
+Each thread has its own connection to the JVM. A signal handler that raises during a call leaves the thread's connection
+waiting for the answer. The next call on it waits, too, even the one that would cancel the job.
 """
 
 from __future__ import annotations
@@ -33,5 +33,5 @@ class Call(Generic[T]):
     def _run(self) -> None:
         try:
             self._results.append(self._work())
-        except BaseException as error:  # raised again by whoever waits
+        except BaseException as error:  # `result` raises it again
             self._error = error

@@ -10,9 +10,9 @@ import pyarrow as pa
 
 
 def texts(column: pa.Array) -> list[str | None]:
-    """The strings of a column, to compare and to tell. What is no UTF-8 in them, as casts of Spark leave it, is U+FFFD.
+    """Return the strings of a column, to compare and to print. Bytes that are not UTF-8 become U+FFFD.
 
-    Spark and Arrow carry such bytes as they are; `to_pylist` raises.
+    Casts of Spark leave such bytes. Spark and Arrow keep them unchanged; `to_pylist` raises.
     """
     try:
         return column.to_pylist()  # type: ignore[no-any-return]
@@ -21,17 +21,17 @@ def texts(column: pa.Array) -> list[str | None]:
 
 
 def ints(values: Sequence[int]) -> pa.Array:
-    """A column of 32-bit numbers."""
+    """Return a column of 32-bit numbers."""
     return pa.Array.from_buffers(pa.int32(), len(values), [None, pa.py_buffer(array("i", values))])
 
 
 def longs(values: Sequence[int]) -> pa.Array:
-    """A column of 64-bit numbers."""
+    """Return a column of 64-bit numbers."""
     return pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(array("q", values))])
 
 
 def nullable_binaries(values: Sequence[bytes | None], kind: pa.DataType) -> pa.Array:
-    """A column of bytes, or, as `kind` says, of strings that are UTF-8 already; None is null."""
+    """Return a column of bytes, or, if `kind` is a string type, of strings as UTF-8 bytes; None is null."""
     if None not in values:
         return _pieces(kind, values)  # type: ignore[arg-type]  # there is no None in it
     ends = array("i", accumulate((0 if value is None else len(value) for value in values), initial=0))
@@ -42,7 +42,7 @@ def nullable_binaries(values: Sequence[bytes | None], kind: pa.DataType) -> pa.A
 
 
 def strings(values: Sequence[str]) -> pa.Array:
-    """A column of strings."""
+    """Return a column of strings."""
     if values and values.count(values[0]) == len(values):
         one = values[0].encode()
         ends = array("i", range(0, (len(values) + 1) * len(one), len(one)) if one else [0] * (len(values) + 1))
@@ -53,7 +53,7 @@ def strings(values: Sequence[str]) -> pa.Array:
 
 
 def binaries(values: Sequence[bytes]) -> pa.Array:
-    """A column of bytes."""
+    """Return a column of bytes."""
     return _pieces(pa.binary(), values)
 
 

@@ -1,7 +1,7 @@
 """Connection data for the driver, from the task that started it: through a named pipe that only their user may open.
 
-A pipe's content is in memory until the driver reads it, once. Nothing of it is in a file, an argument, a Spark
-property or the driver's environment.
+A pipe's content is in memory until the driver reads it, once. Nothing of it is in a file, an argument, a Spark property
+or the driver's environment.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def offered(flow: FlowConfig, path: Path) -> Iterator[Path]:
     try:
         yield path
     finally:
-        # Nobody may have read: a reader that comes and goes ends the wait, at whatever point the writer is.
+        # Perhaps no process has read: a reader that opens and closes the pipe ends the wait, wherever the writer is.
         while writer.is_alive():
             with suppress(OSError):
                 os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
@@ -50,9 +50,9 @@ def offered(flow: FlowConfig, path: Path) -> Iterator[Path]:
 
 
 def taken(flow: FlowConfig, path: Path) -> FlowConfig:
-    """The flow with the properties that `offered` has put into the pipe; they are as they are used, unresolved none.
+    """Return the flow with the properties that `offered` has put into the pipe; all are resolved, ready for use.
 
-    Raises BadInput when there is no pipe, or nobody offers anything in it.
+    Raises BadInput when there is no pipe, or when the pipe holds no such properties.
     """
     try:
         if not stat.S_ISFIFO(path.stat().st_mode):

@@ -1,4 +1,4 @@
-"""What every job on Spark does alike: read its arguments, meet its flow, run, and end when it is told to."""
+"""What every job on Spark does: read its arguments, load its flow, run, and end when it is ordered to."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from ferry.spark.session import gist, interrupt, stop
 CONFIG_VARIABLE = "FERRY_CONFIG"
 
 GRACE_SECONDS = 8.0
-"""After SIGTERM: how long the orderly end may take before the process ends all the same."""
+"""How long the orderly end after SIGTERM may take before the process ends in any case."""
 
 TERMINATED = 128 + signal.SIGTERM
 
@@ -42,7 +42,7 @@ class Terminated(BaseException):
 
 
 def job_parser(description: str) -> argparse.ArgumentParser:
-    """The arguments that every job takes."""
+    """Return a parser of the arguments that every job takes."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument(
         "--config",
@@ -59,11 +59,11 @@ def job_parser(description: str) -> argparse.ArgumentParser:
 def run_job(
     work: Callable[[FlowConfig, Say], int], *, config: Path, clients: Path | None, flow: str, end: Path | None = None
 ) -> int:
-    """Do `work` for the flow and answer its exit code, or that of the error that ended it; 143 for SIGTERM.
+    """Do `work` for the flow and return its exit code, or that of the error that ended it; 143 for SIGTERM.
 
-    Under spark-submit, or under plain Python with SPARK_REMOTE naming a Spark Connect server. `clients` is the pipe in
-    which a task hands the connection data over; without it the file's is resolved here. `end` is the file that an
-    error is left in for the task.
+    It runs under spark-submit, or under plain Python if SPARK_REMOTE names a Spark Connect server. `clients` is the
+    pipe in which a task passes the connection data; without it the file's is resolved here. `end` is the file in which
+    an error is left for the task.
     """
     try:
         signal.signal(signal.SIGTERM, _terminate)
@@ -88,10 +88,10 @@ def on_spark(
     what: str,
     broken: Callable[[], None] = lambda: None,
 ) -> T:
-    """What `work` answers on a session of its own; `tag` tells its operations apart.
+    """Return what `work` returns on a session of its own; `tag` marks its operations.
 
-    However it is broken off, its operations are interrupted and `broken` is called before the session ends. Retryable
-    when Spark gave up `what`.
+    However it is interrupted, its operations are interrupted and `broken` is called before the session ends. Raises
+    Retryable when Spark failed in `what`.
     """
     spark = connect()
 
@@ -120,5 +120,5 @@ def _terminate(number: int, frame: FrameType | None) -> None:
 
 
 def _say(text: str) -> None:
-    with suppress(OSError):  # after the JVM's end nobody reads; what is left to do matters more
+    with suppress(OSError):  # after the JVM's end no process reads; what is left to do matters more
         print(f"ferry: {text}", flush=True)

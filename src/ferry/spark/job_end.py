@@ -1,6 +1,6 @@
 """How the job ended, from the driver to the task that started it: one small JSON file in a folder of the task's.
 
-An exit code has no sentence, and the end of Spark's output has whatever Spark said last.
+An exit code has no sentence, and Spark's output ends with whatever Spark printed last.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ class JobEnd:
 
 def tell_end(path: Path, error: FerryError) -> None:
     """Leave the error at `path`, whole or not at all."""
-    with suppress(OSError):  # the exit code tells the most important
+    with suppress(OSError):  # the exit code shows the most important part
         write_whole(path, json.dumps(asdict(JobEnd(sentence=str(error), final=isinstance(error, FINAL)))))
 
 
 def told_end(path: Path) -> JobEnd | None:
-    """What the driver left at `path`; None when it ended without a word, or well."""
+    """Return what the driver left at `path`; None when it ended without an error, or before it could write one."""
     try:
         return JobEnd(**json.loads(path.read_text()))
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Ends this process in order when those it works for are gone: its JVM, or the task that started it."""
+"""Ends this process in an orderly way when the process it works for is gone: its JVM, or the task that started it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from collections.abc import Mapping
 import psutil
 
 SUPERVISOR_VARIABLE = "FERRY_SUPERVISOR"
-"""`pid@start-time` of the process on whose behalf the job runs; empty when it may outlive it."""
+"""`pid@start-time` of the process on whose behalf the job runs; empty when the job may outlive it."""
 
 GATEWAY_VARIABLE = "PYSPARK_GATEWAY_PORT"
-"""Where the JVM of spark-submit listens for the Python process that it starts."""
+"""The port where the JVM of spark-submit listens for the Python process that it starts."""
 
 EVERY_SECONDS = 0.5
 CLOCK_SLACK_SECONDS = 2.0
@@ -22,14 +22,14 @@ _CONNECT_SECONDS = 5.0
 
 
 def supervisor() -> str:
-    """This process, as the value of FERRY_SUPERVISOR for a job that it starts on the same machine."""
+    """Return this process, as the value of FERRY_SUPERVISOR for a job that it starts on the same machine."""
     return f"{os.getpid()}@{psutil.Process().create_time()}"
 
 
 def watch(environment: Mapping[str, str]) -> threading.Thread:
     """Send this process SIGTERM once its parent, or the supervisor that `environment` names, has ended.
 
-    At once when its JVM is gone by now: what took its place as the parent would never end.
+    It does so at once if its JVM is gone already: the process that has become its parent would never end.
     """
     named, gateway = environment.get(SUPERVISOR_VARIABLE, ""), environment.get(GATEWAY_VARIABLE, "")
     thread = threading.Thread(target=_watch, args=(os.getppid(), named, gateway), name="ferry-lifeline", daemon=True)

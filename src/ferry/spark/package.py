@@ -1,4 +1,4 @@
-"""What workers of a Spark cluster need beside Spark, as zip files: Ferry itself, and what a run's tasks are to do.
+"""What workers of a Spark cluster need in addition to Spark, as zip files: Ferry, and the specs of a run's tasks.
 
 What Ferry imports (kafka-python and the codecs) has to be in the workers' Python; see docs/airflow.md.
 """
@@ -19,7 +19,7 @@ EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 def zip_package(dest: Path) -> Path:
-    """Write the package `ferry` as the zip file `dest` and answer its path; equal sources give equal bytes."""
+    """Write the package `ferry` as the zip file `dest` and return its path; equal sources give equal bytes."""
     root = Path(ferry.__file__).parent
     with zipfile.ZipFile(dest, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in sorted(root.rglob("*")):
@@ -30,10 +30,10 @@ def zip_package(dest: Path) -> Path:
 
 
 def zip_specs(dest: Path, name: str, specs: Mapping[int, object]) -> Path:
-    """Write the specs as a package `name` in the zip file `dest` and answer its path.
+    """Write the specs as a package `name` in the zip file `dest` and return its path.
 
     A Spark Connect server logs the plans of failed and interrupted operations with the pickled functions in them, so
-    connection data must not travel there; artifacts it does not log.
+    connection data must not be in those. It does not log artifacts.
     """
     dest.touch(mode=0o600)
     with zipfile.ZipFile(dest, "w") as archive:
@@ -43,6 +43,6 @@ def zip_specs(dest: Path, name: str, specs: Mapping[int, object]) -> Path:
 
 
 def unpacked(name: str) -> dict[int, Any]:
-    """Inverse of `zip_specs`, in a process that has the zip file on its path."""
+    """Return what `zip_specs` has written, in a process that has the zip file on its path."""
     specs: dict[int, Any] = pickle.loads(resources.files(name).joinpath(SPECS).read_bytes())
     return specs

@@ -1,4 +1,4 @@
-"""How far a run has come, read from the tail of its ledger while the tasks copy: true for every kind of Spark."""
+"""How far a run has come, read from the end of its ledger while the tasks copy: correct for every kind of Spark."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ MEGABYTE = 1_000_000
 
 @dataclass(slots=True, kw_only=True)
 class Progress:
-    """What the committed receipts of one run add up to."""
+    """The sum of the committed receipts of one run."""
 
     plan: Plan
     since_ms: int = 0
-    """What was committed before, by an earlier attempt, says nothing of the pace."""
+    """Receipts before this time are of an earlier attempt, and do not count for the pace."""
     receipts: dict[tuple[TopicPartition, int], Receipt] = field(default_factory=dict)
 
     def add(self, records: Iterable[LedgerRecord]) -> int | None:
-        """Take in the records of a read; the offset of the first undecided one, from which to read again."""
+        """Add the records of a read; return the offset of the first undecided one, from which to read again."""
         records = list(records)
         found, first_open = heard_receipts(records, "receipt", self.plan.lane, self.plan.generation)
         for receipt in (*found, *heard_units(records, self.plan.lane, self.plan.generation)):
@@ -42,7 +42,7 @@ class Progress:
         return first_open
 
     def line(self, seconds: float) -> str:
-        """One line for the log: slices, records, megabytes, the rate over `seconds`, about how long the rest takes."""
+        """Return one line for the log: slices, records, megabytes, the rate over `seconds`, and the remaining time."""
         ends: dict[TopicPartition, int] = {}
         written = self.receipts.values()
         for receipt in written:
@@ -60,10 +60,10 @@ class Progress:
 
 
 class ProgressLog:
-    """Says every few seconds how far the run has come. Use as a context manager around the copying."""
+    """Prints every few seconds how far the run has come. Use as a context manager around the copying."""
 
     def __init__(self, plan: Plan, spec: TaskSpec, say: Callable[[str], None]) -> None:
-        """`spec` of any slot: it carries the target's connection."""
+        """`spec` may be of any slot: it carries the target's connection."""
         self._progress = Progress(plan=plan, since_ms=wall_ms())
         self._cursor = spec.ref.generation
         self._spec = spec
@@ -81,7 +81,7 @@ class ProgressLog:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._over.set()
-        # After an error the caller is in a hurry; the thread is a daemon and holds nothing but a connection.
+        # After an error the caller must not wait; the thread is a daemon and holds nothing but a connection.
         self._thread.join(PATIENCE_SECONDS if error is None else 0)
 
     def _watch(self) -> None:
@@ -95,7 +95,7 @@ class ProgressLog:
                 self._say(f"progress is not visible at the moment: {error}")
 
     def _follow(self, connection: TargetConnection) -> None:
-        """Say how far the run is, until it is over or the ledger cannot be read."""
+        """Print how far the run is, until it is over or the ledger cannot be read."""
         while True:
             records, end = connection.run(lambda: connection.ledger.read(self._cursor, None))
             first_open = self._progress.add(records)

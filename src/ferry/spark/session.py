@@ -1,4 +1,4 @@
-"""Sessions of Spark: begun, told apart, interrupted and ended, in local mode, on a cluster and by Spark Connect."""
+"""Spark sessions: started, tagged, interrupted and ended, in local mode, on a cluster and by Spark Connect."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from ferry.spark.package import zip_package, zip_specs
 REMOTE_VARIABLE = "SPARK_REMOTE"
 
 _MANY_ROWS = 100_000
-"""More than any Spark has cores."""
+"""More than the cores of any Spark."""
 
 
 def is_remote(spark: SparkSession) -> bool:
-    """Whether the session is one of Spark Connect, whose tasks nobody ends by ending this process."""
+    """Return whether the session is one of Spark Connect, whose tasks do not end with this process."""
     return type(spark).__module__.startswith("pyspark.sql.connect.")
 
 
@@ -31,18 +31,18 @@ def interrupt(spark: SparkSession, tag: str) -> None:
 
 
 def stop(spark: SparkSession) -> None:
-    with suppress(Exception):  # as above
+    with suppress(Exception):  # the JVM or the server may be gone
         spark.stop()
 
 
 def gist(error: BaseException) -> str:
-    """The line that says what happened: the last one of the Python side, before the JVM's stack."""
+    """Return the line that shows what happened: the last one of the Python side, before the JVM's stack."""
     said = str(error).partition("JVM stacktrace:")[0].strip().splitlines()
     return said[-1].strip()[:300] if said else type(error).__name__
 
 
 def connect(url: str) -> SparkSession:
-    """A session of its own on the Spark Connect server at `url` (sc://...), whose workers get this very Ferry."""
+    """Return a new session on the Spark Connect server at `url` (sc://...), and send this Ferry to its workers."""
     spark = SparkSession.builder.remote(url).create()
     with tempfile.TemporaryDirectory(prefix="ferry-") as folder:
         spark.addArtifacts(str(zip_package(Path(folder) / "ferry.zip")), pyfile=True)
@@ -55,13 +55,13 @@ def session(name: str) -> SparkSession:
 
 
 def at_once(spark: SparkSession) -> int:
-    """How many tasks Spark runs at the same time: it cuts a range into as many parts as it has cores."""
+    """Return how many tasks Spark runs at the same time: it cuts a range into as many parts as it has cores."""
     parts = spark.range(_MANY_ROWS).select(F.spark_partition_id().alias("part")).agg(F.max("part")).collect()[0][0] + 1
     return max(1, int(parts) // int(spark.conf.get("spark.task.cpus", "1") or 1))
 
 
 def slot_frame(spark: SparkSession, slots: Collection[int], tasks: int) -> DataFrame:
-    """A row for each slot, column `slot`, over so many tasks.
+    """Return a row for each slot, column `slot`, over `tasks` partitions.
 
     `range` gives each partition its rows, and the array maps them to the slots' numbers.
     """
@@ -70,9 +70,9 @@ def slot_frame(spark: SparkSession, slots: Collection[int], tasks: int) -> DataF
 
 
 def sent_apart(spark: SparkSession, specs: Mapping[int, object]) -> str:
-    """Send what tasks are to do as an artifact, and answer the name under which `unpacked` finds it.
+    """Send the specs of tasks as an artifact, and return the name under which `unpacked` finds it.
 
-    For Spark Connect, whose server logs functions.
+    It is for Spark Connect, whose server logs functions.
     """
     name = f"ferry_specs_{secrets.token_hex(8)}"
     with tempfile.TemporaryDirectory(prefix="ferry-") as folder:

@@ -1,7 +1,7 @@
 """Slots that copy bytes, as Spark jobs.
 
-One job serves `local[*]`, a Spark cluster and Spark Connect: a DataFrame with one row and one partition per used slot,
-a Python stage over Arrow that copies the slots, and a few rows back.
+One job serves `local[*]`, a Spark cluster and Spark Connect. It is a DataFrame with one row per used slot, a Python
+stage over Arrow that copies the slots, and a few rows in return.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Stage = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
 def copied_slots(spark: SparkSession, specs: dict[int, TaskSpec], say: Say) -> list[SlotEnd]:
-    """Every slot's end; those that gave up are tried again, the others are done. Spark repeats tasks that crashed."""
+    """Copy the slots and return every slot's end; failed ones are tried again. Spark repeats tasks that crashed."""
     specs, tasks = _sharing(spark, specs)
     ends: dict[int, SlotEnd] = {}
     todo = specs
@@ -39,9 +39,10 @@ def copied_slots(spark: SparkSession, specs: dict[int, TaskSpec], say: Say) -> l
 
 
 def _sharing(spark: SparkSession, specs: dict[int, TaskSpec]) -> tuple[dict[int, TaskSpec], int]:
-    """The specs, and in how many tasks to copy them: when they share a rate, in no more than Spark runs at once.
+    """Return the specs, and in how many tasks to copy them.
 
-    A task that waits for a core would leave its share of the rate unused.
+    If they share a rate, there are no more tasks than Spark runs at once: a task that waits for a core would leave its
+    share of the rate unused.
     """
     if all(spec.limits.rate is None for spec in specs.values()):
         return specs, len(specs)
@@ -55,13 +56,16 @@ def _told(spec: TaskSpec, at_once: int) -> TaskSpec:
 
 
 def _collect(spark: SparkSession, specs: dict[int, TaskSpec], tasks: int) -> list[SlotEnd]:
-    """One Spark job."""
+    """Run one Spark job and return the ends of its slots."""
     answer = slot_frame(spark, specs, tasks).mapInArrow(_stage(spark, specs), ROW).collect()
     return parse_rows((row.slot, row.kind, row.body) for row in answer)
 
 
 def _stage(spark: SparkSession, specs: dict[int, TaskSpec]) -> Stage:
-    """The function of the tasks; on Spark Connect its specs travel apart from it, for the server logs functions."""
+    """Return the function of the tasks.
+
+    On Spark Connect its specs are sent separately, because the server logs functions.
+    """
     if not is_remote(spark):
         return partial(copy_slots, specs)
     return partial(copy_packed_slots, sent_apart(spark, specs))

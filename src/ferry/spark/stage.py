@@ -51,9 +51,9 @@ ERRORS: Mapping[str, type[FerryError]] = {
 
 
 def copy_slots(specs: Mapping[int, TaskSpec], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Copy every slot named in `batches`; a slot that gives up is an answer too, so that the others go on.
+    """Copy every slot named in `batches`; a failed slot is an answer, too, so that the others continue.
 
-    Anything but a FerryError is raised: Spark then tries the task again, perhaps elsewhere.
+    Anything but a FerryError is raised: Spark then tries the task again, perhaps in another worker.
     """
     for batch in batches:
         for slot in batch.column("slot").to_pylist():
@@ -61,12 +61,15 @@ def copy_slots(specs: Mapping[int, TaskSpec], batches: Iterable[pa.RecordBatch])
 
 
 def copy_packed_slots(name: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """As `copy_slots`, with the specs from the package `name` that came as an artifact (see `ferry.spark.package`)."""
+    """Copy every slot named in `batches`, by the specs in the package `name` that was sent as an artifact.
+
+    `ferry.spark.package` makes that package. A failed slot is an answer; anything but a FerryError is raised.
+    """
     return copy_slots(unpacked(name), batches)
 
 
 def attempted(spec: TaskSpec, writer: Callable[[SlotWiring], KafkaSlot] = KafkaSlot) -> SlotEnd:
-    """Copy one slot in a Spark task, with this `writer`, and say how it ended. Raises what is no FerryError."""
+    """Copy one slot in a Spark task, with this `writer`, and return how it ended. Raises anything but a FerryError."""
     parent = os.getppid()
 
     def orphaned() -> bool:
@@ -79,7 +82,7 @@ def attempted(spec: TaskSpec, writer: Callable[[SlotWiring], KafkaSlot] = KafkaS
         run_slot(spec, orphaned, lambda _: None, result, writer)
     except FerryError as error:
         failure = error
-    if result.stopped:  # nobody asks a Spark task to stop but the end of its parent: it is to be tried again
+    if result.stopped:  # only the end of its parent stops a Spark task: it is to be tried again
         failure = Retryable(f"slot {spec.ref.slot} was stopped before its end")
     return end_of(spec.ref.slot, result, failure)
 
@@ -89,7 +92,7 @@ Row = tuple[int, str, str]
 
 
 def rows(end: SlotEnd) -> list[Row]:
-    """One row per receipt, and one row for the end."""
+    """Return one row per receipt, and one row for the end."""
     body: dict[str, Any] = {
         "refusals": [refusal_json(refusal) for refusal in end.refusals],
         "retries": end.retries,
@@ -103,9 +106,9 @@ def rows(end: SlotEnd) -> list[Row]:
 
 
 def parse_rows(answer: Iterable[Row]) -> list[SlotEnd]:
-    """Inverse of `rows` over all slots, in slot order; a slot without an end row does not appear.
+    """Return the ends in the rows of all slots, in slot order; a slot without an end row does not appear.
 
-    Raises OutcomeUnknown for rows that no slot of Ferry's has made.
+    It reads what `rows` writes. Raises OutcomeUnknown for rows that Ferry did not write.
     """
     try:
         return _ends(answer)

@@ -1,6 +1,6 @@
 """The commands of `ferry` that join the kernel and features, and the table of all commands.
 
-The table says where each one is, and has the line that a list of commands shows. A new one gets a row here.
+The table has the place of each command, and the line that a list of commands shows. A new command gets a row here.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from ferry.cli.lazy import Group, Row
 _ANY = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 ANY_OPTIONS: Mapping[str, Any] = {"context_settings": _ANY}
-"""Of a command that reads options by itself: those of MirrorMaker 1 have the spellings of all its versions."""
+"""For a command that reads options itself: MirrorMaker 1 spelled its options differently in its versions."""
 
 HANDED_ON: Mapping[str, Any] = {"context_settings": {**_ANY, "help_option_names": []}, "add_help_option": False}
-"""Of a command that hands all its words on to another program."""
+"""For a command that passes all its words to another program."""
 
 COMMANDS: Mapping[str, Row | Group] = {
     "plan": Row(

@@ -1,4 +1,4 @@
-"""`ferry airflow`: another package of the project brings it, because the library itself knows no Airflow."""
+"""`ferry airflow`: the command is in another package of the project, because the library does not depend on Airflow."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 from ferry.errors import BadInput
 
 ENTRIES = "ferry.commands"
-"""Entry points by which other packages of the project bring commands."""
+"""Entry points by which other packages of the project provide commands."""
 
 
 def airflow_command(ctx: typer.Context) -> int:

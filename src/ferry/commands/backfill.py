@@ -1,4 +1,4 @@
-"""`ferry backfill`: one window of history, in as many micro-runs as its budgets ask for."""
+"""`ferry backfill`: one window of history, in as many micro-runs as its budgets need."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A planned run, copied to its end: all slots, the groups' offsets, and what it verifies of its own."""
+"""A planned run, copied to its end: all slots, the groups' offsets, and its own verification."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ from ferry.run.micro_run import MicroRuns, local_origin
 
 
 def copied(runs: MicroRuns, plan: Plan, *, quiet: bool, ahead: int = 0) -> tuple[Report, FerryError | None]:
-    """Copy all slots, keep in the ledger what they refused, and report; also why the attempt is not done, if it is not.
+    """Copy all slots, keep in the ledger what they refused, and return the report, and why the attempt is not done.
 
-    A plan with transformed topics is copied in a Spark of this machine.
+    The second value is None if it is done. A plan with transformed topics is copied in a Spark of this machine.
+    `ahead`: offsets that runs after this one are to copy, for the estimate of the remaining time.
 
-    `ahead`: offsets that runs behind this one are to copy, for the estimate of the time that is left.
-    When the target is gone by then the report is what the slots said; Unreachable when nothing was copied.
+    If the target is unreachable at the end, the report has what the slots returned. Raises Unreachable when nothing was
+    copied.
     """
     with stop_signals() as stop:
         if plan.row_slots:
@@ -52,7 +53,7 @@ def _copied_here(
 
 
 def checkpointed(runs: MicroRuns, run: str, stop: Stop) -> tuple[Report, FerryError | None]:
-    """Translate the groups' offsets, and report; also why they could not be, if they were not."""
+    """Translate the groups' offsets; return the report, and why that failed, None if it did not."""
     try:
         checkpoint(runs, run)
     except (Refused, Unreachable) as error:
@@ -61,7 +62,7 @@ def checkpointed(runs: MicroRuns, run: str, stop: Stop) -> tuple[Report, FerryEr
 
 
 def _verified(runs: MicroRuns, run: str, stop: Stop) -> tuple[Report, FerryError | None]:
-    """Verify what was copied where that is due, and report; also why it could not be, if it could not."""
+    """Verify what was copied if that is due; return the report, and why that failed, None if it did not."""
     if runs.flow.verification.mode is VerifyMode.OFF:
         return runs.report(run), None
     if stop():

@@ -1,4 +1,4 @@
-"""`ferry dev`: local clusters, by the words of `ferry.dev.app`."""
+"""`ferry dev`: local clusters, by the commands of `ferry.dev.app`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ferry flows`: what the file has."""
+"""`ferry flows`: the flows of the file."""
 
 from __future__ import annotations
 
@@ -36,4 +36,4 @@ FLOW_CONFIG = Form(
 )
 
 flow_json = FLOW_CONFIG.dump
-"""`ferry flows`: the settings that tell one flow from another."""
+"""`ferry flows`: the settings by which flows differ."""

@@ -28,11 +28,11 @@ from ferry.model import Adoption, Flow, Gap, Pause, Plan, Receipt, Refusal, Segm
 from ferry.plan.rules.lag import PartitionLag, TotalLag, total_of
 
 UNFINISHED = "unfinished"
-"""Beside the kinds of refusals: a slice that nobody refused, but that was not copied to its end."""
+"""A kind in addition to those of refusals: a slice that was not refused, but was not copied to its end."""
 
 
 def guards_json(refusals: Iterable[Refusal], plan: Plan) -> Json:
-    """How often each guard that tripped refused, skipped and restarted; guards that did not are left out."""
+    """Return how often each guard refused, skipped and restarted; guards that did none of these are left out."""
     return {kind: asdict(count) for kind, count in guard_counts(refusals, plan.gaps, plan.lifted).items()}
 
 
@@ -56,7 +56,7 @@ UNIT = Form(
     F("slot", says="the task that copies it"),
     name="unit",
 )
-"""What a run would deal to one target partition."""
+"""What a run would write to one target partition of a repartitioned topic."""
 
 PLAN = Form(
     Plan,
@@ -98,7 +98,7 @@ plan_json = PLAN.dump
 
 
 def _verification(report: Report) -> Json:
-    """What a run found that verified itself, counted as a guard's refusals."""
+    """Return what a run's own verification found, counted as a guard's refusals."""
     found = report.verified
     if found is None or found.equal:
         return {}
@@ -132,7 +132,7 @@ _SHORT = (
     "transform",
 )  # fmt: skip
 SHORT_RECEIPT = Form(Receipt, *(one for name in _SHORT for one in RECEIPT.table if one.name == name))
-"""The part of a receipt that says what was copied where."""
+"""The part of a receipt that shows what was copied and where to."""
 
 SHORT_UNIT = Form(
     Receipt,
@@ -149,11 +149,11 @@ SHORT_UNIT = Form(
     F("bytes", says="as stored, compressed"),
     name="unit_receipt",
 )
-"""The part of a receipt of a unit that says what was dealt where."""
+"""The part of a unit's receipt that shows what was written to which target partition."""
 
 
 def _refusals_json(report: Report) -> list[Json]:
-    """What was refused, and what nobody refused that was not copied to its end."""
+    """Return what was refused, and what was not refused but not copied to its end."""
     return [refusal_json(refusal) for refusal in report.refusals] + [
         {
             "topic": piece.source.topic,
@@ -248,7 +248,7 @@ RUN = Form(
 )
 
 run_json = RUN.dump
-"""`ferry run`: what became of a run."""
+"""`ferry run`: the outcome of a run."""
 
 LAG = Form(
     PartitionLag,
@@ -276,7 +276,7 @@ LAG = Form(
         "timestamp is not known",
     ),
 )
-"""How far a partition is behind; null where nobody knows."""
+"""The lag of a partition; null where it is not known."""
 
 TOTAL_LAG = fields(
     TotalLag,
@@ -287,12 +287,12 @@ TOTAL_LAG = fields(
 
 
 def lag_json(lags: list[PartitionLag]) -> Json:
-    """`ferry lag`: how far every partition is behind, and all together."""
+    """Return the JSON of `ferry lag`: the lag of every partition, and of all together."""
     return {"partitions": [LAG.dump(lag) for lag in lags], "total": asdict(total_of(lags))}
 
 
 def receipts_json(receipts: list[Receipt], units: list[Receipt], of_run: PastRun | Forgotten | None = None) -> Json:
-    """`ferry ledger`: receipts as the ledger has them, and the run that was asked for; null where none was."""
+    """Return the JSON of `ferry ledger`: receipts as in the ledger, and the run that was asked for, or null."""
     return {
         "receipts": [receipt_json(receipt) for receipt in receipts],
         **({"units": [receipt_json(unit) for unit in units]} if units else {}),
@@ -301,11 +301,11 @@ def receipts_json(receipts: list[Receipt], units: list[Receipt], of_run: PastRun
 
 
 REPORT = Form(Report, *(one for one in RUN.table if one.name not in ("run", "flow", "receipts", "units")))
-"""A run as `ferry run` says it, without what is said beside it."""
+"""A run as in `ferry run`, without the fields that its surroundings have already."""
 
 
 def _past_run_json(past: PastRun | Forgotten) -> Json:
-    """Report null: it has no sealed plan, or the ledger has let it go."""
+    """Return a run as JSON; report null: it has no sealed plan, or the ledger has pruned it."""
     if isinstance(past, Forgotten):
         return {"run": past.run, "state": "forgotten", "report": None}
     report = None if past.report is None else REPORT.dump(past.report)
@@ -354,9 +354,10 @@ DEALT = Form(
 def holders_json(
     found: list[Holder], skipped: list[Gap], adopted: list[Adoption], gone: list[Pruned], dealt: list[DealtAt]
 ) -> Json:
-    """`ferry ledger --offset`: the receipts that hold an offset, with segment and target offset (null: a gap).
+    """Return the JSON of `ferry ledger --offset`: the receipts that hold an offset, with segment and target offset.
 
-    Of a topic that is dealt to other partitions the chunk of each of these; null where none has it.
+    Both are null for an offset in a gap. For a repartitioned topic it has the chunk of each target partition, null if
+    none holds the offset.
     """
     return {
         **({"dealt": [DEALT.dump(one) for one in dealt]} if dealt else {}),
@@ -368,7 +369,7 @@ def holders_json(
 
 
 def _of_report(get: Callable[[Report], Any]) -> Callable[[PastRun], Any]:
-    """A figure of a run; None of one without a sealed plan."""
+    """Return a figure of a run; None for one without a sealed plan."""
     return lambda past: get(past.report) if past.report else None
 
 
@@ -411,7 +412,10 @@ PAST_RUN = Form(
 
 
 def past_runs_json(runs: list[PastRun]) -> Json:
-    """`ferry ledger --runs`; null: numbers of a run without a sealed plan, a deployment that nobody named."""
+    """Return the JSON of `ferry ledger --runs`.
+
+    Null: figures of a run without a sealed plan, a deployment that the run did not record.
+    """
     return {"runs": [PAST_RUN.dump(past) for past in runs]}
 
 
@@ -429,5 +433,5 @@ pause_json = PAUSE.dump
 
 
 def skip_json(flow: Flow, run: str | None, gap: Gap) -> Json:
-    """`ferry skip`; run null is a dry run."""
+    """Return the JSON of `ferry skip`; run null is a dry run."""
     return {"flow": str(flow), "run": run, "gap": gap_json(gap)}

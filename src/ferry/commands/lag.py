@@ -1,4 +1,4 @@
-"""`ferry lag`: how far a flow is behind."""
+"""`ferry lag`: the lag of a flow."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COLUMNS = ["topic", "partition", "position", "source end", "records", "bytes (ab
 
 
 def rows(lags: list[PartitionLag]) -> Iterator[list[object]]:
-    """The table of `ferry lag`, and its last line: all partitions together."""
+    """Yield the rows of `ferry lag`, and its last one: all partitions together."""
     from ferry.plan.rules.lag import total_of  # noqa: PLC0415 - the help needs none of it
 
     for lag in lags:

@@ -1,4 +1,4 @@
-"""Progress of a copy on standard error: a bar on a terminal, log lines elsewhere."""
+"""The progress of a copy on standard error: a bar on a terminal, log lines elsewhere."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 @contextmanager
 def shown_progress(plan: Plan, *, quiet: bool, ahead: int = 0) -> Iterator[Callable[[list[Receipt]], None]]:
-    """A function to be told of every committed chunk; `ahead`: offsets that are to be copied behind this plan."""
+    """Yield a function to call with every committed chunk; `ahead`: offsets to be copied after this plan."""
     tally = _Tally(plan, ahead)
     if quiet or not plan.kept:
         yield tally.add
@@ -36,7 +36,7 @@ def shown_progress(plan: Plan, *, quiet: bool, ahead: int = 0) -> Iterator[Calla
 
 
 class _Tally:
-    """What has been committed so far, of the plan."""
+    """What has been committed so far of the plan."""
 
     def __init__(self, plan: Plan, ahead: int) -> None:
         self.run = plan.run
@@ -51,7 +51,7 @@ class _Tally:
         self._begun = time.monotonic()
 
     def add(self, receipts: list[Receipt]) -> None:
-        """A chunk that counts from now on."""
+        """Add a chunk that was committed."""
         for receipt in receipts:
             before, end = self._at[receipt.source], self._ends[receipt.source]
             after = max(before, min(receipt.end, end))

@@ -1,4 +1,4 @@
-"""How `ferry plan --sample` answers: records before and after their transforms."""
+"""The answer of `ferry plan --sample`: records before and after their transforms."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ _WHAT = {
 
 
 def show_sample(flow: FlowConfig, found: Sequence[Sample], *, values: bool, as_json: bool) -> int:
-    """Print them, and each that breaks as a sentence on standard error.
+    """Print the samples, and each transform that breaks as a sentence on standard error; return the exit code.
 
-    2 when one does, else 1 when a run would refuse one of the records. Raises what is wrong with the only sample.
+    It is 2 when one breaks, else 1 when a run would refuse one of the records. If the only sample has an error, that is
+    raised.
     """
     see = _Seer(values=values)
     if len(found) == 1 and found[0].error is not None:
@@ -50,13 +51,13 @@ def show_sample(flow: FlowConfig, found: Sequence[Sample], *, values: bool, as_j
 
 
 def _stops(one: Sample, pair: Pair) -> bool:
-    """Whether a run would not go on behind the record."""
+    """Return whether a run would stop at the record."""
     what = _what(one, pair)
     return what == "not listed" or (what == "poison" and one.transform.poison == "fail")
 
 
 def _trouble(one: Sample, *, values: bool) -> str | None:
-    """Why a transform cannot be carried out, at all or at a record."""
+    """Return why a transform cannot be carried out, at all or at a record."""
     if one.error is not None:
         return str(one.error)
     first = next((pair for pair in one.pairs if pair.broken is not None), None)

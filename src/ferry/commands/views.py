@@ -1,4 +1,4 @@
-"""A plan and a run's report as people read them: a report when the run has ended, and looked up in the ledger later."""
+"""A plan and a run's report as text, when the run has ended or when the ledger is read later."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def show_plan(plan: Plan) -> None:
 
 
 def show_report(report: Report, state: str | None = None) -> None:
-    """A line for each thing that is to be known of a run, and one of the run itself; `state` where it is not over."""
+    """Print a run's report: a line for each note, refusal and change, one for the run; `state` if it is not over."""
     for acl in report.plan.acls:
         echo(f"ACL {acl.kind}d: {acl.binding}")
     for note in report.notes:
@@ -78,7 +78,7 @@ def show_report(report: Report, state: str | None = None) -> None:
         echo(line)
     for topic in report.plan.paused:
         echo(f"paused: {topic}")
-    # Once, where all target partitions of a topic wait for the same.
+    # Once, if all target partitions of a topic wait for the same.
     for message, kind in dict.fromkeys((refusal.message, refusal.kind) for refusal in report.refusals):
         echo(f"refused: {message} [{kind}]")
     for piece in report.unfinished:

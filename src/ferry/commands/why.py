@@ -1,4 +1,4 @@
-"""How `ferry plan --why` answers: which line takes or leaves a name."""
+"""The answer of `ferry plan --why`: which line takes or leaves out a name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The micro-runs of a backfill's window, and what they answer together."""
+"""The micro-runs of a backfill's window, and their common answer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 
 def answered(work: WindowWork, context: Context, *, dry_run: bool) -> int:
-    """Show what became of a window; the exit code."""
+    """Print the outcome of a window; return the exit code."""
     context.answer(lambda: _json(work, dry_run=dry_run), lambda: _show(work, dry_run=dry_run))
     if isinstance(work.failure, Unreachable) and not work.records:
         return work.failure.exit_code
@@ -50,7 +50,7 @@ class WindowWork:
         self._look()
 
     def copy(self) -> None:
-        """Run after run, until the window is copied or a run gets no further."""
+        """Run after run, until the window is copied or a run makes no progress."""
         self._begun = time.monotonic()
         if not self.look.is_done:
             copy_window(self._open, self._copied, lambda: self.left, self._say)
@@ -90,7 +90,7 @@ class WindowWork:
 
     @property
     def is_done(self) -> bool:
-        """Whether all of the window is copied, and nothing was refused at last."""
+        """Whether all of the window is copied, and the last run refused nothing."""
         return self.look.is_done and not (self.reports and self.reports[-1].refusals)
 
 

@@ -80,16 +80,19 @@ def check_command(
 
 
 def all_problems(examined: Examined) -> tuple[Problem, ...]:
-    """What the text has wrong, and what its clients have; in file order."""
+    """Return what is wrong with the text and with its clients, in file order."""
     of_clients = check_clients(examined)
-    # A client's error says more than the warning about the same slip.
+    # A client's error holds more than the warning about the same mistake.
     same = {(problem.line, problem.correction) for problem in of_clients if problem.correction}
     of_text = (problem for problem in examined.problems if (problem.line, problem.correction) not in same)
     return in_file_order((*of_text, *of_clients))
 
 
 def _write(out: Path, text: str, *, like: Path, dry_run: bool) -> None:
-    """Write a new file with the rights of the old one: it holds the same secrets. A dry run looks whether it is new."""
+    """Write a new file with the rights of the old one: it holds the same secrets.
+
+    A dry run checks that it does not exist.
+    """
     if not dry_run:
         write_new(out, text, mode=like.stat().st_mode & 0o777, name=f"--fix {out}")
     elif os.path.lexists(out):
@@ -128,7 +131,7 @@ def _servers(cluster: ClusterConfig) -> str:
 
 
 def _shared(flows: tuple[Effective, ...]) -> list[Setting]:
-    """The defaults that all flows have alike, to be shown once."""
+    """Return the defaults that all flows share, to be shown once."""
     if not flows:
         return []
     common = set(flows[0].settings).intersection(*(flow.settings for flow in flows[1:]))
@@ -137,7 +140,7 @@ def _shared(flows: tuple[Effective, ...]) -> list[Setting]:
 
 def _show_flow(flow: Effective, enabled: str, shared: list[Setting]) -> None:
     echo(f"\nflow {flow.flow} (enabled on {enabled})")
-    # What the file says first, in file order; then the defaults.
+    # First the settings of the file, in file order; then the defaults.
     own = [one for one in flow.settings if one not in shared and (one.line is not None or one.is_acted_on)]
     ranked = sorted((*own, *flow.clients), key=lambda setting: setting.line or sys.maxsize)
     print_table(["from", "setting", "value"], (_row(setting) for setting in ranked))

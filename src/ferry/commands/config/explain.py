@@ -36,7 +36,7 @@ def explain_command(
 
 
 def explanation_json(one: Explanation) -> dict[str, object]:
-    """One key in one kind of place; `places` are what may stand before the name."""
+    """Return one key in one kind of place as JSON; `places` are what may come before the name."""
     return {
         "name": one.name,
         "places": list(one.places),

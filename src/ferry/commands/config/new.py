@@ -19,7 +19,7 @@ from ferry.config.text.problem import Severity
 from ferry.errors import BadInput
 
 OWNER_ONLY = 0o600
-"""A file that will hold passwords sooner or later."""
+"""The file will hold passwords sooner or later."""
 
 
 @command(flow=None, connects=False, config=False)
@@ -88,7 +88,7 @@ def new_command(
 
 
 def _option(key: str, source: FirstCluster, target: FirstCluster) -> str:
-    """The option that a key of the new file comes from."""
+    """Return the option that a key of the new file comes from."""
     for cluster, name in ((source, "source"), (target, "target")):
         if key.startswith(f"{cluster.alias}.ssl."):
             return f"--{name}-ca"
@@ -116,7 +116,7 @@ def _agreed(value: bool | None, *, ca: str | None, question: str) -> bool:
 
 
 def _look_at(out: Path) -> None:
-    """BadInput where `write_new` would say so, as far as can be seen without writing."""
+    """Raise BadInput if `write_new` would, as far as that can be found out without writing."""
     if out.exists() or out.is_symlink():
         raise not_new(str(out), os.strerror(errno.EEXIST))
     if not os.access(out.parent, os.W_OK | os.X_OK):

@@ -26,7 +26,7 @@ def check_json(
     corrected: tuple[Problem, ...] = (),
     written: Path | None = None,
 ) -> Json:
-    """`ferry config check`: what the file means, what is wrong with it, and what --fix corrected and wrote."""
+    """Return the JSON of `ferry config check`: what the file means, its problems, what --fix corrected and wrote."""
     shown = {flow.flow: flow for flow in effective(examined)}
     enabled = [_flow_json(config, shown[config.flow], enabled_line(examined, config.flow)) for config in examined.flows]
     return {
@@ -41,7 +41,7 @@ def check_json(
 
 
 def problem_json(problem: Problem) -> Json:
-    """One finding; line null: something is missing."""
+    """Return one finding as JSON; line null: something is missing."""
     return {
         "file": problem.file,
         "line": problem.line,
@@ -54,7 +54,7 @@ def problem_json(problem: Problem) -> Json:
 
 
 def _correction(problem: Problem) -> list[str] | None:
-    """The corrected lines; None where one holds a secret: who wrote what is shown into a file would destroy it."""
+    """Return the corrected lines; None if one holds a secret: pasted into a file, the masked line would destroy it."""
     if problem.correction is None or hides(problem.correction):
         return None
     return list(problem.correction)

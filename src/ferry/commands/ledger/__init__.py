@@ -1,1 +1,1 @@
-"""`ferry ledger` and `ferry translate`: what the ledger knows."""
+"""`ferry ledger`: what is in the ledger."""

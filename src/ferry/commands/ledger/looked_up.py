@@ -1,4 +1,4 @@
-"""What `ferry ledger` looks up: receipts, runs, pauses, and where an offset went."""
+"""The answers of `ferry ledger`: receipts, runs, pauses, and where an offset was copied to."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NOT_FOUND = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What is looked up, and where; each method prints one kind of answer, and gives the exit code."""
+    """What is asked for, and where; each method prints one kind of answer, and returns the exit code."""
 
     access: LedgerAccess
     lane: str
@@ -82,7 +82,7 @@ class Asked:
         return 0 if adopted or any(holder.void is None for holder in held) else NOT_FOUND
 
     def _dealt(self, view: LedgerView, topic: str, offset: int) -> list[DealtAt]:
-        """What is known of the offset where the topic is dealt to other partitions; empty where it is not."""
+        """Return what is known of the offset if the topic is repartitioned; empty if it is not."""
         known = [era for era in eras(view, self.lane).values() if era.source_topic == topic]
         if not known:
             return []
@@ -97,7 +97,7 @@ class Asked:
     def receipts(self) -> int:
         view = self.access.whole() if self.run is None else self.access.view_named(self.lane, self.run)
         rows = self._narrowed(receipts(view, lane=self.lane, run=self.run, topic=self.topic))
-        # A source partition's records are in all of them.
+        # All of them hold records of each source partition.
         units = narrowed_units(view, self.lane, self.run, self.topic) if self.partition is None else []
         found = None if self.run is None else named_run(view, self.lane, self.run)
         left = found if found is None or isinstance(found, Forgotten) else found.earlier
@@ -131,7 +131,7 @@ class Asked:
 
 
 def _print_run(past: PastRun | Forgotten) -> None:
-    """What was to be known of a run when it ended, or of one that did not; what is left of one that was let go."""
+    """Print the outcome of a run, or the state of an open one; for one that was pruned what is left of it."""
     if isinstance(past, Forgotten):
         echo(past.sentence)
         return
@@ -145,7 +145,7 @@ def _print_run(past: PastRun | Forgotten) -> None:
 
 
 def _print_unplanned(past: PastRun, *, is_newest: bool) -> None:
-    """What is to be said of a run without a sealed plan: only its age shows whether it is being planned."""
+    """Print the state of a run without a sealed plan: only its age shows whether it is still being planned."""
     record = past.opened.record
     if is_newest and wall_ms() - record.started_ms < PATIENCE_MS:
         echo(f"run {record.run} has no sealed plan: it is being planned, or ended before")
@@ -195,7 +195,7 @@ def _print_receipts(rows: list[Receipt]) -> None:
 
 
 def _print_units(rows: list[Receipt]) -> None:
-    """What was dealt to other partitions: `offsets` of the source were gone through for it."""
+    """Print the receipts of repartitioned topics: `offsets` counts the source offsets that were read for each."""
     right = ["offsets", "records", "letters", "bytes", "from", "to"]
     print_table(
         ["at", "run", "topic", "target", "offsets", "records", "letters", "bytes", "from", "to"],
@@ -219,7 +219,7 @@ def _print_units(rows: list[Receipt]) -> None:
 
 
 def _print_dealt(found: list[DealtAt], skipped: list[Gap], source: str, offset: int) -> None:
-    """The chunks that have an offset, one for each target partition: which of them has its record, its key decides."""
+    """Print the chunks with an offset, one for each target partition; the record's key decides which one has it."""
     passed = sum(one.state is Dealt.PASSED for one in found)
     echo(
         f"offset {offset} of {source} went where the key says that its record has on the target, if the transform "

@@ -1,4 +1,4 @@
-"""`ferry ledger`: what was copied, when, by which run, and where an offset went."""
+"""`ferry ledger`: what was copied, when, by which run, and where an offset was copied to."""
 
 from __future__ import annotations
 

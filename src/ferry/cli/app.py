@@ -43,7 +43,7 @@ def ferry(
             metavar="FILE",
             envvar="FERRY_CONFIG",
             help="The MirrorMaker 2 file with clusters and flows.",
-            readable=False,  # whoever reads it says it better
+            readable=False,  # the code that reads the file reports it better
         ),
     ] = None,
     clusters: Annotated[
@@ -70,7 +70,7 @@ def ferry(
 
 
 def built(rows: Rows) -> Any:
-    """The program of these commands, as Typer's group."""
+    """Return the program of these commands, as Typer's group."""
     app = typer.Typer(
         name="ferry",
         cls=group_class(rows),
@@ -106,9 +106,9 @@ def run(program: Callable[[], Any], arguments: Sequence[str]) -> None:
 
 
 def _clusters_first(arguments: list[str], commands: set[str]) -> list[str]:
-    """`--clusters A B` may stand anywhere and takes all the words behind it, as with MirrorMaker 2.
+    """Return the line with `--clusters A B` first: as in MirrorMaker 2 it may be anywhere and takes all words after it.
 
-    Behind `dev` it is that command's own option, and names local clusters to start or stop.
+    After `dev` it is that command's own option, and names local clusters to start or stop.
     """
     found: list[str] = []
     others: list[str] = []
@@ -137,7 +137,7 @@ def _clusters_first(arguments: list[str], commands: set[str]) -> list[str]:
 
 
 def _taken(given: list[str], ordered: list[str]) -> str:
-    """What to add to an error of a line where `--clusters` may have taken a file or a command for an alias."""
+    """Return what to add to an error if `--clusters` may have taken a file or a command for an alias."""
     words = [alias for word in ordered[:1] if word.startswith("--clusters=") for alias in word[11:].split()]
     if "--clusters" not in given or not words:
         return ""
@@ -159,7 +159,7 @@ def _run(program: Callable[[], Any], arguments: list[str]) -> int:
         print_error(kind, str(error), as_json=as_json)
         return error.exit_code
     except TyperException as error:
-        # No command given: the help is the message, and it is not wrong to ask for it.
+        # Without a command the help is the message: to ask for it is not an error.
         message = _told(error)
         if message:
             print_error("BadInput", f"{message}{_taken(arguments, ordered)}", as_json=as_json)
@@ -181,7 +181,7 @@ def _run(program: Callable[[], Any], arguments: list[str]) -> int:
 
 
 def _told(error: TyperException) -> str:
-    """What is wrong with a command line; of a value that does not fit, what it is and what would."""
+    """Return what is wrong with a command line; for a bad value also its name and what would fit."""
     found: Any = error.__cause__
     if not isinstance(error, typer.BadParameter) or error.param is None or not hasattr(found, "errors"):
         return error.format_message().strip()

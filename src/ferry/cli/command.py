@@ -1,6 +1,6 @@
 """The options that all commands share, and the Context in which a command gets them.
 
-A command's own file says only its own options: `@command()` adds the shared ones.
+A command's own file declares only its own options: `@command()` adds the shared ones.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Own = ParamSpec("Own")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """The shared options of a command, those before and those after its name as one, and how it answers."""
+    """The shared options of a command, merged from those before and after its name, and how it answers."""
 
     config: Path | None
     clusters: tuple[str, ...]
@@ -50,7 +50,7 @@ class Context:
     quiet: bool
     verbose: bool
     named: str | None = None
-    """The flow as it was written; None: the only one of the file."""
+    """The flow as written on the command line; None: the only one of the file."""
     patience_s: float = DEFAULT_PATIENCE
     given: tuple[str, ...] = ()
     """The parameters that the command line names."""
@@ -62,13 +62,13 @@ class Context:
         print_answer(document, show, as_json=self.as_json)
 
     def config_file(self) -> Path:
-        """The configuration file that is meant; BadInput when none is named."""
+        """Return the path of the configuration file; BadInput when none is named."""
         if self.config is None:
             raise NothingNamed("no configuration file is named: give --config FILE, or set FERRY_CONFIG")
         return self.config
 
     def settings(self) -> Settings:
-        """The configuration file; BadInput names what is wrong in it."""
+        """Return the configuration, read from its file; BadInput names what is wrong in it."""
         settings = _loaded(self.config_file()).near(self.clusters)
         if not self.quiet:
             for problem in settings.problems:
@@ -76,14 +76,14 @@ class Context:
         return settings
 
     def flow(self, lane: str | None = None) -> FlowConfig:
-        """The flow that is meant, the one named or the only one of the file; in the lane that --lane names.
+        """Return the named flow, or the only one of the file, in the lane that --lane names.
 
-        BadInput for a lane that is neither live nor a backfill nor a drill.
+        Raises BadInput for a lane that is neither the flow's own nor one of a backfill or a drill.
         """
         return _in_lane(self.flow_of(self.settings()), lane)
 
     def flow_of(self, settings: Settings) -> FlowConfig:
-        """The same of settings that are read already."""
+        """Return the named flow, or the only one, of settings that were read already."""
         text = self.named
         if text is None:
             return settings.only_flow()
@@ -94,13 +94,16 @@ class Context:
         return settings.flow(text)
 
     def both_ways(self) -> tuple[Settings, FlowConfig]:
-        """The file with the flows into all clusters, and the flow: a switch goes both ways, wherever it is called."""
+        """Return the file with the flows into all clusters, and the flow: a switch needs both directions.
+
+        That does not depend on the cluster at which the command runs.
+        """
         settings = self.settings()
         chosen = self.flow_of(settings)
         return _loaded(settings.path) if settings.local else settings, chosen
 
     def limited(self, examined: Examined) -> Examined:
-        """Only the flows into local clusters; BadInput for a cluster that the file does not have."""
+        """Keep only the flows into local clusters; BadInput for a cluster that the file does not have."""
         from ferry.config.local_clusters import check_local, into  # noqa: PLC0415 - help and completion read no settings
         from ferry.config.text.problem import Problem, Severity  # noqa: PLC0415 - as above
 
@@ -127,9 +130,10 @@ def command(
 ) -> Callable[[Callable[Concatenate[Context, Own], int]], Callable[..., int]]:
     """Add the shared options to a command, whose first parameter is the Context.
 
-    `flow`: how the flow is named, by an argument that may be left out, by one that may not, or by --flow; None: it is
-    not named.
-    `connects`: the command takes --patience. `config`: it takes --config.
+    - `flow`: the flow is named by an optional argument, by a required one, or by the option --flow; None: it is not
+      named.
+    - `connects`: the command takes --patience.
+    - `config`: it takes --config.
     """
     first, last = _shared(flow, connects=connects, config=config)
 
@@ -150,7 +154,7 @@ def command(
 
 
 def _shared(flow: str | None, *, connects: bool, config: bool) -> tuple[list[Parameter], list[Parameter]]:
-    """The parameters before a command's own ones and after them, as its help shows them."""
+    """Return the parameters before a command's own ones and after them, in the order of its help."""
     flows: dict[str, tuple[object, object]] = {
         "optional": (FlowArgument, None),
         "required": (RequiredFlow, Parameter.empty),
@@ -174,12 +178,12 @@ def _parameter(name: str, annotation: object, default: object = Parameter.empty)
 
 
 def _by_name(own: list[Parameter]) -> list[Parameter]:
-    """Parameters that may follow one with a default."""
+    """Return parameters that may follow one with a default."""
     return [one.replace(kind=Parameter.KEYWORD_ONLY) for one in own]
 
 
 def _context(ctx: typer.Context, values: dict[str, Any]) -> Context:
-    """Merge the options before the command's name and after it, and set the log up accordingly."""
+    """Merge the options before the command's name with those after it, and set up the log."""
     before: GlobalOptions = ctx.obj
     context = Context(
         config=values.get("config") or before.config,
@@ -224,7 +228,7 @@ def _in_lane(flow: FlowConfig, lane: str | None) -> FlowConfig:
 
 
 def only_topics(flow: FlowConfig, topics: list[str] | None) -> frozenset[str] | None:
-    """The topics that --topic names; BadInput for one that the flow does not copy."""
+    """Return the topics that --topic names; BadInput for one that the flow does not copy."""
     from ferry.config.flow.flow import refuse_foreign_topic  # noqa: PLC0415 - help and completion read no settings
 
     for topic in topics or ():
@@ -233,7 +237,7 @@ def only_topics(flow: FlowConfig, topics: list[str] | None) -> frozenset[str] | 
 
 
 def refuse_option_as_file(option: str, path: Path | None) -> None:
-    """BadInput where an option that names a file to write took the next option for its name."""
+    """Raise BadInput if an option that names a file to write took the next option for the file's name."""
     if path is not None and str(path).startswith("-"):
         raise BadInput(f"{option} took {str(path)!r} for the file to write: put the file's name behind {option}")
 
@@ -242,5 +246,5 @@ def _set_up_log(*, quiet: bool, verbose: bool) -> None:
     level = logging.DEBUG if verbose else logging.WARNING if quiet else logging.INFO
     logging.basicConfig(format="%(message)s" if not verbose else "%(levelname)s %(name)s: %(message)s")
     logging.getLogger("ferry").setLevel(level)
-    # kafka-python logs every refused connection as an error; Ferry's own sentence says it once.
+    # kafka-python logs every refused connection as an error; Ferry's own message reports it once.
     logging.getLogger("kafka").setLevel(logging.INFO if verbose else logging.CRITICAL)

@@ -1,4 +1,4 @@
-"""What people type: one or two lines for each command, shown by its --help and in docs/cli-reference.md."""
+"""Examples of use: one or two lines for each command, shown by its --help and in docs/cli-reference.md."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
 
 
 def epilog_of(words: str) -> str | None:
-    """What stands below the help of a command; None without an example."""
+    """Return the text below the help of a command; None without an example."""
     lines = EXAMPLES.get(words, ())
     return "\n".join(("Examples:", *(f"$ ferry {line}" for line in lines))) if lines else None
 

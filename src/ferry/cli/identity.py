@@ -1,4 +1,4 @@
-"""Who is at the keyboard, and the ids of what they start, for whoever reads the ledger later."""
+"""Who runs a command, and the ids of what it starts, for those who read the ledger later."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 
 def person() -> str:
-    """`user@host`: whom the system runs the process as, whatever LOGNAME and USER say."""
+    """Return `user@host`: the user that the process runs as, whatever LOGNAME and USER are."""
     try:
         user = pwd.getpwuid(os.getuid()).pw_name
     except KeyError:  # a container's user need not have a name
@@ -19,5 +19,5 @@ def person() -> str:
 
 
 def new_run(verb: str) -> str:
-    """The id under which a verb writes to the ledger; of a drill it names the lane, too."""
+    """Return an id under which a verb writes to the ledger; a drill's id also names its lane."""
     return f"{verb}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"

@@ -18,9 +18,11 @@ from ferry.cli.examples import epilog_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """A command. `place`: `module:function`; `help`: its line in a list, the first paragraph of the docstring.
+    """A command.
 
-    `options`: what `typer.Typer.command` takes beside the name.
+    - `place`: `module:function`.
+    - `help`: its line in a list, the first paragraph of the function's docstring.
+    - `options`: what `typer.Typer.command` takes in addition to the name.
     """
 
     place: str
@@ -28,7 +30,7 @@ class Row:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def function(self) -> Callable[..., Any]:
-        """Import it. Raises ImportError or AttributeError when it is not there."""
+        """Import the command's function. Raises ImportError or AttributeError when it is not there."""
         module, _, name = self.place.partition(":")
         found: Callable[..., Any] = getattr(import_module(module), name)
         return found
@@ -36,7 +38,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """Commands after one word. `first`: the one that is meant when no command is named."""
+    """Commands after one word. `first`: the command that runs when none is named."""
 
     help: str
     rows: Mapping[str, Row] = field(default_factory=dict)
@@ -50,7 +52,7 @@ HELP: Mapping[str, Any] = {"help_option_names": ["-h", "--help"]}
 
 
 class LazyGroup(TyperGroup):
-    """A group whose commands are stubs until one of them is asked for."""
+    """A group whose commands are stubs until one of them is used."""
 
     words: tuple[str, ...] = ()
     rows: Rows = MappingProxyType({})
@@ -63,7 +65,7 @@ class LazyGroup(TyperGroup):
         self.commands = {name: TyperCommand(name, help=row.help) for name, row in self.rows.items()}
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command, or in a list of commands its stub; None when there is none of that name."""
+        """Return the command, or in a list of commands its stub; None when there is none of that name."""
         row = self.rows.get(cmd_name)
         if row is None or self._is_listing:
             return self.commands.get(cmd_name)
@@ -78,7 +80,7 @@ class LazyGroup(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse as every group does; without a command's name it is `first`."""
-        # A shell that asks for the first word is offered the commands, too.
+        # For the first word a shell also offers the commands.
         is_asked = not args and ctx.resilient_parsing
         if (
             self.first
@@ -90,7 +92,7 @@ class LazyGroup(TyperGroup):
         return found
 
     def shell_complete(self, ctx: Any, incomplete: str) -> Any:
-        """The commands, and what may stand after `first`."""
+        """Return the commands, and the words that may follow `first`."""
         with self._listing():
             names = super().shell_complete(ctx, incomplete)
         if self.first is None:
@@ -113,7 +115,7 @@ class LazyGroup(TyperGroup):
 
 
 def group_class(rows: Rows, *words: str, first: str | None = None) -> type[LazyGroup]:
-    """The class of a group of these commands, which `words` lead to."""
+    """Return the class of a group of these commands, which `words` lead to."""
     return type("LazyGroup", (LazyGroup,), {"rows": rows, "words": words, "first": first})
 
 

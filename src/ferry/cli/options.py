@@ -1,6 +1,6 @@
 """Options that several commands take. `ferry --help` needs no more than this.
 
-`ferry.cli.command` gives a command those that all of them share.
+`ferry.cli.command` gives a command the options that all commands share.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ferry.errors import BadInput
 
 DEFAULT_PATIENCE = 60.0
 YEAR_SECONDS = 31_536_000
-"""No wait is longer: what a clock cannot count would end a command in its midst."""
+"""The longest wait: a number that the clock cannot count would end a command midway."""
 
 FlowArgument = Annotated[
     str | None,
@@ -50,7 +50,7 @@ PatienceOption = Annotated[
 ]
 ConfigOption = Annotated[
     Path | None,
-    # Whoever reads the file says it better than Typer when it may not be read.
+    # If the file cannot be read, the code that reads it reports it better than Typer.
     typer.Option(
         "--config",
         metavar="FILE",
@@ -89,16 +89,16 @@ LaneOption = Annotated[
 
 
 class NothingNamed(BadInput):
-    """The command line lacks what the command is about."""
+    """The command line does not name what the command is about."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GlobalOptions:
-    """The options that stand before the command's name."""
+    """The options before the command's name."""
 
     config: Path | None
     clusters: str | None
-    """The local clusters as they were written; none: all are."""
+    """The local clusters as written on the command line; None: all are local."""
     as_json: bool
     quiet: bool
     verbose: bool

@@ -22,41 +22,41 @@ if TYPE_CHECKING:
 
 
 class Unwritten(Exception):
-    """Standard output takes no more, as on a full disk; the message says why."""
+    """Standard output takes no more, for example on a full disk; the message shows why."""
 
 
 class _Outlet(io.RawIOBase):
-    """A standard stream. A reader that has left (`| head`) ends no command: what is written then is dropped."""
+    """A standard stream. If its reader has left (`| head`), what is written is dropped, and the command continues."""
 
     def __init__(self, descriptor: int, *, needed: bool, closed: bool = False) -> None:
-        """`needed`: Unwritten where it cannot be written; otherwise that is dropped, too. `closed`: it never can."""
+        """`needed`: raise Unwritten if it cannot be written; otherwise that is dropped, too. `closed`: it never can."""
         self._descriptor = descriptor
         self._needed = needed
         self._is_closed = closed
 
     def writable(self) -> bool:
-        """As a file that is written."""
+        """Return True: the stream is written."""
         return True
 
     def fileno(self) -> int:
-        """The descriptor."""
+        """Return the descriptor."""
         return self._descriptor
 
     def isatty(self) -> bool:
-        """Whether a person looks at it."""
+        """Return whether it is a terminal."""
         return os.isatty(self._descriptor)
 
     def write(self, data: Any, /) -> int:
         """Write some; raises Unwritten."""
         if self._is_closed:
             if self._needed:
-                self._needed = False  # said once
+                self._needed = False  # raised once
                 raise Unwritten("standard output is closed")
             return len(data)
         try:
             return os.write(self._descriptor, data)
         except OSError as error:
-            # What is still to come goes nowhere, at exit, too.
+            # Everything written from here on is dropped, at exit, too.
             with Path(os.devnull).open("wb") as nothing:
                 os.dup2(nothing.fileno(), self._descriptor)
             if self._needed and not isinstance(error, BrokenPipeError):
@@ -65,7 +65,7 @@ class _Outlet(io.RawIOBase):
 
 
 def take_outlets() -> None:
-    """Write standard output and standard error by `_Outlet`, where they are the process's own, or closed."""
+    """Write standard output and standard error by `_Outlet`, if they are the process's own, or closed."""
     _hold_places()
     if sys.stdout is sys.__stdout__:
         sys.stdout = _outlet(sys.__stdout__, 1, needed=True)
@@ -74,22 +74,22 @@ def take_outlets() -> None:
 
 
 def _hold_places() -> None:
-    """Put nothing where a standard stream is closed: else the next file that is opened would stand there."""
+    """Open the null device for a closed standard stream: otherwise the next opened file would take its number."""
     for descriptor in range(3):
         try:
             os.fstat(descriptor)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # the lowest that is free is this one
+            os.open(os.devnull, os.O_RDWR)  # it gets the lowest free number, which is this one
 
 
 def _outlet(stream: TextIO | None, descriptor: int, *, needed: bool) -> TextIO:
-    """A stream in place of Python's own, which is None where it is closed."""
+    """Return a stream in place of Python's own, which is None if it is closed."""
     raw = _Outlet(descriptor if stream is None else stream.fileno(), needed=needed, closed=stream is None)
     errors = "strict" if stream is None else stream.errors or "strict"
     return io.TextIOWrapper(
         io.BufferedWriter(raw),
         encoding="utf-8" if stream is None else stream.encoding,
-        # A letter that the encoding lacks is written by its code: the answer counts, not its looks.
+        # A letter that the encoding lacks is written by its code: an answer must not fail because of it.
         errors="backslashreplace" if errors == "strict" else errors,
         line_buffering=raw.isatty() or not needed,
         write_through=not needed,
@@ -97,12 +97,12 @@ def _outlet(stream: TextIO | None, descriptor: int, *, needed: bool) -> TextIO:
 
 
 def print_json(body: object) -> None:
-    """The whole answer of a command; indented when a person looks at it."""
+    """Print the whole answer of a command; indented on a terminal."""
     print(json.dumps(body, indent=2 if sys.stdout.isatty() else None))
 
 
 def print_answer(document: Callable[[], object], show: Callable[[], object], *, as_json: bool) -> None:
-    """The answer of a command: as JSON the document, else what `show` prints."""
+    """Print the answer of a command: as JSON the document, else what `show` prints."""
     if as_json:
         print_json(document())
     else:
@@ -110,7 +110,7 @@ def print_answer(document: Callable[[], object], show: Callable[[], object], *, 
 
 
 def print_json_list(body: Mapping[str, object], key: str, items: Iterable[object]) -> None:
-    """The same for an answer with a list that may be very long: under `key`, one item a line, written as they come."""
+    """Print an answer with a very long list as JSON: the list is under `key`, one item a line, written one by one."""
     print(f"{json.dumps(body)[:-1]}, {json.dumps(key)}: [", end="")
     between = "\n"
     for item in items:
@@ -120,7 +120,7 @@ def print_json_list(body: Mapping[str, object], key: str, items: Iterable[object
 
 
 def print_error(kind: str, message: str, *, as_json: bool = False) -> None:
-    """One sentence on standard error; with JSON also an object for the program that reads the answer."""
+    """Print one sentence on standard error; with JSON also an object for the program that reads the answer."""
     sentence = " ".join(message.split())
     print(f"ferry: {_printable(sentence)}", file=sys.stderr)
     if as_json:
@@ -129,28 +129,28 @@ def print_error(kind: str, message: str, *, as_json: bool = False) -> None:
 
 
 def print_warning(message: str) -> None:
-    """A finding that stops nothing."""
+    """Print a finding that does not stop the command."""
     print(f"ferry: warning: {_printable(message)}", file=sys.stderr)
 
 
 def echo(*values: object, sep: str = " ", end: str = "\n", file: TextIO | None = None, flush: bool = False) -> None:
-    """What `print` does, with escapes for what would steer a terminal: sentences hold the texts of others."""
+    """Print as `print` does, with escapes for terminal control codes: sentences hold texts of others."""
     lines = (_LAYOUT.sub(lambda text: _printable(text[0]), str(value)) for value in values)
     print(*lines, sep=sep, end=end, file=file, flush=flush)
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, right: Iterable[str] = ()) -> None:
-    """A table without lines; columns named in `right` are numbers.
+    """Print a table without lines; columns named in `right` are numbers.
 
-    Where a terminal is too narrow names fold, numbers never do; where that is not enough each row is a block of lines.
-
-    It is written in pages, as the rows come: widths are those of a page, and never less than those before.
+    If a terminal is too narrow, names fold, numbers never do; if that does not suffice, each row is a block of lines.
+    The table is written in pages, as the rows come. Widths are those of a page, and never smaller than those of earlier
+    pages.
     """
     numbers = [column in set(right) for column in columns]
     widths = [cell_len(column) for column in columns]
     terminal = _terminal() if os.isatty(1) else None
 
-    # By hand: ten thousand rows take rich four seconds. Names are there to be copied, so nothing folds in a pipe.
+    # Not by rich: it takes four seconds for ten thousand rows. Nothing folds in a pipe, so that names can be copied.
     def line(row: Sequence[str]) -> str:
         padded = []
         for cell, width, number in zip(row, widths, numbers, strict=True):
@@ -186,15 +186,15 @@ def _terminal() -> Console:
 _BETWEEN = "  "
 _PAGE = 2_000
 _LEAST = 12
-"""Characters that are left of a name when it folds; with less it is easier read in a line of its own."""
+"""The fewest characters of a folded name; with fewer it is easier to read in a line of its own."""
 
 
 _LAYOUT = re.compile(r"[^\n\t]+")
-"""What lies between line ends and tabs, which are meant."""
+"""The text between line ends and tabs, which are printed as they are."""
 
 
 def _printable(text: str) -> str:
-    """The same with escapes for what would steer a terminal: the ids of groups may hold anything."""
+    """Return the text with escapes for terminal control codes: the ids of groups may hold anything."""
     if text.isprintable():
         return text
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
@@ -221,7 +221,7 @@ def _print_folded(
 def _fitting(
     columns: Sequence[str], cells: list[list[str]], numbers: Sequence[bool], room: int
 ) -> tuple[int, ...] | None:
-    """Widths that fit: numbers stay whole, names fold from the widest on; None where they would be torn to shreds."""
+    """Return widths that fit: numbers stay whole, names fold from the widest on; None if they would get too narrow."""
     widest = [max(map(cell_len, column)) for column in zip([""] * len(columns), *cells, strict=True)]
     words = [max(map(cell_len, column.split()), default=0) for column in columns]
     least = [
@@ -239,7 +239,7 @@ def _fitting(
 
 
 def _print_records(terminal: Console, columns: Sequence[str], cells: list[list[str]]) -> None:
-    """Row after row with a line for each cell: what a terminal can show of a table that is far too wide for it."""
+    """Print each row as a block with a line for each cell, for a table that is far too wide for the terminal."""
     from rich.text import Text  # noqa: PLC0415 - a pipe needs none of it
 
     longest = max(map(cell_len, columns))
@@ -254,7 +254,7 @@ def _print_records(terminal: Console, columns: Sequence[str], cells: list[list[s
 
 
 def write_new(path: Path, text: str, *, mode: int, name: str = "") -> None:
-    """Create a file; BadInput when it is there already, or cannot be written. `name`: what the user named it by."""
+    """Create a file; BadInput when it exists already or cannot be written. `name`: the user's name for it."""
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
@@ -264,12 +264,12 @@ def write_new(path: Path, text: str, *, mode: int, name: str = "") -> None:
 
 
 def not_new(name: str, why: str | None) -> BadInput:
-    """The error of a file that cannot be created."""
+    """Return the error of a file that cannot be created."""
     return BadInput(f"{name}: cannot be written: {why}; name a new file")
 
 
 def write_output(path: Path, text: str, *, mode: int = 0o666) -> None:
-    """The file that --output names: all of the text or nothing; BadInput when it cannot be written."""
+    """Write the file that --output names: all of the text or nothing; BadInput when it cannot be written."""
     try:
         write_whole(path, text, mode=mode)
     except OSError as error:

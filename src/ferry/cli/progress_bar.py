@@ -1,4 +1,4 @@
-"""How far long work has come, on standard error: a bar at a terminal, log lines in a pipe, nothing when quiet."""
+"""The progress of long work, on standard error: a bar at a terminal, log lines in a pipe, nothing when quiet."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ LINE_SECONDS = 1.0
 """At most one log line in this time."""
 
 DRAWN_SECONDS = 0.05
-"""At most one change of a bar in this time: who counts records tells of each."""
+"""At most one change of a bar in this time: progress may be reported for every record."""
 
 
 class Told(Protocol):
-    """Hears how much is done of the total, the sentence that says so, and the total where it is known only now."""
+    """Takes how much of the total is done, the sentence for it, and the total if it is known only now."""
 
     def __call__(self, done: int, said: str, total: int | None = None) -> None:
-        """`done` of `total`."""
+        """Report `done` of `total`."""
 
 
 @contextmanager
 def bar(total: int | None, sentence: str) -> Iterator[Told]:
-    """A bar that is gone when the block ends; without a `total` it only moves."""
+    """Show a bar that is gone when the block ends; without a `total` it only moves."""
     from rich.console import Console  # noqa: PLC0415 - only a terminal needs it
     from rich.markup import escape  # noqa: PLC0415 - as above
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415 - as above
@@ -45,7 +45,7 @@ def bar(total: int | None, sentence: str) -> Iterator[Told]:
 
 @contextmanager
 def _lines_above() -> Iterator[None]:
-    """Log lines go above the bar, where `sys.stderr` leads now: a handler keeps the stream that it began with."""
+    """Write log lines above the bar, to the present `sys.stderr`: a handler keeps the stream that it was made with."""
     ours = [
         one
         for one in logging.getLogger().handlers
@@ -62,7 +62,7 @@ def _lines_above() -> Iterator[None]:
 
 @contextmanager
 def counted(total: int | None, sentence: str, *, quiet: bool) -> Iterator[Told]:
-    """How much is done of something that can be counted; in a pipe a line now and then."""
+    """Show how much of countable work is done; in a pipe one line in `LINE_SECONDS` at most."""
     if quiet:
         yield lambda done, said, total=None: None
         return
@@ -91,7 +91,10 @@ def counted(total: int | None, sentence: str, *, quiet: bool) -> Iterator[Told]:
 
 @contextmanager
 def working(sentence: str, *, quiet: bool) -> Iterator[Callable[[str], None]]:
-    """A bar that only moves, for work that nobody can count; it is told what is being done. A pipe gets nothing."""
+    """Show a bar that only moves, for work that cannot be counted; call the function with the present step.
+
+    A pipe gets nothing.
+    """
     if quiet or not sys.stderr.isatty():
         yield lambda said: None
     else:
@@ -101,7 +104,7 @@ def working(sentence: str, *, quiet: bool) -> Iterator[Callable[[str], None]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Steps:
-    """Work that goes step by step; each is told when it begins, and what came of it."""
+    """Work in steps: `begin` takes the title of each, `end` its outcome."""
 
     begin: Callable[[str], None]
     end: Callable[[str], None]
@@ -109,7 +112,7 @@ class Steps:
 
 @contextmanager
 def steps(*, quiet: bool) -> Iterator[Steps]:
-    """A line for each step and its end; at a terminal a bar moves below them with the step and the time so far."""
+    """Print a line for each step and its end; at a terminal a bar below them shows the step and the time so far."""
     if quiet:
         yield Steps(begin=lambda title: None, end=lambda said: None)
     elif sys.stderr.isatty():

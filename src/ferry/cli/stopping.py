@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM while a run is under way: the first asks it to end in order, a second one stops at once."""
+"""Ctrl-C and SIGTERM during a run: the first signal ends it in an orderly way, a second one stops it at once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from types import FrameType
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 COPYING = frozenset({"run", "backfill"})
-"""Commands that end in order when a signal asks them to."""
+"""Commands that end in an orderly way on a signal."""
 
 _Handler = Callable[[int, FrameType | None], object] | int | signal.Handlers | None
 
@@ -21,26 +21,26 @@ class Stopped(BaseException):
 
 
 class Stop:
-    """Whether the user asked to end; calling it answers."""
+    """Whether the user asked to end; calling it returns that."""
 
     def __init__(self) -> None:
         self.by = ""
-        """The name of the signal that came first; empty: none did."""
+        """The name of the signal that came first; empty: none came."""
         self._breaks = False
         self._before: dict[signal.Signals, _Handler] = {}
 
     def __call__(self) -> bool:
-        """Whether a signal came."""
+        """Return whether a signal came."""
         return bool(self.by)
 
     def take(self) -> None:
-        """Receive both signals, also where another library has taken them meanwhile."""
+        """Receive both signals, also if another library has taken them meanwhile."""
         for number in _SIGNALS:
             before = signal.signal(number, self._handle)
             self._before.setdefault(number, before)
 
     def give_back(self) -> None:
-        """Let the signals do again what they did before `take`."""
+        """Restore what the signals did before `take`."""
         for number, handler in self._before.items():
             signal.signal(number, handler)
         self._before.clear()
@@ -52,7 +52,7 @@ class Stop:
 
     @contextmanager
     def breaking(self) -> Iterator[None]:
-        """Raise Stopped in what is done here when the first signal comes, or when it has come."""
+        """Raise Stopped in the block when the first signal comes, or at once if it has come."""
         self._breaks = True
         try:
             self.check()
@@ -64,7 +64,7 @@ class Stop:
         if self.by:
             raise KeyboardInterrupt
         self.by = signal.Signals(number).name
-        # Raw, for a handler may interrupt a print.
+        # Written directly, because a handler may interrupt a print.
         sys.stderr.write(f"ferry: {self.by}: the run ends in order, a second signal stops it at once\n")
         if self._breaks:
             raise Stopped(self.by)
@@ -74,19 +74,19 @@ _held: list[Stop] = []
 
 
 def hold_signals() -> None:
-    """Remember signals from now on, until `stop_signals` asks for them or `release_signals` hands them on."""
+    """Remember signals from now on, until `stop_signals` asks for them or `release_signals` raises them again."""
     stop = Stop()
     stop.take()
     _held.append(stop)
 
 
 def are_held() -> bool:
-    """Whether signals are remembered."""
+    """Return whether signals are remembered."""
     return bool(_held)
 
 
 def release_signals() -> None:
-    """Let the signals do what they did before `hold_signals`, to this process too where one came."""
+    """Restore what the signals did before `hold_signals`; a signal that came is then raised in this process."""
     while _held:
         stop = _held.pop()
         stop.give_back()
@@ -96,9 +96,9 @@ def release_signals() -> None:
 
 @contextmanager
 def stop_signals() -> Iterator[Stop]:
-    """Whether the user asked to stop, also before; a second signal raises KeyboardInterrupt.
+    """Yield whether the user asked to stop, also before; a second signal raises KeyboardInterrupt.
 
-    Within another `stop_signals`, or after `hold_signals`, what is handed out is the Stop of that one.
+    Within another `stop_signals`, or after `hold_signals`, it yields the Stop of that one.
     """
     if _held:
         _held[-1].take()
@@ -115,7 +115,7 @@ def stop_signals() -> Iterator[Stop]:
 
 @contextmanager
 def ended_by_signals() -> Iterator[None]:
-    """SIGTERM ends what is done as Ctrl-C does, by KeyboardInterrupt."""
+    """Let SIGTERM end the block as Ctrl-C does, by KeyboardInterrupt."""
 
     def handle(number: int, _: FrameType | None) -> None:
         raise KeyboardInterrupt

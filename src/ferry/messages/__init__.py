@@ -1,1 +1,1 @@
-"""What Ferry says, as data: a code with its facts, and the sentence that they make."""
+"""Ferry's messages as data: a code with its facts, and the sentence that they make."""

@@ -1,6 +1,6 @@
-"""The catalogue: all that Ferry says as data, by code. Pure.
+"""The catalogue of all messages that are data, by code. Pure.
 
-A code never changes its meaning; its sentence may become better.
+A code never changes its meaning; its sentence may be improved.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ferry.messages.target import TARGET
 from ferry.model.sentence import Fact, Sentence
 
 ENTRIES: Mapping[str, Entry] = {
-    # Words of something else: of a broker, of Spark, of an error that another place has made.
+    # Text from elsewhere: of a broker, of Spark, of an error that was raised in another place.
     "said": Entry(None, "{why}"),
     **SOURCE,
     **FLOW,
@@ -35,15 +35,15 @@ ENTRIES: Mapping[str, Entry] = {
 
 
 def what_is(said: Sentence) -> str:
-    """What is the matter, without the remedy."""
+    """Return what is wrong, without the remedy."""
     return ENTRIES[said.code].what_is(dict(said.facts))
 
 
 def said(words: object) -> Sentence:
-    """Words of something else as a sentence; one of the catalogue as it is."""
+    """Return text from elsewhere as a Sentence; a Sentence of the catalogue is returned unchanged."""
     return words if isinstance(words, Sentence) else sentence("said", why=str(words))
 
 
 def sentence(code: str, **facts: Fact) -> Sentence:
-    """The sentence of a code, with the facts that it has places for. Raises KeyError where one is missing."""
+    """Return the sentence of a code with its facts. Raises KeyError if a fact is missing that the sentence needs."""
     return Sentence(ENTRIES[code].sentence(facts), code, tuple(sorted(facts.items())))

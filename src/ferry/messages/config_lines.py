@@ -1,4 +1,4 @@
-"""What is wrong with a line of a configuration file, or missing."""
+"""What is wrong with a line of a configuration file, or which line is missing."""
 
 from __future__ import annotations
 

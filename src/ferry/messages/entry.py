@@ -14,7 +14,10 @@ from ferry.words import count_of, to_the_second, whole_size
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A sentence with places for facts, `{name}`. `kind` None: the code is of no refusal, or of several kinds."""
+    """A sentence with places for facts, `{name}`.
+
+    `kind` is None for a code without a refusal, or with several kinds.
+    """
 
     kind: RefusalKind | None
     what: str
@@ -27,17 +30,17 @@ class Entry:
         return frozenset(name for _, name, _, _ in parsed if name)
 
     def what_is(self, facts: Mapping[str, Fact]) -> str:
-        """The sentence without its remedy; KeyError for a fact that is not given."""
+        """Return the sentence without its remedy. Raises KeyError for a missing fact."""
         return _WORDS.vformat(self.what, (), facts)
 
     def sentence(self, facts: Mapping[str, Fact]) -> str:
-        """The whole sentence; KeyError for a fact that is not given."""
+        """Return the whole sentence. Raises KeyError for a missing fact."""
         what = self.what_is(facts)
         return f"{what}: {_WORDS.vformat(self.remedy, (), facts)}" if self.remedy else what
 
 
 class _Words(Formatter):
-    """Python's format, and more specs: `size` for bytes, `time` for epoch milliseconds, `count NOUN` for how many."""
+    """Python's format with more specs: `size` for bytes, `time` for epoch milliseconds, `count NOUN` for how many."""
 
     def format_field(self, value: Any, format_spec: str) -> str:
         spec, _, noun = format_spec.partition(" ")

@@ -1,4 +1,4 @@
-"""Why something is not copied that has to do with the flow: what it names, and who owns the copy."""
+"""Why something is not copied because of the flow: what it names, and who owns the copy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FLOW: Mapping[str, Entry] = {
         "topics names {topic}, which cluster {cluster} does not have or does not show to this login",
         f"correct it, create the topic, or grant DESCRIBE on it; {_OR_WAIT}",
     ),
-    "topics.none.one": Entry(  # of several names: only a note
+    "topics.none.one": Entry(  # one of several names: only a note
         K.TOPICS_NONE,
         "topics names {topic}, which cluster {cluster} does not have or does not show to this login",
         "correct it, create the topic, or grant DESCRIBE on it",

@@ -1,4 +1,4 @@
-"""Why the offsets of a consumer group are left as they are."""
+"""Why the offsets of a consumer group are left unchanged."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CANNOT = "and cannot be translated, for"
 _START_ANEW = "start it anew at the target, or name it in groups.exclude"
 
 GROUPS: Mapping[str, Entry] = {
-    # Groups of a kind, or in topics, whose offsets are not translated.
+    # Groups whose kind or topics do not permit a translation.
     "group.share": Entry(
         None,
         f"group {{group}} on {{source}} is a share group {_CANNOT} it has no offset, but a state of each record",
@@ -48,7 +48,7 @@ GROUPS: Mapping[str, Entry] = {
         "group {group} has no offset of {what} on {source} any more; on {target} it stands at {offset} of {place}",
         "delete it there, too, if that was meant",
     ),
-    # Groups that are at work on the target, or that somebody else moves.
+    # Groups that are active on the target, or whose offsets another client moves.
     "group.active": Entry(
         None,
         "group {group} is {state} on {target}, so its offsets are its members'",
@@ -83,7 +83,7 @@ GROUPS: Mapping[str, Entry] = {
         None,
         "the offset of group {group} in {place} on {target} changed during the look ({how}), and is left as it is",
     ),
-    # Groups that were asked for by name.
+    # Groups that --group names.
     "group.own": Entry(
         None, "group {group} holds positions of Ferry, which are of no use on another cluster", "correct --group"
     ),
@@ -91,7 +91,7 @@ GROUPS: Mapping[str, Entry] = {
         None, "group {group} is left out by groups or groups.exclude", "correct --group, or the file"
     ),
     "group.not-there": Entry(None, "group {group} is not on {source}", "correct --group, or start it there first"),
-    # Groups that cannot be seen, or written.
+    # Groups that this login may not read or write.
     "group.denied": Entry(
         None,
         "what group {group} has committed of {topic} on {cluster} may not be seen",

@@ -1,4 +1,4 @@
-"""What is to be known of a run besides what it copies and refuses: the notes of plans and reports."""
+"""What else an operator should know of a run: the notes of plans and reports."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _END_IT = (
 )
 
 NOTES: Mapping[str, Entry] = {
-    # Where a guard lets a run go on. `what` is what the refusal would have said, `of` its code.
+    # A guard lets a run continue. `what` is what the refusal would have reported, `of` its code.
     "passed.over": Entry(None, "{what}", "passed over, as {key} says"),
     "passed.left-out": Entry(None, "{what}", "left out, as {key} says"),
     "passed.copied-behind": Entry(None, "{what}", "copied behind it, as {key} says"),
@@ -28,7 +28,7 @@ NOTES: Mapping[str, Entry] = {
     ),
     "passed.clock": Entry(None, "{what}", "ferry.guard.clock.skew says to go on"),
     "passed.by-hand": Entry(None, "{source} goes on at offset {end}: [{start}, {end}) is skipped by {who}: {reason}"),
-    # How a run was opened, and runs that do something else than to copy.
+    # How a run was opened, and runs that do something other than copying.
     "run.would-be-refused": Entry(None, "a run would be refused: {why}"),
     "run.took-over": Entry(None, "lane {lane} was taken over from deployment {deployment}"),
     "run.ledger-rebuilt": Entry(
@@ -45,7 +45,7 @@ NOTES: Mapping[str, Entry] = {
         "run {run} is superseded by run {newer} of lane {lane}, which began before it was finished: that run, or the "
         "next one, copies the rest and moves the groups",
     ),
-    # Positions, and what the source holds back.
+    # Positions, and records that the source holds back.
     "position.missing": Entry(
         None, "position of {place} was missing (deleted or expired); the ledger's receipt up to {end} decides"
     ),

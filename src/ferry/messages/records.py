@@ -1,4 +1,4 @@
-"""Why records are not copied: their transforms, dead letters, and what a broker does not take."""
+"""Why records are not copied: their transforms, dead letters, and batches that a broker does not take."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Refusals made of codes and facts. Pure.
 
-The sentence of a refusal is what is the matter, then the remedy. Reports, ledger and JSON have all three.
+The sentence of a refusal is what is wrong, then the remedy. Reports, ledger and JSON have code, facts and sentence.
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ from ferry.words import to_the_second
 def refused(
     code: str, topic: str, partition: int | None = None, *, kind: RefusalKind | None = None, **facts: Fact
 ) -> Refusal:
-    """A refusal of ENTRIES, with the facts that its sentence has places for. `kind` where the entry has none.
+    """Return a refusal of ENTRIES, with the facts that its sentence has places for.
 
-    The sentence also knows `topic`, `partition`, and both as `source`. Raises KeyError for a code that is not there or
-    a fact that is missing, ValueError for a kind that is.
+    `kind` is needed if the entry has none.
+
+    The sentence also has `topic`, `partition`, and both as `source`. Raises KeyError for an unknown code or a missing
+    fact, ValueError for a missing kind.
     """
     entry = ENTRIES[code]
     of = entry.kind or kind
@@ -38,19 +40,19 @@ def refused(
 
 
 def passed(code: str, refusal: Refusal, **facts: Fact) -> Sentence:
-    """The note in place of a refusal that a guard lets pass."""
+    """Return the note in place of a refusal that a guard lets pass."""
     key = f"ferry.guard.{refusal.kind.replace('-', '.')}"
     return sentence(code, what=what_of(refusal), of=refusal.code, key=key, **facts)
 
 
 def _placed(topic: str, partition: int | None, facts: Mapping[str, Fact]) -> dict[str, Fact]:
-    """The facts with those that each refusal has."""
+    """Return the facts with those that each refusal has."""
     place: dict[str, Fact] = {} if partition is None else {"partition": partition, "source": f"{topic}-{partition}"}
     return {"topic": topic, **place, **facts}
 
 
 def what_of(refusal: Refusal) -> str:
-    """What is the matter, without the remedy. Of a refusal that an earlier Ferry recorded, as its sentence divides."""
+    """Return what is wrong, without the remedy. For a code of an earlier Ferry, the text before the first colon."""
     entry = ENTRIES.get(refusal.code)
     if entry is None:
         return refusal.message.partition(": ")[0]
@@ -58,7 +60,7 @@ def what_of(refusal: Refusal) -> str:
 
 
 def open_facts(where: str, place: TopicPartition, transaction: OpenTransaction) -> dict[str, Any]:
-    """The facts of the codes `foreign.open`; `where` is how the partition is called."""
+    """Return the facts of the codes `foreign.open`; `where` is the name of the partition in the sentence."""
     one, whose = transaction, ""
     if one.producer_id >= 0:
         whose = f" (producer id {one.producer_id}"
@@ -75,5 +77,5 @@ def open_facts(where: str, place: TopicPartition, transaction: OpenTransaction) 
 
 
 def open_sentence(where: str, place: TopicPartition, transaction: OpenTransaction) -> str:
-    """Whose transaction is open on `place`, and how it is ended; `where` is how the partition is called."""
+    """Return whose transaction is open on `place`, and how to end it; `where` is its name in the sentence."""
     return sentence("foreign.open.dealt", **open_facts(where, place, transaction))

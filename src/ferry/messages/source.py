@@ -1,4 +1,4 @@
-"""Why something is not copied that has to do with the source."""
+"""Why something is not copied because of the source."""
 
 from __future__ import annotations
 

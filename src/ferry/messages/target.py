@@ -1,4 +1,4 @@
-"""Why something is not copied that has to do with the target, with others who write there, and with the ledger."""
+"""Why something is not copied because of the target, of foreign writers there, or of the ledger."""
 
 from __future__ import annotations
 

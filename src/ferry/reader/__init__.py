@@ -1,1 +1,1 @@
-"""The reader of the operator's page: looks at flows again and again, and answers what the page asks."""
+"""The reader of the operator's page: polls flows, and answers the page's questions."""

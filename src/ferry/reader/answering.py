@@ -1,4 +1,7 @@
-"""What answers each question: of what was seen last, of the ledger and the clusters by the flow's thread, of files."""
+"""The answer to each question.
+
+It comes from the last snapshot, from the ledger and the clusters by the flow's thread, or from files.
+"""
 
 from __future__ import annotations
 
@@ -87,13 +90,13 @@ from ferry.run.ledger.pausing import lift_pause, write_pause
 from ferry.run.micro_run import MicroRuns
 
 STALE_SECONDS = 20.0
-"""After which an answer of a cluster is asked for again."""
+"""After this time a cluster's answer is requested again."""
 T = TypeVar("T")
 Handler = Callable[[FlowConfig, Watcher, Any], Answer]
 
 
 def _seen(watcher: Watcher, got: Callable[[Snapshot], Any]) -> Answer:
-    """Of what was seen last; it keeps no thread at work."""
+    """Answer from the last snapshot; that does not keep the flow's thread running."""
     seen = watcher.last
     return Answer(got=got(seen), at_ms=seen.looked_ms or wall_ms())
 
@@ -101,7 +104,7 @@ def _seen(watcher: Watcher, got: Callable[[Snapshot], Any]) -> Answer:
 def _asked(
     watcher: Watcher, key: tuple[Any, ...], work: Callable[[FlowWatch], Any], made: Callable[[Any], Any]
 ) -> Answer:
-    """Of the ledger or the clusters, cut to what is shown."""
+    """Answer from the ledger or the clusters, cut to what is shown."""
     return _cut(watcher.answer(key, work, fresh_seconds=STALE_SECONDS), made)
 
 
@@ -218,7 +221,7 @@ def _groups(_: FlowConfig, watcher: Watcher, asked: OfGroups) -> Answer:
 
 
 def _find_groups(watch: FlowWatch) -> tuple[tuple[GroupTable, ...], tuple[NotShown, ...], bool]:
-    """The first groups by name, what they lack, and whether there are more."""
+    """Return the first groups by name, what could not be read of them, and whether there are more."""
     found = find_groups(watch.flow, patience_s=watch.patience_s)
     tables = tuple(islice(found.tables, MOST_GROUPS))
     return tables, found.not_shown, next(found.tables, None) is not None
@@ -230,13 +233,13 @@ def _lanes(_: FlowConfig, watcher: Watcher, asked: OfLanes) -> Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaneStory:
-    """A lane, without its newest run, how far it is, and some of its runs, newest first."""
+    """A lane without its newest run, its progress, and some of its runs, newest first."""
 
     lane: Lane
     outlook: str
     runs: tuple[RunDigest, ...]
     known_runs: int
-    """How many the ledger remembers."""
+    """How many runs of it are in the ledger."""
 
 
 def _lane(_: FlowConfig, watcher: Watcher, asked: OfLane) -> Answer:
@@ -254,7 +257,7 @@ def _lane(_: FlowConfig, watcher: Watcher, asked: OfLane) -> Answer:
 
 
 def _lane_story(watch: FlowWatch, name: str, skip: int) -> LaneStory | None:
-    """What the ledger has of a lane; only the runs that are shown are read, and each is kept in short."""
+    """Return what the ledger has of a lane; only the runs that are shown are read, and each is kept as a digest."""
     found = watch.lane(name)
     if found is None:
         return None
@@ -269,9 +272,10 @@ def _lane_story(watch: FlowWatch, name: str, skip: int) -> LaneStory | None:
 
 
 def tells_of(evidence: EvidenceReport, flow: Flow) -> bool:
-    """Whether a report is for who may see this flow.
+    """Return whether a report may be shown to users who may see this flow.
 
-    Of a failback the report names the way that clients took, which is against the flow that was failed back.
+    The report of a failback names the direction of the clients' move, which is opposite to the flow that was failed
+    back.
     """
     return evidence.flow == flow or (evidence.kind is EvidenceKind.FAILBACK and evidence.flow == flow.back)
 
@@ -303,7 +307,7 @@ def _report(flow: FlowConfig, watcher: Watcher, asked: OfReport) -> Answer:
 
 
 def _page_of(flow: FlowConfig, name: str) -> bytes | None:
-    """None where this flow has no such report."""
+    """Return the page of a report; None if this flow has no such report."""
     store = store_of(flow.report.folder)
     try:
         report = decode_report(store.read(name), name)
@@ -346,7 +350,7 @@ def _resume(watch: FlowWatch, *, asked: Begin, flow: Flow) -> str:
 
 
 def job_story(job: Job) -> JobStory:
-    """How far a job has come."""
+    """Return the state of a job."""
     if not job.done.is_set() or job.error:
         return JobStory(job=job.id, who=job.who, done=job.done.is_set(), error=job.error)
     plan = plan_story(job.answer) if isinstance(job.answer, Plan) else None
@@ -379,4 +383,4 @@ HANDLERS: Mapping[type[Any], Handler] = {
     Begin: _begin,
     Look: _look,
 }
-"""All but OfJob, which is of no flow that the question names."""
+"""The handlers of all questions but OfJob, which does not name a flow."""

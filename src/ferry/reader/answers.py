@@ -1,4 +1,4 @@
-"""What pages ask and a request does not wait for: the last answer is shown while a thread gets a newer one."""
+"""Answers that a request does not wait for: the last answer is shown while a thread gets a newer one."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from ferry.clock import wall_ms
 from ferry.reader.documents import Answer
 
 WAIT_SECONDS = 0.2
-"""How long a question waits for its answer; then the page, which waits a little longer, says that it is on its way."""
+"""How long a question waits for its answer; then the page, which waits a little longer, shows that it is on its way."""
 BRIEF_SECONDS = 0.05
-"""How long where an older answer can be shown: the page fetches the newer one by itself."""
+"""How long it waits if an older answer can be shown: the page fetches the newer one itself."""
 MOST_WAITING = 4
-"""How many questions wait at once, of all flows: each has a thread."""
+"""How many questions wait at the same time, of all flows: each has a thread."""
 KEPT_ANSWERS = 24
 KEPT_SECONDS = 120.0
-"""After which an answer that is not asked for again is dropped: one may be a run of ten thousand receipts."""
+"""After this time an answer that is not asked for again is dropped: it may be a run of ten thousand receipts."""
 
 _WAITING = threading.BoundedSemaphore(MOST_WAITING)
 
 Key = tuple[Any, ...]
-"""A question: its name, then what it is about."""
+"""A question: its name, then its parameters."""
 Ended = Callable[[Any, str], None]
-"""Is told what came of a question: the answer, or a sentence of why there is none."""
+"""Called with the outcome of a question: the answer, or a sentence of why there is none."""
 
 
 class Answers:
@@ -36,9 +36,9 @@ class Answers:
         self._kept: dict[Key, Answer] = {}
 
     def answer(self, key: Key, begin: Callable[[Ended], threading.Event], *, fresh_seconds: float) -> Answer:
-        """The last answer; `begin` has a thread get a newer one where it is older than that.
+        """Return the last answer; if it is older than `fresh_seconds`, `begin` has a thread get a newer one.
 
-        Waits a moment, for most answers are there at once.
+        It waits a moment, because most answers are there at once.
         """
         with self._lock:
             kept = self._kept.pop(key, None) or Answer()

@@ -1,4 +1,4 @@
-"""The page's side: asks the reader, waits a moment, and shows the last answer with its age where none comes."""
+"""The page's side: asks the reader, waits a moment, and returns the last answer with its age if no new one comes."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from ferry.reader.wire import Ask, Logins, Message, Reply, Told, decoded, encode
 WAIT_SECONDS = 0.25
 """How long a request waits for the reader."""
 BRIEF_SECONDS = 0.05
-"""How long where the last question was not answered in time; and for its turn."""
+"""How long it waits if the last question was not answered in time; also how long it waits for its turn."""
 MOST_WAITING = 4
-"""How many requests wait at once: they have threads that Airflow's other requests need."""
+"""How many requests wait at the same time: they have threads that Airflow's other requests need."""
 ACT_SECONDS = 2.0
-"""How long a request waits until what a person wants done is taken."""
+"""How long a request waits until an action of a user is accepted."""
 KEPT_ANSWERS = 64
 KEPT_SECONDS = 120.0
-"""After which an answer that is not asked for again is dropped."""
+"""After this time an answer that is not asked for again is dropped."""
 OPEN_RUNS, GLANCE_RUNS = 1_000, 30
-"""Runs that the pages of a flow know of it, and that the list of flows does."""
+"""How many runs the pages of a flow, and the list of flows, know of it."""
 
 Exchange = Callable[[bytes, float], bytes]
-"""The reply to a message within so many seconds; raises Slow and NoReader."""
+"""Returns the reply to a message within some seconds; raises Slow and NoReader."""
 Key = tuple[str, Any]
 """A flow and a question."""
 
@@ -43,7 +43,7 @@ class Reader:
     def __init__(
         self, exchange: Exchange, *, config: str = "", deployment: str = "", lookup: Callable[[str], Mapping[str, str]]
     ) -> None:
-        """`lookup` are the settings of an Airflow connection; it raises BadInput for one that is missing or wrong."""
+        """`lookup` returns the settings of an Airflow connection; raises BadInput for a missing or wrong one."""
         self._exchange, self._config, self._deployment, self._lookup = exchange, config, deployment, lookup
         self._turn = threading.BoundedSemaphore(MOST_WAITING)
         self._lock = threading.Lock()
@@ -53,7 +53,7 @@ class Reader:
         self._missing_since = 0
 
     def ask(self, flow: str, question: Any) -> Answer:
-        """The answer to a question; where none comes in time the last one, which is of when it says."""
+        """Return the answer to a question; if none comes in time, the last one, with its time."""
         key = flow, question
         try:
             (told,) = self._told([key], closely=True, seconds=None)
@@ -66,12 +66,15 @@ class Reader:
         return found
 
     def act(self, flow: str, question: Any) -> Answer:
-        """Have something done. Raises Slow where it is not known whether it was taken, and NoReader."""
+        """Have the reader do something. Raises Slow if it is not known whether it was accepted, and NoReader."""
         (told,) = self._told([(flow, question)], closely=True, seconds=ACT_SECONDS)
         return _answer(question, told)
 
     def statuses(self, flows: Sequence[str], *, closely: bool) -> list[Status]:
-        """How flows stand, as they were last seen. `closely`: the pages of one, and not the list of all."""
+        """Return the state of flows as of their last poll.
+
+        `closely`: for the pages of one flow, not for the list of all.
+        """
         runs = OPEN_RUNS if closely else GLANCE_RUNS
         known = {flow: self._statuses.get((flow, runs)) or Status() for flow in flows}
         asks = [(flow, OfStatus(runs=runs, mark=known[flow].mark)) for flow in flows]
@@ -88,24 +91,24 @@ class Reader:
         return found
 
     def status(self, flow: str) -> Status:
-        """How the flow stands whose pages are open."""
+        """Return the state of the flow whose pages are open."""
         (found,) = self.statuses([flow], closely=True)
         return found
 
     def _newer(self, known: Status, answer: Answer) -> Status:
-        """A status after an answer: the known one where it is so yet, or a new reader has not looked yet."""
+        """Return the status after an answer: the known one if nothing changed, or if a new reader has no poll yet."""
         if answer.error:
             return self._missing(answer.error)
         found: Status = answer.got or known
         return known if known.number and not found.number else found
 
     def _missing(self, why: str) -> Status:
-        """Of a flow of which nothing is known, because there is no reader to ask."""
+        """Return the status of a flow of which nothing is known, because there is no reader."""
         self._missing_since = self._missing_since or wall_ms()
         return Status(hindrances=(Trouble(cluster="", why=why, since_ms=self._missing_since),))
 
     def _told(self, asks: Sequence[Key], *, closely: bool, seconds: float | None) -> list[Told]:
-        """The answers; logins that the reader needs are handed over with the questions, asked again."""
+        """Return the answers; if the reader needs logins, ask again and send them along."""
         found = self._reply([_ask(key, closely) for key in asks], seconds)
         needing = [at for at, told in enumerate(found) if told.needs]
         if needing:

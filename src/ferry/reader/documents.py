@@ -1,7 +1,7 @@
-"""What the page's reader answers, each as much as one page shows; pure.
+"""The answers of the page's reader, each with as much as one page shows; pure.
 
-ANSWERS says of which type the answer to each question is (`ferry.reader.questions`). Both are written and read as JSON
-by the types of their fields (`ferry.reader.typed`).
+ANSWERS has the type of the answer to each question (`ferry.reader.questions`). Both are written and read as JSON by the
+types of their fields (`ferry.reader.typed`).
 """
 
 from __future__ import annotations
@@ -54,20 +54,20 @@ from ferry.reader.questions import (
 __all__ = ["Dealt", "PastState"]
 
 FEW = 20
-"""Things of a kind that a plan shows."""
+"""How many things of a kind a plan shows."""
 SHOWN_SEGMENTS = 100
-"""Segments of a receipt that a list shows; the receipt's own page has all."""
+"""Segments of a receipt in a list; the receipt's own page has all."""
 SHOWN_SLICES = 100
 SHOWN_REFUSALS = 6
-"""Refusals of a run that its flow's overview shows; the run's own page has all."""
+"""Refusals of a run on its flow's overview; the run's own page has all."""
 SHOWN_ROWS = 40
-"""Partitions of a group that the list of groups shows; the group's own page has all."""
+"""Partitions of a group in the list of groups; the group's own page has all."""
 SHOWN_TOPICS = 6
 T = TypeVar("T")
 
 
 class Mood(StrEnum):
-    """What a colour stands for; always beside a word."""
+    """The meaning of a colour; a word is always next to it."""
 
     GOOD = "good"
     BUSY = "busy"
@@ -90,7 +90,7 @@ class Cut(Generic[T]):
 
     @classmethod
     def of(cls, rows: Sequence[T], page: int, size: int = A_PAGE) -> Cut[T]:
-        """The page, or the last one where there are not so many."""
+        """Return the page, or the last one if there are fewer."""
         pages = max(1, -(-len(rows) // size))
         page = min(max(1, page), pages)
         start = (page - 1) * size
@@ -105,9 +105,9 @@ class TopicRun:
     records: int
     bytes: int
     latency_ms: int | None = None
-    """As of a run."""
+    """Age (ms) of the oldest of its records when it was written; None: their times are not known."""
     uncounted: bool = False
-    """As of a run."""
+    """Whether the ledger has forgotten some of its receipts: records and bytes are of the others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,13 +120,13 @@ class RunDigest:
     started_ms: int
     ended_ms: int
     slices: int
-    """With units: one for each target partition of a dealt topic."""
+    """Slices and units; a unit is a slice of one target partition of a repartitioned topic."""
     due: int
-    """Source offsets that the plan set out to copy: how far the lane was behind, as far as the budget went."""
+    """Source offsets that the plan was to copy: the lane's lag, as far as the budget went."""
     records: int
     bytes: int
     latency_ms: int | None
-    """Age of the oldest of its records when it was written: how far behind it came. None: their times are not known."""
+    """Age of the oldest of its records when it was written: its greatest lag. None: their times are not known."""
     refused: int
     refusals: tuple[Refusal, ...]
     kinds: Mapping[str, int]
@@ -135,14 +135,14 @@ class RunDigest:
     topics: Mapping[str, TopicRun]
     who: str
     undone: tuple[tuple[str, str], ...] = ()
-    """What else it left undone, as `left_undone` says it: the first of it."""
+    """The first of what it left undone in addition to refusals, as `left_undone` words it."""
     undone_in_all: int = 0
     uncounted: bool = False
     """Whether the ledger has forgotten some of its receipts: records, bytes and seconds are of the others."""
 
     @property
     def seconds(self) -> float:
-        """From its opening to its last receipt."""
+        """The time from its opening to its last receipt."""
         return max(0, self.ended_ms - self.started_ms) / 1000
 
 
@@ -167,7 +167,7 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """A word in its colour, and a sentence."""
+    """A word with its colour, and a sentence."""
 
     mood: Mood
     word: str
@@ -176,14 +176,14 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recurring:
-    """What runs refused of a topic or partition for one reason: the newest sentence, and how long it has gone on."""
+    """What runs refused of a topic or partition for one reason: the newest sentence, and since when."""
 
     refusal: Refusal
     run: str
     """The newest run that refused it."""
     at_ms: int
     since_ms: int
-    """When the oldest one that is known was opened."""
+    """When the oldest known of these runs was opened."""
     runs: int
     still: bool
     """Whether the newest run of all refused it."""
@@ -191,7 +191,7 @@ class Recurring:
 
 @dataclass(slots=True)
 class Answer:
-    """The last answer to a question, and of when it is. `got` is None as long as there is none."""
+    """The last answer to a question, and its time. `got` is None as long as there is none."""
 
     got: Any = None
     error: str = ""
@@ -209,7 +209,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Behind:
-    """Partitions that are further behind than the recovery point allows; of so many, `unknown` have no known lag."""
+    """Partitions whose lag exceeds the recovery point, of `partitions`; the lag of `unknown` ones is not known."""
 
     count: int
     partitions: int
@@ -220,43 +220,43 @@ class Behind:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """A flow as it was last seen, as far as each of its pages shows it. `number` changes with every look; 0: none yet.
+    """A flow as of its last poll, as far as each of its pages shows it. `number` changes with every poll; 0: none yet.
 
-    `mark` names this state of it among all that any reader has told.
+    `mark` identifies this state among all states that any reader has returned.
     """
 
     mark: str = ""
     number: int = 0
     looked_ms: int = 0
-    """When the last look was tried."""
+    """When the last poll was tried."""
     ledger_ms: int = 0
-    """Of when the ledger's part is; 0: it was never read."""
+    """The time of the ledger's part; 0: it was never read."""
     lag_ms: int = 0
-    """Of when the lag is."""
+    """The time of the lag."""
     never_ran: bool = False
-    """Whether the ledger knows no run of the flow's own lane."""
+    """Whether the ledger has no run of the flow's own lane."""
     total: TotalLag | None = None
     behind: Behind | None = None
-    """None: it is within its recovery point, or has none."""
+    """None: the lag is within the recovery point, or there is none."""
     topics: int = 0
     runs: tuple[RunDigest, ...] = ()
-    """The newest first, as many as were asked for, without what each has of its topics."""
+    """The newest first, as many as were asked for, without their figures by topic."""
     runs_read: int = 0
     """How many were read by now."""
     known_runs: int = 0
-    """How many the ledger remembers of the flow's own lane."""
+    """How many of the flow's own lane are in the ledger."""
     succeeded_ms: int | None = None
-    """When the last run ended that copied all that it was for."""
+    """When the last run ended that copied all it had to copy."""
     other_lanes: int = 0
-    """Lanes beside the flow's own."""
+    """How many lanes there are in addition to the flow's own."""
     pause: Pause | None = None
-    """Of the whole flow."""
+    """The pause of the whole flow."""
     paused_topics: int = 0
     first_paused: Pause | None = None
-    """Of the topics that are paused by themselves, the first by name."""
+    """The pause of the first topic by name, of those that are paused on their own."""
     troubles: tuple[Trouble, ...] = ()
     hindrances: tuple[Trouble, ...] = ()
-    """What hinders the page from looking, and is no outage; of no cluster."""
+    """What prevents a poll and is no outage; not of a cluster."""
 
     @property
     def last_run(self) -> RunDigest | None:
@@ -266,7 +266,7 @@ class Status:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicStory:
-    """A topic; `row` is None where the source does not show it."""
+    """A topic; `row` is None if the source does not show it."""
 
     row: TopicRow | None
     parts: Cut[PartitionLag]
@@ -274,19 +274,19 @@ class TopicStory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unknown:
-    """A topic that the source did not show at a look."""
+    """A topic that the source did not show at a poll."""
 
     topic: str
     lag_ms: int
 
 
 Row = tuple[int, int, int, float | None]
-"""Time in ms, records, bytes and seconds behind."""
+"""Time in ms, records, bytes and seconds of lag."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesRun:
-    """A run in a chart: of the flow, or what it did of a topic. `measured`: whether lag was measured when it ran."""
+    """A run in a chart, of the flow or of a topic. `measured`: whether lag was measured when it ran."""
 
     run: str
     state: PastState
@@ -304,7 +304,7 @@ class SeriesRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """Lag as it was measured, None where nothing was measured between two points; and runs, oldest first."""
+    """Measured lag, None for a time without measurement between two points; and runs, oldest first."""
 
     number: int = 0
     lag: tuple[Row | None, ...] = ()
@@ -332,7 +332,7 @@ class RunFigures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remains:
-    """What receipts are left of a run whose plan the ledger has let go."""
+    """The receipts that are left of a run whose plan was pruned from the ledger."""
 
     records: int
     bytes: int
@@ -350,7 +350,7 @@ class ReceiptLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnitLine:
-    """A receipt of what was dealt to a target partition; `offsets` counts those of the source."""
+    """A receipt of a target partition of a repartitioned topic; `offsets` counts those of the source."""
 
     source_topic: str
     target: TopicPartition
@@ -365,18 +365,18 @@ class UnitLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunStory:
-    """A run as the ledger has it; `opened` and `state` are None where it has let go of its record.
+    """A run as in the ledger; `opened` and `state` are None if its record was pruned.
 
-    `figures`: None where it has no sealed plan.
+    `figures` is None if it has no sealed plan.
     """
 
     opened: OpenedRun | None
     state: PastState | None
     figures: RunFigures | None
     remains: Remains | None
-    """Where it was let go, or what is left of one that had its name before."""
+    """Set if it was pruned, or if something is left of an earlier run under its name."""
     units: int
-    """Receipts of what it dealt, of all topics."""
+    """Receipts of repartitioned topics, of all of them."""
     receipts: Cut[ReceiptLine]
     dealt: Cut[UnitLine]
     refused: Cut[Line]
@@ -385,7 +385,7 @@ class RunStory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReceiptStory:
-    """A receipt, without its segments, and a page of them."""
+    """A receipt without its segments, and a page of these."""
 
     receipt: Receipt
     segments: Cut[Segment]
@@ -412,7 +412,7 @@ class DealtPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HolderLine:
-    """A receipt that an offset fell to; `void` is why its word does not hold any more, None where it holds."""
+    """A receipt with an offset in its range; `void` is why it is no longer valid for that, None if it is valid."""
 
     source: TopicPartition
     start: int
@@ -425,7 +425,7 @@ class HolderLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetStory:
-    """What an offset is on the other side, in a word and a figure, and who says so."""
+    """The counterpart of an offset on the other side, as a word and a figure, and the receipts that show it."""
 
     source: TopicPartition
     target: TopicPartition
@@ -437,7 +437,7 @@ class OffsetStory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stands:
-    """Where a group stands on a partition."""
+    """The offset of a group in a partition, and its lag."""
 
     offset: int | None
     lag: int | None
@@ -445,7 +445,7 @@ class Stands:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupLine:
-    """One partition of a group; `outcome` is how it is translated, None where it is not copied."""
+    """One partition of a group; `outcome` is how its offset is translated, None if the partition is not copied."""
 
     place: TopicPartition
     at_source: Stands | None
@@ -467,7 +467,7 @@ class GroupStory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lacking:
-    """What the groups lack, a cluster or one of its groups, and why."""
+    """What could not be read of the groups: a cluster or one of its groups, and why."""
 
     cluster: str
     group: str | None
@@ -476,18 +476,18 @@ class Lacking:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupsStory:
-    """A page of the groups; `of_group` is one of the partitions of that which is asked for."""
+    """A page of the groups; `of_group` is a page of the partitions of the group that was asked for."""
 
     groups: Cut[GroupStory]
     of_group: Cut[GroupLine] | None
     lacking: tuple[Lacking, ...]
     more: bool
-    """Whether there are more groups than were looked at."""
+    """Whether there are more groups than were read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaneLine:
-    """A lane in short: with the first of its topics and how far it is."""
+    """A summary of a lane, with the first of its topics and its progress."""
 
     name: str
     kind: LaneKind | None
@@ -520,13 +520,13 @@ class LanePage:
     lane: LaneLine
     runs: tuple[RunDigest, ...]
     known_runs: int
-    """How many the ledger remembers."""
+    """How many runs of it are in the ledger."""
     copied: Cut[PartLine]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportTold:
-    """What a report says, in short."""
+    """A summary of a report."""
 
     kind: str
     outcome: str
@@ -538,7 +538,7 @@ class ReportTold:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportLine:
-    """A report of the folder; `told` is None where it cannot be read: `trouble` says why."""
+    """A report of the folder; `told` is None if it cannot be read: `trouble` is why."""
 
     number: int
     has_page: bool
@@ -546,7 +546,7 @@ class ReportLine:
     told: ReportTold | None
     trouble: str
     problem: str
-    """What is wrong with the chain there."""
+    """What is wrong with the chain at this report."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -596,7 +596,7 @@ class SliceLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DealLine:
-    """What a plan deals to a target partition."""
+    """What a plan writes to a target partition of a repartitioned topic."""
 
     target: TopicPartition
     source_topic: str
@@ -605,7 +605,7 @@ class DealLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanStory:
-    """A plan in figures, with the first of each kind of what it is made of."""
+    """A plan in figures, with the first of each kind of its parts."""
 
     offsets: int
     bytes: int
@@ -621,7 +621,7 @@ class PlanStory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobStory:
-    """How far something has come that was begun for `who`; `refused`: it was not, because too much is at work."""
+    """The state of a job of `who`; `refused`: it was not begun, because too many are running."""
 
     job: str = ""
     who: str = ""
@@ -659,5 +659,5 @@ ANSWERS: Mapping[type[Any], Any] = {
     OfJob: JobStory,
     Look: Done,
 }
-"""Of which type the answer to each question is."""
+"""The type of the answer to each question."""
 QUESTIONS = {of.__name__: of for of in ANSWERS}

@@ -1,4 +1,4 @@
-"""The flows that the page is about: those of the file that FERRY_CONFIG names, read again when it changes."""
+"""The flows of the page: those of the file that FERRY_CONFIG names, read again when it changes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CONFIG_VARIABLE = "FERRY_CONFIG"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Configured:
-    """What the file says; `trouble` is why it says nothing."""
+    """The content of the file; `trouble` is why there is none."""
 
     flows: tuple[FlowConfig, ...] = ()
     path: Path | None = None
@@ -31,13 +31,13 @@ class Flows:
     """The configuration as this process sees it."""
 
     def __init__(self, check: Callable[[Settings], None] = lambda _: None) -> None:
-        """`check` raises BadInput for what else is wrong with a file."""
+        """`check` raises BadInput for anything else that is wrong with a file."""
         self._check = check
         self._lock = threading.Lock()
         self._known = Configured()
 
     def now(self) -> Configured:
-        """The flows of the file as it is now; never raises for what is wrong with it."""
+        """Return the flows of the file as it is now; never raises for anything that is wrong with it."""
         named = os.environ.get(CONFIG_VARIABLE)
         if not named:
             return Configured(trouble=f"{CONFIG_VARIABLE} is not set in the environment of Airflow's API server")

@@ -1,4 +1,4 @@
-"""The lag of every partition over time, in as much memory as is said here; pure."""
+"""The lag of every partition over time, in bounded memory; pure."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from ferry.plan.rules.lag import PartitionLag
 from ferry.reader.lag_point import SPAN_MS, LagPoint
 
 MOST_CELLS = 1_000_000
-"""Of all partitions and looks together; 20 bytes each."""
+"""The most values of all partitions and polls together; 20 bytes each."""
 MOST_COLUMNS = 720
-"""Looks that are kept of a flow of few partitions."""
+"""The most polls that are kept of a flow with few partitions."""
 
 Places = Mapping[str, tuple[int, "array[int]"]]
-"""By source topic where its partitions begin in a column, and their numbers."""
+"""By source topic: where its partitions begin in a column, and their numbers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """One look at all partitions; below 0 is what was not known. Looks at the same partitions share their `places`."""
+    """One poll of all partitions; a value below 0 was not known. Polls of the same partitions share their `places`."""
 
     at_ms: int
     places: Places
@@ -29,7 +29,7 @@ class Column:
     seconds: array[float]
 
     def point(self, topic: str, partition: int | None = None) -> LagPoint | None:
-        """How far a partition was behind, or a topic: the sums of what was known; None when it was not there."""
+        """Return the lag of a partition or a topic: the sums of what was known; None when it was not there."""
         found = self.places.get(topic)
         if found is None:
             return None
@@ -53,7 +53,7 @@ class Column:
 
 
 def column_of(at_ms: int, lags: Mapping[str, Sequence[PartitionLag]], before: Sequence[Column] = ()) -> Column:
-    """A look at the partitions of each topic."""
+    """Return a poll of the partitions of each topic as a column."""
     places: dict[str, tuple[int, array[int]]] = {}
     count = 0
     for topic, parts in lags.items():
@@ -70,7 +70,7 @@ def column_of(at_ms: int, lags: Mapping[str, Sequence[PartitionLag]], before: Se
 
 
 def kept(columns: Sequence[Column], new: Column) -> tuple[Column, ...]:
-    """The columns with a new one; where they are too many, those go that lie closest together in time."""
+    """Return the columns with a new one; if they are too many, without those that are closest together in time."""
     found = [column for column in columns if new.at_ms - SPAN_MS < column.at_ms < new.at_ms]
     found.append(new)
     while len(found) > 2 and (len(found) > MOST_COLUMNS or sum(len(column.records) for column in found) > MOST_CELLS):
@@ -80,7 +80,7 @@ def kept(columns: Sequence[Column], new: Column) -> tuple[Column, ...]:
 
 
 def points_of(columns: Sequence[Column], topic: str, partition: int | None) -> Iterator[LagPoint]:
-    """A topic, or one of its partitions, over time."""
+    """Yield the lag of a topic, or of one of its partitions, over time."""
     for column in columns:
         point = column.point(topic, partition)
         if point is not None:

@@ -1,4 +1,4 @@
-"""How far something was behind at a moment, and the moments of a flow in order; pure."""
+"""The lag at one time, and the points of a flow in order; pure."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from itertools import pairwise
 SPAN_MS = 4 * 3_600_000
 """How long a measured lag is kept."""
 MOST_POINTS = 2880
-"""Of a flow: that long, at a look every five seconds."""
+"""The points of a flow in that time, at a poll every five seconds."""
 APART_MS = 120_000
-"""Four times the longest usual rest between two looks: between two points further apart nothing was measured."""
+"""Four times the longest usual pause between two polls: nothing was measured between points further apart."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LagPoint:
-    """How far a flow, a topic or a partition was behind at a moment; None where its oldest record told no age."""
+    """The lag of a flow, a topic or a partition at one time; `seconds` None: the oldest record's age is not known."""
 
     at_ms: int
     records: int
@@ -26,20 +26,23 @@ class LagPoint:
 
 
 def followed(points: Sequence[LagPoint], new: LagPoint) -> tuple[LagPoint, ...]:
-    """The points with a new one, oldest first: without those that are too old, and those that a clock set back left."""
+    """Return the points with a new one, oldest first, without those that are too old.
+
+    Also without later points, which are left when a clock is set back.
+    """
     known = [point for point in points if new.at_ms - SPAN_MS < point.at_ms < new.at_ms]
     return (*known[1 - MOST_POINTS :], new)
 
 
 @dataclass(frozen=True, slots=True)
 class Stretches:
-    """When lag was measured: begin and end of each time in which no two points lie far apart, oldest first."""
+    """When lag was measured: begin and end of each time without two points far apart, oldest first."""
 
     spans: tuple[tuple[int, int], ...]
 
     @classmethod
     def of(cls, points: Sequence[LagPoint]) -> Stretches:
-        """Of points, oldest first."""
+        """Return the stretches of points that are in order, oldest first."""
         if not points:
             return cls(())
         cuts = [(a.at_ms, b.at_ms) for a, b in pairwise(points) if b.at_ms - a.at_ms > APART_MS]
@@ -48,9 +51,9 @@ class Stretches:
         return cls(tuple(zip(begins, ends, strict=True)))
 
     def number(self, at_ms: int) -> int:
-        """Which stretch a point belongs to."""
+        """Return the number of the stretch that a point belongs to."""
         return bisect_right(self.spans, at_ms, key=lambda span: span[0])
 
     def near(self, begin_ms: int, end_ms: int) -> bool:
-        """Whether lag was measured at that time, or shortly before or after."""
+        """Return whether lag was measured at that time, or shortly before or after."""
         return any(begin <= end_ms + APART_MS and end >= begin_ms - APART_MS for begin, end in self.spans)

@@ -1,4 +1,4 @@
-"""How much is looked at and kept, as pages say it; pure."""
+"""How much is read and kept, for the page's texts; pure."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from ferry.protocol.opening import KEPT_RUNS
 __all__ = ["KEPT_RUNS", "MOST_GROUPS", "MOST_REFUSALS", "RUNS", "SEARCHED"]
 
 SEARCHED = 1_000_000
-"""Ledger records that are searched for receipts of a run that the ledger has let go: some ten seconds."""
+"""Ledger records that are searched for receipts of a run whose record was pruned: some ten seconds."""
 MOST_GROUPS = 2000
-"""Consumer groups that are looked at, the first by name."""
+"""Consumer groups that are read, the first by name."""
 RUNS = 20
 """Micro-runs of a lane on one page: each is read from the ledger when it is shown."""
 MOST_REFUSALS = 200
-"""Refusals of one run that are kept beside their number; the run's own page has all."""
+"""Refusals of one run that are kept with their number; the run's own page has all."""

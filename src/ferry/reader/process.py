@@ -1,4 +1,4 @@
-"""The reader as a process of this host: found at its socket, or started there; and how long it may take to answer."""
+"""The reader as a process of this host: found at its socket or started there, and its time to answer."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ VARIABLE = "FERRY_READER"
 """Names the socket of a reader that another service has started: unix:/path."""
 SCHEME = "unix:"
 BETWEEN_SECONDS = 1.0
-"""Between two starts, however quickly one ends: another process may have started the one that is there."""
+"""The shortest time between two starts, however quickly one ends: another process may have started a reader."""
 MOST_SECONDS = 60.0
-"""Between two starts at most."""
+"""The longest time between two starts."""
 LEAST_FAILED = 2
-"""After so many readers that have ended without an answer, one cannot be started."""
+"""After this many readers that ended without an answer, a reader cannot be started."""
 MOST_KEPT = 4
-"""Connections: as many as requests that wait at once."""
+"""Connections that are kept: as many as requests that wait at the same time."""
 _CONNECT_SECONDS = 0.01
 _AIRFLOW = ("AIRFLOW__", "AIRFLOW_CONN_", "AIRFLOW_VAR_")
 
@@ -40,7 +40,7 @@ class NoReader(Unreachable):
 
 
 class ReaderProcess:
-    """The reader at a socket. `starts`: it is ours to start."""
+    """The reader at a socket. `starts`: this process may start it."""
 
     def __init__(self, path: Path, *, starts: bool) -> None:
         self.path, self._starts = path, starts
@@ -48,16 +48,16 @@ class ReaderProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self._not_before = 0.0
         self._failed = 0
-        """How many ended since the last answer."""
+        """How many readers ended since the last answer."""
         self._why = ""
         self._trouble = ""
         """Why it cannot be asked, whatever is tried."""
         self._lines: list[socket.socket] = []
-        """Connections with nothing to do. By them the reader knows that this process may ask again."""
+        """Idle connections. They show the reader that this process may ask again."""
 
     @classmethod
     def of(cls, folder: Path, environment: Mapping[str, str]) -> ReaderProcess:
-        """The one that the environment names, else one of our own in `folder`."""
+        """Return the reader that the environment names, else one of our own in `folder`."""
         named = environment.get(VARIABLE, "")
         if not named:
             return cls(folder / "reader.sock", starts=True)
@@ -67,7 +67,7 @@ class ReaderProcess:
         return found
 
     def exchange(self, content: bytes, seconds: float) -> bytes:
-        """The reply to a message; raises Slow when there is none in time, NoReader where there can be none."""
+        """Return the reply to a message; raises Slow when there is none in time, NoReader when there can be none."""
         if self._trouble:
             raise NoReader(self._trouble)
         until = time.monotonic() + seconds
@@ -76,7 +76,7 @@ class ReaderProcess:
             line.settimeout(max(0.001, until - time.monotonic()))
             send(line, content)
             reply = receive(line, MOST_TOLD, until=until)
-        except OSError:  # no answer in time, or it has ended meanwhile
+        except OSError:  # no answer in time, or the reader has ended meanwhile
             reply = None
         except Corrupt as error:
             line.close()
@@ -90,11 +90,11 @@ class ReaderProcess:
         return reply
 
     def _idle(self) -> socket.socket | None:
-        """A connection that is open and has nothing to do."""
+        """Return a connection that is open and idle."""
         with self._lock:
             while self._lines:
                 line = self._lines.pop()
-                state = select.poll()  # nothing comes unasked but the end
+                state = select.poll()  # the reader sends nothing unasked: readable means that it has ended
                 state.register(line, select.POLLIN)
                 if not state.poll(0):
                     return line
@@ -108,7 +108,7 @@ class ReaderProcess:
                 self._lines.pop(0).close()
 
     def _stay(self) -> None:
-        """Keep one connection open, if anybody is there."""
+        """Keep one connection open, if a reader is there."""
         with self._lock:
             is_open = bool(self._lines)
         with suppress(NoReader, Slow):
@@ -117,7 +117,7 @@ class ReaderProcess:
                 self._keep(line)
 
     def _connected(self, until: float) -> socket.socket:
-        """A connection to the reader, which is started where there is none."""
+        """Return a connection to the reader, which is started if there is none."""
         if self._starts:
             trouble = folder_trouble(self.path.parent)
             if trouble:
@@ -137,7 +137,7 @@ class ReaderProcess:
             time.sleep(_CONNECT_SECONDS)
 
     def _line(self) -> socket.socket | None:
-        """A connection; None where no process listens. It is no other user's."""
+        """Return a connection; None if no process listens. A reader of another user raises NoReader."""
         line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             line.settimeout(_CONNECT_SECONDS)
@@ -164,12 +164,12 @@ class ReaderProcess:
         return line
 
     def _start(self) -> None:
-        """Start one, unless it was done just now; raises NoReader where that is in vain."""
+        """Start a reader, unless one was started just now; raises NoReader if readers cannot be started."""
         with self._lock:
             now = time.monotonic()
             if self._process is not None and (code := self._process.poll()) is not None:
                 self._process = None
-                if code:  # 0: another process had started one, or no page asked for long
+                if code:  # 0: another process had started one, or no page has asked for a long time
                     self._failed += 1
                     self._why = f"it ended with exit code {code}; its last words are in the API server's log"
                     self._not_before = now + min(MOST_SECONDS, BETWEEN_SECONDS * 2**self._failed / 2)
@@ -201,5 +201,5 @@ class ReaderProcess:
 
 
 def _environment() -> dict[str, str]:
-    """What the reader has of the environment: all but what Airflow keeps there, its keys, database and connections."""
+    """Return the reader's environment: all but what Airflow keeps there, its keys, database and connections."""
     return {name: value for name, value in os.environ.items() if not name.startswith(_AIRFLOW)}

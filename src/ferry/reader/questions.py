@@ -1,4 +1,4 @@
-"""What the page asks its reader, each question a dataclass; the answers are in `ferry.reader.documents`. Pure."""
+"""The questions of the page to its reader, each a dataclass; the answers are in `ferry.reader.documents`. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ A_PAGE = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfStatus:
-    """How does the flow stand? With so many `runs`; no answer where the last one had this `mark`, and it holds yet."""
+    """The state of the flow with `runs` of its runs; no answer if the last one has this `mark` and nothing changed."""
 
     runs: int
     mark: str = ""
@@ -40,28 +40,28 @@ class OfTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfLag:
-    """How far is one partition behind?"""
+    """The lag of one partition."""
 
     place: TopicPartition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfUnknown:
-    """The first of some topics that the source did not show at the last look, if it answered; it then looks again."""
+    """The first of some topics that the source did not show at the last poll, if it answered; a poll follows then."""
 
     topics: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfRefusals:
-    """A page of what runs refused again and again."""
+    """A page of what runs refused, one row for each reason and place."""
 
     page: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfSeries:
-    """Figures over time of the flow, of a topic or of a partition of it."""
+    """Figures over time of the flow, of one topic or of one partition."""
 
     topic: str | None = None
     partition: int | None = None
@@ -91,7 +91,7 @@ class OfReceipts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfReceipt:
-    """The receipt that begins at an offset, and a page of its segments; an empty `run` is the newest one."""
+    """The receipt that begins at an offset, and a page of its segments; with an empty `run` the newest one."""
 
     place: TopicPartition
     start: int
@@ -102,7 +102,7 @@ class OfReceipt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfDealt:
-    """What went where of a source partition that is dealt to others; `offset` and `key`: of a record, if asked."""
+    """The target partitions of a repartitioned source partition; `offset` and `key` are of a record, if given."""
 
     place: TopicPartition
     page: int = 1
@@ -114,7 +114,7 @@ class OfDealt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfOffset:
-    """Where did an offset go? `backward`: where did it come from?"""
+    """The target offset of a source offset; `backward`: the source offset of a target offset."""
 
     place: TopicPartition
     offset: int
@@ -134,7 +134,7 @@ class OfGroups:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfLanes:
-    """The lanes beside the flow's own."""
+    """The lanes other than the flow's own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,12 +162,12 @@ class OfReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Begin:
-    """Plan a run, hold a topic back or resume it, for `who`. A `topic` that is empty is the whole flow."""
+    """Plan a run, pause or resume a topic, for `who`. An empty `topic` is the whole flow."""
 
     who: str
     what: Literal["plan", "pause", "resume"]
     event: str
-    """What Airflow's audit log calls it: each person does one of a kind at a time."""
+    """Its name in Airflow's audit log: each user has at most one running of a kind."""
     topics: tuple[str, ...] = ()
     topic: str = ""
     why: str = ""
@@ -177,11 +177,11 @@ class Begin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfJob:
-    """How far has it come? Of whichever flow."""
+    """The state of a job, of any flow."""
 
     job: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """Look now rather than in a few seconds."""
+    """Poll now rather than in a few seconds."""

@@ -1,4 +1,4 @@
-"""What the page of a source partition says whose records are dealt to other partitions: what went where."""
+"""The page of a repartitioned source partition: which target partitions its records went to."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class DealtStory:
     stretches: Sequence[Stretch]
     total: int
     where: Sequence[tuple[DealtAt, Stretch | None]] = ()
-    """Of the offset that is asked about, if one is."""
+    """Where the record of the requested offset is, if one was requested."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sought:
-    """What is looked up: an offset of the source partition, and the record's key in the copy, empty when not known."""
+    """What is searched for: an offset of the source partition, and the record's key in the copy; empty: not known."""
 
     offset: int | None
     key: str = ""
@@ -33,13 +33,13 @@ class Sought:
 def story_of_dealt(
     watch: FlowWatch, place: TopicPartition, sought: Sought, skip: int, most: int, lane: str
 ) -> DealtStory | None:
-    """Asked of the ledger; None where it has dealt nothing of the topic."""
+    """Return the story, read from the ledger; None if it has no repartitioned records of the topic."""
     dealing = watch.dealt(place.topic, lane=lane)
     return None if dealing is None else story_of(dealing, place, sought, skip, most)
 
 
 def story_of(dealing: Dealing, place: TopicPartition, sought: Sought, skip: int, most: int) -> DealtStory:
-    """What is told of a source partition, with so many of its chunks; pure."""
+    """Return the story of a source partition, with `most` of its chunks after the first `skip`; pure."""
     chunks = stretches_of(dealing, place.partition)
     key = sought.key.encode() if sought.key else None
     found = [] if sought.offset is None else whereabouts(dealing, place, sought.offset, key)

@@ -1,4 +1,4 @@
-"""What a run refused, left undone and did besides, one sentence each with its word; pure."""
+"""What a run refused, left undone and did in addition to copying, one sentence each with its word; pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ferry.words import count_of
 
 
 def not_done(report: Report) -> list[Line]:
-    """What was not done: refusals, what is unfinished, groups that failed, and what does not compare equal."""
+    """Return what was not done: refusals, what is unfinished, groups that failed, and what does not compare equal."""
     lines = [Line(mood=Mood.BAD, word=one.kind.value, text=one.message) for one in report.refusals]
     return lines + [
         Line(mood=Mood.WARN if word == "unfinished" else Mood.BAD, word=word, text=text)
@@ -21,7 +21,7 @@ def not_done(report: Report) -> list[Line]:
 
 
 def done_besides(report: Report) -> list[Line]:
-    """What else it did: gaps, changed topics, pauses that it met, notes."""
+    """Return what else the run did: gaps, changed topics, pauses that it met, notes."""
     plan = report.plan
     lines = [
         Line(
@@ -43,7 +43,7 @@ def done_besides(report: Report) -> list[Line]:
 
 
 def recurring(runs: Sequence[RunDigest]) -> list[Recurring]:
-    """What some runs refused, those newest first; what is refused still comes first, then what was last refused."""
+    """Return what runs (newest first) refused; what the newest run refused comes first, then the latest others."""
     found: dict[tuple[str, str | None, int | None], Recurring] = {}
     for run in runs:
         own = {(one.kind.value, one.topic, one.partition): one for one in run.refusals}

@@ -1,4 +1,4 @@
-"""The reader's process: one for each socket, for as long as a process is connected to it and asks."""
+"""The reader's process: one for each socket, as long as a process is connected to it and asks."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
     from ferry.reader.service import Service
 
 IDLE_SECONDS = 300.0
-"""After which a reader without questions ends."""
+"""A reader without questions ends after this time."""
 ALONE_SECONDS = 10.0
-"""After which one without connections ends: the processes of its page are gone."""
+"""A reader without connections ends after this time: the processes of its page are gone."""
 MOST_CLIENTS = 64
 HAND_OVER_SECONDS = 0.0005
-"""A tenth of Python's own: an answer that is there is told while a look computes."""
+"""A tenth of Python's own: a finished answer is sent while a poll computes."""
 REFUSED = 3
-"""The exit code for a folder or a socket that is not ours."""
+"""The exit code for a folder or a socket of another user."""
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
 class _Clients:
-    """Who is connected, when the last one was, and when one last asked."""
+    """How many are connected, when the last change was, and when one last asked."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     count: int = 0
@@ -44,7 +44,7 @@ class _Clients:
     asked_at: float = field(default_factory=time.monotonic)
 
     def came(self, number: int) -> int:
-        """One more, or one less: how many there are."""
+        """Count one more, or one less; return how many there are."""
         with self.lock:
             self.count += number
             self.left_at = time.monotonic()
@@ -52,16 +52,16 @@ class _Clients:
 
     @property
     def are_gone(self) -> bool:
-        """Whether no process is connected any more, or none has asked for long."""
+        """Whether no process has been connected, or none has asked, for a long time."""
         now = time.monotonic()
         is_alone = not self.count and now - self.left_at > ALONE_SECONDS
         return is_alone or now - self.asked_at > IDLE_SECONDS
 
 
 def run(path: Path, *, stays: bool) -> int:
-    """Answer at a socket; 0 at once where another reader has it."""
+    """Answer at a socket; return 0 at once if another reader has it."""
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="ferry.reader: %(levelname)s %(message)s")
-    logging.getLogger("kafka").setLevel(logging.CRITICAL)  # the page itself says what cannot be reached
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)  # the page itself shows what cannot be reached
     trouble = "" if stays else folder_trouble(path.parent)
     if trouble:
         log.error("%s", trouble)
@@ -70,7 +70,7 @@ def run(path: Path, *, stays: bool) -> int:
         if not is_ours:
             return 0
         with _listening(path) as listener:
-            # Who asks waits in the socket's queue while this is imported.
+            # A question waits in the socket's queue while this is imported.
             from ferry.reader.flows import Flows  # noqa: PLC0415
             from ferry.reader.service import Service  # noqa: PLC0415
             from ferry.reader.watcher import Watchers  # noqa: PLC0415
@@ -82,7 +82,7 @@ def run(path: Path, *, stays: bool) -> int:
 
 @contextlib.contextmanager
 def _lock_of(path: Path) -> Iterator[bool]:
-    """Whether this process is the only one at the socket, as long as the block lasts."""
+    """Yield whether this process is the only one at the socket, as long as the block lasts."""
     lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         try:
@@ -97,7 +97,7 @@ def _lock_of(path: Path) -> Iterator[bool]:
 
 @contextlib.contextmanager
 def _listening(path: Path) -> Iterator[socket.socket]:
-    """The socket, which only this user can connect to; a file of that name that an ended reader has left is removed."""
+    """Yield the socket, which only this user can connect to; the file of a reader that has ended is removed."""
     path.unlink(missing_ok=True)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
@@ -122,7 +122,7 @@ def _serve(listener: socket.socket, path: Path, service: Service, *, stays: bool
             line, _ = listener.accept()
         except TimeoutError:
             if not path.exists() or path.stat().st_ino != own:
-                return  # no process can find this one any more
+                return  # no process can find this reader any more
             continue
         if clients.came(1) > MOST_CLIENTS or is_foreign(line):
             clients.came(-1)

@@ -1,4 +1,4 @@
-"""A message of questions, and the reply: finds the flow and the thread that looks at it, and bounds what is told."""
+"""Answers a message of questions: finds the flow and its thread, and bounds the size of the reply."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ from ferry.reader.wire import MOST_TOLD, Ask, Logins, Message, Reply, Told, deco
 
 log = logging.getLogger(__name__)
 Key = tuple[str, Path, tuple[int, int]]
-"""A flow of a state of a file."""
+"""A flow of one state of a file."""
 
 
 class Service:
-    """What a reader knows. `stays`: it is for whichever Airflow asks, and not for the one that has started it."""
+    """The state of a reader. `stays`: it serves any Airflow, not only the one that has started it."""
 
     def __init__(self, flows: Flows, watchers: Watchers, *, stays: bool = False) -> None:
         self.is_outdated = False
-        """Whether a process of another version, or with another file, has asked: it starts a reader of their own."""
+        """Whether a process of another version, or with another file, has asked: it starts a reader of its own."""
         self._flows, self._watchers, self._stays = flows, watchers, stays
         self._lock = threading.Lock()
         self._handed: dict[Key, tuple[float, Logins]] = {}
-        """The logins of the flows that are looked at, and when they came."""
+        """The logins of the polled flows, and when they came."""
         self._deployment = ""
 
     def reply(self, content: bytes) -> bytes:
-        """The reply to a message; to one that is none, why."""
+        """Return the reply to a message; if it is not a message, the reply is why."""
         try:
             message: Message = decoded(Message, content)
-        except Corrupt:  # its words may have a part of a login
+        except Corrupt:  # its text may have a part of a login
             return encoded(Reply, Reply(other="what came is no message of the page"))
         configured = self._flows.now()
         other = self._other(message, configured)
@@ -103,7 +103,7 @@ class Service:
         return found
 
     def _lacks_logins(self, key: Key, given: Logins | None) -> bool:
-        """Whether the logins of a flow are to be handed over; what is `given` is taken."""
+        """Return whether the logins of a flow have to be sent; those in `given` are kept."""
         now = time.monotonic()
         with self._lock:
             if given is not None:
@@ -118,7 +118,7 @@ class Service:
         )
 
     def _connected(self, key: Key, config: FlowConfig) -> FlowConfig:
-        """The flow with its logins; raises BadInput where one is missing or wrong."""
+        """Return the flow with its logins; raises BadInput if one is missing or wrong."""
         name, path, _ = key
         with self._lock:
             _, handed = self._handed.get(key, (0.0, None))

@@ -1,4 +1,4 @@
-"""What the page shows of a flow: figures made of one look, by threads that no request waits for; pure."""
+"""What the page shows of a flow: figures made from one poll, by threads that no request waits for; pure."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from ferry.reader.limits import MOST_REFUSALS
 MOST_TOPICS = 1000
 """Topics of one run that are kept for plots over time: those with the most to copy."""
 MOST_UNDONE = 6
-"""The same of what else a run left undone."""
+"""The most entries that are kept of what else a run left undone."""
 
 
 def digest_of(past: PastRun) -> RunDigest:
-    """A run in short."""
+    """Return a run as a digest."""
     record, report = past.opened.record, past.report
     receipts = report.kept if report else ()
     due: Counter[str] = Counter()
@@ -83,7 +83,7 @@ def digest_of(past: PastRun) -> RunDigest:
 
 
 def left_undone(report: Report) -> list[tuple[str, str]]:
-    """What is not refused and yet not as it should be, each with a word: unfinished, a group's, what differs."""
+    """Return what was not refused but is not as it should be, each with a word: unfinished, a group, a difference."""
     newer = f"run {report.superseded} has the lane now, and it, or " if report.superseded else ""
     found = [
         ("unfinished", f"{one.told} was not copied up to {one.end}: {newer}the next run copies the rest.")
@@ -100,17 +100,17 @@ def _who(opened: OpenedRun) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """A flow as it was last seen. `number` changes with every look; 0: it was not looked at yet."""
+    """A flow as of its last poll. `number` changes with every poll; 0: it was not polled yet."""
 
     number: int = 0
     looked_ms: int = 0
-    """When the last look was tried."""
+    """When the last poll was tried."""
     ledger_ms: int = 0
-    """Of when the ledger's part is; 0: it was never read."""
+    """The time of the ledger's part; 0: it was never read."""
     lag_ms: int = 0
-    """Of when the lag is."""
+    """The time of the lag."""
     never_ran: bool = False
-    """Whether the ledger knows no run of the flow's own lane."""
+    """Whether the ledger has no run of the flow's own lane."""
     records_in_ledger: int = 0
     topics: tuple[TopicRow, ...] = ()
     lags: Mapping[str, Sequence[PartitionLag]] = field(default_factory=dict)
@@ -119,16 +119,16 @@ class Snapshot:
     runs: tuple[RunDigest, ...] = ()
     """Newest first, as many as were read by now."""
     known_runs: int = 0
-    """How many the ledger remembers of the flow's own lane."""
+    """How many of the flow's own lane are in the ledger."""
     lanes: tuple[str, ...] = ()
     pauses: Mapping[str, Pause] = field(default_factory=dict)
     """By source topic; the key "" is the whole flow."""
     history: tuple[LagPoint, ...] = ()
     columns: tuple[Column, ...] = ()
-    """The same of each partition, at fewer looks where there are many."""
+    """The lag history of each partition, of fewer polls if there are many partitions."""
     troubles: tuple[Trouble, ...] = ()
     hindrances: tuple[Trouble, ...] = ()
-    """What hinders the page from looking, and is no outage; of no cluster."""
+    """What prevents a poll and is no outage; not of a cluster."""
 
     @property
     def last_run(self) -> RunDigest | None:
@@ -137,17 +137,17 @@ class Snapshot:
 
     @property
     def is_paused(self) -> bool:
-        """Whether the whole flow is held back."""
+        """Whether the whole flow is paused."""
         return "" in self.pauses
 
     @property
     def paused_topics(self) -> tuple[str, ...]:
-        """Topics that are held back by themselves, by name."""
+        """Topics that are paused on their own, by name."""
         return tuple(sorted(topic for topic in self.pauses if topic))
 
 
 def by_topic(lags: Iterable[PartitionLag]) -> dict[str, list[PartitionLag]]:
-    """Partitions by source topic, in the order of the topics' names."""
+    """Return partitions by source topic, in the order of the topics' names."""
     found: dict[str, list[PartitionLag]] = {}
     for lag in lags:
         found.setdefault(lag.source.topic, []).append(lag)
@@ -155,7 +155,7 @@ def by_topic(lags: Iterable[PartitionLag]) -> dict[str, list[PartitionLag]]:
 
 
 def topic_rows(lags: Mapping[str, Sequence[PartitionLag]], held: Mapping[str, Pause]) -> tuple[TopicRow, ...]:
-    """A row for each topic, also for those that are paused and not there."""
+    """Return a row for each topic, also for those that are paused and do not exist."""
     rows = [
         TopicRow(topic=topic, target=parts[0].target.topic, total=total_of(parts), paused=held.get(topic))
         for topic, parts in lags.items()
@@ -170,5 +170,5 @@ def topic_rows(lags: Mapping[str, Sequence[PartitionLag]], held: Mapping[str, Pa
 
 
 def ledger_parts(view: LedgerView, now_ms: int) -> tuple[dict[str, Pause], tuple[str, ...]]:
-    """Pauses in force, and the names of the lanes."""
+    """Return the pauses in force, and the names of the lanes."""
     return pauses(view, now_ms), tuple(lane_names(view))

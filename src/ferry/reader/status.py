@@ -1,4 +1,4 @@
-"""A flow as it was last seen, cut to what one page shows of it; pure."""
+"""A flow as of its last poll, cut to what one page shows of it; pure."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MOST_POINTS = 400
 
 
 def status_of(seen: Snapshot, limit: RecoveryPoint, lane: str, *, runs: int = 1_000, mark: str = "") -> Status:
-    """How a flow stands, with its newest `runs`; `lane` is the flow's own, `limit` its recovery point."""
+    """Return the state of a flow, with its newest `runs`; `lane` is the flow's own, `limit` its recovery point."""
     held = seen.paused_topics
     ends = [run.ended_ms for run in seen.runs if run.state is PastState.SUCCESS]
     return Status(
@@ -57,14 +57,15 @@ def status_of(seen: Snapshot, limit: RecoveryPoint, lane: str, *, runs: int = 1_
 
 
 def in_short(run: RunDigest) -> RunDigest:
-    """A run as lists and the overview show it."""
+    """Return a run as lists and the overview show it."""
     return replace(run, refusals=run.refusals[:SHOWN_REFUSALS], gaps=(), notes=(), topics={})
 
 
 def behind_of(lags: Sequence[PartitionLag], limit: RecoveryPoint) -> Behind | None:
-    """Which partitions are beyond a recovery point; None where none is, or there is no such point.
+    """Return the partitions beyond a recovery point; None if there are none, or there is no recovery point.
 
-    Partition by partition, as `is_behind` judges it for alerts, readiness and `ferry lag`: the limit is of each.
+    `is_behind` decides for each partition, as it does for alerts, readiness and `ferry lag`: the limit is of each
+    partition.
     """
     behind = [lag for lag in lags if is_behind(lag, max_records=limit.records, max_seconds=limit.seconds)]
     if not behind:
@@ -89,7 +90,7 @@ SORTS = {
 
 
 def topics_of(seen: Snapshot, asked: OfTopics) -> Cut[TopicRow]:
-    """A page of the topics."""
+    """Return a page of the topics."""
     wanted = asked.q.strip().lower()
     rows = [row for row in seen.topics if wanted in row.topic.lower() and (row.paused or not asked.paused)]
     rows.sort(key=SORTS.get(asked.sort, _worst))
@@ -97,14 +98,14 @@ def topics_of(seen: Snapshot, asked: OfTopics) -> Cut[TopicRow]:
 
 
 def topic_of(seen: Snapshot, topic: str, page: int) -> TopicStory:
-    """A topic, and a page of its partitions."""
+    """Return a topic, and a page of its partitions."""
     row = next((row for row in seen.topics if row.topic == topic), None)
     parts: Sequence[PartitionLag] = seen.lags.get(topic, ())
     return TopicStory(row=row, parts=Cut.of(parts, page))
 
 
 def series_of(seen: Snapshot, asked: OfSeries) -> Series:
-    """Figures over time. Of a partition only the lag: what each run copied of it is in its receipts."""
+    """Return figures over time. For a partition only its lag: what each run copied of it is in its receipts."""
     points = seen.history if asked.topic is None else tuple(points_of(seen.columns, asked.topic, asked.partition))
     looks = Stretches.of(seen.history)
     runs = []
@@ -133,7 +134,10 @@ def series_of(seen: Snapshot, asked: OfSeries) -> Series:
 
 
 def rows_of(points: Sequence[LagPoint], looks: Stretches, most: int = MOST_POINTS) -> list[Row | None]:
-    """As many points as a chart can show, oldest first, the last one of each stretch among them; None between two."""
+    """Return as many points as a chart can show, oldest first, with the last one of each stretch.
+
+    None separates two stretches.
+    """
     step = max(1, -(-len(points) // most))
     rows: list[Row | None] = []
     for _, part in groupby(points, key=lambda point: looks.number(point.at_ms)):

@@ -1,4 +1,4 @@
-"""What the ledger and the clusters answer, cut to what one page shows of it; pure."""
+"""The answers of the ledger and the clusters, cut to what one page shows of them; pure."""
 
 from __future__ import annotations
 
@@ -58,17 +58,17 @@ B = TypeVar("B")
 
 
 def lines(cut: Cut[A], line: Callable[[A], B]) -> Cut[B]:
-    """The same page with each row made to a line."""
+    """Return the same page with each row made into a line."""
     return Cut(rows=[line(row) for row in cut.rows], page=cut.page, pages=cut.pages, total=cut.total, first=cut.first)
 
 
 def part_of(rows: Sequence[A], page: int, total: int, size: int = A_PAGE) -> Cut[A]:
-    """The rows of a page of which the others were not read. It may be behind the last one."""
+    """Return the rows of one page as a Cut; the others were not read. The page may be after the last one."""
     return Cut(rows=rows, page=page, pages=max(1, -(-total // size)), total=total, first=(page - 1) * size + 1)
 
 
 def receipt_line(receipt: Receipt) -> ReceiptLine:
-    """A receipt in a list."""
+    """Return a receipt as a line of a list."""
     short = replace(receipt, segments=receipt.segments[:SHOWN_SEGMENTS])
     return ReceiptLine(receipt=short, segments=len(receipt.segments))
 
@@ -88,7 +88,7 @@ def _unit_line(one: Receipt) -> UnitLine:
 
 
 def run_story(found: PastRun | Forgotten, asked: OfRun) -> RunStory:
-    """A run, with a page of each of its lists."""
+    """Return a run, with a page of each of its lists."""
     past = found if isinstance(found, PastRun) else None
     gone = found if isinstance(found, Forgotten) else None
     report = past.report if past else None
@@ -132,12 +132,12 @@ def _remains(left: Forgotten) -> Remains:
 
 
 def receipt_story(receipt: Receipt, asked: OfReceipt) -> ReceiptStory:
-    """A receipt with a page of its segments."""
+    """Return a receipt with a page of its segments."""
     return ReceiptStory(receipt=replace(receipt, segments=()), segments=Cut.of(receipt.segments, asked.page))
 
 
 def dealt_page(story: DealtStory, asked: OfDealt) -> DealtPage:
-    """What was dealt of a partition."""
+    """Return the page of a repartitioned partition."""
     return DealtPage(
         parts=Cut.of(story.parts, asked.parts),
         chunks=part_of(story.stretches, asked.page, story.total),
@@ -149,7 +149,7 @@ def dealt_page(story: DealtStory, asked: OfDealt) -> DealtPage:
 
 
 def holder_line(holder: Holder) -> HolderLine:
-    """A receipt that an offset fell to."""
+    """Return a receipt with an offset in its range as a line."""
     receipt = holder.receipt
     return HolderLine(
         source=receipt.source,
@@ -167,7 +167,7 @@ def _stands(one: Standing | None) -> Stands | None:
 
 
 def group_line(row: GroupRow) -> GroupLine:
-    """One partition of a group."""
+    """Return one partition of a group as a line."""
     place = row.source or row.target
     assert place is not None
     return GroupLine(
@@ -180,7 +180,7 @@ def group_line(row: GroupRow) -> GroupLine:
 
 
 def group_story(table: GroupTable) -> GroupStory:
-    """A group in the list of all."""
+    """Return a group for the list of all."""
     return GroupStory(
         group=table.group,
         source=table.source,
@@ -191,7 +191,7 @@ def group_story(table: GroupTable) -> GroupStory:
 
 
 def lane_line(lane: Lane, outlook: str | None = None) -> LaneLine:
-    """A lane in short; its `outlook` is as of now, unless it was told before."""
+    """Return the summary of a lane; its `outlook` is computed now, unless it is given."""
     return LaneLine(
         name=lane.name,
         kind=lane.kind,
@@ -207,7 +207,7 @@ def lane_line(lane: Lane, outlook: str | None = None) -> LaneLine:
 
 
 def part_line(part: LanePart) -> PartLine:
-    """What a lane has copied of a partition."""
+    """Return what a lane has copied of a partition."""
     return PartLine(
         source=part.source,
         target=part.target,
@@ -219,7 +219,7 @@ def part_line(part: LanePart) -> PartLine:
 
 
 def report_line(kept: Kept, problem: str) -> ReportLine:
-    """A report in the list of all."""
+    """Return a report for the list of all."""
     report = kept.report
     return ReportLine(
         number=kept.number,
@@ -243,7 +243,7 @@ def _told(evidence: EvidenceReport) -> ReportTold:
 
 
 def plan_story(plan: Plan) -> PlanStory:
-    """A plan in figures, with the first of each kind of what it is made of."""
+    """Return a plan in figures, with the first of each kind of its parts."""
     read = read_ranges(plan.dealt)
     return PlanStory(
         offsets=sum(piece.offsets for piece in plan.kept) + sum(high - low for low, high in read.values()),

@@ -1,6 +1,6 @@
-"""Values as JSON and back, by the types of their fields: what passes between the page and its reader; pure.
+"""Values as JSON and back, by the types of their fields: the exchange between the page and its reader; pure.
 
-Reading makes only values of the types that are named, so no document can have anything else made or called.
+Reading makes only values of the named types, so no document can create or call anything else.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ Way = Callable[[Any], Any]
 
 
 def dump(hint: Any, value: Any) -> Any:
-    """A value of the type `hint` as JSON: numbers, texts, lists and objects."""
+    """Return a value of the type `hint` as JSON: numbers, texts, lists and objects."""
     return _ways(hint)[0](value)
 
 
 def load(hint: Any, body: Any) -> Any:
-    """The value of the type `hint` that is in JSON; raises Corrupt where it is none."""
+    """Return the value of the type `hint` that is in JSON; raises Corrupt if it is none."""
     try:
         return _ways(hint)[1](body)
     except MALFORMED as error:
@@ -39,7 +39,7 @@ def _same(value: Any) -> Any:
 
 @cache
 def _ways(hint: Any) -> tuple[Way, Way]:
-    """How values of a type are written and read."""
+    """Return the functions that write and read values of a type."""
     origin, parts = get_origin(hint), get_args(hint)
     of = origin or hint
     if hint in _PLAIN:
@@ -54,7 +54,7 @@ def _ways(hint: Any) -> tuple[Way, Way]:
 
 
 def _of_class(of: Any, parts: tuple[Any, ...]) -> tuple[Way, Way]:
-    """Of what is made of other values, and of enumerations."""
+    """Return the functions for types that are made of other types, and for enumerations."""
     if issubclass(of, Enum):
         return attrgetter("value"), of
     if hasattr(of, "_fields"):  # a named tuple
@@ -91,7 +91,7 @@ def _one_of(values: tuple[Any, ...]) -> Way:
 
 
 def _union(parts: tuple[Any, ...]) -> tuple[Way, Way]:
-    """Of one type or None, or of plain types."""
+    """Return the functions for one type or None, or for plain types."""
     rest = [part for part in parts if part is not types.NoneType]
     if len(rest) == 1:
         write, read = _ways(rest[0])
@@ -110,7 +110,7 @@ def _union(parts: tuple[Any, ...]) -> tuple[Way, Way]:
 
 
 def _object(of: Any, given: tuple[Any, ...]) -> tuple[Way, Way]:
-    """A dataclass as an object of its fields; `given` are the types that it is made for, where it is generic."""
+    """Return the functions for a dataclass as an object of its fields; `given` are the types of a generic one."""
     known = dict(zip(getattr(of, "__parameters__", ()), given, strict=True))
     hints = get_type_hints(of)
     ways = {one.name: _ways(_filled(hints[one.name], known)) for one in dataclasses.fields(of)}
@@ -133,7 +133,7 @@ def _filled(hint: Any, known: Mapping[Any, Any]) -> Any:
 
 
 def _row(parts: tuple[Any, ...], made: Way) -> tuple[Way, Way]:
-    """Values of different types in a list."""
+    """Return the functions for values of different types in a list."""
     ways = [_ways(part) for part in parts]
     return (
         lambda values: [write(one) for (write, _), one in zip(ways, values, strict=True)],

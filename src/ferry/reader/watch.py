@@ -1,7 +1,7 @@
-"""Look at a flow again and again over connections that stay: what a page that is kept open asks for.
+"""Polls of a flow over connections that stay open: what an open page needs.
 
-The ledger is read once and then on (ADR 11), so a look costs what came since. One side that does not answer is named,
-and the other one is shown.
+The ledger is read from its beginning once, then only onward (ADR 11), so a poll costs what came since. A side that does
+not answer is named, and the other one is shown.
 """
 
 from __future__ import annotations
@@ -36,31 +36,31 @@ from ferry.reader.limits import SEARCHED
 
 _MOST_LANES = 50
 _Piece = tuple[Chain, int | None, int]
-"""A block of a chain by its index, None for what lies in no block; and how many receipts it has."""
+"""A block of a chain by its index, None for rows outside blocks; and how many receipts it has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sight:
-    """One look at a flow. A part is None when it could not be seen; why is in `troubles`, else in `hindrances`."""
+    """One poll of a flow. A part is None when it could not be read; why is in `troubles`, else in `hindrances`."""
 
     view: LedgerView | None
-    """What the ledger says; the view of nothing where the flow never ran."""
+    """The ledger; an empty view if the flow never ran."""
     lags: tuple[PartitionLag, ...] | None
     troubles: dict[str, str]
     """Clusters that do not answer, by alias, and why."""
     hindrances: list[str] = field(default_factory=list)
-    """What else was in the way, with the remedy: a secret, a login or an ACL, a filter in vain."""
+    """What else failed, with the remedy: a secret, a login, an ACL, a filter that matches nothing."""
 
     @classmethod
     def hindered(cls, view: LedgerView | None, errors: Mapping[str, FerryError]) -> Self:
-        """A look that came to errors, by cluster alias; empty where none is to blame."""
+        """Return a poll that met errors, by the alias of the cluster; an empty alias if no cluster is the cause."""
         sight = cls(view=view, lags=None, troubles={})
         for alias, error in errors.items():
             sight.blame(alias, error)
         return sight
 
     def blame(self, alias: str, error: FerryError) -> None:
-        """Add an error: an outage of that cluster, where the error says that it does not answer."""
+        """Add an error: an outage of that cluster if it is Unreachable, else a hindrance."""
         if alias and isinstance(error, Unreachable):
             self.troubles.setdefault(alias, str(error))
         else:
@@ -68,15 +68,15 @@ class Sight:
 
 
 class FlowWatch:
-    """The connections of one flow for as long as it is looked at. Not thread-safe. Use as a context manager."""
+    """The connections of one flow as long as it is polled. Not thread-safe. Use as a context manager."""
 
     def __init__(self, flow: FlowConfig, *, patience_s: float) -> None:
-        """`patience_s`: how long a cluster that does not answer is tried at each look."""
+        """`patience_s`: how long a cluster that does not answer is tried at each poll."""
         self.flow = flow
         self.patience_s = patience_s
         self._connections: TargetFirst | None = None
         self._down: dict[str, FerryError] = {}
-        """Who did not answer when the connections were opened."""
+        """The clusters that did not answer when the connections were opened."""
 
     def __enter__(self) -> Self:
         return self
@@ -87,13 +87,13 @@ class FlowWatch:
         self.close()
 
     def close(self) -> None:
-        """Drop the connections, and what is known of the ledger with them."""
+        """Close the connections, and drop what was read of the ledger."""
         if self._connections is not None:
             self._connections.close()
             self._connections = None
 
     def look(self) -> Sight:
-        """The ledger and the lag as they are now; never raises for a cluster that is down or refuses."""
+        """Return the ledger and the lag as they are now; never raises for a cluster that is down or refuses."""
         source, target = self.flow.flow.source, self.flow.flow.target
         try:
             connections = self._open()
@@ -114,9 +114,9 @@ class FlowWatch:
         return Sight(view=view, lags=tuple(lags), troubles={})
 
     def past(self, opened: OpenedRun) -> PastRun | Forgotten:
-        """A run of a view with its plan and its receipts; raises as `LedgerAccess.view`.
+        """Return a run of a view with its plan and its receipts; Forgotten if it was pruned since.
 
-        Forgotten where the ledger has let it go since.
+        Raises BadInput when there is no ledger, because the flow never ran.
         """
         connections = self._open()
 
@@ -127,9 +127,10 @@ class FlowWatch:
         return connections.run(work)
 
     def run(self, name: str, *, lane: str = "") -> PastRun | Forgotten | None:
-        """One run, however old; Forgotten where the ledger has only receipts of it. An empty `lane` is the flow's own.
+        """Return one run, however old; Forgotten if the ledger has only receipts of it.
 
-        None when it has no record of it, nor a receipt in the SEARCHED records before its newest summary and behind it.
+        An empty `lane` is the flow's own. None when the ledger has no record of it, and no receipt in the SEARCHED
+        records before its newest summary or after it.
         """
         connections = self._open()
         lane = lane or self.flow.lane
@@ -141,9 +142,9 @@ class FlowWatch:
         return connections.run(work)
 
     def receipts(self, place: TopicPartition, skip: int, most: int, *, lane: str = "") -> tuple[list[Receipt], int]:
-        """Receipts of a source partition, newest first, without the `skip` newest; and how many there are.
+        """Return receipts of a source partition, newest first, without the `skip` newest; and how many there are.
 
-        Only the blocks that hold them are read, so it does not matter how many there are. `lane` as of `run`.
+        Only the blocks that hold them are read, so the total does not matter. An empty `lane` is the flow's own.
         """
         connections = self._open()
         flow = self._in(lane)
@@ -172,9 +173,9 @@ class FlowWatch:
         return connections.run(work)
 
     def receipt(self, place: TopicPartition, start: int, run: str, *, lane: str = "") -> Receipt | None:
-        """The receipt of a source partition that begins at an offset, of a run; None where the ledger has none.
+        """Return the receipt of a source partition that begins at an offset, of a run; None if the ledger has none.
 
-        An empty `run` is the newest one: after a gap was filled there may be two. `lane` as of `run`.
+        An empty `run` means the newest one: after a gap was filled there may be two. An empty `lane` is the flow's own.
         """
         connections = self._open()
         lane = lane or self.flow.lane
@@ -193,9 +194,10 @@ class FlowWatch:
     def where(
         self, place: TopicPartition, offset: int, *, backward: bool, lane: str = ""
     ) -> tuple[Translation, list[Holder]]:
-        """Where an offset of a source partition went (`backward`: came from), and the receipts that say so.
+        """Return the target offset of a source offset (`backward`: the reverse), and the receipts that show it.
 
-        `lane` as of `run`. Raises as `ferry.features.groups.acts.translate.translate`.
+        An empty `lane` is the flow's own. Raises Unreachable without the target, Refused if one side no longer has what
+        was copied, and BadInput if the lane has copied nothing of the partition.
         """
         connections = self._open()
         flow = self._in(lane)
@@ -215,7 +217,10 @@ class FlowWatch:
         return connections.run(work)
 
     def dealt(self, topic: str, *, lane: str = "") -> Dealing | None:
-        """What went where of a source topic that is dealt to other partitions; None: it is not. `lane` as of `run`."""
+        """Return where records of a repartitioned source topic went; None if it is not one.
+
+        An empty `lane` is the flow's own.
+        """
         connections = self._open()
 
         async def work() -> Dealing | None:
@@ -226,7 +231,7 @@ class FlowWatch:
         return connections.run(work)
 
     def lanes(self) -> list[Lane]:
-        """The lanes beside the flow's own, with what they have copied."""
+        """Return the lanes other than the flow's own, with what they have copied."""
         connections = self._open()
 
         async def work() -> list[Lane]:
@@ -237,7 +242,7 @@ class FlowWatch:
         return connections.run(work)
 
     def lane(self, name: str) -> tuple[Lane, list[OpenedRun]] | None:
-        """A lane with what it has copied, and its runs that the ledger remembers, newest first; None: it has none."""
+        """Return a lane with what it has copied, and its runs in the ledger, newest first; None if it is not there."""
         connections = self._open()
 
         async def work() -> tuple[Lane, list[OpenedRun]] | None:
@@ -266,7 +271,7 @@ class FlowWatch:
 
 
 def _pieces(chains: Mapping[Chain, Links], newer: Mapping[Chain, Sequence[MapEntry]]) -> list[_Piece]:
-    """What holds the receipts of a partition, newest first: what lies in no block, then the blocks."""
+    """Return the pieces that hold the receipts of a partition, newest first: rows outside blocks, then the blocks."""
     pieces: list[_Piece] = []
     for of in sorted({**chains, **newer}, key=lambda of: of.since, reverse=True):
         pieces.append((of, None, len(newer.get(of, ()))))
@@ -276,7 +281,7 @@ def _pieces(chains: Mapping[Chain, Links], newer: Mapping[Chain, Sequence[MapEnt
 
 
 def _covering(pieces: Sequence[_Piece], skip: int, most: int) -> tuple[list[_Piece], int]:
-    """The pieces in which some receipts lie, and how many receipts lie before them."""
+    """Return the pieces that hold the receipts after the first `skip`, and how many receipts come before these."""
     chosen, before, at = [], 0, 0
     for piece in pieces:
         if at + piece[2] <= skip:
@@ -288,7 +293,7 @@ def _covering(pieces: Sequence[_Piece], skip: int, most: int) -> tuple[list[_Pie
 
 
 def _who_is_silent(connections: TargetFirst, error: FerryError) -> dict[str, FerryError]:
-    """Whom an error of a request is to be blamed on: the clusters that do not answer now, else none."""
+    """Return the cause of a request's error: the clusters that do not answer now, else an empty alias."""
     if not isinstance(error, (Unreachable, Retryable)):
         return {"": error}
 

@@ -1,7 +1,7 @@
 """One thread for each flow whose page is open: it asks the clusters, so that no request has to.
 
-It looks every few seconds as long as a page asks for what it saw, and ends when none does any more. What needs a
-cluster besides (a plan, an old run, an offset) is a job that waits for its turn.
+It polls every few seconds as long as a page asks for the result, and ends when none does any more. Anything else that
+needs a cluster (a plan, an old run, an offset) is a job that waits for its turn.
 """
 
 from __future__ import annotations
@@ -34,35 +34,41 @@ from ferry.reader.watch import FlowWatch, Sight
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 5.0
-"""Between two looks at a flow whose own pages are open; longer, up to the next figure, where a look takes
-longer than a tenth of that."""
+"""The pause between two polls of a flow whose own pages are open.
+
+If a poll takes more than a tenth of that, the pause is ten times the poll, up to GLANCE_SECONDS.
+"""
 GLANCE_SECONDS = 30.0
-"""Between two looks at a flow that is only in the list of all flows; and at most, however long a look takes, but
-where it takes more of a core than that: then as long as it computed."""
+"""The pause between two polls of a flow that is only in the list of all flows; also the longest pause.
+
+A poll that computed for longer than that is followed by a pause as long as it computed.
+"""
 LOOKING = threading.BoundedSemaphore(4)
-"""How many flows are looked at side by side, also when the list of very many is opened."""
+"""How many flows are polled at the same time, also when the list of very many is opened."""
 AT_REST_SECONDS = 300.0
-"""After which a flow without questions is left alone."""
+"""A flow without questions is not polled any more after this time."""
 PATIENCE_SECONDS = 5.0
 MOST_RUNS = 200
-"""How many of the newest runs are read, one by one, when nothing else is to do: the newest first. As many as a ledger
-keeps: a hundred that did something, a hundred that did nothing."""
+"""How many of the newest runs are read, one by one, when nothing else is to do: the newest first.
+
+It is as many as a ledger keeps: a hundred that copied something, a hundred that copied nothing.
+"""
 AT_ONCE = 3
-"""Of them so many at each look; the others between looks."""
+"""How many of them are read at each poll; the others are read between polls."""
 BACKGROUND = 4.0
-"""After reading an older run, rest for so many times as long as it took."""
+"""After reading an older run, the thread pauses for this many times as long as it took."""
 KEPT_JOBS = 200
 MOST_WAITING = 20
-"""Jobs of one flow that are not done yet; more are refused: a cluster that is down would have them pile up."""
+"""Jobs of one flow that are not done yet; more are refused: if a cluster is down they would pile up."""
 MOST_ASIDE = 8
-"""Threads at once, of all flows, for what needs no cluster: each number in an address is another question."""
+"""Threads at the same time, of all flows, for what needs no cluster: each number in an address is another question."""
 
 _ASIDE = threading.BoundedSemaphore(MOST_ASIDE)
 
 
 @dataclass(slots=True)
 class Job:
-    """Something that a flow's thread does for a person; `done` when there is an answer or an error."""
+    """A task for a user on a flow's thread; `done` is set when there is an answer or an error."""
 
     id: str
     who: str
@@ -75,11 +81,11 @@ class Job:
 
 
 class TooMuch(Exception):
-    """A flow's thread has enough to do; a sentence that says what to wait for."""
+    """A flow's thread has too much to do; a sentence with what to wait for."""
 
 
 class Watcher:
-    """A flow's thread, and what it saw last."""
+    """A flow's thread, and its last snapshot."""
 
     def __init__(
         self,
@@ -89,12 +95,12 @@ class Watcher:
         *,
         at_rest: Callable[[], None] = lambda: None,
     ) -> None:
-        """`connected` is the flow with its logins; it is asked whenever the connections are made again.
+        """`connected` returns the flow with its logins; it is called whenever the connections are made again.
 
         `at_rest` is called when the thread ends, because no page of the flow is open.
         """
         self.name = secrets.token_urlsafe(9)
-        """Another one for each watcher: what was seen is counted by each from 1."""
+        """A different name for each watcher: each numbers its snapshots from 1."""
         self._at_rest = at_rest
         self._connected = connected
         self._source, self._target = source, target
@@ -107,7 +113,7 @@ class Watcher:
         self._digests: dict[int, RunDigest] = {}
         self._end = -1
         self._newest = -1
-        """Which generation was the newest when the runs were last read."""
+        """The generation that was the newest when the runs were last read."""
         self._unread: list[OpenedRun] = []
         """Runs that are still to be read, the next one first."""
         self._jobs: dict[str, Job] = {}
@@ -116,7 +122,7 @@ class Watcher:
 
     @property
     def last(self) -> Snapshot:
-        """What was seen last; asking keeps no thread at work."""
+        """The last snapshot; reading it does not keep the thread running."""
         return self._seen
 
     @property
@@ -125,7 +131,7 @@ class Watcher:
         return self._thread is not None and self._thread.is_alive()
 
     def seen(self, *, closely: bool = True) -> Snapshot:
-        """What was seen last, at once; asking keeps the thread at work, and looking often when `closely`."""
+        """Return the last snapshot at once. It keeps the thread running; with `closely` it polls often."""
         now = time.monotonic()
         if closely and now > self._close_at + GLANCE_SECONDS and self._seen.number:
             self.nudge()
@@ -137,7 +143,7 @@ class Watcher:
     def ask(self, who: str, what: str, work: Callable[[FlowWatch], Any], ended: Ended | None = None) -> Job:
         """Have the thread do something; `done` is set when it has.
 
-        Raises TooMuch when as many jobs as MOST_WAITING are not done, or one of the same kind of the same person.
+        Raises TooMuch if MOST_WAITING jobs are not done, or one of the same kind of the same user.
         """
         job = Job(id=secrets.token_urlsafe(9), who=who, what=what, work=work, done=threading.Event(), ended=ended)
         with self._lock:
@@ -158,15 +164,15 @@ class Watcher:
         return job
 
     def job(self, number: str) -> Job | None:
-        """A job by its id, as long as it is kept."""
+        """Return a job by its id, as long as it is kept."""
         return self._jobs.get(number)
 
     def answer(self, key: Key, work: Callable[[FlowWatch], Any], *, fresh_seconds: float) -> Answer:
-        """The last answer to what a page asks of the clusters; an old one is shown while a new one is got.
+        """Return the last answer to a question about the clusters; an old one is returned while a new one is fetched.
 
-        Waits a moment, for most answers are there at once. `key` names the question.
+        It waits a moment, because most answers are there at once. `key` names the question.
         """
-        self._start()  # the answer may have been asked of a thread that was about to end
+        self._start()  # the job may have been given to a thread that was about to end
 
         def begin(ended: Ended) -> threading.Event:
             try:
@@ -180,7 +186,10 @@ class Watcher:
         return self._answers.answer(key, begin, fresh_seconds=fresh_seconds)
 
     def answer_aside(self, key: Key, work: Callable[[], Any], *, fresh_seconds: float) -> Answer:
-        """As `answer`, for what needs no cluster: a thread of its own gets it, whichever cluster is down meanwhile."""
+        """Return the last answer to a question without a cluster; an old one is returned while a new one is fetched.
+
+        A thread of its own fetches it, so a cluster that is down does not delay it.
+        """
 
         def begin(ended: Ended) -> threading.Event:
             job = Job(id="", who="", what=str(key[0]), work=lambda _: work(), done=threading.Event(), ended=ended)
@@ -201,11 +210,11 @@ class Watcher:
         return self._answers.answer(key, begin, fresh_seconds=fresh_seconds)
 
     def nudge(self) -> None:
-        """Look now rather than in a few seconds."""
+        """Poll now rather than in a few seconds."""
         self._inbox.put(None)
 
     def close(self) -> None:
-        """End the thread after what it is at."""
+        """End the thread after its present work."""
         self._closed = True
         self._inbox.put(None)
 
@@ -227,7 +236,7 @@ class Watcher:
                         began = time.monotonic()
                         if not self._closed:
                             self._look(watch)
-                except FerryError as error:  # a secret or a connection that is missing
+                except FerryError as error:  # a missing secret or connection
                     self._take(Sight.hindered(None, {"": error}), (), "")
                 except Exception as error:
                     why = self._unforeseen(error, "the page cannot look")
@@ -242,16 +251,16 @@ class Watcher:
 
     @contextmanager
     def _turn(self, watch: FlowWatch) -> Iterator[None]:
-        """One of the looks that go side by side; what is asked for waits for no other flow's."""
+        """Wait for one of the polls that run at the same time; jobs of this flow do not wait for other flows' polls."""
         while not LOOKING.acquire(timeout=WAIT_SECONDS):
-            self._serve(watch, until=0.0)  # nothing, when closed
+            self._serve(watch, until=0.0)  # does nothing when closed
         try:
             yield
         finally:
             LOOKING.release()
 
     def _serve(self, watch: FlowWatch | None, until: float) -> None:
-        """Do what is asked for until it is time to look again, or it is nudged; and read older runs meanwhile."""
+        """Do jobs until the next poll is due, or `nudge` asks for one; read older runs meanwhile."""
         resting = 0.0
         while not self._closed:
             now = time.monotonic()
@@ -294,7 +303,7 @@ class Watcher:
             job.done.set()
 
     def _unforeseen(self, error: Exception, what: str) -> str:
-        """What a page says of an error that is being handled and that was not foreseen; the log gets its trace."""
+        """Return the page's text for an unforeseen error that is being handled; the log gets its trace."""
         log.exception("%s, flow %s->%s", what, self._source, self._target)
         return f"unexpected {type(error).__name__} (a bug: its trace is in the API server's log)"
 
@@ -306,15 +315,18 @@ class Watcher:
         self._take(sight, known, watch.flow.lane)
 
     def _runs(self, watch: FlowWatch, sight: Sight) -> tuple[RunDigest, ...]:
-        """Digests of the newest runs. Those that a look leaves out are read before the next one, one at a time."""
+        """Return digests of the newest runs.
+
+        Those that this poll leaves out are read before the next, one at a time.
+        """
         assert sight.view is not None
         own = sight.view.remembered(watch.flow.lane)[::-1]
         moved, self._end = sight.view.end != self._end, sight.view.end
         there = {run.generation for run in own}
         self._digests = {at: digest for at, digest in self._digests.items() if at in there}
         before, self._newest = self._newest, own[0].generation if own else -1
-        # The newest one may go on, also after it has ended: a person resumes it. It may have gone on to its end, too,
-        # before the next one was opened.
+        # The newest run may continue even after it has ended: an operator can resume it. It may also have continued to
+        # its end before the next one was opened.
         missing = [
             run
             for run in own[:MOST_RUNS]
@@ -327,7 +339,7 @@ class Watcher:
                 missing.remove(run)
         except FerryError as error:
             sight.blame(self._target, error)
-            self._end, self._newest = -1, before  # what was to be read again is still to be
+            self._end, self._newest = -1, before  # what was to be read again still is
         self._unread = missing
         return self._known_runs()
 
@@ -335,13 +347,13 @@ class Watcher:
         return tuple(self._digests[at] for at in sorted(self._digests, reverse=True))
 
     def _read(self, watch: FlowWatch, run: OpenedRun) -> None:
-        """Only one at a time, and what is kept of it is short: a run may have a million receipts."""
+        """Read only one at a time, and keep only a digest: a run may have a million receipts."""
         past = watch.past(run)
-        if isinstance(past, PastRun):  # else the ledger has let it go since it was named: the next look says so
+        if isinstance(past, PastRun):  # else it was pruned since it was named: the next poll shows that
             self._digests[run.generation] = digest_of(past)
 
     def _read_older(self, watch: FlowWatch) -> None:
-        """One more of the runs that are not known; the next look reports troubles."""
+        """Read one more of the unknown runs; the next poll reports troubles."""
         run = self._unread.pop(0)
         try:
             self._read(watch, run)
@@ -352,7 +364,7 @@ class Watcher:
         self._seen = replace(self._seen, number=self._seen.number + 1, runs=self._known_runs())
 
     def _take(self, sight: Sight, runs: tuple[RunDigest, ...], lane: str) -> None:
-        """Make the next snapshot; what could not be seen stays as it was, with its age. `lane`: the flow's own."""
+        """Make the next snapshot; what could not be read keeps its old value, with its age. `lane`: the flow's own."""
         now, before = wall_ms(), self._seen
         since = {one.cluster: one.since_ms for one in before.troubles}
         hindered = min((one.since_ms for one in before.hindrances), default=now)
@@ -395,26 +407,29 @@ class Watcher:
 
 
 def _may_have_gone_on(known: RunDigest, newest: int) -> bool:
-    """Whether a run may have changed since it was read, when `newest` was the newest one."""
+    """Return whether a run may have changed since it was read, when `newest` was the newest one."""
     was_at_work = known.generation == newest and known.state is not PastState.SUCCESS
     return was_at_work or known.state is PastState.OPEN
 
 
 def rest_after(took: float, computed: float, *, closely: bool) -> float:
-    """Seconds until the next look, after one that took so long and computed for so many of these seconds; pure."""
+    """Return the seconds until the next poll, after one that took `took` seconds and computed for `computed`; pure."""
     most = max(GLANCE_SECONDS, computed)
     return min(most, max(LOOK_SECONDS, 10 * took)) if closely else most
 
 
 class Watchers:
-    """The threads of all flows that were looked at."""
+    """The threads of all flows that are polled."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._known: dict[tuple[object, ...], Watcher] = {}
 
     def of(self, key: tuple[object, ...], make: Callable[[], Watcher]) -> Watcher:
-        """The watcher of a flow. `key` begins with the flow's name; one of another configuration file is ended."""
+        """Return the watcher of a flow.
+
+        `key` begins with the flow's name; one of another configuration file is ended.
+        """
         with self._lock:
             found = self._known.get(key)
             if found is None:
@@ -424,7 +439,7 @@ class Watchers:
             return found
 
     def job(self, number: str) -> Job | None:
-        """A job of whichever flow."""
+        """Return a job of any flow."""
         with self._lock:
             watchers = list(self._known.values())
         return next((job for watcher in watchers if (job := watcher.job(number)) is not None), None)

@@ -1,4 +1,4 @@
-"""How the page and its reader talk: a frame of bounded length there, one back, over a Unix socket of the same user."""
+"""The exchange between the page and its reader: one bounded frame each way, over a Unix socket of the same user."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from ferry.reader.typed import dump, load
 MOST_ASKED = 1 << 20
 """Bytes of a message; with the logins of a flow, key stores among them."""
 MOST_TOLD = 16 << 20
-"""Bytes of a reply; the page of a report is the largest that is usual."""
+"""Bytes of a reply; the page of a report is the largest usual one."""
 _LENGTH = struct.Struct(">I")
 _PEER = struct.Struct("3i")
 _LONGEST = 100
-"""Bytes of a path that any system takes for a socket."""
+"""Bytes of a path that any system accepts for a socket."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ class Logins:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
-    """A question about a flow. `closely`: its own pages are open, and not the list of all flows alone."""
+    """A question about a flow. `closely`: its own pages are open, not only the list of all flows."""
 
     ask: str
     flow: str
@@ -58,7 +58,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """The answer to a question; `needs` are the ids of the connections without whose logins there is none."""
+    """The answer to a question; `needs` are the ids of the connections whose logins it needs."""
 
     got: Any = None
     error: str = ""
@@ -69,19 +69,19 @@ class Told:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """The answers, in the order of the questions; `other`: why this reader is not for who asks."""
+    """The answers, in the order of the questions; `other`: why this reader does not serve that page."""
 
     told: tuple[Told, ...] = ()
     other: str = ""
 
 
 def encoded(of: type[Any], value: Any) -> bytes:
-    """A message or a reply as bytes."""
+    """Return a message or a reply as bytes."""
     return json.dumps(dump(of, value), separators=(",", ":")).encode()
 
 
 def decoded(of: type[Any], content: bytes) -> Any:
-    """The same back; raises Corrupt where it is none."""
+    """Return the message or reply in some bytes; raises Corrupt if they hold none."""
     try:
         body = json.loads(content)
     except (ValueError, RecursionError):
@@ -95,9 +95,9 @@ def send(line: socket.socket, content: bytes) -> None:
 
 
 def receive(line: socket.socket, most: int, *, until: float | None = None) -> bytes | None:
-    """A frame, at the latest `until` (monotonic clock); None where the other side has closed before one began.
+    """Return a frame, at the latest `until` (monotonic clock); None if the other side closed before it began.
 
-    Raises Corrupt for one of more than `most` bytes, and TimeoutError.
+    Raises Corrupt for a frame of more than `most` bytes, and TimeoutError.
     """
     head = _exactly(line, _LENGTH.size, until)
     if not head:
@@ -109,7 +109,7 @@ def receive(line: socket.socket, most: int, *, until: float | None = None) -> by
 
 
 def _exactly(line: socket.socket, count: int, until: float | None) -> bytes:
-    """So many bytes; none where the other side has closed before the first. What comes is kept as it comes."""
+    """Return `count` bytes; none if the other side closed before the first. They are collected as they come."""
     found = bytearray()
     while len(found) < count:
         if until is not None:
@@ -124,7 +124,7 @@ def _exactly(line: socket.socket, count: int, until: float | None) -> bytes:
 
 
 def peer_user(line: socket.socket) -> int:
-    """The user id of the other side; -1 where the system does not say it."""
+    """Return the user id of the other side; -1 if the system does not report it."""
     if not hasattr(socket, "SO_PEERCRED"):
         return -1
     _, user, _ = _PEER.unpack(line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size))
@@ -132,13 +132,13 @@ def peer_user(line: socket.socket) -> int:
 
 
 def is_foreign(line: socket.socket) -> bool:
-    """Whether another user is at the other side."""
+    """Return whether the other side is another user."""
     return peer_user(line) not in (-1, os.geteuid())
 
 
 @contextmanager
 def short_path(path: Path) -> Iterator[str]:
-    """A name of a socket's file that is short enough for the system, for as long as the block lasts."""
+    """Yield a name of a socket's file that is short enough for the system, as long as the block lasts."""
     if len(os.fsencode(path)) <= _LONGEST:
         yield str(path)
         return
@@ -150,7 +150,7 @@ def short_path(path: Path) -> Iterator[str]:
 
 
 def folder_trouble(folder: Path) -> str:
-    """Why a socket in a folder is not safe from other users, and what to do; empty when it is."""
+    """Return why a socket in a folder is not safe from other users, and what to do; empty when it is safe."""
     try:
         folder.mkdir(mode=0o700)
     except FileExistsError:

@@ -1,8 +1,8 @@
 """Real Kafka clusters on this machine, started from the Maven jars: for `ferry dev`, tests, the demo and the bench.
 
-`up` starts what a `ClusterSpec` describes and answers when every broker serves; `down` ends exactly the processes that
-`up` recorded in its home folder; `status` reads the same records. A `RunningCluster` can also kill, pause and restart
-each broker on its own data and ports, which is what fault tests need.
+`up` starts what a `ClusterSpec` describes and returns when every broker serves. `down` ends exactly the processes that
+`up` recorded in its home folder. `status` reads the same records. A `RunningCluster` can also kill, pause and restart
+each broker on its own data and ports, which fault tests need.
 """
 
 from ferry.dev.broker import Broker

@@ -9,7 +9,7 @@ from ferry.errors import FerryError
 
 
 def main() -> None:
-    """Run the commands; a FerryError is one sentence on standard error and its exit code."""
+    """Run the commands; a FerryError is printed as one sentence on standard error, and its exit code is used."""
     try:
         app()
     except FerryError as error:

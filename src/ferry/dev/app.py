@@ -33,7 +33,7 @@ Home = Annotated[
     typer.Option(
         envvar=HOME_VARIABLE,
         metavar="DIR",
-        readable=False,  # whoever reads it says it better
+        readable=False,  # the code that reads the folder reports it better
         help="Folder with the records, data and logs of the clusters.",
         show_default=True,
     ),
@@ -58,7 +58,7 @@ class Answering:
 @app.callback()
 def dev(ctx: typer.Context, as_json: Json = False, quiet: Quiet = False) -> None:
     """Real Kafka clusters on this machine."""
-    before = ctx.obj or Answering()  # `ferry` hands on what stood before `dev`
+    before = ctx.obj or Answering()  # `ferry` passes on the options before `dev`
     ctx.obj = Answering(as_json=as_json or before.as_json, quiet=quiet or before.quiet)
 
 
@@ -98,7 +98,7 @@ def up_command(
 @app.command("status")
 def status_command(ctx: typer.Context, home: Home = DEFAULT_HOME, as_json: Json = False, quiet: Quiet = False) -> None:
     """Show the clusters of the home folder and whether their processes live."""
-    del quiet  # nothing is said beside the answer
+    del quiet  # nothing is printed but the answer
     _refuse_mistyped(home)
     _show(status(home), as_json=as_json or ctx.obj.as_json)
 
@@ -135,8 +135,8 @@ def down_command(
 
 
 def _refuse_mistyped(home: Path) -> None:
-    """BadInput for a folder that is not there, unless nobody named it: then there is no cluster yet."""
-    if home != DEFAULT_HOME and not os.path.isdir(home):  # noqa: PTH112 - Path.is_dir raises where nobody may look
+    """Raise BadInput for a folder that does not exist. The default folder may be missing: there is no cluster yet."""
+    if home != DEFAULT_HOME and not os.path.isdir(home):  # noqa: PTH112 - Path.is_dir raises without the right to read
         raise BadInput(f"--home {home} is not a folder: name the one that ferry dev up was given")
 
 
@@ -158,7 +158,7 @@ def _settings(pairs: Sequence[str]) -> dict[str, str]:
 
 
 def _waiting(sentence: str, *, quiet: bool) -> AbstractContextManager[object]:
-    """A sign at a terminal that something is under way; a pipe gets nothing."""
+    """Show at a terminal that work is in progress; a pipe gets nothing."""
     return nullcontext() if quiet or not sys.stderr.isatty() else Console(stderr=True).status(sentence)
 
 
@@ -179,6 +179,6 @@ def _show(clusters: Sequence[ClusterStatus], *, as_json: bool) -> None:
     for cluster in clusters:
         brokers = ", ".join(f"{broker.node_id} {broker.state} ({broker.pid or '-'})" for broker in cluster.brokers)
         table.add_row(cluster.name, cluster.version, cluster.state, cluster.bootstrap, brokers)
-    # A bootstrap string is there to be copied: no folding at 80 columns when this is no terminal.
+    # Users copy the bootstrap servers: do not fold at 80 columns unless this is a terminal.
     console = Console(soft_wrap=not os.isatty(1))
     console.print(table)

@@ -1,4 +1,4 @@
-"""One broker of a local cluster: its files, its process, and what a fault test does to it."""
+"""One broker of a local cluster: its files, its process, and what fault tests do to it."""
 
 import os
 import re
@@ -27,7 +27,7 @@ FAILURE = re.compile(r" (ERROR|FATAL) |Exception|^Error")
 class Broker:
     """A node of a cluster that `up` made; it holds no state, so any process may act on the same broker.
 
-    `directory` holds server.properties, data/, broker.log and process.json (who runs it now).
+    `directory` holds server.properties, data/, broker.log and process.json (the process that runs it now).
     """
 
     spec: ClusterSpec
@@ -55,7 +55,7 @@ class Broker:
 
     @property
     def properties_file(self) -> Path:
-        """The server.properties it starts from."""
+        """The server.properties that it starts from."""
         return self.directory / "server.properties"
 
     @property
@@ -65,12 +65,12 @@ class Broker:
 
     @property
     def record(self) -> ProcessRecord | None:
-        """Who was started last for this broker, whether or not it lives."""
+        """The process that was started last for this broker, whether or not it lives."""
         return ProcessRecord.read(self.directory / "process.json")
 
     @property
     def pid(self) -> int | None:
-        """The pid of the running broker, None when it does not run."""
+        """The pid of the running broker; None when it does not run."""
         record = self.record
         return record.pid if record is not None and process.find(record) else None
 
@@ -83,7 +83,7 @@ class Broker:
         return "paused" if process.is_paused(record) else "running"
 
     def java_command(self, main: str, *arguments: str) -> list[str]:
-        """The command line that runs a main class of this broker's Kafka version with its logging."""
+        """Return the command line that runs a main class of this broker's Kafka version with its logging."""
         _, _, logging = logging_configuration(self.spec.version, self.directory)
         folder = jars(self.spec.version).resolve()  # an archive is tied to its jars' paths
         return [
@@ -155,7 +155,7 @@ class Broker:
         self._signal(signal.SIGSTOP, paused=True)
 
     def resume(self) -> None:
-        """Let a frozen broker go on (SIGCONT).
+        """Let a frozen broker continue (SIGCONT).
 
         Raises:
             Refused: it does not run.
@@ -163,23 +163,23 @@ class Broker:
         self._signal(signal.SIGCONT, paused=False)
 
     def is_alive(self) -> bool:
-        """Whether its process lives, frozen or not."""
+        """Return whether its process lives, frozen or not."""
         return self.pid is not None
 
     def complaint(self) -> str:
-        """Why it does not answer, with the end of its log."""
+        """Return why it does not answer, with the end of its log."""
         fate = "does not answer" if self.is_alive() else "ended"
         return (
             f"Broker {self.node_id} of cluster {self.spec.name!r} {fate}; its log {self.log} ends with:\n{self.tail()}"
         )
 
     def tail(self, lines: int = LOG_TAIL_LINES) -> str:
-        """What its log says of the last failure, without stack frames, else the log's last lines."""
+        """Return the last failure in its log, without stack frames, else the log's last lines."""
         try:
             printed = self.log.read_text(errors="replace").splitlines()[-LOG_WINDOW_LINES:]
         except FileNotFoundError:
             return "(no log)"
-        # A broker that fails says so first and then logs an orderly shutdown of a hundred lines.
+        # A broker that fails logs that first, and then an orderly shutdown of a hundred lines.
         failures = [line for line in printed if FAILURE.search(line) and not line.startswith("\tat ")]
         return "\n".join((failures or printed)[-lines:])
 

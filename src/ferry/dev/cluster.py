@@ -41,15 +41,15 @@ class RunningCluster:
 
     @property
     def bootstrap(self) -> str:
-        """Comma separated `host:port` of the first listener of every broker."""
+        """The `host:port` of the first listener of every broker, separated by commas."""
         return self.bootstrap_of(self.spec.listeners[0].name)
 
     def bootstrap_of(self, listener: str) -> str:
-        """Comma separated `host:port` of every broker's listener with that name."""
+        """Return the `host:port` of every broker's listener with that name, separated by commas."""
         return ",".join(broker.address_of(listener) for broker in self.brokers)
 
     def broker(self, node_id: int) -> Broker:
-        """The broker with that id (from 1), for instance a partition's leader."""
+        """Return the broker with that id (from 1), for example a partition's leader."""
         return next(broker for broker in self.brokers if broker.node_id == node_id)
 
     def wait_ready(self, *, seconds: float = START_SECONDS) -> None:
@@ -128,17 +128,25 @@ class ClusterStatus:
 
 
 def up(spec: ClusterSpec, *, home: Path, seconds: float = START_SECONDS) -> RunningCluster:
-    """Start one cluster; see `up_all`."""
+    """Start one cluster below `home` and wait until it serves.
+
+    A cluster that `home` has already continues with its data and ports; a running one is left alone.
+
+    Raises:
+        BadInput: jars or Java are missing, or `home` has the name with another spec.
+        Refused: Kafka's StorageTool declined to format, or no port is free.
+        Unreachable: a broker ended or did not answer within `seconds`; what this call started is stopped again.
+    """
     return up_all([spec], home=home, seconds=seconds)[0]
 
 
 def up_all(specs: Sequence[ClusterSpec], *, home: Path, seconds: float = START_SECONDS) -> tuple[RunningCluster, ...]:
-    """Start clusters side by side below `home` and wait until all serve.
+    """Start clusters at the same time below `home` and wait until all serve.
 
-    A cluster that `home` already knows goes on with its data and ports; one that runs is left alone.
+    A cluster that `home` has already continues with its data and ports; a running one is left alone.
 
     Raises:
-        BadInput: jars or Java are missing, or `home` knows the name with another spec.
+        BadInput: jars or Java are missing, or `home` has the name with another spec.
         Refused: Kafka's StorageTool declined to format, or no port is free.
         Unreachable: a broker ended or did not answer within `seconds`; what this call started is stopped again.
     """
@@ -153,12 +161,12 @@ def up_all(specs: Sequence[ClusterSpec], *, home: Path, seconds: float = START_S
 def down(
     home: Path, names: Iterable[str] | None = None, *, delete: bool = False, grace_seconds: float = GRACE_SECONDS
 ) -> tuple[str, ...]:
-    """Stop the clusters of `home` (those in `names`, or all); `delete` removes their data and logs too.
+    """Stop the clusters of `home` (those in `names`, or all); `delete` removes their data and logs, too.
 
-    Only processes that `up` recorded are ended, and only while pid, start time and arguments still fit.
+    Only processes that `up` recorded are ended, and only while pid, start time and arguments still match.
 
     Raises:
-        BadInput: `home` does not know one of `names`.
+        BadInput: `home` does not have one of `names`.
     """
     home = home.resolve()
     if not home.exists():
@@ -178,21 +186,21 @@ def down(
 
 
 def status(home: Path) -> tuple[ClusterStatus, ...]:
-    """The clusters that `home` knows, by name, and whether their processes live."""
+    """Return the clusters of `home`, by name, and whether their processes live."""
     return tuple(_status(cluster) for cluster in _known(home.resolve()))
 
 
 def attach(home: Path, name: str) -> RunningCluster:
-    """The cluster that `up` made below `home`, started by whatever process.
+    """Return the cluster that `up` made below `home`, in this or another process.
 
     Raises:
-        BadInput: `home` does not know `name`.
+        BadInput: `home` does not have `name`.
     """
     return _named(_known(home.resolve()), name, home)
 
 
 def known_as(spec: ClusterSpec, home: Path) -> RunningCluster | None:
-    """The cluster of that name below `home`, if there is one.
+    """Return the cluster of that name below `home`, if there is one.
 
     Raises:
         BadInput: it has another spec.
@@ -207,7 +215,7 @@ def known_as(spec: ClusterSpec, home: Path) -> RunningCluster | None:
 
 
 def _launched(spec: ClusterSpec, home: Path, on_failure: ExitStack) -> RunningCluster:
-    """The cluster with all its processes started; stopped again when `on_failure` unwinds, unless it ran before."""
+    """Return the cluster with all its processes started; `on_failure` stops it again, unless it ran before."""
     cluster = known_as(spec, home) or _create(spec, home / spec.name)
     if any(broker.is_alive() for broker in cluster.brokers):
         cluster.launch()
@@ -218,7 +226,7 @@ def _launched(spec: ClusterSpec, home: Path, on_failure: ExitStack) -> RunningCl
 
 
 def _ready(cluster: RunningCluster, home: Path, on_failure: ExitStack, *, seconds: float) -> RunningCluster:
-    """The cluster once it serves; made anew on other ports when somebody took one of them before a broker could."""
+    """Return the cluster once it serves; it is made again on other ports if another process took one of them first."""
     for _ in range(BIND_TRIES - 1):
         try:
             cluster.wait_ready(seconds=seconds)
@@ -239,7 +247,7 @@ def _ready(cluster: RunningCluster, home: Path, on_failure: ExitStack, *, second
 
 
 def _create(spec: ClusterSpec, directory: Path) -> RunningCluster:
-    """Files, formatted data and the record of a new cluster; nothing is left behind when it fails."""
+    """Make the files, the formatted data and the record of a new cluster; nothing remains when that fails."""
     names = [*(listener.name for listener in spec.listeners), CONTROLLER]
     ports = iter(free_ports(len(names) * spec.brokers))
     nodes = tuple(
@@ -266,7 +274,10 @@ def _create(spec: ClusterSpec, directory: Path) -> RunningCluster:
 
 
 def new_cluster_id() -> str:
-    """A random id as Kafka writes them: 16 bytes in URL-safe base64; never with a leading '-', an option to tools."""
+    """Return a random id as Kafka writes them: 16 bytes in URL-safe base64, without a leading '-'.
+
+    A leading '-' would be an option to tools.
+    """
     first, *rest = uuid.uuid4().bytes
     return base64.urlsafe_b64encode(bytes([first & 0x7F, *rest])).decode().rstrip("=")
 
@@ -305,7 +316,7 @@ def _cluster(spec: ClusterSpec, nodes: tuple[Node, ...], cluster_id: str, direct
 
 
 def _read(directory: Path) -> RunningCluster | None:
-    """The cluster recorded in `directory`, or None."""
+    """Return the cluster recorded in `directory`, or None."""
     content = read_json(directory / STATE_FILE)
     if content is None:
         return None

@@ -11,14 +11,14 @@ from ferry.errors import BadInput
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
-    """Write `content` to `path` by way of a rename, so that a reader never sees half of it."""
+    """Write `content` to `path` by a rename, so that a reader never gets half of it."""
     draft = path.with_name(path.name + ".new")
     draft.write_text(json.dumps(content, indent=2) + "\n")
     draft.replace(path)
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """The JSON object at `path`, or None when there is no such file.
+    """Return the JSON object at `path`, or None when there is no such file.
 
     Raises:
         BadInput: the file is no JSON object.

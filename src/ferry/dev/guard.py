@@ -13,8 +13,8 @@ from ferry.dev.cluster import down
 def guard(home: Path) -> Iterator[None]:
     """Delete the clusters of `home` when the block or this process ends, also by SIGKILL.
 
-    A process of `ferry.dev.watcher` in a session of its own reads a pipe whose other end only this process holds; the
-    pipe's end is its signal. (A parent-death signal would not do: Linux sends it when the starting *thread* ends.)
+    A process of `ferry.dev.watcher` in a session of its own reads a pipe whose other end only this process holds. The
+    end of the pipe is its signal. (A parent-death signal would not do: Linux sends it when the starting *thread* ends.)
     """
     home.mkdir(parents=True, exist_ok=True)
     watcher = subprocess.Popen(

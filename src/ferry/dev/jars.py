@@ -11,7 +11,7 @@ HOME_FOLDER = ".kafka"
 
 
 def _candidates() -> list[Path]:
-    """Folders that may hold one folder of jars per Kafka version, the most explicit first."""
+    """Return folders that may hold one folder of jars per Kafka version, the most explicit first."""
     explicit = os.environ.get(HOME_VARIABLE)
     if explicit:
         return [Path(explicit)]
@@ -21,7 +21,7 @@ def _candidates() -> list[Path]:
 
 
 def jars(version: str) -> Path:
-    """The folder with the jars of Kafka `version`: below FERRY_KAFKA_HOME, else `.kafka/` of the checkout.
+    """Return the folder with the jars of Kafka `version`: below FERRY_KAFKA_HOME, else `.kafka/` of the checkout.
 
     Raises:
         BadInput: no such folder; `make setup` creates it.
@@ -37,7 +37,7 @@ def jars(version: str) -> Path:
 
 
 def java() -> str:
-    """The java command: of JAVA_HOME when that is set, else the first on the PATH.
+    """Return the java command: that of JAVA_HOME when it is set, else the first on the PATH.
 
     Raises:
         BadInput: there is none.

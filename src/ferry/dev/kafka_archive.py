@@ -1,8 +1,8 @@
-"""A class-data archive (JEP 350, AppCDS) of Kafka's broker: with it one starts for two thirds of the CPU time.
+"""A class-data archive (JEP 350, AppCDS) of Kafka's broker: with it a broker starts in two thirds of the CPU time.
 
 A broker 4.3.0 and the StorageTool before it took 4.2 CPU-seconds, and 2.7 with the archive; most of the difference is
-loading and verifying classes. The archive is tied to the JVM and to the jars it was made with; a JVM to which it does
-not fit starts as if there were none.
+loading and verifying classes. The archive is tied to the JVM and to the jars it was made with; a JVM that it does not
+fit starts without it.
 """
 
 import sys
@@ -20,7 +20,7 @@ WRITING_SECONDS = 120.0
 
 
 def build(version: str) -> Path:
-    """Run a broker of Kafka `version` once and archive the classes it loaded beside its jars; the archive's path.
+    """Run a broker of Kafka `version` once and archive the classes that it loaded, next to its jars; return the path.
 
     Raises:
         BadInput: there are no such jars.
@@ -33,7 +33,7 @@ def build(version: str) -> Path:
     with tempfile.TemporaryDirectory() as home:
         options = (*FAST_START, f"-XX:ArchiveClassesAtExit={draft}", *QUIET)
         cluster = up(ClusterSpec(name="archive", version=version, java_options=options), home=Path(home))
-        draft.unlink(missing_ok=True)  # by the StorageTool, which has loaded less
+        draft.unlink(missing_ok=True)  # written by the StorageTool, which has loaded fewer classes
         down(Path(home), grace_seconds=WRITING_SECONDS)
         if not draft.exists():
             raise Refused(

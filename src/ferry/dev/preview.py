@@ -13,7 +13,7 @@ from ferry.dev.spec import ClusterSpec
 
 
 class Would(StrEnum):
-    """What becomes of a cluster."""
+    """What happens to a cluster."""
 
     MAKE = "make"
     START = "start"
@@ -31,10 +31,10 @@ class Preview:
 
 
 def preview_up(specs: Sequence[ClusterSpec], home: Path) -> tuple[Preview, ...]:
-    """Which clusters `up_all` would make, start on their data, or leave as they run.
+    """Return which clusters `up_all` would make, start on their data, or leave running.
 
     Raises:
-        BadInput: as `up_all`.
+        BadInput: jars or Java are missing, or `home` has a name with another spec.
     """
     java()
     found = []
@@ -49,10 +49,10 @@ def preview_up(specs: Sequence[ClusterSpec], home: Path) -> tuple[Preview, ...]:
 
 
 def preview_down(home: Path, names: Iterable[str] | None = None) -> tuple[str, ...]:
-    """The clusters that `down` would stop.
+    """Return the clusters that `down` would stop.
 
     Raises:
-        BadInput: `home` does not know one of `names`.
+        BadInput: `home` does not have one of `names`.
     """
     if names is None:
         return tuple(cluster.name for cluster in status(home))

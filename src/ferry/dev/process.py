@@ -21,7 +21,7 @@ EXEC_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessRecord:
-    """Who was started: pid, start time (seconds since the epoch) and an argument that only this process has."""
+    """A started process: pid, start time (seconds since the epoch) and an argument that only this process has."""
 
     pid: int
     started: float
@@ -33,7 +33,7 @@ class ProcessRecord:
 
     @classmethod
     def read(cls, path: Path) -> "ProcessRecord | None":
-        """The record at `path`, or None when nothing was started there."""
+        """Return the record at `path`, or None when nothing was started there."""
         content = read_json(path)
         if content is None:
             return None
@@ -43,7 +43,8 @@ class ProcessRecord:
 def spawn(command: Sequence[str], *, argument: str, log: Path) -> ProcessRecord:
     """Start `command` in a session of its own, output appended to `log`; `argument` must be one of its arguments.
 
-    Answers when the new program shows its arguments, so that whoever has the record can tell the process by them.
+    It returns when the new program shows its arguments, so that a reader of the record can identify the process by
+    them.
     """
     with log.open("ab") as output:
         child = subprocess.Popen(
@@ -58,18 +59,18 @@ def spawn(command: Sequence[str], *, argument: str, log: Path) -> ProcessRecord:
 
 
 def find(record: ProcessRecord) -> psutil.Process | None:
-    """The recorded process while it lives; None when it ended, also when another process has its pid by now."""
+    """Return the recorded process while it lives; None when it ended, even if another process has its pid by now."""
     try:
         process = psutil.Process(record.pid)
         if abs(process.create_time() - record.started) > CLOCK_SLACK_SECONDS:
             return None
-        # An ending process has given its arguments away already, but may still hold its sockets and files.
-        with suppress(psutil.ZombieProcess):  # that tells less than its threads do
+        # An ending process no longer has its arguments, but may still hold its sockets and files.
+        with suppress(psutil.ZombieProcess):  # its status shows less than its threads do
             arguments = process.cmdline()
             if arguments and record.argument not in arguments:
                 return None
         if process.status() == psutil.STATUS_ZOMBIE:
-            # A killed process is one once its first thread has ended; the others still hold its sockets and files.
+            # A killed process is a zombie once its first thread has ended; the others still hold its sockets and files.
             return process if process.num_threads() > 1 else None
     except (psutil.NoSuchProcess, psutil.AccessDenied):
         return None
@@ -77,7 +78,7 @@ def find(record: ProcessRecord) -> psutil.Process | None:
 
 
 def _shows(record: ProcessRecord) -> bool:
-    """Whether the pid belongs to a process with the recorded argument: what a signal takes beyond `find`."""
+    """Return whether the pid belongs to a process with the recorded argument, which a signal requires."""
     try:
         return record.argument in psutil.Process(record.pid).cmdline()
     except (psutil.NoSuchProcess, psutil.AccessDenied):
@@ -85,7 +86,7 @@ def _shows(record: ProcessRecord) -> bool:
 
 
 def is_paused(record: ProcessRecord) -> bool:
-    """Whether the recorded process lives and was stopped by SIGSTOP."""
+    """Return whether the recorded process lives and was stopped by SIGSTOP."""
     process = find(record)
     try:
         return process is not None and bool(process.status() == psutil.STATUS_STOPPED)
@@ -106,7 +107,7 @@ def send(record: ProcessRecord, number: signal.Signals) -> bool:
 
 
 def wait_for(condition: Callable[[], bool], *, seconds: float) -> bool:
-    """Look at `condition` until it holds or `seconds` have passed; whether it holds."""
+    """Check `condition` until it holds or `seconds` have passed; return whether it holds."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
@@ -116,7 +117,7 @@ def wait_for(condition: Callable[[], bool], *, seconds: float) -> bool:
 
 
 def wait_gone(records: Iterable[ProcessRecord], *, seconds: float) -> list[ProcessRecord]:
-    """Wait until the recorded processes have ended; those that still live after `seconds`."""
+    """Wait until the recorded processes have ended; return those that still live after `seconds`."""
     living = list(records)
 
     def gone() -> bool:

@@ -40,7 +40,7 @@ class Node:
 
 
 def server_properties(spec: ClusterSpec, nodes: tuple[Node, ...], node: Node, data: Path) -> dict[str, str]:
-    """The settings of one node, those of the spec last."""
+    """Return the settings of one node, those of the spec last."""
     replicas = min(3, spec.brokers)
     in_sync = max(1, replicas - 1)
     client_listeners = [f"{listener.name}://{LOOPBACK}:{node.ports[listener.name]}" for listener in spec.listeners]
@@ -65,10 +65,10 @@ def server_properties(spec: ClusterSpec, nodes: tuple[Node, ...], node: Node, da
         "transaction.state.log.min.isr": str(in_sync),
         "transaction.state.log.num.partitions": str(INTERNAL_PARTITIONS),
         "group.initial.rebalance.delay.ms": "0",
-        # A dead broker is noticed sooner than after 9 s; until then it may not come back after a kill either.
+        # A dead broker is noticed sooner than after 9 s; until then it cannot come back after a kill either.
         "broker.heartbeat.interval.ms": "500",
         "broker.session.timeout.ms": "3000",
-        # Else a controller at rest writes an empty record, and flushes it, twice a second: a quarter of what it takes.
+        # Otherwise an idle controller writes and flushes an empty record twice a second: a quarter of all that it uses.
         "metadata.max.idle.interval.ms": "0",
         # The default of 128 MiB would be a quarter of the heap.
         "log.cleaner.dedupe.buffer.size": str(16 << 20),
@@ -78,12 +78,12 @@ def server_properties(spec: ClusterSpec, nodes: tuple[Node, ...], node: Node, da
 
 
 def render(settings: Mapping[str, str]) -> str:
-    """Settings as a Java properties file; backslashes doubled, as that format wants."""
+    """Return settings as a Java properties file; backslashes are doubled, as that format requires."""
     return "".join(f"{key}={value.replace(chr(92), chr(92) * 2)}\n" for key, value in settings.items())
 
 
 def logging_configuration(version: str, folder: Path) -> tuple[Path, str, str]:
-    """File, content and JVM option of the logging of Kafka `version`: log4j 2 since Kafka 4.0, reload4j before."""
+    """Return file, content and JVM option of the logging of Kafka `version`: log4j 2 since 4.0, reload4j before."""
     if int(version.partition(".")[0]) >= 4:
         path = folder / "log4j2.properties"
         return path, LOG4J_2, f"-Dlog4j2.configurationFile={path}"

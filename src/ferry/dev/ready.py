@@ -11,12 +11,12 @@ from kafka.errors import GroupIdNotFoundError, KafkaError, TransactionalIdNotFou
 
 POLL_SECONDS = 0.1
 REQUEST_TIMEOUT_MS = 5_000
-# ApiVersions (key 18, version 0, no client id): the one request that any broker answers to anybody.
+# ApiVersions (key 18, version 0, no client id): the one request that any broker answers to any client.
 API_VERSIONS = struct.pack(">ihhih", 10, 18, 0, 1, -1)
 
 
 def java_hash(text: str) -> int:
-    """Java's `String.hashCode` of ASCII `text`; coordinators are found by it."""
+    """Return Java's `String.hashCode` of ASCII `text`; coordinators are found by it."""
     value = 0
     for character in text:
         value = (31 * value + ord(character)) & 0xFFFFFFFF
@@ -24,7 +24,7 @@ def java_hash(text: str) -> int:
 
 
 def names_of_all_partitions(partitions: int) -> list[str]:
-    """One name per partition of a coordinator's topic: asking for each finds every coordinator loaded.
+    """Return one name per partition of a coordinator's topic: asking for each finds every coordinator loaded.
 
     Kafka chooses `abs(hashCode) % partitions` with the sign bit cleared (`Utils.abs`, `Utils.toPositive`).
     """
@@ -46,7 +46,7 @@ def _client(address: str) -> KafkaAdminClient:
 
 
 def _members(address: str) -> set[int]:
-    """Node ids that the broker at `address` sees alive."""
+    """Return the node ids that the broker at `address` sees alive."""
     client = _client(address)
     try:
         description: dict[str, Any] = client.describe_cluster()
@@ -56,9 +56,9 @@ def _members(address: str) -> set[int]:
 
 
 def answers(host: str, port: int) -> bool:
-    """Whether a PLAINTEXT listener answers ApiVersions within a second.
+    """Return whether a PLAINTEXT listener answers ApiVersions within a second.
 
-    A starting broker accepts connections seconds before it serves them, and a whole client would wait in them.
+    A starting broker accepts connections seconds before it serves them, and a whole client would wait for that.
     """
     try:
         with socket.create_connection((host, port), timeout=1) as connection:
@@ -69,7 +69,7 @@ def answers(host: str, port: int) -> bool:
 
 
 def sees(address: str, node_ids: set[int]) -> bool:
-    """Whether the broker at `address` answers and sees all of `node_ids` alive."""
+    """Return whether the broker at `address` answers and sees all of `node_ids` alive."""
     try:
         return node_ids <= _members(address)
     except (KafkaError, OSError):
@@ -77,7 +77,7 @@ def sees(address: str, node_ids: set[int]) -> bool:
 
 
 def coordinators_loaded(address: str, *, transaction_partitions: int, group_partitions: int) -> bool:
-    """Whether each transaction and group coordinator answers; creates their topics without writing to them."""
+    """Return whether each transaction and group coordinator answers; creates their topics without writing to them."""
     try:
         client = _client(address)
     except (KafkaError, OSError):
@@ -101,7 +101,7 @@ def coordinators_loaded(address: str, *, transaction_partitions: int, group_part
 
 
 def wait_until(condition: Callable[[], bool], *, deadline: float, alive: Callable[[], bool]) -> bool:
-    """Ask `condition` until it holds; False when `alive` no longer does or `deadline` (time.monotonic) passes."""
+    """Check `condition` until it holds; False when `alive` no longer does or `deadline` (time.monotonic) passes."""
     while not condition():
         if not alive() or time.monotonic() > deadline:
             return False

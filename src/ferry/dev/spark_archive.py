@@ -13,10 +13,10 @@ LOG_TAIL = 2_000
 
 
 def build(folder: Path, job: Path) -> Path:
-    """Run `job` once by spark-submit, as local[1], and archive the classes it loaded; the archive's path.
+    """Run `job` once by spark-submit, as local[1], and archive the classes that it loaded; return the archive's path.
 
     Raises:
-        BadInput: spark-submit is not installed beside this Python.
+        BadInput: spark-submit is not installed next to this Python.
         Refused: the job failed, or the JVM wrote no archive; the sentence carries the end of the output.
     """
     submit = shutil.which("spark-submit", path=str(Path(sys.executable).parent))

@@ -1,4 +1,4 @@
-"""What a local cluster shall be: the value that `up` turns into processes."""
+"""The description of a local cluster: the value that `up` turns into processes."""
 
 import re
 from collections.abc import Mapping
@@ -26,11 +26,12 @@ PLAINTEXT = Listener(name="PLAINTEXT", protocol="PLAINTEXT")
 class ClusterSpec:
     """A KRaft cluster of combined broker and controller nodes, listening on 127.0.0.1 only.
 
-    The first listener must be PLAINTEXT: brokers talk to each other, and readiness is asked, over it. `properties`
-    override what `ferry.dev.properties` chooses; `format_arguments` go to Kafka's StorageTool, such as
-    `("--feature", "transaction.version=1")`; `heap_mb` is the maximum heap of each broker in MiB; with `racks` broker n
-    stands in `rack-n`, and consumers that name a rack are sent to the replica there (KIP-392). `class_path` are
-    folders and jars that come behind Kafka's own, for a policy or an authorizer of somebody's own.
+    - The first listener must be PLAINTEXT: brokers use it among themselves, and it is asked for readiness.
+    - `properties` override what `ferry.dev.properties` chooses.
+    - `format_arguments` go to Kafka's StorageTool, such as `("--feature", "transaction.version=1")`.
+    - `heap_mb` is the maximum heap of each broker in MiB.
+    - With `racks`, broker n is in `rack-n`, and consumers that name a rack are sent to the replica there (KIP-392).
+    - `class_path` are folders and jars that come after Kafka's own, for a custom policy or authorizer.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The process behind `guard`: waits for the end of its standard input, then deletes the clusters of a home."""
+"""The process that `guard` starts: waits for the end of its standard input, then deletes the clusters of a home."""
 
 import os
 import sys
@@ -8,7 +8,7 @@ from ferry.dev.cluster import down
 
 
 def main(home: Path) -> None:
-    """Whoever holds the other end of the pipe is gone when it ends, however that came."""
+    """Delete the clusters of `home` when standard input ends: the process at its other end is then gone."""
     while os.read(0, 1024):
         pass
     down(home, delete=True, grace_seconds=0)

@@ -1,1 +1,1 @@
-"""For the tests of those who extend Ferry."""
+"""Checks for the tests of those who extend Ferry."""

@@ -18,33 +18,33 @@ __all__ = ["PolicyContract", "assert_policy", "findings"]
 
 
 def assert_policy(policy: ReplicationPolicy, *, source_alias: str = "a", topics: Sequence[str] = SAMPLE_TOPICS) -> None:
-    """Raise AssertionError with everything that `policy`, configured for `source_alias`, does not keep."""
+    """Raise AssertionError with every rule that `policy`, configured for `source_alias`, does not keep."""
     found = findings(policy, source_alias=source_alias, topics=topics)
     assert not found, "\n".join(found)
 
 
 class PolicyContract:
-    """Derive a pytest class (`Test...`) from this one, and say how a policy is made; `topics` may name your own."""
+    """Derive a pytest class (`Test...`) from this one, and define how a policy is made; `topics` may name your own."""
 
     topics: Sequence[str] = SAMPLE_TOPICS
 
     def policy(self, source_alias: str) -> ReplicationPolicy:
-        """The policy of the flow whose source is `source_alias`."""
+        """Return the policy of the flow whose source is `source_alias`."""
         raise NotImplementedError
 
     def test_it_keeps_the_contract(self) -> None:
-        """Legal, distinct, repeatable names that lead back to where they came from."""
+        """Check that names are legal, distinct and repeatable, and lead back to where they came from."""
         for alias in ("a", "eu-west", "dc_1"):
             assert_policy(self.policy(alias), source_alias=alias, topics=self.topics)
 
     def test_two_policies_made_alike_answer_alike(self) -> None:
-        """A plan and its tasks each make a policy of their own."""
+        """Check that equal policies answer equally: a plan and its tasks each make one of their own."""
         one, other = self.policy("a"), self.policy("a")
         for topic in self.topics:
             assert one.format_remote_topic("a", topic) == other.format_remote_topic("a", topic), topic
 
     def test_names_stay_legal_after_three_hops(self) -> None:
-        """Chains of clusters copy what was copied."""
+        """Check names in chains of clusters, which copy what was copied."""
         name = "orders"
         for alias in ("a", "b", "c"):
             name = self.policy(alias).format_remote_topic(alias, name)

@@ -1,4 +1,4 @@
-"""spark-submit jobs/copy_job.py --flow A->B --run RUN: copies what the run's plan in the ledger says."""
+"""spark-submit jobs/copy_job.py --flow A->B --run RUN: copies by the run's plan in the ledger."""
 
 import argparse
 import sys

@@ -32,7 +32,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 
 
 def wanted(given: argparse.Namespace) -> Wanted:
-    """What they ask for; raises BadInput."""
+    """Return what the arguments ask for; raises BadInput."""
     (start, since_ms), (end, until_ms) = bound("--from", given.begin), bound("--to", given.until)
     return Wanted(
         topics=frozenset(given.topic) if given.topic else None,

@@ -1,4 +1,4 @@
-"""Whom Airflow's tasks tell what is wrong with a flow: a function or a notifier that the flow's file names."""
+"""Alerts from Airflow's tasks about a flow, to the function or notifier that the flow's file names."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from ferry.features.observe.rules.due import shortest_interval
 log = logging.getLogger(__name__)
 
 WORD = "ferry_alert"
-"""Under which name a notifier's templates find the alert: `{{ ferry_alert.sentence }}`."""
+"""The name of the alert in a notifier's templates: `{{ ferry_alert.sentence }}`."""
 _PATIENCE_S = 20.0
 
 
 def deadline(flow: FlowConfig, config: Path) -> DeadlineAlert | None:
-    """The deadline of a flow's runs; None when nobody is to be told, or the schedule has no times.
+    """Return the deadline of a flow's runs; None when the file names no callback, or the schedule has no times.
 
-    It passes when a run has not succeeded after so many intervals. Whether another one has succeeded since is then
-    looked up in the ledger (`late`).
+    It passes when a run has not succeeded after the configured number of intervals. The ledger then shows whether
+    another run has succeeded since (`late`).
     """
     interval = shortest_interval(flow.schedule)
     if flow.alerts.callback is None or interval is None or not flow.alerts.late_intervals:
@@ -42,7 +42,7 @@ def deadline(flow: FlowConfig, config: Path) -> DeadlineAlert | None:
 
 
 def late(context: Mapping[str, Any], config: str, flow: str) -> None:
-    """Called by Airflow when a run's deadline has passed; tells when no run has succeeded in time."""
+    """Send an alert if no run has succeeded in time; Airflow calls this when a run's deadline has passed."""
     from ferry.features.observe.rules.alerts import (  # noqa: PLC0415 - only where they are used
         RUNS_LOOKED_AT,
         Alert,
@@ -67,7 +67,7 @@ def late(context: Mapping[str, Any], config: str, flow: str) -> None:
 
 
 def tell(flow: FlowConfig, alerts: Iterable[Any], context: Mapping[str, Any]) -> None:
-    """Call the flow's callback for each alert. One that fails is logged: a run that is done is not undone by it."""
+    """Call the flow's callback for each alert. A callback that fails is logged: it does not undo a run that is done."""
     if flow.alerts.callback is None:
         return
     for alert in alerts:

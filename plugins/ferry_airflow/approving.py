@@ -1,4 +1,4 @@
-"""What a person is asked in Airflow, and whether the answer is one that may be acted on; pure."""
+"""What an approver is asked in Airflow, and whether the answer is one that may be acted on; pure."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _ITEM = re.compile(r"(- |\d+\. )?(.*)")
 
 
 def question(preview: str, asked_by: str, reason: str) -> str:
-    """The body of a question in Markdown: what would be done first, then the reason, quoted: its author is who asks.
+    """Return the body of a question in Markdown: first what would be done, then the quoted reason of who triggered it.
 
-    Names of topics and groups, and the reason, are others' texts: nothing in them is Markdown.
+    Names of topics and groups, and the reason, are texts of others: nothing in them is Markdown.
     """
     items = (_ITEM.fullmatch(line) for line in preview.splitlines())
     shown = [f"{item.group(1) or ''}{_plain(item.group(2))}" for item in items if item is not None]
@@ -26,16 +26,16 @@ def question(preview: str, asked_by: str, reason: str) -> str:
 
 
 def digest_of_params(params: Mapping[str, Any]) -> str:
-    """SHA-256 of a run's parameters."""
+    """Return the SHA-256 of a run's parameters."""
     text = json.dumps({name: params[name] for name in params}, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def trouble_with(user: Mapping[str, Any] | None, asked_by: str, approvers: Approvers) -> str | None:
-    """Why an answer is none to act on, in a sentence; None when it is one.
+    """Return why an answer may not be acted on, in a sentence; None when it may.
 
-    `user` is who answered as Airflow knows it, `asked_by` the name of who triggered the run, empty where that is not
-    known.
+    `user` is who answered, as Airflow reports it. `asked_by` is the name of the user who triggered the run, empty if it
+    is not known.
     """
     if not user:
         return "Airflow does not say who answered"

@@ -1,7 +1,7 @@
 """Airflow's assets of a flow: those that its runs update, and the one by which its lag starts a run.
 
-A run updates `kafka://{target}/{topic}` for every topic that it copied records of. Which topics that will be is not
-known when the DAG is parsed, so its task has an alias as outlet, and names the assets when it runs.
+A run updates `kafka://{target}/{topic}` for every topic that it copied records of. These topics are not known when the
+DAG is parsed, so its task has an alias as outlet, and names the assets when it runs.
 """
 
 from __future__ import annotations
@@ -19,22 +19,25 @@ from ferry.ledger.topic_ranges import TopicRanges
 from ferry.model import Flow
 
 MOST_PARTITIONS = 100
-"""Whose ranges one event names; of the others it tells how many there are. All are in the ledger."""
+"""The most partitions with ranges in one event; of the others it has the number. The ledger has all."""
 
 
 def topic_asset(cluster: str, topic: str) -> Asset:
-    """The asset of a topic on a cluster, by its alias in the configuration file."""
+    """Return the asset of a topic on a cluster, by its alias in the configuration file."""
     uri = f"kafka://{cluster}/{topic}"
     return Asset(name=uri, uri=uri, group="kafka")
 
 
 def flow_alias(flow: Flow) -> AssetAlias:
-    """The alias of all that a flow copies: a DAG may be scheduled by it, whatever the topics are."""
+    """Return the alias of all that a flow copies: a DAG may be scheduled by it, whatever the topics are."""
     return AssetAlias(name=f"ferry {flow}", group="ferry")
 
 
 def publish(context: Context, flow: FlowConfig, run: str, topics: Iterable[TopicRanges]) -> int:
-    """Update the asset of each topic, with the ranges as extra; how many. Airflow stores it when the task succeeds."""
+    """Update the asset of each topic, with the ranges as extra; return how many.
+
+    Airflow stores it when the task succeeds.
+    """
     events = context["outlet_events"][flow_alias(flow.flow)]
     count = 0
     for one in topics:
@@ -44,7 +47,7 @@ def publish(context: Context, flow: FlowConfig, run: str, topics: Iterable[Topic
 
 
 def event_extra(flow: FlowConfig, run: str, topic: TopicRanges) -> dict[str, Any]:
-    """What an event of a topic's asset tells: its run, and what of the topic was copied."""
+    """Return the content of an event of a topic's asset: its run, and what of the topic was copied."""
     return {
         "flow": str(flow.flow),
         "lane": flow.lane,
@@ -59,7 +62,7 @@ def event_extra(flow: FlowConfig, run: str, topic: TopicRanges) -> dict[str, Any
 
 
 def _read(topic: TopicRanges) -> dict[str, Any]:
-    """What was read of the source, where no partition of the target tells."""
+    """Return what was read of the source, for a repartitioned topic: partitions of the target do not show it."""
     return {
         "source_partitions": [asdict(one) for one in topic.read[:MOST_PARTITIONS]],
         "more_source_partitions": max(0, len(topic.read) - MOST_PARTITIONS),
@@ -67,7 +70,7 @@ def _read(topic: TopicRanges) -> dict[str, Any]:
 
 
 def schedule_of(flow: FlowConfig, path: Path) -> Any:
-    """What Airflow starts the flow's runs by: the clock, its lag, both, or nothing."""
+    """Return what starts the flow's runs in Airflow: the clock, its lag, both, or nothing."""
     if not flow.lag_start:
         return flow.schedule
     lag = lag_asset(flow, path)
@@ -78,7 +81,7 @@ def schedule_of(flow: FlowConfig, path: Path) -> Any:
 
 
 def lag_asset(flow: FlowConfig, path: Path) -> Asset:
-    """What is updated when a flow's lag calls for a run: a trigger watches it, in Airflow's triggerer."""
+    """Return the asset that is updated when a flow's lag calls for a run: a trigger of the triggerer watches it."""
     from ferry_airflow.lag_trigger import LagTrigger  # noqa: PLC0415 - only flows that have it pay for it
 
     start = flow.lag_start

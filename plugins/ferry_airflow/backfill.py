@@ -33,10 +33,10 @@ DEFAULT_LANE = "backfill-airflow"
 
 
 class FerryWindowPlanOperator(FerryOperator):
-    """Settles the window and opens its first micro-run."""
+    """Resolves the window and opens its first micro-run."""
 
     def execute(self, context: Context) -> None:
-        """Fails at once for a window that cannot be copied; a dry run only shows what it is."""
+        """Fail at once for a window that cannot be copied; a dry run only shows what it is."""
         from ferry_airflow import tables, window_steps  # noqa: PLC0415 - Kafka's libraries only where they are used
 
         with airflow_errors():
@@ -57,7 +57,7 @@ class FerryWindowCopyOperator(FerrySparkOperator):
     killed = "killed; what was committed stays"
 
     def execute(self, context: Context) -> None:
-        """Starts Spark for each micro-run that has something to copy."""
+        """Start Spark for each micro-run that has something to copy."""
         if context["params"].get("dry_run"):
             raise AirflowSkipException("dry run: nothing is copied")
         from ferry_airflow import window_steps  # noqa: PLC0415 - as above
@@ -72,10 +72,10 @@ class FerryWindowCopyOperator(FerrySparkOperator):
 
 
 class FerryWindowReportOperator(FerryOperator):
-    """Shows what became of the window; fails while something of it is left."""
+    """Shows the outcome of the window; fails while something of it is left."""
 
     def execute(self, context: Context) -> None:
-        """Prints a table for each micro-run; the error names what is left and why."""
+        """Print a table for each micro-run; the error names what is left and why."""
         if context["params"].get("dry_run"):
             raise AirflowSkipException("dry run: nothing was copied")
         from ferry_airflow import tables, window_steps  # noqa: PLC0415 - as above
@@ -100,7 +100,7 @@ class FerryWindowReportOperator(FerryOperator):
 
 
 def backfill_dag(flow: FlowConfig, path: Path, windows: str) -> DAG:
-    """The DAG of the flow's windows; `windows` is a cron expression or preset: each tick begins one."""
+    """Return the DAG of the flow's windows; `windows` is a cron expression or preset: each tick begins one."""
     common: dict[str, Any] = {"config": str(path), "flow": str(flow.flow), "retries": flow.retries}
     with DAG(
         backfill_dag_id(flow.flow),
@@ -110,7 +110,7 @@ def backfill_dag(flow: FlowConfig, path: Path, windows: str) -> DAG:
         catchup=False,
         # Windows of a partition come in order.
         max_active_runs=1,
-        is_paused_upon_creation=False,  # its timetable begins none by itself
+        is_paused_upon_creation=False,  # its timetable starts no run by itself
         params=_params(),
         tags=["ferry", flow.flow.source, flow.flow.target, "backfill"],
         default_args={"owner": "ferry"},
@@ -129,7 +129,7 @@ def _backfill(task: Named, context: Context) -> Backfill:
 
 
 def _partition(context: Context) -> tuple[datetime, datetime] | None:
-    """The window of the run's partition; None for a run that was made without a partition key."""
+    """Return the window of the run's partition; None for a run that was made without a partition key."""
     start = context.get("partition_date")
     timetable = context["dag"].timetable
     if start is None or not isinstance(timetable, WindowTimetable):
@@ -141,7 +141,7 @@ _OFFSET = "^[^:\\s]+:[0-9]+:[0-9]+$"
 
 
 def _params() -> dict[str, Any]:
-    """The trigger form; Airflow's backfill hands the same over as its run's conf."""
+    """Return the trigger form; Airflow's backfill passes the same values as its run's conf."""
     offsets = "As topic:partition:offset, one per line, for example orders:3:1000."
     return {
         "lane": Param(

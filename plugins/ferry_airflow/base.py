@@ -23,7 +23,7 @@ from ferry_airflow.naming import ASKED_WRONG, REASON
 
 log = logging.getLogger(__name__)
 
-# `@continuous` never runs without a start date; any past one will do, for nothing is caught up.
+# `@continuous` never runs without a start date; any past one will do, because nothing is caught up.
 START = datetime(2020, 1, 1, tzinfo=UTC)
 RETRY_DELAY = timedelta(seconds=30)
 LONGEST_REASON = 4_000
@@ -37,7 +37,7 @@ class Named(Protocol):
 
 
 class FerryOperator(BaseOperator):
-    """A task of a flow's DAG: it holds the names of the file and of the flow, and asks them when it is executed."""
+    """A task of a flow's DAG: it holds the names of the file and of the flow, and reads both when executed."""
 
     template_fields = ("config", "flow")
 
@@ -49,17 +49,17 @@ class FerryOperator(BaseOperator):
 
 
 def flow_named(task: Named) -> FlowConfig:
-    """The flow, with what Airflow's connections say of it; BadInput when the file has none of that name."""
+    """Return the flow with the settings of Airflow's connections; BadInput when the file has none of that name."""
     return flow_of(Path(task.config), task.flow)
 
 
 def run_of(context: Context) -> str:
-    """The run's id: Airflow's and Ferry's are one."""
+    """Return the run's id: Airflow and Ferry use the same."""
     return str(context["run_id"])
 
 
 def origin_of(context: Context) -> Origin:
-    """The task's process and try, as the origin of what it writes."""
+    """Return the task's process and try, as the origin of what it writes."""
     return Origin(
         host=f"{socket.gethostname()}:{os.getpid()}",
         dag_id=str(context["dag"].dag_id),
@@ -70,7 +70,7 @@ def origin_of(context: Context) -> Origin:
 
 @contextmanager
 def airflow_errors() -> Iterator[None]:
-    """Ferry's errors as Airflow's: those that a retry meets again fail at once. The page shows their sentence."""
+    """Raise Ferry's errors as Airflow's: those that a retry meets again fail at once. The page shows their sentence."""
     try:
         yield
     except FINAL as error:
@@ -83,22 +83,23 @@ def airflow_errors() -> Iterator[None]:
 
 
 def final_failure(sentence: str) -> AirflowFailException:
-    """The end of a task that a retry would meet again, to be raised; the page shows its sentence."""
+    """Return the error that ends a task that a retry would not help, to be raised; the page shows its sentence."""
     keep_reason(sentence)
     return AirflowFailException(sentence)
 
 
 def keep_reason(sentence: str) -> None:
-    """Keep why the task that is at work fails, as its XCom REASON: Airflow has the exception in its log alone.
+    """Keep why the running task fails, as its XCom REASON: otherwise Airflow has the exception only in its log.
 
-    A new try takes it back, as all that a task returns. A task whose reason cannot be kept fails no less.
+    Airflow deletes it before a new try, like all that a task returns. If it cannot be kept, the task fails just the
+    same.
     """
     keep(REASON, sentence[:LONGEST_REASON])
 
 
 def keep(key: str, value: object) -> None:
-    """Keep something of the task that is at work, as far as that can be kept."""
+    """Keep a value of the running task, as far as that is possible."""
     try:
         get_current_context()["ti"].xcom_push(key, value)
-    except Exception as error:  # also no task at all, as where a test calls an operator
+    except Exception as error:  # also when there is no task at all, for example in a test that calls an operator
         log.debug("the reason is in the log alone: %s", error)

@@ -1,4 +1,4 @@
-"""`ferry airflow …`: Ferry's command line hands these words over by the entry point `ferry.commands`."""
+"""`ferry airflow …`: Ferry's command line passes these words on by the entry point `ferry.commands`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ app = typer.Typer(
 
 
 def main(arguments: Sequence[str], wishes: GlobalOptions) -> int:
-    """Run a command of `app`; `wishes` are the options before `airflow`. Errors are the caller's to show."""
+    """Run a command of `app`; `wishes` are the options before `airflow`. The caller shows errors."""
     show_examples(app, "airflow")
     return int(app(args=list(arguments), prog_name="ferry airflow", standalone_mode=False, obj=wishes) or 0)
 

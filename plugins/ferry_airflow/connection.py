@@ -1,4 +1,4 @@
-"""The connection type "Kafka cluster": a cluster's settings kept by Airflow, looked up by the task that uses them."""
+"""The connection type "Kafka cluster": Airflow keeps a cluster's settings, and the task that uses them reads them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TEST_SECONDS = 10.0
 
 
 class KafkaClusterHook(BaseHook):
-    """A Kafka cluster behind an Airflow connection."""
+    """A Kafka cluster by an Airflow connection."""
 
     conn_name_attr = "conn_id"
     default_conn_name = "kafka_cluster_default"
@@ -30,16 +30,16 @@ class KafkaClusterHook(BaseHook):
     hook_name = "Kafka cluster"
 
     def __init__(self, conn_id: str = default_conn_name, **kwargs: Any) -> None:
-        """`conn_id` names the connection; it is looked up when it is used."""
+        """`conn_id` names the connection, which is read when it is used."""
         super().__init__(**kwargs)
         self.conn_id = conn_id
 
     def get_conn(self) -> ClientProperties:
-        """The cluster's settings by Java's names; raises BadInput when the connection is missing or wrong."""
+        """Return the cluster's settings by Java's names; raises BadInput when the connection is missing or wrong."""
         return settings_of(self.conn_id)
 
     def test_connection(self) -> tuple[bool, str]:
-        """Connect as a run would: the cluster's id and brokers, or why it cannot be reached, in one sentence."""
+        """Connect as a run would; return the cluster's id and brokers, or why it cannot be reached, in one sentence."""
         from ferry.config.flow.clients import kafka_python_options  # noqa: PLC0415 - Kafka's libraries only where used
         from ferry.kafka.connect.cluster import Cluster, event_loop  # noqa: PLC0415 - as above
         from ferry.lane.connections import manager_options  # noqa: PLC0415 - as above
@@ -59,7 +59,7 @@ class KafkaClusterHook(BaseHook):
 
 
 def settings_of(conn_id: str) -> ClientProperties:
-    """The settings of a connection by Java's names; raises BadInput when it is missing or wrong."""
+    """Return the settings of a connection by Java's names; raises BadInput when it is missing or wrong."""
     try:
         found = BaseHook.get_connection(conn_id)
     except (AirflowNotFoundException, AirflowRuntimeError):
@@ -81,18 +81,21 @@ def settings_of(conn_id: str) -> ClientProperties:
 
 
 def flow_of(path: Path, name: str) -> FlowConfig:
-    """The flow `source->target` of the file at `path`; raises as `settings_for`."""
+    """Return the flow `source->target` of the file at `path`.
+
+    Raises BadInput for a mistake in the file or in one of its connections.
+    """
     return settings_for(path, name).flow(name)
 
 
 def settings_for(path: Path, name: str) -> Settings:
-    """The file at `path`, with the connections of the clusters of the flow `source->target` looked up, no others.
+    """Return the file at `path`, with the connections of the clusters of the flow `source->target` read, no others.
 
     Raises BadInput for a mistake in the file or in one of the connections.
     """
     client = logging.getLogger("kafka")
     if client.getEffectiveLevel() < logging.WARNING:
-        client.setLevel(logging.WARNING)  # it tells of every connection at INFO
+        client.setLevel(logging.WARNING)  # it logs every connection at INFO
     deployment = airflow_deployment()
     settings = load(path, deployment=deployment)
     flow = settings.flow(name)

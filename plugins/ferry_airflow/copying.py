@@ -20,9 +20,9 @@ if TYPE_CHECKING:  # Kafka's libraries only where they are used
 def copy_on_spark(
     task: FerrySparkOperator, flow: FlowConfig, run: str, context: Context, *, lane: str | None = None
 ) -> None:
-    """Copy what the run's plan says, as the task's Spark connection has it; `lane` is None for the flow's own.
+    """Copy what the run's plan has, by the task's Spark connection; `lane` is None for the flow's own.
 
-    Raises AirflowException, AirflowFailException for what a retry meets again.
+    Raises AirflowFailException for an error that a retry meets again, AirflowException for others.
     """
     connection, origin = task.spark_connection(), origin_of(context)
     if connection.conn_type == CONNECT:
@@ -38,7 +38,7 @@ def copy_on_spark(
 
 
 def copy_left(task: FerrySparkOperator, runs: MicroRuns, plan: Plan, context: Context) -> FerryError | None:
-    """Copy what a run has left by the Spark connection of its own flow (`ferry.features.switch.acts.drain.Copy`)."""
+    """Copy what a run has left, by the Spark connection of its own flow (`ferry.features.switch.acts.drain.Copy`)."""
     from ferry.errors import Superseded  # noqa: PLC0415 - as above
 
     task._conn_id = runs.flow.spark_conn_id  # noqa: SLF001 - the provider has no other name for it

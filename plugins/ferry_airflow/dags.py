@@ -43,16 +43,14 @@ CONFIG_VARIABLE = "FERRY_CONFIG"
 
 
 def flow_dags(config: Path | str | None = None) -> dict[str, DAG]:
-    """The DAGs of every enabled flow of the file `config` (else of the file that FERRY_CONFIG names), by DAG id.
+    """Return the DAGs of every enabled flow of the file `config` (else of the file that FERRY_CONFIG names), by DAG id.
 
-    One of its micro-runs, one of windows of history, one that compares all that the former have copied, three that
-    switch its clients, and one that rehearses that.
+    Each flow has one for its micro-runs, one for windows of history, one that compares all that the former have copied,
+    three that switch its clients, and one that rehearses a failover. FERRY_CLUSTERS limits them to flows into the local
+    clusters, so that several data centres share one file.
 
-    FERRY_CLUSTERS limits them to flows into the local clusters, so that several data centres share one file.
-
-    A DAG file needs two lines: import this function, and `globals().update(flow_dags())`.
-
-    Raises BadInput when there is no such file or it holds an error; Airflow shows that as an import error.
+    A DAG file needs two lines: import this function, and `globals().update(flow_dags())`. Raises BadInput when there is
+    no such file or it holds an error; Airflow shows that as an import error.
     """
     named = config or os.environ.get(CONFIG_VARIABLE)
     if not named:
@@ -65,14 +63,14 @@ def flow_dags(config: Path | str | None = None) -> dict[str, DAG]:
     for flow in settings.near(local_clusters(os.environ.get(CLUSTERS_VARIABLE))).flows:
         back = every.get(Flow(source=flow.flow.target, target=flow.flow.source))
         builders |= _builders(flow, path, back)
-    # A task parses the file for its own DAG alone: with a hundred flows the others would cost it seconds.
+    # A task parses the file for its own DAG only: with a hundred flows the others would cost it seconds.
     asked = get_parsing_context().dag_id
     wanted = builders if asked not in builders else {asked: builders[asked]}
     return {name: build() for name, build in wanted.items()}
 
 
 def _builders(flow: FlowConfig, path: Path, back: FlowConfig | None) -> dict[str, Callable[[], DAG]]:
-    """What builds each of a flow's DAGs, by its id; `back` is the flow against it, if the file has one."""
+    """Return the builder of each of a flow's DAGs, by its id; `back` is the opposite flow, if the file has one."""
     found: dict[str, Callable[[], DAG]] = {dag_id(flow.flow): partial(_flow_dag, flow, path)}
     if flow.backfill_windows is not None:
         found[backfill_dag_id(flow.flow)] = partial(backfill_dag, flow, path, flow.backfill_windows)
@@ -108,7 +106,7 @@ def _flow_dag(flow: FlowConfig, path: Path) -> DAG:
             retries=flow.retries,
             pool=flow.pool,
         )
-        # By what is copied, also where `copy` failed: that some of it is missing holds back nobody.
+        # It works on what is copied, even if `copy` failed: groups need not wait for the rest.
         checkpoint = FerryCheckpointOperator(
             task_id="checkpoint",
             config=str(path),
@@ -118,7 +116,7 @@ def _flow_dag(flow: FlowConfig, path: Path) -> DAG:
             trigger_rule=TriggerRule.ALL_DONE_MIN_ONE_SUCCESS,
             outlets=[flow_alias(flow.flow)] if flow.updates_assets else None,
         )
-        # What it complains about fails at once; a retry is for a ledger that does not answer.
+        # Its own complaints fail at once; a retry is for a ledger that does not answer.
         report = FerryReportOperator(
             task_id="report",
             config=str(path),
@@ -129,7 +127,8 @@ def _flow_dag(flow: FlowConfig, path: Path) -> DAG:
         plan >> copy >> checkpoint >> report
         plan >> checkpoint  # without a plan there is nothing to translate by
         if flow.verification.mode is not VerifyMode.OFF:
-            # It writes one record to the ledger and needs no place in the pool: beside the groups, not behind them.
+            # It writes one record to the ledger and needs no slot of the pool: it runs at the same time as
+            # `checkpoint`.
             verify = FerryVerifyRunOperator(
                 task_id="verify",
                 config=str(path),
@@ -144,5 +143,5 @@ def _flow_dag(flow: FlowConfig, path: Path) -> DAG:
 
 
 def _params() -> dict[str, Any]:
-    """The trigger form: what one run may be narrowed to."""
+    """Return the trigger form: what one run may be narrowed to."""
     return {"topics": topics_param(TO_COPY), **budget_params()}

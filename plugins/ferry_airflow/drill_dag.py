@@ -47,7 +47,7 @@ REHEARSE, ASSETS = "rehearse", "assets"
 
 
 def drill_dag(flow: FlowConfig, path: Path) -> DAG:
-    """The DAG of the flow's drills; a drill is not tried again by itself."""
+    """Return the DAG of the flow's drills; a drill is not retried automatically."""
     names: dict[str, Any] = {"config": str(path), "flow": str(flow.flow), "retries": 0}
     with DAG(
         drill_dag_id(flow.flow),
@@ -74,13 +74,13 @@ def drill_dag(flow: FlowConfig, path: Path) -> DAG:
         if flow.updates_assets:
             # As a teardown it runs however the drill ends, and the run's state is the drill's.
             drill >> DrillAssetsOperator(task_id=ASSETS, outlets=[flow_alias(flow.flow)], **names).as_teardown()
-    # Put in last, as a switch's.
+    # Set last, as in the DAG of a switch: each task would have its own copy of the form.
     dag.params = ParamsDict(_params())
     return dag
 
 
 def _params() -> dict[str, Any]:
-    """The trigger form."""
+    """Return the trigger form."""
     return {
         "kind": Param(
             EvidenceKind.TABLETOP.value,

@@ -1,4 +1,4 @@
-"""Which fields of the form of drills belong to which kind of drill, and what of it cannot work; pure."""
+"""Which fields of the drill form belong to which kind of drill, and which values cannot work; pure."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _FIELDS: Mapping[EvidenceKind, frozenset[str]] = {
     EvidenceKind.PARTIAL: frozenset({"topics", "groups"}),
     EvidenceKind.FULL: frozenset({"id", "leave_groups", "leave_topics", "leave_active"}),
 }
-"""The fields that a kind of drill has for itself, but for those that are never empty."""
+"""The fields that only one kind of drill uses, without those that are never empty."""
 
 
 def foreign_field(kind: EvidenceKind, form: Mapping[str, Any]) -> tuple[str, str] | None:
-    """The first field that is filled in and another kind's, and a sentence of it; None when there is none."""
+    """Return the first filled field of another kind, and a sentence about it; None when there is none."""
     known = frozenset().union(*_FIELDS.values())
     for name in sorted(known - _FIELDS[kind]):
         if form.get(name):
@@ -30,7 +30,10 @@ def foreign_field(kind: EvidenceKind, form: Mapping[str, Any]) -> tuple[str, str
 
 
 def nowhere(flow: FlowConfig, form: Mapping[str, Any]) -> str | None:
-    """Why a report cannot go where the form or the file says: nobody would find it, or the form may not say it."""
+    """Return why a report cannot go where the form or the file says; None when it can.
+
+    Either an operator could not find it there, or the form may not name that place.
+    """
     asked = str(form.get("report") or "")
     if asked and not flow.report.allows(asked):
         return not_allowed("report", asked)
@@ -44,7 +47,10 @@ def nowhere(flow: FlowConfig, form: Mapping[str, Any]) -> str | None:
 
 
 def not_allowed(field: str, named: str) -> str:
-    """That a form may not name a place, and what to do; who may trigger a DAG does not thereby write where he likes."""
+    """Return that a form may not name a place, and what to do.
+
+    The right to trigger a DAG is no right to write anywhere.
+    """
     return (
         f"{field}: {named} is no place that the form may name: name {FOLDER}, what is below it, or a place that the "
         f"file lists as {DIRS}"

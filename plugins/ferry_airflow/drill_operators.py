@@ -1,4 +1,4 @@
-"""The tasks of a drill's DAG: show what it would do, ask a person where it touches production, do it and report."""
+"""The tasks of a drill's DAG: show what it would do, ask an approver if it touches production, do it and report."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:  # Kafka's libraries only where they are used
 
 
 class DrillPreviewOperator(FerryOperator):
-    """Shows what the drill would do, and sees that its report can be written; writes nothing else."""
+    """Shows what the drill would do, and checks that its report can be written; writes nothing else."""
 
     def execute(self, context: Context) -> str:
-        """The lines are in the log, and for whoever approves them."""
+        """Print the lines to the log, and return them for the approver."""
         from ferry_airflow import drilling  # noqa: PLC0415 - as above
 
         with airflow_errors():
@@ -41,10 +41,10 @@ class DrillPreviewOperator(FerryOperator):
 
 
 class DrillApprovalOperator(AskingOperator):
-    """Asks a person, where the drill touches production."""
+    """Asks an approver, if the drill touches production."""
 
     def execute(self, context: Context) -> Any:
-        """Asks for as long as the trigger form says; nobody for a drill that production does not feel."""
+        """Ask for as long as the trigger form allows; do not ask for a drill that does not touch production."""
         params = context["params"]
         if params["kind"] in IN_PRODUCTION or params.get("dry_run"):
             return super().execute(context)
@@ -60,7 +60,7 @@ class RehearsalOperator(FerryOperator):
     _stopping: threading.Event | None = None
 
     def execute(self, context: Context) -> None:
-        """Red when not all was as it should be; what it found, and where the report is, is in its log and its XCom."""
+        """Fail when not all was as it should be; what it found, and where the report is, is in its log and its XCom."""
         kind = context["params"]["kind"]
         if kind in IN_PRODUCTION:
             raise AirflowSkipException(f"a {kind} drill touches production: the task drill does it")
@@ -76,7 +76,7 @@ class RehearsalOperator(FerryOperator):
 
 
 class DrillOperator(FerrySparkOperator):
-    """Does a drill that a person has approved: partial, or full, which copies in Spark."""
+    """Does a drill that an approver has approved: partial, or full, which copies in Spark."""
 
     job = "copy_job.py"
     killed = "killed; the switches of a full drill go on where they stand"
@@ -86,7 +86,7 @@ class DrillOperator(FerrySparkOperator):
     _stopping: threading.Event | None = None
 
     def execute(self, context: Context) -> None:
-        """As `RehearsalOperator`."""
+        """Fail when not all was as it should be; what it found, and where the report is, is in its log and its XCom."""
         kind = context["params"]["kind"]
         if kind not in IN_PRODUCTION:
             raise AirflowSkipException(f"a {kind} drill does not touch production: the task rehearse does it")
@@ -99,7 +99,7 @@ class DrillOperator(FerrySparkOperator):
             runs.append(run)
             context["ti"].xcom_push(key=RUNS, value=runs)
 
-        # A full drill continues where its switches are; a partial one begins again from the start, and is asked anew.
+        # A full drill continues where its switches are; a partial one begins again, and needs a new approval.
         by = "the full drill" if kind == "full" else f"try {context['ti'].try_number} of the drill"
         with airflow_errors():
             asked = _asked(self, context)
@@ -115,17 +115,17 @@ class DrillOperator(FerrySparkOperator):
         _do(self, context, asked, self._stopping)
 
     def on_kill(self) -> None:
-        """End what is under way in order; the switches of a full drill go on where they stand."""
+        """End active work in an orderly way; the switches of a full drill can be continued."""
         if self._stopping is not None:
             self._stopping.set()
         super().on_kill()
 
 
 class DrillAssetsOperator(FerryOperator):
-    """Updates the assets of what a partial drill copied, also where the drill itself ended red: the copy stays."""
+    """Updates the assets of what a partial drill copied, even if the drill failed: the copy stays."""
 
     def execute(self, context: Context) -> None:
-        """An event of each topic and run, as the flow's own runs have them; skipped where nothing was copied."""
+        """Send an event for each topic and run, as the flow's own runs do; skipped if nothing was copied."""
         from ferry_airflow import steps  # noqa: PLC0415 - as above
 
         count = 0

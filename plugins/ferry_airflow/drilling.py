@@ -30,16 +30,16 @@ from ferry_airflow.report_link import place_on_page
 from ferry_airflow.switching import options_of, switch_id
 
 WINDOW = timedelta(hours=1)
-"""How far back a shadow drill copies unless the form says."""
+"""How far back a shadow drill copies unless the form sets it."""
 LONGEST_ID = 90
-"""The switches of a full drill are called after it, with a few letters more."""
+"""The switches of a full drill are named after it, with a few letters more."""
 
 Ended = tuple[EvidenceReport, FerryError | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What a run of the DAG is asked for: the trigger form, by whom it is done, and who approved when (ms)."""
+    """What a run of the DAG is asked for: the trigger form, who does it, and who approved when (ms)."""
 
     settings: Settings
     flow: FlowConfig
@@ -50,21 +50,21 @@ class Asked:
     approved_ms: int = 0
     copy: Copy = copy_plan
     opened: Callable[[str], None] = lambda run: None
-    """Gets the id of each run of the live lane that a partial drill opens."""
+    """Called with the id of each run of the live lane that a partial drill opens."""
 
 
 class Drill(Protocol):
     """A drill that was asked for."""
 
     def preview(self) -> tuple[str, ...]:
-        """What it would do; writes nothing."""
+        """Return what it would do; writes nothing."""
 
     def run(self, stop: Callable[[], bool], say: Callable[[str], None]) -> Ended:
-        """All of it, and why it ended early, if it did."""
+        """Do all of it; return the report, and why it ended early, if it did."""
 
 
 def drill_of(asked: Asked) -> Drill:
-    """The drill that the form names; BadInput for a field that is wrong, or another kind's."""
+    """Return the drill that the form names; BadInput for a field that is wrong, or that belongs to another kind."""
     kind = EvidenceKind(asked.params["kind"])
     foreign = foreign_field(kind, asked.params)
     if foreign is not None:
@@ -171,7 +171,7 @@ _DRILLS: Mapping[EvidenceKind, Callable[[Asked], Drill]] = {
 
 
 def reports_of(asked: Asked) -> ReportFolder:
-    """Where the report goes; BadInput where nobody would find it, Refused when it cannot be written there."""
+    """Return where the report goes; BadInput for a place that is not allowed, Refused if it cannot be written there."""
     why = nowhere(asked.flow, asked.params)
     if why is not None:
         raise BadInput(why)
@@ -181,7 +181,7 @@ def reports_of(asked: Asked) -> ReportFolder:
 
 
 def written(folder: ReportFolder, evidence: EvidenceReport) -> Written:
-    """The report, written; OutcomeUnknown when the folder does not take it any more."""
+    """Write the report; OutcomeUnknown when the folder does not take it any more."""
     try:
         return folder.write(evidence)
     except OSError as error:
@@ -192,12 +192,12 @@ def written(folder: ReportFolder, evidence: EvidenceReport) -> Written:
 
 
 def link_to(asked: Asked, report: Written) -> str:
-    """Where Airflow shows the report; empty where that is not, for it shows the folder of the flow's file."""
+    """Return where Airflow shows the report; empty if it does not: it shows the folder of the flow's file only."""
     return "" if asked.params.get("report") else place_on_page(asked.flow.flow, report.number)
 
 
 def returned(evidence: EvidenceReport, report: Written) -> dict[str, Any]:
-    """What came of a drill, and where its report is, for programs."""
+    """Return the outcome of a drill, and where its report is, for programs."""
     return {
         "id": evidence.id,
         "kind": evidence.kind.value,
@@ -210,7 +210,7 @@ def returned(evidence: EvidenceReport, report: Written) -> dict[str, Any]:
 
 
 def complaint(evidence: EvidenceReport, report: Written) -> str | None:
-    """Why the drill must not look green, in one sentence; None when all was as it should be."""
+    """Return why the drill must not look green, in one sentence; None when all was as it should be."""
     if evidence.outcome is EvidenceOutcome.SUCCESS:
         return None
     wrong = dict.fromkeys((*evidence.refusals, *evidence.deviations))

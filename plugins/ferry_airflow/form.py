@@ -10,30 +10,30 @@ from ferry.model.switch import SwitchOptions
 
 APPROVAL_SECONDS = 3600
 MOST_APPROVAL_SECONDS = 7 * 24 * 3600
-"""The person who asks sets how long an approval may be used: not for ever."""
+"""The user who triggers the DAG sets how long an approval may be used: at most this long."""
 TO_COPY = "Source topics to copy, one per line; empty: all that the flow selects."
 LONGEST_TOPIC, LONGEST_GROUP = 249, 255
-"""Kafka's own limit of a topic's name, and more than anybody calls a group."""
+"""Kafka's own limit of a topic's name, and more than a group's name usually has."""
 
 
 def flag(title: str, description: str, *, default: bool = False) -> Param:
-    """Something that is to be done, or not."""
+    """Return a field for something to be done or not."""
     return Param(default=default, type="boolean", title=title, description=description)
 
 
 def names_param(title: str, description: str, longest: int) -> Param:
-    """Names of topics or groups; may be left empty."""
+    """Return a field for names of topics or groups; may be left empty."""
     items = {"type": "string", "minLength": 1, "maxLength": longest}
     return Param(None, type=["null", "array"], items=items, title=title, description=description)
 
 
 def topics_param(description: str) -> Param:
-    """Source topics that a run is narrowed to."""
+    """Return a field for source topics that a run is narrowed to."""
     return names_param("Topics", description, LONGEST_TOPIC)
 
 
 def budget_params() -> dict[str, Any]:
-    """A run's budgets, and the switches that every run has."""
+    """Return the fields for a run's budgets, and the switches that every run has."""
     return {
         "max_bytes": _budget("Most bytes", "Budget of this run in bytes as stored"),
         "max_records": _budget("Most records", "Budget of this run in records"),
@@ -56,7 +56,7 @@ def _budget(title: str, what: str) -> Param:
 
 
 def approval_params(what: str) -> dict[str, Any]:
-    """What everything has that a person is asked about; `what` is a switch, a drill."""
+    """Return the fields of everything that needs an approval; `what` is a switch or a drill."""
     return {
         "dry_run": flag("Dry run", "Only show the steps and the checks; nobody is asked."),
         "reason": Param(
@@ -81,7 +81,7 @@ def approval_params(what: str) -> dict[str, Any]:
 
 
 def leaving_params() -> dict[str, Any]:
-    """Which groups a switch leaves."""
+    """Return the fields for the groups that a switch leaves."""
     return {
         "leave_groups": names_param(
             "Groups to leave", "Consumer groups that are not moved, one per line.", LONGEST_GROUP
@@ -91,7 +91,7 @@ def leaving_params() -> dict[str, Any]:
 
 
 def topics_to_leave() -> Param:
-    """Which transformed topics a failback leaves."""
+    """Return the field for the transformed topics that a failback leaves."""
     return names_param(
         "Topics to leave",
         "Copies that a transform made and that may stay behind, with what was written to them since; one per line.",
@@ -100,7 +100,7 @@ def topics_to_leave() -> Param:
 
 
 def waiting_params() -> dict[str, Any]:
-    """How long a planned switch waits."""
+    """Return the fields for the times that a planned switch waits."""
     default = SwitchOptions()
     return {
         "quiet_seconds": seconds_param(
@@ -116,5 +116,5 @@ def waiting_params() -> dict[str, Any]:
 
 
 def seconds_param(title: str, description: str, default: float) -> Param:
-    """A time in seconds."""
+    """Return a field for a time in seconds."""
     return Param(default, type="number", minimum=0, title=title, description=description)

@@ -36,7 +36,7 @@ if sys.argv[1:2] in (["scheduler"], ["dag-processor"]):
     import ferry_airflow.switching
     import ferry_airflow.window_steps
 '''
-"""Airflow imports it when a process of its own begins (`airflow_local_settings`)."""
+"""Airflow imports it when one of its processes begins (`airflow_local_settings`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,24 +47,24 @@ class LocalHome:
     port: int
     environment: Mapping[str, str] = field(repr=False)
     password: str = field(repr=False)
-    """That of USER."""
+    """The password of USER."""
 
     @property
     def url(self) -> str:
-        """Address of the user interface and the REST API."""
+        """The address of the user interface and the REST API."""
         return f"http://{LOOPBACK}:{self.port}"
 
     @property
     def log_folder(self) -> Path:
-        """Where the processes write their own output."""
+        """The folder to which the processes write their own output."""
         return self.path / "processes"
 
 
 def prepare(path: Path, *, config: Path | None = None, dags: Path | None = None) -> LocalHome:
     """Make `path` the home of a local Airflow, or find it again with its port, password and secrets.
 
-    The home is open to this user alone: it holds the database, logs and keys. `config` becomes FERRY_CONFIG of all
-    its processes; `dags` is the folder of DAG files, that of the checkout by default. The database is not touched.
+    Only this user can open the home: it holds the database, logs and keys. `config` becomes FERRY_CONFIG of all its
+    processes; `dags` is the folder of DAG files, that of the checkout by default. The database is not touched.
     """
     path = path.resolve()
     root = Path(__file__).resolve().parents[2]
@@ -84,7 +84,7 @@ def prepare(path: Path, *, config: Path | None = None, dags: Path | None = None)
         "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
         "AIRFLOW__CORE__PARALLELISM": "4",
         "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://{LOOPBACK}:{port}/execution/",
-        # Without a key Airflow keeps the passwords of connections in its database as they are.
+        # Without a key, Airflow stores the passwords of connections in its database unencrypted.
         "AIRFLOW__CORE__FERNET_KEY": _kept(path / FERNET_FILE, _fernet_key),
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": f"{USER}:admin",
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(passwords),
@@ -97,7 +97,7 @@ def prepare(path: Path, *, config: Path | None = None, dags: Path | None = None)
         "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "10",
         "AIRFLOW__LOGGING__BASE_LOG_FOLDER": str(path / "logs"),
         ARCHIVE_VARIABLE: os.environ.get(ARCHIVE_VARIABLE) or str(root / ARCHIVE_FOLDER),
-        # spark-submit and the four processes themselves are looked up by name.
+        # spark-submit and the four processes themselves are found by name.
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}",
     }
     if config is not None:
@@ -114,14 +114,14 @@ def _port(state: Path) -> int:
 
 
 def _kept(path: Path, make: Callable[[], str]) -> str:
-    """The secret in the file, made when there is none."""
+    """Return the secret in the file, which is made when there is none."""
     if not path.exists():
         _write_private(path, make())
     return path.read_text()
 
 
 def _write_private(path: Path, text: str) -> None:
-    """Write a file that this user alone may read, also where it was there with other rights."""
+    """Write a file that only this user may read, even if it existed with other rights."""
     path.touch(mode=0o600)
     path.chmod(0o600)
     path.write_text(text)

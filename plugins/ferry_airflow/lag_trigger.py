@@ -1,4 +1,4 @@
-"""Looks at a flow's lag in Airflow's triggerer, and tells when it calls for a run."""
+"""Measures a flow's lag in Airflow's triggerer, and sends an event when it calls for a run."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from ferry.features.observe.rules.samples import Labels
 from ferry.plan.rules.lag_start import Call, call_for_run
 
 PATIENCE_S = 20.0
-"""How long a cluster is tried for one look."""
+"""How long a cluster is tried for one measurement."""
 
 
 class LagTrigger(BaseEventTrigger):
     """One event for each run that the lag calls for.
 
-    It holds the names of the file and of the flow, as the tasks do; secrets are resolved here, at each look. A look
-    that fails is a warning, and the next one comes: a trigger that ends is not begun again.
+    It holds the names of the file and of the flow, as the tasks do; secrets are resolved here, at each measurement. A
+    measurement that fails is a warning, and the next one follows: Airflow does not restart a trigger that has ended.
     """
 
     def __init__(
@@ -40,17 +40,17 @@ class LagTrigger(BaseEventTrigger):
         self.told: Collection[Labels] = ()
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
-        """Class and arguments, as Airflow keeps them in its database; no secret is among them."""
+        """Return class and arguments, as Airflow keeps them in its database; no secret is among them."""
         arguments = {name: getattr(self, name) for name in ("config", "flow", "records", "seconds", "every_seconds")}
         return f"{type(self).__module__}.{type(self).__qualname__}", arguments
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        """Never ends by itself."""
+        """Yield the events; it never ends by itself."""
         last: Call | None = None
         while True:
             found = None
             try:
-                # Airflow's connections are asked for in the triggerer's own loop, to which only this way leads back.
+                # Airflow's connections are read in the triggerer's own event loop, to which only this call leads back.
                 found = await sync_to_async(self.look, thread_sensitive=False)(last)
             except FerryError as error:
                 self.log.warning("the lag of flow %s is not known: %s", self.flow, error)
@@ -63,9 +63,9 @@ class LagTrigger(BaseEventTrigger):
             await asyncio.sleep(self.every_seconds)
 
     def look(self, last: Call | None) -> Call | None:
-        """One look at both clusters and the ledger; the call for a run, if there is one. Raises FerryError.
+        """Read both clusters and the ledger once; return the call for a run, if there is one. Raises FerryError.
 
-        What it finds is told through Airflow's metrics, too: between runs nobody else looks.
+        The lag is also reported through Airflow's metrics: between runs no other process measures it.
         """
         from ferry.plan.lag import look_at_lag  # noqa: PLC0415 - Kafka's libraries only where they are used
         from ferry_airflow import metrics  # noqa: PLC0415 - as above

@@ -1,7 +1,7 @@
-"""What OpenLineage's events of a copy tell: which topics went where, with their ranges of offsets.
+"""The OpenLineage datasets and facets of a copy: which topics went where, with their ranges of offsets.
 
-Only where its Airflow provider is installed and has a transport. The provider makes the events, of the job `dag.task`;
-the task adds the datasets, `kafka://host:port` and the topic's name, by OpenLineage's naming.
+They exist only if Airflow's OpenLineage provider is installed and has a transport. The provider makes the events, of
+the job `dag.task`. The task adds the datasets, `kafka://host:port` and the topic's name, by OpenLineage's naming.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ RUN_FACET, RANGES_FACET = "ferry_run", "ferry_ranges"
 
 
 def is_told() -> bool:
-    """Whether events go anywhere."""
+    """Return whether events are sent anywhere."""
     try:
         if find_spec(PROVIDER) is None:
             return False
@@ -34,7 +34,7 @@ def is_told() -> bool:
 
 
 def lineage_of(flow: FlowConfig, report: Report) -> OperatorLineage[Any, Any]:
-    """A run's datasets and facets; needs the provider."""
+    """Return a run's datasets and facets; needs the provider."""
     from airflow.providers.openlineage.extractors import OperatorLineage  # noqa: PLC0415 - an extra
     from openlineage.client.event_v2 import InputDataset, OutputDataset  # noqa: PLC0415 - an extra
     from openlineage.client.facet_v2 import (  # noqa: PLC0415 - an extra
@@ -85,7 +85,7 @@ def lineage_of(flow: FlowConfig, report: Report) -> OperatorLineage[Any, Any]:
 
 
 def namespace(flow: FlowConfig, side: Side) -> str:
-    """A cluster's namespace in OpenLineage: its first bootstrap server."""
+    """Return a cluster's namespace in OpenLineage: its first bootstrap server."""
     servers = flow.client(side, "consumer" if side == "source" else "producer").get("bootstrap.servers", "")
     host, _, port = servers.split(",")[0].strip().rpartition("//")[2].rpartition(":")
     return f"kafka://{host}:{port}"

@@ -50,8 +50,8 @@ def start(path: Path, *, config: Path, dags: Path | None = None) -> LocalAirflow
     """Prepare the home at `path`, start the four processes and wait until all are healthy.
 
     Raises:
-        Refused: the home cannot be set up; the sentence says why.
-        Unreachable: not healthy in time; what was started is stopped again, logs lie in `path`/processes.
+        Refused: the home cannot be set up; the sentence has the reason.
+        Unreachable: not healthy in time; what was started is stopped again, logs are in `path`/processes.
     """
     home = prepare(path, config=config, dags=dags)
     stop(path)
@@ -111,7 +111,7 @@ def guarded(path: Path) -> Iterator[None]:
 
 
 def spawn(home: LocalHome, name: str, environment: Mapping[str, str]) -> list[float]:
-    """Start one of COMPONENTS in a session of its own; its process id, and when it began (psutil's create_time)."""
+    """Start one of COMPONENTS in a session of its own; return its pid, and when it began (psutil's create_time)."""
     with (home.log_folder / f"{name}.log").open("ab") as log:
         child = subprocess.Popen(
             [str(Path(sys.executable).parent / "airflow"), *COMPONENTS[name]],
@@ -151,7 +151,7 @@ def _pids(home: LocalHome) -> dict[str, list[float]]:
 
 
 def _is(pid: int, started: float) -> bool:
-    """Whether the process lives and is the one that was started: pids are given anew."""
+    """Return whether the process lives and is the one that was started: pids are reused."""
     try:
         process = psutil.Process(pid)
         return abs(process.create_time() - started) < CLOCK_SLACK_SECONDS and process.status() != psutil.STATUS_ZOMBIE
@@ -160,7 +160,7 @@ def _is(pid: int, started: float) -> bool:
 
 
 def members(sessions: set[int]) -> list[psutil.Process]:
-    """Living processes of these sessions: Airflow's forks, their tasks, and Spark below them."""
+    """Return living processes of these sessions: Airflow's forks, their tasks, and Spark below them."""
     found = []
     for process in psutil.process_iter():
         with suppress(psutil.NoSuchProcess, ProcessLookupError, PermissionError):

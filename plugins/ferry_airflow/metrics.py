@@ -1,4 +1,4 @@
-"""What Ferry tells through Airflow's own metrics: StatsD, Datadog or OpenTelemetry, as `[metrics]` says."""
+"""Ferry's metrics through Airflow's own: StatsD, Datadog or OpenTelemetry, as `[metrics]` sets it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ferry.plan.rules.lag import PartitionLag
 
 PREFIX = "ferry."
 _TOLD_ALREADY = frozenset({m.GUARD_COUNT})
-"""By `count_guards`, with the topic."""
+"""Sent by `count_guards`, with the topic."""
 _SWITCHES = ("statsd_on", "statsd_datadog_enabled", "otel_on")
 
 
 def tell_stats(report: Report, *, per_partition: bool) -> None:
-    """Tell what a run did: `ferry.record-count`, `ferry.record-age-ms-max` and so on, with MirrorMaker 2's tags.
+    """Send what a run did: `ferry.record-count`, `ferry.record-age-ms-max` and so on, with MirrorMaker 2's tags.
 
     Counters grow by what the run adds; one that it does not add to is not sent.
     """
@@ -34,17 +34,17 @@ def tell_stats(report: Report, *, per_partition: bool) -> None:
 
 
 def are_told() -> bool:
-    """Whether Airflow sends metrics to anybody: what costs a look at both clusters is not measured for nobody."""
+    """Return whether Airflow sends metrics anywhere: without a receiver, both clusters are not read for them."""
     return any(conf.getboolean("metrics", key) for key in _SWITCHES)
 
 
 def tell_lag(
     flow: FlowConfig, lags: Collection[PartitionLag], at_ms: int, before: Collection[Labels] = ()
 ) -> frozenset[Labels]:
-    """Tell a flow's lag: `ferry.lag-records`, `ferry.lag-bytes`, `ferry.lag-seconds` and so on; answers whose it is.
+    """Send a flow's lag: `ferry.lag-records`, `ferry.lag-bytes`, `ferry.lag-seconds` and so on; return the labels sent.
 
-    `before`: what this process has told before. A gauge keeps its last value until the process ends, so what is no
-    longer there is told as 0 once.
+    `before`: the labels that this process has sent before. A gauge keeps its last value until the process ends, so one
+    whose labels are gone is sent as 0 once.
     """
     gauges = lag_gauges(flow, lags, at_ms)
     now = frozenset(labels for _, labels in gauges)

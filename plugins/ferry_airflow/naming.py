@@ -1,4 +1,4 @@
-"""Names that Ferry gives to things of Airflow. Knows no Airflow, so that importing it is cheap."""
+"""Names that Ferry gives to things in Airflow. It does not import Airflow, so that importing it is cheap."""
 
 from __future__ import annotations
 
@@ -12,32 +12,35 @@ FULL, SAMPLE, COMPACTED = "full", "sample", "compacted"
 """The modes of the verify DAG's form."""
 
 IN_PRODUCTION = (EvidenceKind.PARTIAL, EvidenceKind.FULL)
-"""Drills that a person has to approve."""
+"""Drills that need an approval."""
 
 OWN = "ferry__"
-"""What the id of the DAG of a flow's micro-runs begins with, and no other DAG's."""
+"""The beginning of the id of the DAG of a flow's micro-runs, and of no other DAG."""
 
 VERBS = ("switchover", "failover", "failback")
 
 REASON = "ferry_reason"
-"""The XCom in which a task that fails keeps why, in one sentence."""
+"""The XCom in which a task that fails keeps the reason, in one sentence."""
 ASKED_WRONG = "ferry_asked_wrong"
-"""The XCom that a task keeps besides when it is what the run was asked for that is wrong."""
+"""The XCom that a task also keeps when what the run was asked for is wrong."""
 DRILL = "drill"
 """The task that does a drill which touches production."""
 RUNS = "ferry_runs"
 """The XCom in which a drill keeps the ids of the runs of the live lane that it opened."""
 TELLING = ("verify", "rehearse", "drill", "report")
-"""Tasks of a flow's other DAGs that return what came of the run, for programs."""
+"""Tasks of a flow's other DAGs that return the outcome of the run, for programs."""
 
 
 def dag_id(flow: Flow) -> str:
-    """The id of a flow's DAG."""
+    """Return the id of a flow's DAG."""
     return f"{OWN}{flow.source}__{flow.target}"
 
 
 def refuse_same_ids(flows: Iterable[Flow]) -> None:
-    """BadInput where two flows would have the same DAGs: one would lose its own, and rights on one be on both."""
+    """Raise BadInput if two flows would have the same DAG ids.
+
+    One of them would lose its DAGs, and rights on one would be rights on both.
+    """
     known: dict[str, Flow] = {}
     for flow in flows:
         other = known.setdefault(dag_id(flow), flow)
@@ -49,27 +52,27 @@ def refuse_same_ids(flows: Iterable[Flow]) -> None:
 
 
 def verify_dag_id(flow: Flow) -> str:
-    """The id of the DAG that compares all that a flow has copied."""
+    """Return the id of the DAG that compares all that a flow has copied."""
     return f"ferry_verify__{flow.source}__{flow.target}"
 
 
 def switch_dag_id(verb: str, flow: Flow) -> str:
-    """The id of the DAG that switches along a flow, or back."""
+    """Return the id of the DAG that switches along a flow, or back."""
     return f"ferry_{verb}__{flow.source}__{flow.target}"
 
 
 def backfill_dag_id(flow: Flow) -> str:
-    """The id of the DAG of a flow's windows."""
+    """Return the id of the DAG of a flow's windows."""
     return f"ferry_backfill__{flow.source}__{flow.target}"
 
 
 def drill_dag_id(flow: Flow) -> str:
-    """The id of the DAG that rehearses a failover of a flow."""
+    """Return the id of the DAG that rehearses a failover of a flow."""
     return f"ferry_drill__{flow.source}__{flow.target}"
 
 
 def other_dags(flow: Flow) -> dict[str, str]:
-    """The ids of a flow's DAGs beside that of its micro-runs, and what a run of each is called."""
+    """Return the ids of a flow's DAGs other than that of its micro-runs, and the name of a run of each."""
     return {
         verify_dag_id(flow): "verification",
         backfill_dag_id(flow): "backfill",

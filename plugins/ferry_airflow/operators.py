@@ -1,4 +1,4 @@
-"""The tasks of a flow's DAG. Operators only hold strings at parse time; clusters and Spark are met in `execute`."""
+"""The tasks of a flow's DAG. Operators only hold strings at parse time; `execute` uses clusters and Spark."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class FerryPlanOperator(FerryOperator):
     """Opens the run and seals its plan in the ledger; a run that has a plan keeps it."""
 
     def execute(self, context: Context) -> None:
-        """Fails at once when the plan is impossible, and is retried when a cluster does not answer."""
+        """Fail at once when the plan is impossible; Airflow retries when a cluster does not answer."""
         from ferry_airflow import steps, tables  # noqa: PLC0415 - Kafka's libraries only where they are used
 
         with airflow_errors():
@@ -36,14 +36,14 @@ class FerryPlanOperator(FerryOperator):
 
 
 class FerryCopyOperator(FerrySparkOperator):
-    """Copies what the run's plan says."""
+    """Copies what the run's plan has."""
 
     job = "copy_job.py"
     killed = "killed; what was committed stays"
     lineage: Any = None
 
     def execute(self, context: Context) -> None:
-        """Copies nothing, and starts no Spark, for a dry run, an empty plan or a run that is done."""
+        """Copy; nothing is copied, and Spark is not started, for a dry run, an empty plan or a run that is done."""
         if context["params"].get("dry_run"):
             raise AirflowSkipException("dry run: nothing is copied")
         from ferry_airflow import steps  # noqa: PLC0415 - Kafka's libraries only where they are used
@@ -60,24 +60,24 @@ class FerryCopyOperator(FerrySparkOperator):
             self._note_lineage(flow, run)
 
     def _note_lineage(self, flow: FlowConfig, run: str) -> None:
-        """What is committed, also by a copy that failed, for OpenLineage's events, where those are sent."""
+        """Note what is committed, even by a copy that failed, for OpenLineage's events, if those are sent."""
         from ferry_airflow import lineage, steps  # noqa: PLC0415 - as above
 
         if not lineage.is_told():
             return
         try:
             self.lineage = lineage.lineage_of(flow, steps.report_of(flow, run)[0])
-        except Exception as error:  # what was copied is copied, whatever hinders the telling
+        except Exception as error:  # an error here must not fail the copy
             self.log.warning("OpenLineage is not told what was copied: %s", error, exc_info=True)
 
     def get_openlineage_facets_on_complete(self, _: Any) -> Any:
-        """Called by OpenLineage's provider: an `OperatorLineage`, empty where nothing was to be copied."""
+        """Return an `OperatorLineage`, empty if nothing was to be copied; OpenLineage's provider calls this."""
         from airflow.providers.openlineage.extractors import OperatorLineage  # noqa: PLC0415 - an extra
 
         return OperatorLineage() if self.lineage is None else self.lineage
 
     def get_openlineage_facets_on_failure(self, task_instance: Any) -> Any:
-        """The same: what was committed stays."""
+        """Return an `OperatorLineage` of what was committed; OpenLineage's provider calls this when the task failed."""
         return self.get_openlineage_facets_on_complete(task_instance)
 
 
@@ -85,7 +85,7 @@ class FerryCheckpointOperator(FerryOperator):
     """Translates the offsets of consumer groups by what is copied; safe to repeat, and never ahead of the copy."""
 
     def execute(self, context: Context) -> None:
-        """Prints what became of the groups. What stood against single ones fails the report, not this task."""
+        """Print the outcome of the groups. Groups that could not be translated fail the report, not this task."""
         if context["params"].get("dry_run"):
             raise AirflowSkipException("dry run: no group is touched")
         from ferry_airflow import steps, tables  # noqa: PLC0415 - as above
@@ -103,10 +103,10 @@ class FerryCheckpointOperator(FerryOperator):
 
 
 class FerryReportOperator(FerryOperator):
-    """Shows what became of the run, from the ledger alone; fails when anything was refused or is missing."""
+    """Shows the outcome of the run, from the ledger alone; fails when anything was refused or is missing."""
 
     def execute(self, context: Context) -> None:
-        """Prints a table and tells who watches; a failing run's error names what was not copied and why."""
+        """Print a table and send metrics and alerts; a failing run's error names what was not copied and why."""
         from ferry.features.observe.acts.after_run import Told, tell_run  # noqa: PLC0415 - as above
         from ferry_airflow import metrics, steps, tables  # noqa: PLC0415 - as above
         from ferry_airflow.alerts import tell  # noqa: PLC0415 - as above
@@ -132,7 +132,7 @@ class FerryReportOperator(FerryOperator):
             raise final_failure(complaint)
 
     def _reported(self, flow: FlowConfig, context: Context) -> tuple[Report, str | None]:
-        """The report and the newer run; a run that was not planned fails by what the task `plan` says."""
+        """Return the report and the newer run; a run that was not planned fails with the reason of the task `plan`."""
         from ferry.errors import BadInput  # noqa: PLC0415 - as above
         from ferry_airflow import steps  # noqa: PLC0415 - as above
 

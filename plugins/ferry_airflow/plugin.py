@@ -1,6 +1,7 @@
-"""Ferry's plugin of Airflow: what Airflow has to know by name.
+"""Ferry's plugin for Airflow: what Airflow has to know by name.
 
-An entry point of the wheel names it, for plugins of providers are not loaded as long as `lazy_load_providers` is on.
+An entry point of the wheel names it, because plugins of providers are not loaded as long as `lazy_load_providers` is
+on.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from ferry_airflow.timetable import WindowTimetable
 
 
 class FerryPlugin(AirflowPlugin):
-    """Brings the timetable of backfills, which Airflow reads back from its database, and the page (docs/page.md)."""
+    """Provides the timetable of backfills, which Airflow reads back from its database, and the page (docs/page.md)."""
 
     name = "ferry"
     timetables = [WindowTimetable]  # noqa: RUF012 - as Airflow declares it

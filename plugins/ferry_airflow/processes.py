@@ -32,7 +32,7 @@ def end_job(submit_pid: int, application: str, *, grace_seconds: float) -> None:
 
 
 def _tree(pid: int) -> list[psutil.Process]:
-    """The process and all its descendants; empty when it is gone."""
+    """Return the process and all its descendants; empty when it is gone."""
     try:
         root = psutil.Process(pid)
         return [root, *root.children(recursive=True)]

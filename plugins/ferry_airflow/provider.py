@@ -1,6 +1,6 @@
-"""What Airflow asks the wheel for: the connection type and its form, as data, so that showing a form loads no Kafka.
+"""The wheel's provider data for Airflow: the connection type and its form, so that showing a form loads no Kafka.
 
-The extra fields carry Java's names: Extra reads like the lines of a configuration file.
+The extra fields have Java's names: Extra reads like the lines of a configuration file.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ PATH = "A path below FERRY_CONNECTION_PATHS on the machines where Airflow's task
 
 
 def get_provider_info() -> dict[str, Any]:
-    """The provider as `provider_info.schema.json` of Airflow has it, with the newer `conn-fields`."""
+    """Return the provider by Airflow's `provider_info.schema.json`, with the newer `conn-fields`."""
     return {
         "package-name": "ferry-replicator",
         "name": "Ferry",

@@ -12,16 +12,16 @@ from ferry_airflow.page.mount import root
 
 
 class ReportLink(BaseOperatorLink):
-    """The button of a drill's or a switch's task that opens its report, where the page shows the folder it lies in."""
+    """The button of a drill's or a switch's task that opens its report, if the page shows the folder it is in."""
 
     name = "Report"
 
     def get_link(self, operator: Any, *, ti_key: Any) -> str:
-        """Empty as long as there is none; Airflow keeps it beside what the task returns."""
+        """Return the link, empty as long as there is none; Airflow keeps it with what the task returns."""
         link: str = operator.report_link
         return link
 
 
 def place_on_page(flow: Flow, number: int) -> str:
-    """Where the page shows a report of the folder that the flow's file names."""
+    """Return where the page shows a report of the folder that the flow's file names."""
     return f"{root()}/flow/{quote(flow.source)}/{quote(flow.target)}/report/{number}"

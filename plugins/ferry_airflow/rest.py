@@ -17,11 +17,11 @@ from ferry_airflow.home import USER, LocalHome
 
 POLL_SECONDS = 0.25
 LOCKED_SECONDS = 60.0
-"""How long a request is sent again that the database would not take."""
+"""How long a request is repeated that the database did not take."""
 ANSWER_SECONDS = 30.0
 """How long one answer may take."""
 PATIENCE_SECONDS = 240.0
-"""How long a request is sent again that got no answer: a busy machine is slow, and goes on."""
+"""How long a request is repeated that got no answer: a busy machine is slow, but continues."""
 ENDED = ("success", "failed")
 _SAFE = ("GET", "PATCH")
 """Requests that may be carried out twice."""
@@ -32,7 +32,7 @@ class AirflowRest:
     """A logged-in client; use as a context manager."""
 
     def __init__(self, home: LocalHome) -> None:
-        """Logs in at once, as USER; Unreachable when the API does not take the login."""
+        """Log in at once, as USER; Unreachable when the API does not take the login."""
         self._http = httpx.Client(base_url=home.url, timeout=ANSWER_SECONDS)
         login = {"username": USER, "password": home.password}
         answer = self._answered("POST", "/auth/token", login, again=True)
@@ -47,11 +47,11 @@ class AirflowRest:
         self._http.close()
 
     def has_dag(self, dag_id: str) -> bool:
-        """Whether the DAG processor has read the DAG. It is asked for by its name: a list ends after 50 (or 100)."""
+        """Return whether the DAG processor has read the DAG. It is asked for by name: a list ends after 50 (or 100)."""
         return self._answered("GET", f"/api/v2/dags/{quote(dag_id)}").status_code == httpx.codes.OK
 
     def import_errors(self) -> list[Json]:
-        """DAG files that could not be read."""
+        """Return the DAG files that could not be read."""
         errors: list[Json] = self._ask("GET", "/api/v2/importErrors")["import_errors"]
         return errors
 
@@ -65,9 +65,9 @@ class AirflowRest:
         self._ask("PATCH", f"/api/v2/dags/{dag_id}", {"is_paused": paused})
 
     def trigger(self, dag_id: str, conf: Mapping[str, Any] | None = None) -> str:
-        """Start a run with the given params; its run id.
+        """Start a run with the given params; return its run id.
 
-        The id is given with the request, so that one without an answer is sent again and still starts one run.
+        The id is sent with the request, so that one without an answer can be repeated and still starts one run.
         """
         name = f"manual__{datetime.now(UTC).isoformat()}_{secrets.token_hex(4)}"
         body = {"dag_run_id": name, "logical_date": None, "conf": dict(conf or {})}
@@ -78,21 +78,21 @@ class AirflowRest:
         return str(_body(answer, "POST", path)["dag_run_id"])
 
     def runs(self, dag_id: str) -> list[Json]:
-        """The DAG's runs, oldest first."""
+        """Return the DAG's runs, oldest first."""
         found: list[Json] = self._ask("GET", f"/api/v2/dags/{dag_id}/dagRuns?order_by=run_after&limit=100")["dag_runs"]
         return found
 
     def run(self, dag_id: str, run: str) -> Json:
-        """One run."""
+        """Return one run."""
         return self._ask("GET", f"/api/v2/dags/{dag_id}/dagRuns/{quote(run)}")
 
     def tasks(self, dag_id: str, run: str) -> dict[str, Json]:
-        """The run's task instances by task id."""
+        """Return the run's task instances by task id."""
         answer = self._ask("GET", f"/api/v2/dags/{dag_id}/dagRuns/{quote(run)}/taskInstances")
         return {task["task_id"]: task for task in answer["task_instances"]}
 
     def states(self, dag_id: str, run: str) -> dict[str, str | None]:
-        """The state of each task of the run."""
+        """Return the state of each task of the run."""
         return {name: task["state"] for name, task in self.tasks(dag_id, run).items()}
 
     def wait_run(self, dag_id: str, run: str, *, seconds: float = 180.0, states: Collection[str] = ENDED) -> str:
@@ -102,7 +102,7 @@ class AirflowRest:
         return str(self.run(dag_id, run)["state"])
 
     def log(self, dag_id: str, run: str, task: str, attempt: int = 1) -> str:
-        """A task try's log as text."""
+        """Return a task try's log as text."""
         path = f"/api/v2/dags/{dag_id}/dagRuns/{quote(run)}/taskInstances/{task}/logs/{attempt}?full_content=true"
         content = self._ask("GET", path)["content"]
         return "\n".join(_line(item) for item in content)
@@ -111,7 +111,7 @@ class AirflowRest:
         return _body(self._taken(method, path, body, again=method in _SAFE), method, path)
 
     def _taken(self, method: str, path: str, body: object, *, again: bool) -> httpx.Response:
-        """The answer, once the database has taken the request, or would not for LOCKED_SECONDS."""
+        """Return the answer, once the database has taken the request, or has not for LOCKED_SECONDS."""
         answers: list[httpx.Response] = []
 
         def is_taken() -> bool:
@@ -122,9 +122,9 @@ class AirflowRest:
         return answers[-1]
 
     def _answered(self, method: str, path: str, body: object = None, *, again: bool = True) -> httpx.Response:
-        """The answer to a request; `again`: one without an answer is sent again, for it may be carried out twice.
+        """Return the answer to a request; with `again`, a request without an answer is repeated.
 
-        Unreachable names the request, and what is not known of it.
+        It may then be carried out twice. Unreachable names the request, and what is not known of it.
         """
         deadline = time.monotonic() + PATIENCE_SECONDS
         pause = threading.Event()
@@ -151,10 +151,10 @@ def _body(answer: httpx.Response, method: str, path: str) -> Json:
 
 
 def _is_locked(answer: httpx.Response) -> bool:
-    """Whether the database did not take a request, so that nothing came of it.
+    """Return whether the database did not take a request, so that it had no effect.
 
     Airflow 3.3.2 waits for SQLite's lock on the very event loop that the request which holds it needs to end. SQLite
-    gives up after 5 s, and the answer is 500.
+    stops waiting after 5 s, and the answer is 500.
     """
     return answer.status_code == httpx.codes.INTERNAL_SERVER_ERROR and "Database error" in answer.text
 
@@ -167,7 +167,7 @@ def _line(item: object) -> str:
 
 
 def until(condition: Callable[[], bool], seconds: float) -> bool:
-    """Whether the condition holds within so many seconds."""
+    """Return whether the condition holds within some seconds."""
     deadline = time.monotonic() + seconds
     pause = threading.Event()
     while not condition():

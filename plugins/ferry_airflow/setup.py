@@ -29,7 +29,7 @@ SPARK_TYPES = ("spark", "spark_connect")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetupResult:
-    """What was there or made; `missing` are sentences about connections that somebody has to create."""
+    """What existed or was made; `missing` are sentences about connections that an operator has to create."""
 
     pools: tuple[str, ...]
     connections: tuple[str, ...]
@@ -37,17 +37,15 @@ class SetupResult:
 
     @property
     def sentence(self) -> str:
-        """What there is now."""
+        """What exists now, as a sentence."""
         return f"pools: {', '.join(self.pools) or 'none'}; connections: {', '.join(self.connections)}"
 
 
 def setup(config: Path | None, *, create_spark: bool = False, dry_run: bool = False) -> SetupResult:
     """Create the one-slot pools of the file's flows and check the Spark connections that they name.
 
-    `create_spark` makes a missing `spark_default` one to Spark in local mode. Without a file only that one
-    is looked at. A `dry_run` makes nothing.
-
-    Raises Refused when Airflow's database cannot be used.
+    `create_spark` makes a missing `spark_default` a connection to Spark in local mode. Without a file only that one is
+    checked. A `dry_run` makes nothing. Raises Refused when Airflow's database cannot be used.
     """
     from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415 - it comes with Airflow
 
@@ -89,7 +87,7 @@ def _ensure_pool(name: str) -> None:
 
 
 def _ensure_connection(conn_id: str, *, create: bool) -> str | None:
-    """None when the connection is there by now; else what somebody has to do."""
+    """Return None when the connection exists by now; else what an operator has to do."""
     from airflow.models.connection import Connection  # noqa: PLC0415 - as above
     from airflow.sdk.exceptions import AirflowNotFoundException  # noqa: PLC0415 - as above
     from airflow.utils.session import create_session  # noqa: PLC0415 - as above
@@ -111,7 +109,7 @@ def _ensure_connection(conn_id: str, *, create: bool) -> str | None:
 
 
 def _kafka_connection(conn_id: str) -> str | None:
-    """None when the connection is there; else what somebody has to do. Its settings are the Test button's matter."""
+    """Return None when the connection exists; else what an operator has to do. The Test button checks its settings."""
     from airflow.models.connection import Connection  # noqa: PLC0415 - as above
     from airflow.sdk.exceptions import AirflowNotFoundException  # noqa: PLC0415 - as above
 
@@ -123,7 +121,7 @@ def _kafka_connection(conn_id: str) -> str | None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Make HOME a local Airflow that is set up; the exit code is 2 when the file is wrong."""
+    """Make HOME a local Airflow that is set up; return 2 when the file is wrong."""
     parser = argparse.ArgumentParser(prog="python -m ferry_airflow.setup", description=__doc__)
     parser.add_argument("--config", type=Path, default=os.environ.get(CONFIG_VARIABLE) or None)
     parser.add_argument("--local", type=Path, metavar="HOME", required=True, help="the folder of the Airflow")

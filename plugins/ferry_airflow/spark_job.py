@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 KILL_GRACE_SECONDS = 4.0
-"""Airflow kills a task 5 s after it asked it to end; by then nothing of Spark may be left."""
+"""Airflow kills a task 5 s after it asked it to end; nothing of Spark may be left by then."""
 
 CONNECT = "spark_connect"
 CLUSTER_MODE = "cluster"
@@ -46,7 +46,7 @@ class FerrySparkOperator(SparkSubmitOperator):
     job: ClassVar[str]
     """The job's file."""
     killed: ClassVar[str]
-    """What is said when the task was told to end."""
+    """The message when the task was ordered to end."""
 
     def __init__(self, *, config: str, flow: str, conn_id: str, **kwargs: Any) -> None:
         """`config` is the path of the configuration file, `flow` is `source->target`, `conn_id` a Spark connection.
@@ -60,12 +60,12 @@ class FerrySparkOperator(SparkSubmitOperator):
         self._given_py_files = self.py_files
 
     def on_kill(self) -> None:
-        """End the driver in order, so that it ends what is open; then make sure that nothing of Spark is left."""
+        """End the driver in an orderly way, so that it ends open work; then make sure that nothing of Spark is left."""
         if self._connected:
             from ferry.spark.job import Terminated  # noqa: PLC0415 - Spark only where it is used
 
             self._connected = False
-            raise Terminated  # in the midst of the job's function, which interrupts Spark and ends what is open
+            raise Terminated  # inside the job's function, which interrupts Spark and ends what is open
         from ferry_airflow.processes import end_job  # noqa: PLC0415 - as above
 
         submit = self._hook._submit_sp if self._hook is not None else None  # noqa: SLF001 - the hook has no other name
@@ -75,11 +75,11 @@ class FerrySparkOperator(SparkSubmitOperator):
             super().on_kill()
 
     def _forget_job(self) -> None:
-        """The provider keeps the hook of a task's first job, and with it that one's arguments."""
+        """Forget the hook: the provider keeps that of a task's first job, and with it that job's arguments."""
         self._hook = None
 
     def spark_connection(self) -> Any:
-        """The Spark connection; the provider would take a missing one for `yarn` without a word."""
+        """Return the Spark connection; the provider would silently take a missing one for `yarn`."""
         try:
             connection = BaseHook.get_connection(self._conn_id)
         except (AirflowNotFoundException, AirflowRuntimeError):
@@ -94,7 +94,7 @@ class FerrySparkOperator(SparkSubmitOperator):
         return connection
 
     def submit(self, connection: Any, flow: FlowConfig, context: Context, arguments: Sequence[str]) -> None:
-        """Run the job by spark-submit, with `arguments` behind those that every job has; fails by its own word."""
+        """Run the job by spark-submit, with `arguments` after those of every job; fails with the job's own error."""
         from ferry.spark.handover import emptied, offered  # noqa: PLC0415 - as above
         from ferry.spark.lifeline import SUPERVISOR_VARIABLE, supervisor  # noqa: PLC0415 - as above
         from ferry.spark.package import zip_package  # noqa: PLC0415 - as above
@@ -137,11 +137,11 @@ class FerrySparkOperator(SparkSubmitOperator):
                 raise why from None
 
     def _get_hook(self) -> SparkSubmitHook:
-        """The provider's, which in client mode treats all masters alike.
+        """Return the provider's hook, changed so that client mode treats all masters alike.
 
-        By itself, for Kubernetes it would leave spark-submit the environment of the task, with all secrets in it, and
-        want a driver's pod to say how it ended (AIRFLOW-6244); there and for YARN it would write `env_vars` into
-        arguments.
+        Unchanged, for Kubernetes it would leave spark-submit the environment of the task, with all secrets in it, and
+        would need a driver's pod to report how it ended (AIRFLOW-6244). There and for YARN it would write `env_vars`
+        into arguments.
         """
         hook = super()._get_hook()
         connection = hook._connection  # noqa: SLF001 - the hook has no other name, here and below
@@ -153,7 +153,7 @@ class FerrySparkOperator(SparkSubmitOperator):
         return hook
 
     def over_connect(self, work: Callable[[Callable[[], SparkSession]], T]) -> T:
-        """What `work` answers in this process, given a session of the Spark Connect server."""
+        """Return what `work` returns in this process, given a session of the Spark Connect server."""
         from ferry.spark.job import Terminated  # noqa: PLC0415 - as above
         from ferry.spark.session import connect  # noqa: PLC0415 - as above
 
@@ -169,16 +169,16 @@ class FerrySparkOperator(SparkSubmitOperator):
 
 
 def failed(error: AirflowException, told: JobEnd | None, code: int | None) -> AirflowException:
-    """The task's error from the provider's: the job's own word, where it left one, else its exit code.
+    """Return the task's error from the provider's: the job's own, if it left one, else by its exit code.
 
-    One that a retry meets again fails at once.
+    An error that a retry meets again fails at once.
     """
     sentence, final = (told.sentence, told.final) if told else (str(error), code == EXIT_REFUSED)
     return AirflowFailException(sentence) if final else AirflowException(sentence)
 
 
 def job_path(name: str) -> Path:
-    """A job's file: beside this package in a wheel, in `jobs/` of a checkout."""
+    """Return a job's file: next to this package in a wheel, in `jobs/` of a checkout."""
     package = Path(__file__).parent
     for path in (package / "jobs" / name, package.parents[1] / "jobs" / name):
         if path.exists():

@@ -1,4 +1,4 @@
-"""What the tasks do, apart from Airflow: open a run or keep it, and tell how it ended."""
+"""What the tasks do, apart from Airflow: open a run or keep it, and report how it ended."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LISTED = 20
 
 
 def options_of(params: Mapping[str, Any]) -> RunOptions:
-    """The trigger form as options of a run."""
+    """Return the trigger form as options of a run."""
     topics = params.get("topics")
     return RunOptions(
         only=frozenset(topics) if topics else None,
@@ -36,13 +36,13 @@ def options_of(params: Mapping[str, Any]) -> RunOptions:
 
 
 def preview(flow: FlowConfig, options: RunOptions) -> Plan:
-    """What a run would do now; writes nothing."""
+    """Return what a run would do now; writes nothing."""
     with MicroRuns(flow) as runs:
         return runs.preview(options)
 
 
 def open_plan(flow: FlowConfig, run: str, origin: Origin, options: RunOptions) -> Plan:
-    """The sealed plan of a run: the one that the ledger has already, else a new one.
+    """Return the sealed plan of a run: the one that the ledger has already, else a new one.
 
     Raises Superseded when a newer run owns the lane and has what this one left.
     """
@@ -51,33 +51,33 @@ def open_plan(flow: FlowConfig, run: str, origin: Origin, options: RunOptions) -
 
 
 def nothing_left(flow: FlowConfig, run: str) -> bool:
-    """Whether `copy` may end without Spark; Superseded when a newer run has what is left of this one."""
+    """Return whether `copy` may end without Spark; Superseded when a newer run has what is left of this one."""
     with MicroRuns(flow) as runs:
         return not runs.left(runs.opened(run))
 
 
 def checkpoint(flow: FlowConfig, run: str) -> GroupOutcome | None:
-    """Translate the groups' offsets by what is copied; None when the file says not to, or a newer run does it."""
+    """Translate the groups' offsets by what is copied; None if the file turns that off, or a newer run does it."""
     with MicroRuns(flow) as runs:
         return checkpoint_groups(runs, run)
 
 
 def copied_topics(flow: FlowConfig, run: str) -> list[TopicRanges]:
-    """What the run has copied of each topic."""
+    """Return what the run has copied of each topic."""
     with MicroRuns(flow) as runs:
         report = runs.report(run)
         return topic_ranges(report.receipts)
 
 
 def verify_by_receipt(flow: FlowConfig, run: str) -> tuple[VerifyMode, RunVerified | None]:
-    """How the run is to verify itself, and what came of it where that is by its receipts."""
+    """Return how the run is to verify itself, and the result if that is by its receipts."""
     with OwnRun(flow, run) as own:
         mode = own.due()
         return mode, own.keep(mode, own.verify(mode)) if mode is VerifyMode.RECEIPT else None
 
 
 def wanted_of(params: Mapping[str, Any]) -> Wanted:
-    """The trigger form of the verify DAG; raises BadInput."""
+    """Return the trigger form of the verify DAG as a Wanted; raises BadInput."""
     topics = params.get("topics")
     (start, since_ms), (end, until_ms) = bound("--from", params.get("from")), bound("--to", params.get("to"))
     mode = params.get("mode") or FULL
@@ -96,7 +96,7 @@ def wanted_of(params: Mapping[str, Any]) -> Wanted:
 
 
 def verify_arguments(wanted: Wanted) -> list[str]:
-    """The same as arguments of `verify_job.py`."""
+    """Return a Wanted as arguments of `verify_job.py`."""
     found = [part for topic in sorted(wanted.topics or ()) for part in ("--topic", topic)]
     for option, value in (
         ("--partition", wanted.partition),
@@ -116,16 +116,16 @@ def _text(at_ms: int) -> str:
 
 
 def report_of(flow: FlowConfig, run: str) -> tuple[Report, str | None]:
-    """The report of a run, and the newer run that owns the lane by now, if there is one."""
+    """Return the report of a run, and the newer run that owns the lane by now, if there is one."""
     with MicroRuns(flow) as runs:
         report = runs.report(run)
         return report, runs.superseded(report.plan)
 
 
 def complaint(report: Report, newer: str | None, *, translates: bool) -> str | None:
-    """Why the run must not look green, in one sentence.
+    """Return why the run must not look green, in one sentence.
 
-    None when all that was planned is copied, by whichever run, no group failed, and nothing was found to differ.
+    None when all that was planned is copied, by this or another run, no group failed, and no difference was found.
     `translates`: the flow's groups are to be translated.
     """
     found = _not_done(report, newer, translates=translates), _of_verification(report, newer)

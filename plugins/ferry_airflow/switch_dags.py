@@ -37,9 +37,9 @@ from ferry_airflow.switch_operators import (
 )
 
 RETRY_DELAY = timedelta(seconds=10)
-"""Somebody is waiting."""
+"""Short, because an operator is waiting."""
 _OUTSIDE_THE_POOL = frozenset({Step.READINESS, Step.QUIET})
-"""Steps that only look: the flow's own runs go on meanwhile."""
+"""Steps that only read: the flow's own runs continue meanwhile."""
 _WHAT = {
     Verb.SWITCHOVER: "Moves clients from {source} to {target} as planned: nothing is lost",
     Verb.FAILOVER: "Moves clients to {target} although {source} may be gone: what is lost is counted",
@@ -48,7 +48,7 @@ _WHAT = {
 
 
 def switch_dag(flow: FlowConfig, path: Path, verb: Verb, back: FlowConfig | None = None) -> DAG:
-    """The DAG of one verb; `back` is the flow against `flow`, if the file has one: a failback goes along it."""
+    """Return the DAG of one verb; `back` is the opposite flow, if the file has one: a failback goes along it."""
     via = (back or flow) if verb is Verb.FAILBACK else flow
     names: dict[str, Any] = {"config": str(path), "flow": str(flow.flow), "verb": verb.value}
     with DAG(
@@ -58,10 +58,10 @@ def switch_dag(flow: FlowConfig, path: Path, verb: Verb, back: FlowConfig | None
         schedule=None,
         catchup=False,
         max_active_runs=1,
-        is_paused_upon_creation=False,  # nothing starts it by itself, and who needs it is in a hurry
+        is_paused_upon_creation=False,  # nothing starts it by itself, and an operator who needs it must not wait
         tags=["ferry", verb.value, flow.flow.source, flow.flow.target],
-        # In the pool of the flow that it goes along, whose own run goes first: a switch does not begin between a plan
-        # and its copy.
+        # It uses the pool of the flow that it goes along, whose own run goes first: a switch does not begin between a
+        # plan and its copy.
         default_args={"owner": "ferry", "retry_delay": RETRY_DELAY, "priority_weight": 1, "weight_rule": "absolute"},
     ) as dag:
         preview = SwitchPreviewOperator(task_id=PREVIEW, retries=flow.retries, **names)
@@ -88,7 +88,7 @@ def switch_dag(flow: FlowConfig, path: Path, verb: Verb, back: FlowConfig | None
             last = task
         report = SwitchReportOperator(task_id=REPORT, retries=flow.retries, trigger_rule=TriggerRule.ALL_DONE, **names)
         last >> report
-    # Put in last: each task would have a copy of the form of its own, which is most of what reading the file costs.
+    # Set last: each task would have its own copy of the form, which is most of the cost of reading the file.
     dag.params = ParamsDict(_params(verb))
     return dag
 
@@ -99,7 +99,7 @@ def _limit(kind: str, title: str, what: str) -> Param:
 
 
 def _params(verb: Verb) -> dict[str, Any]:
-    """The trigger form."""
+    """Return the trigger form."""
     default = SwitchOptions()
     form: dict[str, Any] = {
         **approval_params("switch"),

@@ -1,4 +1,4 @@
-"""The tasks of a switch's DAG: show what will happen, ask a person, open the switch, one task per step, report."""
+"""The tasks of a switch's DAG: show what will happen, ask an approver, open the switch, one task per step, report."""
 
 from __future__ import annotations
 
@@ -33,27 +33,27 @@ PREVIEW, APPROVE, OPEN, REPORT = "preview", "approve", "open", "report"
 
 
 class OfSwitch:
-    """What every task of a switch's DAG can say: the flow, the verb, and which switch the DAG run is about."""
+    """What every task of a switch's DAG has: the flow, the verb, and the switch that the DAG run is about."""
 
     config: str
     flow: str
     verb: str
 
     def switcher(self, context: Context, copy: Copy | None = None) -> Switcher:
-        """Connects when it is entered; `copy` copies what is left of a plan, None: on this machine."""
+        """Return the switcher, which connects when it is entered; `copy` copies what is left, None: on this machine."""
         from ferry.model.switch import Verb  # noqa: PLC0415 - as above
         from ferry_airflow.switching import switcher  # noqa: PLC0415 - as above
 
         return switcher(self.config, self.flow, Verb(self.verb), str(context["dag"].dag_id), copy)
 
     def id(self, context: Context) -> str:
-        """The switch that the DAG run is about."""
+        """Return the switch that the DAG run is about."""
         from ferry_airflow.switching import switch_id  # noqa: PLC0415 - as above
 
         return switch_id(run_of(context), context["params"])
 
     def asked(self, context: Context, found: Switcher) -> SwitchOptions:
-        """What the trigger form asks for; of a switch that is open already the ledger says that."""
+        """Return what the trigger form asks for; for a switch that is open already, the ledger's options."""
         from ferry_airflow.switching import asked_for, options_of, refuse_other_export  # noqa: PLC0415 - as above
 
         switch, params, reports = self.id(context), context["params"], self._reports(found)
@@ -64,7 +64,7 @@ class OfSwitch:
         return asked_for(params, found.verb, switch, reports)
 
     def refuse_other_places(self, found: Switcher, switch: str) -> None:
-        """BadInput for a switch of the ledger that would write a file where the flow's file allows none."""
+        """Raise BadInput for a switch of the ledger that would write a file where the flow's file allows none."""
         from ferry_airflow.switching import refuse_other_export  # noqa: PLC0415 - as above
 
         state = found.states().get(switch)
@@ -72,7 +72,7 @@ class OfSwitch:
             refuse_other_export(state.switch.options, self._reports(found))
 
     def _reports(self, found: Switcher) -> ReportConfig:
-        """Where reports go of the flow that clients go along, with the places of the flow against it."""
+        """Return where reports of the flow go that clients go along, with the places of the opposite flow."""
         via, back = found.sides.via.report, found.sides.back
         return via if back is None else replace(via, dirs=(*via.dirs, back.report.folder, *back.report.dirs))
 
@@ -87,10 +87,10 @@ class SwitchOperator(OfSwitch, FerryOperator):
 
 
 class SwitchPreviewOperator(SwitchOperator):
-    """Shows the steps and the checks; fails when a check stands against the switch. Writes nothing."""
+    """Shows the steps and the checks; fails when a check refuses the switch. Writes nothing."""
 
     def execute(self, context: Context) -> str:
-        """The lines are in the log, and for whoever approves them."""
+        """Print the lines to the log, and return them for the approver."""
         from ferry_airflow import switching  # noqa: PLC0415 - as above
 
         with airflow_errors():
@@ -104,7 +104,7 @@ class SwitchPreviewOperator(SwitchOperator):
 
 
 class AskingOperator(ApprovalOperator):
-    """Asks a person, under Required Actions, and keeps the answer in the ledger: it is Airflow's own, and no XCom.
+    """Asks an approver, under Required Actions, and keeps the answer in the ledger: it is Airflow's own, and no XCom.
 
     A refusal, or no answer in time, has changed nothing.
     """
@@ -112,7 +112,7 @@ class AskingOperator(ApprovalOperator):
     template_fields = ("subject", "config", "flow")
 
     def __init__(self, *, config: str, flow: str, approvers: Approvers, **kwargs: Any) -> None:
-        """`approvers` are who may answer."""
+        """`approvers` are the users who may answer."""
         users = [HITLUser(id=user, name=user) for user in approvers.users]
         super().__init__(assigned_users=users or None, **kwargs)
         self.config = config
@@ -121,14 +121,14 @@ class AskingOperator(ApprovalOperator):
 
     @contextmanager
     def ledger(self, context: Context) -> Iterator[LedgerAccess]:
-        """The ledger that keeps the answer: the flow's."""
+        """Yield the ledger that keeps the answer: the flow's."""
         from ferry.run.ledger.access import LedgerAccess  # noqa: PLC0415 - as above
 
         with LedgerAccess(flow_named(self)) as ledger:
             yield ledger
 
     def execute(self, context: Context) -> Any:
-        """Asks for as long as the trigger form says; a dry run asks nobody."""
+        """Ask for as long as the trigger form allows; a dry run does not ask."""
         params = context["params"]
         if params.get("dry_run"):
             raise AirflowSkipException("dry run: nothing is done")
@@ -140,7 +140,7 @@ class AskingOperator(ApprovalOperator):
         return super().execute(context)
 
     def execute_complete(self, context: Context, event: dict[str, Any]) -> Any:
-        """The answer, and who gave it when; what nobody approved in time fails at once."""
+        """Keep the answer, with who gave it and when; without an approval in time the task fails at once."""
         from ferry.features.switch.acts.approvals import keep_approval  # noqa: PLC0415 - as above
         from ferry.model.switch import Approval  # noqa: PLC0415 - as above
 
@@ -177,13 +177,13 @@ class SwitchApprovalOperator(OfSwitch, AskingOperator):
 
     @contextmanager
     def ledger(self, context: Context) -> Iterator[LedgerAccess]:
-        """That of the switch."""
+        """Yield the ledger of the switch."""
         with self.switcher(context) as found:
             yield found.ledger
 
 
 def _asked_by(context: Context) -> str:
-    """Who triggered the run, as Airflow names users; empty where it does not say."""
+    """Return who triggered the run, as Airflow names users; empty if it does not report it."""
     return str(getattr(context["dag_run"], "triggering_user_name", None) or "")
 
 
@@ -192,7 +192,11 @@ def _run_of_dag(context: Context) -> str:
 
 
 def approval_of(context: Context, ledger: LedgerAccess, by: str) -> Approval:
-    """What was approved of this run, used `by` a switch or a try of a drill from here on; raises as `use_approval`."""
+    """Return what was approved of this run, used `by` a switch or a try of a drill from here on.
+
+    Raises Refused without an approval, or for one of other parameters, one that was used already, or one that has
+    expired.
+    """
     from ferry.features.switch.acts.approvals import use_approval  # noqa: PLC0415 - as above
 
     params = context["params"]
@@ -201,7 +205,7 @@ def approval_of(context: Context, ledger: LedgerAccess, by: str) -> Approval:
 
 
 def approver_named(approval: Approval) -> str:
-    """Who approved, and how that is known."""
+    """Return who approved, and how that is known."""
     return f"{approval.who} (answered in Airflow)"
 
 
@@ -209,7 +213,7 @@ class SwitchOpenOperator(SwitchOperator):
     """Opens the switch in the ledger with who approved it and when, as Airflow recorded it."""
 
     def execute(self, context: Context) -> None:
-        """Opening one that is open already changes nothing."""
+        """Open the switch; opening one that is open already changes nothing."""
         with airflow_errors(), self.switcher(context) as found:
             switch = self.id(context)
             approval = approval_of(context, found.ledger, f"{self.verb} {switch}")
@@ -219,7 +223,7 @@ class SwitchOpenOperator(SwitchOperator):
 
 
 class SwitchStepOperator(SwitchOperator):
-    """Does one step of the switch; one that is done already, by whomever, is left as it is."""
+    """Does one step of the switch; one that is done already is not repeated."""
 
     def __init__(self, *, step: str, **kwargs: Any) -> None:
         """`step` is the step's word."""
@@ -227,7 +231,7 @@ class SwitchStepOperator(SwitchOperator):
         self.step = step
 
     def execute(self, context: Context) -> None:
-        """What the step found is in the log, and in the ledger."""
+        """Do the step; what it found is in the log, and in the ledger."""
         from ferry.model.switch import Step  # noqa: PLC0415 - as above
         from ferry_airflow.switching import step_lines  # noqa: PLC0415 - as above
 
@@ -251,7 +255,7 @@ class SwitchDrainOperator(OfSwitch, FerrySparkOperator):
         self.verb = verb
 
     def execute(self, context: Context) -> None:
-        """Starts Spark for each micro-run that has something to copy."""
+        """Start Spark for each micro-run that has something to copy."""
         from ferry.model.switch import Step  # noqa: PLC0415 - as above
         from ferry_airflow.switching import step_lines  # noqa: PLC0415 - as above
 
@@ -268,7 +272,7 @@ class SwitchReportOperator(SwitchOperator):
     report_link = ""
 
     def execute(self, context: Context) -> None:
-        """The error says what is next. A report that cannot be written is a warning: clients have moved."""
+        """Report; the error names what is next. A report that cannot be written is a warning: clients have moved."""
         from ferry.model.switch import next_step  # noqa: PLC0415 - as above
         from ferry_airflow import switching  # noqa: PLC0415 - as above
 

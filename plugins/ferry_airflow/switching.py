@@ -1,4 +1,4 @@
-"""What the tasks of a switch do, apart from Airflow: show it, open it, do one step, tell how it stands."""
+"""What the tasks of a switch do, apart from Airflow: show it, open it, do one step, report its state."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from ferry_airflow.tables import table
 _NOT_IN_IDS = re.compile(r"[^A-Za-z0-9._-]+")
 _LONGEST_ID = 100
 PATIENCE_SECONDS = 60.0
-"""How long a cluster is tried for what a report says of it."""
+"""How long a cluster is tried for the figures of a report."""
 
 
 def switch_id(run: str, params: Mapping[str, Any]) -> str:
-    """The switch that a DAG run is about: the one that the form names, else one of its own.
+    """Return the switch that a DAG run is about: the one that the form names, else one of its own.
 
     A run that is cleared is about the same one.
     """
@@ -38,7 +38,7 @@ def switch_id(run: str, params: Mapping[str, Any]) -> str:
 
 
 def options_of(params: Mapping[str, Any]) -> SwitchOptions:
-    """The trigger form as options of a switch; a field that the verb does not have is at its default."""
+    """Return the trigger form as options of a switch; a field that the verb does not have is at its default."""
     default = SwitchOptions()
     return SwitchOptions(
         quiet_seconds=params.get("quiet_seconds", default.quiet_seconds),
@@ -59,10 +59,10 @@ def options_of(params: Mapping[str, Any]) -> SwitchOptions:
 
 
 def asked_for(params: Mapping[str, Any], verb: Verb, switch: str, reports: ReportConfig) -> SwitchOptions:
-    """The same, with a place for stranded records, which hold keys and values: a worker's own folder is none.
+    """Return the trigger form as options, with a file for stranded records of a failback, which hold keys and values.
 
-    Without one in the form they go beside the `reports`. BadInput where those have no folder of this machine by a full
-    path, and where the form may not name what it names.
+    If the form names no file, it is next to the `reports`, never in a worker's own folder. Raises BadInput if the
+    reports have no folder of this machine by a full path, or if the form may not name the file that it names.
     """
     options = options_of(params)
     if verb is not Verb.FAILBACK or options.export:
@@ -78,9 +78,9 @@ def asked_for(params: Mapping[str, Any], verb: Verb, switch: str, reports: Repor
 
 
 def refuse_other_export(options: SwitchOptions, reports: ReportConfig) -> None:
-    """BadInput for a file of stranded records that the flow's file does not allow, whoever named it.
+    """Raise BadInput for a file of stranded records that the flow's file does not allow.
 
-    A switch that was opened on the command line may have any: it goes on there.
+    A switch that was opened on the command line may have any: it has to be continued there.
     """
     named = options.export
     if named and ("://" in named or Path(named) == local_path(reports.folder) or not reports.allows(named)):
@@ -88,7 +88,7 @@ def refuse_other_export(options: SwitchOptions, reports: ReportConfig) -> None:
 
 
 def switcher(config: str, flow: str, verb: Verb, dag_id: str, copy: Copy | None = None) -> Switcher:
-    """For the flow of the file, with what Airflow's connections say; it is the DAG that does it.
+    """Return the switcher for the flow of the file, with the settings of Airflow's connections, in the DAG's name.
 
     `copy` copies what is left of a plan when the flow is drained; None: on this machine.
     """
@@ -98,7 +98,7 @@ def switcher(config: str, flow: str, verb: Verb, dag_id: str, copy: Copy | None 
 
 
 def preview_lines(preview: Preview) -> list[str]:
-    """What a switch will do, and the checks, line by line."""
+    """Return what a switch will do, and the checks, line by line."""
     made = preview.switch
     head = f"{made.verb} {made.id}: clients go from {made.via.source} to {made.via.target}"
     steps = [f"{number}. {step}: {text}" for number, (step, text) in enumerate(preview.steps, 1)]
@@ -107,7 +107,7 @@ def preview_lines(preview: Preview) -> list[str]:
 
 
 def refuse_unready(preview: Preview) -> None:
-    """Raise Refused for the checks that stand against a switch."""
+    """Raise Refused for the checks that a switch does not pass."""
     failed = preview.readiness.failed
     if failed:
         why = "; ".join(f"{one.name}: {one.message}" for one in failed)
@@ -115,12 +115,12 @@ def refuse_unready(preview: Preview) -> None:
 
 
 def step_lines(state: SwitchState, step: Step) -> list[str]:
-    """What a step found, line by line."""
+    """Return what a step found, line by line."""
     return _done_lines(state.done[step])
 
 
 def report_lines(state: SwitchState) -> list[str]:
-    """A switch as far as it has come."""
+    """Return a switch as far as it has come, line by line."""
     made = state.switch
     head = (
         f"{made.verb} {made.id} of {made.named} to {made.via.target}, approved by {made.approved_by} at "
@@ -134,9 +134,9 @@ def report_lines(state: SwitchState) -> list[str]:
 
 
 def report_kept(config: str, flow: str, state: SwitchState) -> tuple[Written | None, str | None]:
-    """Where the report of a switch that has ended lies, or why it does not, in a sentence; neither: no folder is named.
+    """Keep the report of a switch that has ended; return it, or why it was not written; neither if no folder is named.
 
-    Nobody would look for reports where a worker happens to stand.
+    A folder without a full path is refused, because operators would not find a report in a worker's own folder.
     """
     settings = settings_for(Path(config), flow)
     named = settings.flow(flow)
@@ -150,7 +150,7 @@ def report_kept(config: str, flow: str, state: SwitchState) -> tuple[Written | N
 
 
 def returned(state: SwitchState, report: Written) -> dict[str, Any]:
-    """What came of a switch, and where its report is, for programs."""
+    """Return the outcome of a switch, and where its report is, for programs."""
     made, end = state.switch, state.end
     return {
         "id": made.id,
@@ -161,10 +161,10 @@ def returned(state: SwitchState, report: Written) -> dict[str, Any]:
 
 
 def complaint(state: SwitchState) -> str | None:
-    """Why a switch is not done; None when it is.
+    """Return why a switch is not done; None when it is.
 
     The task to be cleared need not be that of the next step: one that was killed may have done its step, and a task
-    behind one that failed is not run.
+    after one that failed is not run.
     """
     made = state.switch
     if state.end is not None and state.end.outcome is SwitchOutcome.FINISHED:

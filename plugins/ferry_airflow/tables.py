@@ -18,7 +18,7 @@ LINES = 200
 
 
 def plan_lines(plan: Plan) -> list[str]:
-    """What a plan would do, line by line."""
+    """Return what a plan would do, line by line."""
     head = f"plan of run {plan.run} of {plan.flow} (lane {plan.lane}): {pieces_sentence(plan)}, "
     head += f"about {sum(piece.bytes_estimate for piece in plan.kept) / MEGABYTE:.1f} MB, {len(plan.used_slots)} tasks"
     rows = [
@@ -39,7 +39,7 @@ def plan_lines(plan: Plan) -> list[str]:
 
 
 def report_lines(report: Report) -> list[str]:
-    """What became of a run, line by line."""
+    """Return the outcome of a run, line by line."""
     rate = report.bytes / MEGABYTE / report.seconds if report.seconds else 0.0
     copied = f"{report.records} records, {report.bytes / MEGABYTE:.1f} MB in {report.seconds:.1f} s"
     copied = as_known(copied, report) or UNKNOWN
@@ -63,19 +63,19 @@ def report_lines(report: Report) -> list[str]:
 
 
 def group_lines(found: GroupOutcome | None) -> list[str]:
-    """What became of the consumer groups, line by line."""
+    """Return the outcome of the consumer groups, line by line."""
     if found is None:
         return ["groups are left alone: sync.group.offsets.enabled is off, the flow is paused, or a newer run does it"]
     return group_sentences(found)
 
 
 def run_verified_lines(found: RunVerified | None) -> list[str]:
-    """What came of a run that verified itself, line by line."""
+    """Return the result of a run that verified itself, line by line."""
     return [] if found is None else [*found.complaints, found.sentence]
 
 
 def verified_lines(body: Mapping[str, Any]) -> list[str]:
-    """A result of `ferry verify --json`, line by line: differences, and sizes and digests of their records."""
+    """Return a result of `ferry verify --json`, line by line: differences, and sizes and digests of their records."""
     rows, records = [], []
     for number, one in enumerate(body["differences"], 1):
         place, there = f"{one['topic']}-{one['partition']}", f"{one['target_topic']}-{one['target_partition']}"
@@ -93,12 +93,12 @@ def verified_lines(body: Mapping[str, Any]) -> list[str]:
 
 
 def begin_lines(body: Mapping[str, Any]) -> list[str]:
-    """What of the logs neither receipts nor gaps name; answers of earlier versions do not say it."""
+    """Return what of the logs neither receipts nor gaps name; answers of earlier versions do not have it."""
     return [one["message"] for one in body.get("begins", ()) if one["message"]]
 
 
 def verified_sentence(body: Mapping[str, Any]) -> str:
-    """The same in one sentence."""
+    """Return a result of `ferry verify --json` in one sentence."""
     count = len(body["differences"]) + body["more_differences"]
     equal = "equal as far as receipts go" if body.get("whole") is False else "equal"
     same = equal if body["records"] else "nothing to compare"
@@ -127,7 +127,7 @@ def _units(report: Report) -> str:
 
 
 def _dealt(units: Iterable[Receipt]) -> list[list[str]]:
-    """What was dealt, by target partition."""
+    """Return the rows of repartitioned topics, by target partition."""
     found: dict[TopicPartition, list[Receipt]] = {}
     for unit in units:
         found.setdefault(unit.target, []).append(unit)
@@ -162,7 +162,7 @@ def _copied(receipts: Iterable[Receipt]) -> list[list[str]]:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Aligned columns; no lines at all when there are no rows."""
+    """Return aligned columns; no lines at all when there are no rows."""
     if not rows:
         return []
     shown = [head, *rows[:LINES]]

@@ -22,7 +22,7 @@ _SAMPLE = 10
 
 
 def verify_dag(flow: FlowConfig, path: Path) -> DAG:
-    """The verify DAG of a flow of the file `path`."""
+    """Return the verify DAG of a flow of the file `path`."""
     with DAG(
         verify_dag_id(flow.flow),
         description=f"Compares what was copied of {flow.flow.source} to {flow.flow.target} on both clusters",
@@ -31,7 +31,7 @@ def verify_dag(flow: FlowConfig, path: Path) -> DAG:
         start_date=START,
         catchup=False,
         max_active_runs=1,
-        # Without a schedule nothing begins by itself, and a run by hand should not wait for somebody to unpause.
+        # Without a schedule nothing starts by itself, and a run by hand should not wait until the DAG is unpaused.
         is_paused_upon_creation=False if flow.verification.schedule is None else None,
         params=_params(),
         tags=["ferry", "verify", flow.flow.source, flow.flow.target],
@@ -58,7 +58,7 @@ def _bound(title: str, which: str) -> Param:
 
 
 def _params() -> dict[str, Any]:
-    """The trigger form: what is compared, and how."""
+    """Return the trigger form: what is compared, and how."""
     return {
         "topics": topics_param("Source topics to compare, one per line; empty: all that was copied."),
         "partition": Param(

@@ -1,4 +1,4 @@
-"""The tasks that compare the clusters of a flow: a run's own ranges, or what somebody asks for."""
+"""The tasks that compare the clusters of a flow: a run's own ranges, or what the trigger form asks for."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ RETURNED = 20
 
 
 class FerryVerifyRunOperator(FerrySparkOperator):
-    """Lets the run verify what it has copied, where that is due. What it finds fails the report, not this task."""
+    """Lets the run verify what it has copied, if that is due. What it finds fails the report, not this task."""
 
     job = "verify_job.py"
     killed = "killed; the run is not verified"
 
     def execute(self, context: Context) -> None:
-        """Reads receipts and the target in this process; whole records of both clusters in Spark's tasks."""
+        """Read receipts and the target in this process; whole records of both clusters in Spark's tasks."""
         if context["params"].get("dry_run"):
             raise AirflowSkipException("dry run: nothing was copied")
         from ferry_airflow import steps, tables  # noqa: PLC0415 - Kafka's libraries only where they are used
@@ -62,13 +62,13 @@ class FerryVerifyRunOperator(FerrySparkOperator):
 
 
 class FerryVerifyOperator(FerrySparkOperator):
-    """Compares what the trigger form asks for of all that the flow has copied; red when the sides differ."""
+    """Compares what the trigger form asks for of all that the flow has copied; fails when the sides differ."""
 
     job = "verify_job.py"
     killed = "killed; nothing is known"
 
     def execute(self, context: Context) -> None:
-        """Prints differences without keys and values, and returns the result as `ferry verify --json`."""
+        """Print differences without keys and values, and return the result as `ferry verify --json` does."""
         from ferry_airflow import steps, tables  # noqa: PLC0415 - Kafka's libraries only where they are used
 
         with airflow_errors():

@@ -30,20 +30,20 @@ class Backfill:
     options: RunOptions
 
     def run_id(self, number: int) -> str:
-        """The id of the window's micro-run of this number, from 1."""
+        """Return the id of the window's micro-run of this number, from 1."""
         return self.run if number == 1 else f"{self.run}~{number}"
 
     def session(self) -> MicroRuns:
-        """Connections for its micro-runs; a context manager."""
+        """Return connections for its micro-runs; a context manager."""
         return MicroRuns(self.flow, lane=self.lane)
 
 
 def backfill_of(
     flow: FlowConfig, run: str, params: Mapping[str, Any], partition: tuple[datetime, datetime] | None
 ) -> Backfill:
-    """What a run of the DAG is for: `partition` is the window of its partition, if it has one.
+    """Return what a run of the DAG is for: `partition` is the window of its partition, if it has one.
 
-    Raises BadInput for a window or a lane that is none, and where the form and the partition both name a window.
+    Raises BadInput for an invalid window or lane, and if the form and the partition both name a window.
     """
     window = _window(params, partition)
     into_live = bool(params.get("into_live"))
@@ -72,13 +72,13 @@ def _window(params: Mapping[str, Any], partition: tuple[datetime, datetime] | No
 
 
 def preview(backfill: Backfill) -> Plan:
-    """What its first run would do now; writes nothing."""
+    """Return what its first run would do now; writes nothing."""
     with backfill.session() as runs:
         return runs.preview(backfill.options)
 
 
 def open_first(backfill: Backfill, origin: Origin) -> tuple[Plan, WindowLook]:
-    """The plan of the window's first micro-run, kept or new, and what the window is in offsets."""
+    """Return the plan of the window's first micro-run, kept or new, and what the window is in offsets."""
     with backfill.session() as runs:
         plan = runs.open_or_keep(backfill.run, origin, backfill.options)
         return plan, runs.window(backfill.options)
@@ -87,9 +87,9 @@ def open_first(backfill: Backfill, origin: Origin) -> tuple[Plan, WindowLook]:
 def copy_window(backfill: Backfill, origin: Origin, copy: Callable[[str], None], say: Callable[[str], None]) -> None:
     """Have `copy` copy each of the window's micro-runs, one after the other.
 
-    It ends when the window is copied, or when a run got no further. Repeated, it goes on where it was left. Where
-    another window's run has the lane by now, as Airflow may plan several before it copies one, a new micro-run takes it
-    back: the flow's pool lets one task at a time work.
+    It ends when the window is copied, or when a run makes no progress. Repeated, it continues where it stopped. Airflow
+    may plan several windows before it copies one. If another window's run has the lane by then, a new micro-run takes
+    it back: the flow's pool lets one task run at a time.
     """
 
     def open_run(number: int) -> Opened | None:
@@ -113,7 +113,7 @@ def copy_window(backfill: Backfill, origin: Origin, copy: Callable[[str], None],
 
 
 def reports_of(backfill: Backfill) -> tuple[list[Report], WindowLook]:
-    """The reports of the window's micro-runs, and how far the window is copied."""
+    """Return the reports of the window's micro-runs, and how far the window is copied."""
     found: list[Report] = []
     with backfill.session() as runs:
         while (run := backfill.run_id(len(found) + 1)) and runs.is_planned(run):
@@ -122,7 +122,7 @@ def reports_of(backfill: Backfill) -> tuple[list[Report], WindowLook]:
 
 
 def complaint(backfill: Backfill, reports: Sequence[Report], look: WindowLook) -> str | None:
-    """Why the run must not look green, in one sentence; None when the window is copied."""
+    """Return why the run must not look green, in one sentence; None when the window is copied."""
     last = reports[-1] if reports else None
     wrong = [] if last is None else [refusal.message for refusal in last.refusals]
     if last is not None and last.plan.paused:

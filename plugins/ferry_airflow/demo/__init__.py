@@ -1,1 +1,1 @@
-"""The demo: about 1 GB between two clusters by Airflow and Spark while producers go on, then compared."""
+"""The demo: Airflow and Spark copy about 1 GB between two clusters while producers run, then both are compared."""

@@ -41,20 +41,23 @@ from ferry_airflow.tables import MEGABYTE, table
 ROOT = Path(__file__).resolve().parents[3]
 HOME = ROOT / ".demo"
 REPORTS = ROOT / ".ferry" / "reports"
-"""Of drills; they outlive the demo."""
+"""The reports of drills; they outlive the demo."""
 DRILL_SECONDS = 180
-"""A shadow drill of all that the demo copies takes no longer; longer is a failure."""
+"""The longest time for a shadow drill of all that the demo copies; a longer one is a failure."""
 
 FLOW = "primary->backup"
 RUNS = 3
 RUN_BYTES = 400_000_000
-"""Budget of a run: the first gigabyte takes more than one, so that the lag is seen to shrink."""
+"""The byte budget of a run: the first gigabyte takes more than one run, so that the lag visibly shrinks."""
 
 NEARLY = 4_000
-"""Records that a partition may be behind when the drill begins: producers go on."""
+"""The most records of lag that a partition may have when the drill begins, because producers are running."""
 
 MOST_SECONDS = 1_740.0
-"""Of all steps together, five minutes on a quiet machine; a minute remains to stop everything within half an hour."""
+"""The longest time of all steps together, which take five minutes on a quiet machine.
+
+A minute remains to stop everything within half an hour.
+"""
 
 POLL_SECONDS = 1.0
 LIVE_FILE = "live.json"
@@ -66,14 +69,14 @@ STOPPED = "Everything is stopped and its logs are deleted; make demo KEEP=1 keep
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Exit code 0 when source and target are equal, 1 when not; else that of the error, which is said."""
+    """Return exit code 0 when source and target are equal, 1 when not; else that of the error, which is printed."""
     parser = argparse.ArgumentParser(prog="python -m ferry_airflow.demo", description=__doc__)
     parser.add_argument("--keep", action="store_true", help="leave everything running")
     parser.add_argument("--stop", action="store_true", help="stop what --keep left")
     parser.add_argument("--drill", action="store_true", help="a shadow drill instead, of a kept demo if one is running")
     given = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, _interrupt)
-    logging.getLogger("kafka").setLevel(logging.CRITICAL)  # it tells of brokers that are still starting
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)  # it logs that brokers are still starting
     try:
         if given.drill and is_live():
             return drill()
@@ -97,7 +100,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def complain(sentence: str) -> None:
-    """Say how the demo failed and what is left of it."""
+    """Print how the demo failed and what is left of it."""
     print(f"{sentence}\n{GOES_ON if HOME.exists() else STOPPED}", file=sys.stderr)
 
 
@@ -113,7 +116,7 @@ def clean() -> None:
 
 @contextmanager
 def at_most(seconds: float, step: Callable[[], str]) -> Iterator[None]:
-    """End the block after so many seconds, whatever it waits for; Unreachable names the step. Main thread only."""
+    """End the block after some seconds, whatever it waits for; Unreachable names the step. Main thread only."""
 
     def over(number: int, frame: FrameType | None) -> None:
         raise Unreachable(f"the demo took more than {seconds:.0f} s; the last step was: {step()}; logs are in {HOME}")
@@ -137,7 +140,7 @@ class Demo:
         (HOME / ".gitignore").write_text("*\n")
 
     def run(self) -> int:
-        """All steps; what was started is stopped at the end unless it is to be kept."""
+        """Run all steps; what was started is stopped at the end unless it is to be kept."""
         with ExitStack() as stack:
             if not self.keep:
                 stack.callback(clean)
@@ -158,7 +161,7 @@ class Demo:
         return 0 if equal else 1
 
     def fill_source(self) -> tuple[RunningCluster, RunningCluster, FlowConfig, int]:
-        """Both clusters, the flow, and how many records the source has; producers go on beside."""
+        """Return both clusters, the flow, and how many records the source has; producers continue meanwhile."""
         self.say("starting two Kafka clusters: primary and backup")
         source, target = up_all([ClusterSpec(name="primary"), ClusterSpec(name="backup")], home=HOME / "clusters")
         flow = load(write_config(source, target)).flow(FLOW)
@@ -171,7 +174,7 @@ class Demo:
         return source, target, flow, count
 
     def run_drill(self) -> int:
-        """Copy what is there without Airflow, and drill while the producers go on."""
+        """Copy the existing records without Airflow, and drill while the producers run."""
         with ExitStack() as stack:
             if not self.keep:
                 stack.callback(clean)
@@ -204,7 +207,7 @@ class Demo:
         print(f"lag before: {before} records; lag after: 0 records")
 
     def wait_runs(self, rest: AirflowRest, dag: str, told: set[str], count: int) -> None:
-        """Announce every finished run, and keep it in `told`, until these are `count`; Refused when one failed."""
+        """Print every finished run and add it to `told`, until these are `count`; Refused when one failed."""
         pause = threading.Event()
         while True:
             for run in rest.runs(dag):
@@ -223,7 +226,7 @@ class Demo:
         print(f"==> {text}", flush=True)
 
     def farewell(self, airflow: LocalHome, source: RunningCluster) -> None:
-        """Say where the user interface is, and how to stop."""
+        """Print where the user interface is, and how to stop."""
         print(f"\n{_address(airflow)}  login {USER}, password as above (also in {airflow.path / PASSWORD_FILE})")
         if not self.keep:
             print("Stopping everything now; make demo KEEP=1 leaves it running.")
@@ -237,7 +240,7 @@ def _address(airflow: LocalHome) -> str:
 
 
 def write_config(source: RunningCluster, target: RunningCluster) -> Path:
-    """The demo's configuration file, in MirrorMaker 2's format."""
+    """Write the demo's configuration file, in MirrorMaker 2's format; return its path."""
     path = HOME / "ferry.properties"
     path.write_text(
         f"""clusters = primary, backup
@@ -262,7 +265,7 @@ ferry.report.dir = {REPORTS}
 
 
 def lag(flow: FlowConfig) -> int:
-    """Records of the demo's topics that are not yet copied, at most; Unreachable when it is not known."""
+    """Return how many records of the demo's topics are not yet copied, at most; Unreachable when it is not known."""
     parts = measure_lag(flow, only={topic.name for topic in TOPICS})
     unknown = [part.source for part in parts if part.records is None]
     if unknown:
@@ -271,7 +274,7 @@ def lag(flow: FlowConfig) -> int:
 
 
 def show_runs(flow: FlowConfig, runs: Sequence[str]) -> None:
-    """One line per run that has a plan."""
+    """Print one line per run that has a plan."""
     rows = []
     with MicroRuns(flow) as micro_runs:
         for run in runs:
@@ -288,7 +291,7 @@ def show_runs(flow: FlowConfig, runs: Sequence[str]) -> None:
 
 
 def show_comparison(flow: FlowConfig, source: RunningCluster, target: RunningCluster, *, at_least: int) -> bool:
-    """Compare all that both sides hold; whether it is equal, and the source has `at_least` so many records."""
+    """Compare all that both sides hold; return whether it is equal and the source has `at_least` as many records."""
     copies = {topic.name: flow.policy.format_remote_topic(flow.flow.source, topic.name) for topic in TOPICS}
     found = compare(source.bootstrap, target.bootstrap, copies)
     rows = [[each.topic, str(each.partitions), str(each.records), str(len(each.differences))] for each in found]
@@ -305,7 +308,7 @@ def show_comparison(flow: FlowConfig, source: RunningCluster, target: RunningClu
 
 
 def show_group(flow: FlowConfig, source: RunningCluster, target: RunningCluster) -> None:
-    """Where the demo's consumer group stands on both sides."""
+    """Print the offsets of the demo's consumer group on both sides."""
     topic = TOPICS[0].name
     copy = flow.policy.format_remote_topic(flow.flow.source, topic)
     sides = group_offsets(source.bootstrap, topic), group_offsets(target.bootstrap, copy)
@@ -315,7 +318,7 @@ def show_group(flow: FlowConfig, source: RunningCluster, target: RunningCluster)
 
 
 def ferry(*arguments: str, shown: bool = True) -> int:
-    """Run the program on the demo's file; its exit code."""
+    """Run the program on the demo's file; return its exit code."""
     command: list[str | Path] = [
         Path(sys.executable).with_name("ferry"),
         *arguments,
@@ -326,7 +329,7 @@ def ferry(*arguments: str, shown: bool = True) -> int:
 
 
 def drill() -> int:
-    """A shadow drill of all that the demo's source has; exit code 0 when all was as it should be."""
+    """Run a shadow drill of all that the demo's source has; return 0 when all was as it should be."""
     begun = time.monotonic()
     command = ["drill", "shadow", FLOW, "--from", "earliest", "--clean", "--report", str(REPORTS)]
     print(f"$ ferry {shlex.join(command)}", flush=True)
@@ -337,13 +340,13 @@ def drill() -> int:
 
 
 def drill_time(took_s: float) -> str:
-    """How long a drill took, against its aim."""
+    """Return how long a drill took, compared with its aim."""
     verdict = "" if took_s <= DRILL_SECONDS else ": TOO LONG"
     return f"The drill took {took_s:.0f} s, the aim is {DRILL_SECONDS} s at most{verdict}."
 
 
 def is_live() -> bool:
-    """Whether a demo that was kept is still running, producers and all."""
+    """Return whether a demo that was kept is still running, with its producers."""
     record = ProcessRecord.read(HOME / LIVE_FILE)
     return record is not None and find(record) is not None
 
@@ -356,7 +359,7 @@ def start_live(source: RunningCluster, *, alone: bool) -> None:
 
 
 def stop_live() -> bool:
-    """End the producers, if they run; whether they did."""
+    """End the producers, if they run; return whether they did."""
     record = ProcessRecord.read(HOME / LIVE_FILE)
     if record is None:
         return False

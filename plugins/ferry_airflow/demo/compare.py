@@ -1,4 +1,4 @@
-"""Compares two clusters, record by record to both ends, by another client than Ferry's: librdkafka, read_committed."""
+"""Compares two clusters record by record, to both ends, by another client than Ferry's: librdkafka, read_committed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Place = tuple[str, int]
 
 Headers = Sequence[tuple[str, bytes | str | None]]
 Digests = Mapping[Place, Sequence[bytes]]
-"""Of the records of every partition, in order."""
+"""Digests of the records of every partition, in order."""
 
 DIGEST_BYTES = 12
 BATCH = 10_000
@@ -39,14 +39,17 @@ class Compared:
 def compare(source: str, target: str, copies: Mapping[str, str]) -> tuple[Compared, ...]:
     """Compare all partitions of topics with their copies, from first to last record of both sides.
 
-    `source` and `target` are bootstrap addresses, `copies` the target's name of each source topic. Nobody may write to
-    either meanwhile. Raises Unreachable when a partition cannot be read up to its end.
+    `source` and `target` are bootstrap addresses, `copies` the target's name of each source topic. No client may write
+    to either meanwhile. Raises Unreachable when a partition cannot be read up to its end.
     """
     return differences(digests(source, copies.keys()), digests(target, copies.values()), copies)
 
 
 def differences(wanted: Digests, got: Digests, copies: Mapping[str, str]) -> tuple[Compared, ...]:
-    """What differs between source (`wanted`) and target (`got`), by source topic; `copies` as for `compare`."""
+    """Return what differs between source (`wanted`) and target (`got`), by source topic.
+
+    `copies` has the target's name of each source topic.
+    """
     return tuple(_topic(topic, wanted, got, copies[topic]) for topic in sorted(copies))
 
 
@@ -69,7 +72,10 @@ def _topic(topic: str, wanted: Digests, got: Digests, copy: str) -> Compared:
 
 
 def _difference(wanted: Sequence[bytes] | None, got: Sequence[bytes] | None) -> str | None:
-    """How the copy of a partition differs, in half a sentence; None is a partition that is not there."""
+    """Return how the copy of a partition differs, in half a sentence; None for equal ones.
+
+    A None argument: no partition.
+    """
     if got is None:
         return f"the target has no such partition, the source has {len(wanted or ())} records in it"
     if wanted is None:
@@ -85,9 +91,9 @@ def _difference(wanted: Sequence[bytes] | None, got: Sequence[bytes] | None) -> 
 
 
 def digests(bootstrap: str, topics: Collection[str]) -> dict[Place, list[bytes]]:
-    """Digests of all committed records of every partition of the topics; a topic that is not there has none.
+    """Return digests of all committed records of every partition of the topics; a topic that does not exist has none.
 
-    Raises Unreachable when one cannot be read up to the end that it had at first: a transaction is still open there.
+    Raises Unreachable when one cannot be read up to its first known end: a transaction is still open there.
     """
     consumer = Consumer(
         {
@@ -126,10 +132,10 @@ def digests(bootstrap: str, topics: Collection[str]) -> dict[Place, list[bytes]]
 
 
 def _ends(bootstrap: str, places: Sequence[Place]) -> dict[Place, int]:
-    """The offset behind the last record of each partition, open transactions included."""
+    """Return the offset after the last record of each partition, open transactions included."""
     if not places:
         return {}
-    admin = AdminClient({"bootstrap.servers": bootstrap})  # held: its answers die with it
+    admin = AdminClient({"bootstrap.servers": bootstrap})  # kept in a variable: its answers die with it
     asked = admin.list_offsets(
         {TopicPartition(*place): OffsetSpec.latest() for place in places},
         isolation_level=IsolationLevel.READ_UNCOMMITTED,
@@ -159,7 +165,10 @@ def _take(
 def digest(
     key: bytes | str | None, value: bytes | str | None, headers: Headers | None, timestamp: tuple[int, int]
 ) -> bytes:
-    """Of a record's key, value, headers and timestamp (kind, ms), with lengths, so that nothing runs into the next."""
+    """Return a digest of a record's key, value, headers and timestamp (kind, ms).
+
+    Each part has its length before it, so that no two run together.
+    """
     state = hashlib.blake2b(digest_size=DIGEST_BYTES)
     for part in (key, value, *(part for header in headers or () for part in header)):
         content = part.encode() if isinstance(part, str) else part

@@ -1,4 +1,7 @@
-"""What the demo's source holds: topics with keys, headers, tombstones, every codec, and one transactional producer."""
+"""The records of the demo's source: topics with keys, headers, tombstones and every codec.
+
+One producer is transactional.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ TEXT = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoTopic:
-    """A topic of the demo. `records` are there before the first run; `rate` is records a second afterwards."""
+    """A topic of the demo. `records` exist before the first run; `rate` is in records a second afterwards."""
 
     name: str
     partitions: int
@@ -56,7 +59,7 @@ GROUP = "billing"
 
 
 def let_group_stand(bootstrap: str) -> None:
-    """Commit the group's offsets, half-way in every partition."""
+    """Commit the group's offsets at half of every partition."""
     topic = TOPICS[0]
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": GROUP})
     try:
@@ -69,7 +72,7 @@ def let_group_stand(bootstrap: str) -> None:
 
 
 def group_offsets(bootstrap: str, topic: str) -> list[int]:
-    """Where the group stands in each partition of the first topic, or of its copy."""
+    """Return the group's offset in each partition of the first topic, or of its copy."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": GROUP})
     try:
         places = [TopicPartition(topic, number) for number in range(TOPICS[0].partitions)]
@@ -90,10 +93,10 @@ def create_topics(bootstrap: str) -> None:
 
 
 def fill(bootstrap: str) -> int:
-    """Produce what is there before the first run, all topics side by side.
+    """Produce the records that exist before the first run, all topics at the same time.
 
-    How many records a reader sees then: acknowledged, and not of an aborted transaction. Raises Unreachable when one
-    was not taken.
+    Return how many records a reader then sees: acknowledged, and not of an aborted transaction. Raises Unreachable when
+    one was not taken.
     """
     writers = [TopicWriter(bootstrap, topic) for topic in TOPICS]
     calls = [Call(partial(writer.write, writer.topic.records)) for writer in writers]
@@ -117,7 +120,7 @@ class TopicWriter:
     """Produces numbered records of one topic; values are cut from one random text, so that they compress a little."""
 
     def __init__(self, bootstrap: str, topic: DemoTopic) -> None:
-        """`readable`: records until now that a reader sees, acknowledged and of no aborted transaction."""
+        """`readable` counts the records that a reader sees by now: acknowledged and of no aborted transaction."""
         self.topic = topic
         self.readable = 0
         self._random = random.Random(topic.name)
@@ -161,7 +164,7 @@ class TopicWriter:
             self._producer.abort_transaction(SECONDS)
 
     def _acknowledge(self) -> int:
-        """Wait for the broker's word on all that was produced; how many records it took since the last time."""
+        """Wait for the broker's answer to all that was produced; return how many records it took since last time."""
         left = self._producer.flush(SECONDS)
         failed = (
             f"{left} records are not acknowledged after {SECONDS:.0f} s" if left else next(iter(self._failed), None)

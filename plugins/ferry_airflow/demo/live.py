@@ -1,4 +1,4 @@
-"""`python -m ferry_airflow.demo.live BOOTSTRAP HOME [--alone]`: producers that go on until they are stopped.
+"""`python -m ferry_airflow.demo.live BOOTSTRAP HOME [--alone]`: producers that run until they are stopped.
 
 Without `--alone` they end with the process that started them.
 """

@@ -19,34 +19,34 @@ from ferry.model import Flow
 from ferry_airflow.naming import backfill_dag_id, dag_id, drill_dag_id, verify_dag_id
 
 User = Annotated[BaseUser, Depends(get_user)]
-"""Whoever is signed in: 401 when nobody is."""
+"""The signed-in user; 401 without one."""
 RUN = DagAccessEntity.RUN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rights:
-    """What somebody may do with a flow: the buttons that are shown, and the requests that are not refused."""
+    """What a user may do with a flow: the buttons that are shown, and the requests that are not refused."""
 
     run: bool
     """Start a run of the flow's DAG, and plan one."""
     pause: bool
-    """Change the flow's DAG: hold the flow or a topic back."""
+    """Change the flow's DAG: pause the flow or a topic."""
     verify: bool
     backfill: bool
     drill: bool
 
 
 NO_RIGHTS = Rights(run=False, pause=False, verify=False, backfill=False, drill=False)
-"""Of a page without buttons, for which nobody is asked."""
+"""For a page without buttons, for which Airflow is not asked."""
 
 
 def teams_of(dags: Iterable[str]) -> dict[str, str | None]:
-    """The teams that some DAGs belong to, where Airflow has several; in one query, however many there are."""
+    """Return the teams that some DAGs belong to, if Airflow has several; in one query, however many there are."""
     return DagModel.get_dag_id_to_team_name_mapping(list(dags))
 
 
 def may(user: BaseUser, dag: str, method: ResourceMethod, entity: DagAccessEntity | None = None) -> bool:
-    """Whether Airflow lets somebody at a DAG, or at its runs."""
+    """Return whether a user has access to a DAG, or to its runs."""
     return _may(user, dag, teams_of([dag]), method, entity)
 
 
@@ -66,24 +66,24 @@ def _details(dag: str, teams: Mapping[str, str | None]) -> DagDetails:
 
 
 def may_see_dag(user: BaseUser, dag: str) -> bool:
-    """Whether Airflow shows somebody a DAG."""
+    """Return whether Airflow shows a DAG to a user."""
     return may(user, dag, "GET")
 
 
 def may_see_faults(user: BaseUser) -> bool:
-    """Whether somebody may know what is wrong with files: who may see Airflow's import errors."""
+    """Return whether a user may see what is wrong with files: who may see Airflow's import errors."""
     return get_auth_manager().is_authorized_view(access_view=AccessView.IMPORT_ERRORS, user=user)
 
 
 def may_see(user: BaseUser, flow: Flow) -> bool:
-    """Whether somebody may see a flow: who may see its DAG."""
+    """Return whether a user may see a flow: who may see its DAG."""
     return may_see_dag(user, dag_id(flow))
 
 
 def seen_by(user: BaseUser, flows: Iterable[Flow]) -> dict[Flow, bool]:
-    """Those of many flows that somebody may see; each with whether Airflow's runs of it, too.
+    """Return those of many flows that a user may see; each with whether its runs in Airflow may be seen, too.
 
-    Each team's flows are one question, and so are all runs for whoever may see them all.
+    Each team's flows take one question, and so do all runs for a user who may see them all.
     """
     by_dag = {dag_id(flow): flow for flow in flows}
     teams = teams_of(by_dag)
@@ -99,13 +99,13 @@ def seen_by(user: BaseUser, flows: Iterable[Flow]) -> dict[Flow, bool]:
 
 
 def may_read(user: BaseUser, dag: str, *entities: DagAccessEntity) -> bool:
-    """Whether somebody may see a DAG with its runs, their tasks, or whatever else is named of it."""
+    """Return whether a user may see a DAG with its runs, their tasks, or any other named part of it."""
     teams = teams_of([dag])
     return all(_may(user, dag, teams, "GET", entity) for entity in (None, *entities))
 
 
 def rights_of(user: BaseUser, flow: Flow) -> Rights:
-    """What somebody may do with a flow."""
+    """Return what a user may do with a flow."""
     own, verify, backfill, drill = dag_id(flow), verify_dag_id(flow), backfill_dag_id(flow), drill_dag_id(flow)
     teams = teams_of((own, verify, backfill, drill))
     return Rights(
@@ -118,6 +118,6 @@ def rights_of(user: BaseUser, flow: Flow) -> Rights:
 
 
 def refuse(allowed: bool, what: str) -> None:
-    """403 unless it is allowed."""
+    """Raise 403 unless it is allowed."""
     if not allowed:
         raise HTTPException(status.HTTP_403_FORBIDDEN, f"Airflow does not let you {what}: ask for that permission")

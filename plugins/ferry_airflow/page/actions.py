@@ -1,7 +1,7 @@
-"""What is done: requests that change something, or have a cluster asked, in somebody's name.
+"""Actions: requests of a user that change something, or that need an answer of a cluster.
 
-Each needs Airflow's permission for the DAG that it stands for, comes from a page of this very server, and leaves a line
-in Airflow's audit log.
+Each needs Airflow's permission for its DAG, comes from a page of this very server, and leaves a line in Airflow's audit
+log.
 """
 
 from __future__ import annotations
@@ -38,9 +38,10 @@ from ferry_airflow.page.rendering import WANTED, WrongField, airflow_of, fragmen
 from ferry_airflow.page.shown import moment
 
 WAIT_SECONDS = 15.0
-"""How long a request waits for what it has begun. Whoever asks again may meet another process of the API server.
+"""How long a request waits for what it has begun. The next request may meet another process of the API server.
 
-It waits in the event loop: threads are few, and Airflow's other requests need them."""
+It waits in the event loop: threads are few, and Airflow's other requests need them.
+"""
 LOOK_SECONDS, MOST_LOOK_SECONDS = 0.05, 0.5
 SILENT = "The page's reader has not answered in time: look at the flow's page whether it was done, then try again"
 TOPIC = Field(default="", max_length=249, pattern=r"^[A-Za-z0-9._-]*$")
@@ -51,7 +52,7 @@ acting = APIRouter(prefix="/flow/{source}/{target}", dependencies=[Depends(from_
 
 
 class Asked(BaseModel):
-    """The body of a request; what it does not know is refused."""
+    """The body of a request; unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -69,7 +70,7 @@ class VerifyAsked(RunAsked):
 
 
 class PauseAsked(Asked):
-    """Hold a topic back; an empty one is the whole flow."""
+    """Pause a topic; an empty one is the whole flow."""
 
     topic: str = TOPIC
     why: str = Field(min_length=1, max_length=500)
@@ -77,7 +78,7 @@ class PauseAsked(Asked):
 
 
 class ResumeAsked(Asked):
-    """Let a topic, or the flow, go on."""
+    """Resume a topic, or the flow."""
 
     topic: str = TOPIC
 
@@ -90,7 +91,7 @@ def _lane_of_windows(lane: str) -> str:
 
 
 class BackfillAsked(RunAsked):
-    """Copy a window of the past into a lane of its own."""
+    """Copy a window of history into a lane of its own."""
 
     lane: Annotated[str, AfterValidator(_lane_of_windows)] = "backfill-airflow"
     start: datetime
@@ -142,7 +143,7 @@ def backfill(request: Request, open_flow: FlowDep, asked: Annotated[BackfillAske
 
 @acting.post("/drill")
 def drill(request: Request, open_flow: FlowDep, asked: Annotated[DrillAsked, Body()]) -> dict[str, Any]:
-    """Start a run of the DAG of drills; one that touches production waits there for somebody's approval."""
+    """Start a run of the DAG of drills; one that touches production waits there for an approval."""
     dag = drill_dag_id(open_flow.flow)
     refuse(open_flow.rights.drill, f"start runs of DAG {dag}")
     if asked.kind == "partial" and not asked.topics and not asked.groups:
@@ -168,7 +169,7 @@ async def dry_run(request: Request, open_flow: FlowDep, asked: Annotated[RunAske
 
 @acting.post("/pause", status_code=status.HTTP_202_ACCEPTED)
 async def pause(request: Request, open_flow: FlowDep, asked: Annotated[PauseAsked, Body()]) -> dict[str, Any]:
-    """Hold the flow, or a topic, back from the next plan on."""
+    """Pause the flow, or a topic, from the next plan on."""
     refuse(open_flow.rights.pause, f"change DAG {open_flow.dag_id}")
     now = wall_ms()
     until = 0 if asked.until is None else int(_zoned(asked.until).timestamp() * 1000)
@@ -192,7 +193,7 @@ async def pause(request: Request, open_flow: FlowDep, asked: Annotated[PauseAske
 
 @acting.post("/resume", status_code=status.HTTP_202_ACCEPTED)
 async def resume(request: Request, open_flow: FlowDep, asked: Annotated[ResumeAsked, Body()]) -> dict[str, Any]:
-    """Take a pause back."""
+    """End a pause."""
     refuse(open_flow.rights.pause, f"change DAG {open_flow.dag_id}")
     begin = Begin(who=open_flow.user, what="resume", event="ferry_resume", topic=asked.topic)
     return await _begun(request, open_flow, {"topic": asked.topic}, begin)
@@ -200,7 +201,7 @@ async def resume(request: Request, open_flow: FlowDep, asked: Annotated[ResumeAs
 
 @router.get("/job/{number}")
 def job(request: Request, number: str, user: User, office: OfficeDep) -> dict[str, Any]:
-    """How far something has come that was begun by the same person."""
+    """Return the state of a job that the same user has begun."""
     found = office.reader.ask("", OfJob(job=number))
     story: JobStory | None = found.got
     if story is None:
@@ -211,7 +212,7 @@ def job(request: Request, number: str, user: User, office: OfficeDep) -> dict[st
 
 
 def _told(request: Request, found: JobStory) -> dict[str, Any]:
-    """What came of a job, as far as it has come."""
+    """Return the state of a job as JSON, with its plan as HTML."""
     html = fragment(request, "plan.html", plan=found.plan) if found.plan else ""
     return {"job": found.job, "done": found.done, "error": found.error, "text": found.text, "html": html}
 
@@ -227,7 +228,7 @@ def _refuse_foreign(field: str, open_flow: OpenFlow, topic: str) -> None:
 
 
 def _refuse_foreign_topics(open_flow: OpenFlow, asked: RunAsked) -> None:
-    """Refuse topics that the flow does not copy, or that the source did not show at the last look."""
+    """Refuse topics that the flow does not copy, or that the source did not show at the last poll."""
     for topic in asked.topics:
         _refuse_foreign("topics", open_flow, topic)
     found = open_flow.ask(OfUnknown(topics=tuple(asked.topics))) if asked.topics else None
@@ -241,7 +242,7 @@ def _refuse_foreign_topics(open_flow: OpenFlow, asked: RunAsked) -> None:
 
 
 def _refuse_drill(open_flow: OpenFlow, kind: str) -> None:
-    """Refuse a drill whose DAG would end red for what the flow's file says."""
+    """Refuse a drill whose DAG would fail because of the flow's file."""
     why = nowhere(open_flow.config, {})
     if why is None and kind == EvidenceKind.FULL:
         back = Flow(source=open_flow.flow.target, target=open_flow.flow.source)

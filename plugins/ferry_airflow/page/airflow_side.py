@@ -1,4 +1,4 @@
-"""What Airflow's own database knows of a flow: its DAG, the runs of that, and what the page writes there."""
+"""Airflow's own database about a flow: its DAG, that DAG's runs, and what the page writes there."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class DagRunRow:
     ended: datetime | None
     who: str
     asked_wrong: bool = False
-    """Whether it failed by what it was asked for (a topic that is not there): that says nothing of its flow."""
+    """Whether it failed because of what it was asked for (a topic that does not exist): the flow itself may be well."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DagState:
-    """A flow's DAG as Airflow knows it; `known` is False where no DAG file has brought it."""
+    """A flow's DAG in Airflow; `known` is False if no DAG file has brought it."""
 
     known: bool = False
     paused: bool = False
@@ -50,7 +50,7 @@ class DagState:
     runs: tuple[DagRunRow, ...] = ()
     """Newest first."""
     hides_runs: bool = False
-    """Whether there may be runs that whoever asks may not see: none are here, and that says nothing."""
+    """Whether there may be runs that the user may not see: then missing runs prove nothing."""
 
     @property
     def under_way(self) -> DagRunRow | None:
@@ -60,7 +60,7 @@ class DagState:
 
 
 AT_ONCE = 100
-"""Of so many DAGs one query asks for runs: SQLite takes 500 in one."""
+"""The most DAGs whose runs one query asks for: SQLite takes 500 in one."""
 _OF_RUN = (
     DagRun.dag_id,
     DagRun.run_id,
@@ -75,7 +75,10 @@ _OF_DAG = (DagModel.dag_id, DagModel.is_paused, DagModel.next_dagrun_create_afte
 
 
 def dag_states(dags: Mapping[str, int]) -> dict[str, DagState]:
-    """The states of some DAGs, each with so many of its newest runs; two queries, however many DAGs there are."""
+    """Return the states of some DAGs, each with its newest runs, as many as asked for.
+
+    It takes two queries for any number of DAGs.
+    """
     found = dict.fromkeys(dags, DagState())
     with create_session() as session:
         known = session.execute(select(*_OF_DAG).where(DagModel.dag_id.in_(dags), ~DagModel.is_stale)).all()
@@ -86,7 +89,7 @@ def dag_states(dags: Mapping[str, int]) -> dict[str, DagState]:
 
 
 def _newest_runs(session: Session, dags: Mapping[str, int]) -> dict[str, tuple[DagRunRow, ...]]:
-    """Of each DAG so many of its newest runs, newest first.
+    """Return the newest runs of each DAG, as many as asked, newest first.
 
     Each has its own limit within the query: numbering the rows instead would read all runs there have ever been.
     """
@@ -104,7 +107,7 @@ def _newest_runs(session: Session, dags: Mapping[str, int]) -> dict[str, tuple[D
 
 
 def row_of(run: DagRun) -> DagRunRow:
-    """A run as Airflow's database has it."""
+    """Return a run as Airflow's database has it."""
     return _row(run.run_id, run.state, run.queued_at, run.start_date, run.end_date, run.triggering_user_name)
 
 
@@ -129,7 +132,7 @@ def _row(
 
 
 def trigger(dag: str, who: str, conf: Mapping[str, Any]) -> str:
-    """Start a run of a DAG in somebody's name; its id. BadInput where Airflow does not take it."""
+    """Start a run of a DAG in the name of a user; return its id. BadInput if Airflow does not take it."""
     try:
         run = trigger_dag(
             dag,
@@ -145,7 +148,7 @@ def trigger(dag: str, who: str, conf: Mapping[str, Any]) -> str:
 
 
 def audit(who: str, event: str, dag: str, run: str | None, extra: Mapping[str, Any]) -> None:
-    """A line of Airflow's audit log (Browse, Audit Log)."""
+    """Write a line of Airflow's audit log (Browse, Audit Log)."""
     with create_session() as session:
         session.add(
             Log(event=event, owner=who, owner_display_name=who, dag_id=dag, run_id=run, extra=json.dumps(dict(extra)))

@@ -1,4 +1,4 @@
-"""The application: every route is behind Airflow's sign-in, and no answer is kept by anybody in between."""
+"""The application: every route needs Airflow's sign-in, and no proxy or browser may store an answer."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ POLICY = (
 
 
 def page_app() -> FastAPI:
-    """A new application, to be mounted by Airflow."""
+    """Return a new application, to be mounted by Airflow."""
     app = FastAPI(title="Ferry", docs_url=None, redoc_url=None, openapi_url=None, dependencies=[Depends(get_user)])
     app.state.office = PageState(flows=page_flows(), reader=_reader())
     for part in (pages, words, details, lanes, reports, other_dags, series, actions, files):
@@ -42,7 +42,7 @@ def page_app() -> FastAPI:
 
 
 def _reader() -> Reader:
-    """What asks the reader of this host, which the first question starts."""
+    """Return the client of this host's reader, which the first question starts."""
     process = ReaderProcess.of(Path(AIRFLOW_HOME) / "ferry", os.environ)
     config = Path(os.environ.get(CONFIG_VARIABLE, "")).absolute()
     return Reader(process.exchange, config=str(config), deployment=airflow_deployment(), lookup=settings_of)

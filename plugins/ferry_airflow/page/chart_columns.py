@@ -24,19 +24,19 @@ from ferry_airflow.page.chart_shapes import (
 
 MOST_COLUMNS = 3
 MOST_ROWS = 6
-"""So many places in one column; of more around one hub, half stand on its other side."""
+"""The most places in one column; with more around one hub, half are on its other side."""
 ROW = LABEL_HEIGHT + 24
-"""From the middle of one label to that of the next."""
+"""The distance from the middle of one label to that of the next."""
 TWO = 2
 NEARER = 0.55
-"""Where between two columns a label lies that is one of several: nearer to the side that has a row for each."""
+"""The position between two columns of a label that is one of several: nearer to the side that has a row for each."""
 Columns = Sequence[Sequence[str]]
 
 
 def columns_of(flows: Sequence[Ends]) -> list[list[str]]:
-    """The clusters by their steps from where the records come; none where that gives no row to each line.
+    """Return the clusters by their steps from where the records come; none if that gives no row to each line.
 
-    They are to be joined, directly or over others, as a tree.
+    The clusters must be joined, directly or over others, as a tree.
     """
     pairs = pairs_of(flows)
     aliases = list(dict.fromkeys(alias for ends in pairs for alias in ends))
@@ -59,14 +59,14 @@ def columns_of(flows: Sequence[Ends]) -> list[list[str]]:
 
 
 def _sides(left: Sequence[str], right: Sequence[str], pairs: Sequence[Ends]) -> tuple[Sequence[str], ...]:
-    """Of two columns those whose places have one pair each to the other: their rows are the lines'."""
+    """Return of two columns those whose places have one pair each to the other: their rows are the lines'."""
     between = [ends for ends in pairs if len({*ends} & {*left}) == 1 == len({*ends} & {*right})]
     many = Counter(alias for ends in between for alias in ends)
     return tuple(side for side in (right, left) if all(many[alias] <= 1 for alias in side))
 
 
 def in_columns(columns: Columns, flows: Sequence[Ends]) -> Sheet:
-    """The sheet of clusters in columns, as `columns_of` finds them."""
+    """Return the sheet of clusters in columns, as `columns_of` finds them."""
     height, spots = _spots(columns, flows)
     lines: dict[Ends, Drawn] = {}
     for left, right in pairwise(columns):
@@ -80,7 +80,10 @@ def in_columns(columns: Columns, flows: Sequence[Ends]) -> Sheet:
 
 
 def _spots(columns: Columns, flows: Sequence[Ends]) -> tuple[float, dict[str, Spot]]:
-    """Each column's places below each other: first those of the fullest, then others beside what they are joined to."""
+    """Return each column's places below each other: first those of the fullest column.
+
+    The others are next to the places that they are joined to.
+    """
     beside: dict[str, list[str]] = {}
     rooms: dict[str, float] = {}
     for source, target in pairs_of(flows):
@@ -107,7 +110,10 @@ def _middle(values: Sequence[float]) -> float:
 
 
 def _apart(wanted: Mapping[str, float], rooms: Mapping[str, float], height: float) -> dict[str, float]:
-    """Places of a column as near as can be to where they are wanted, each with its room; one spot's stand around it."""
+    """Return places of a column as near as possible to where they are wanted, each with its room.
+
+    Places that are wanted at one spot are put around it.
+    """
     left, top = height - sum(rooms[alias] for alias in wanted), 0.0
     found = {}
     for spot, same in groupby(sorted(wanted, key=wanted.__getitem__), key=wanted.__getitem__):
@@ -121,7 +127,7 @@ def _apart(wanted: Mapping[str, float], rooms: Mapping[str, float], height: floa
 
 
 def _line(start: Spot, end: Spot, row: Spot, *, both: bool, alone: bool) -> Drawn:
-    """A line that runs level under its label, in the row of a place; of two each keeps to the left of its way."""
+    """Return a line that is level under its label, in the row of a place; of two, each keeps to the left of its way."""
     right = 1 if end[0] > start[0] else -1
     side = -right if both else 0
     from_x, to_x = (start[0] + right * (NODE_WIDTH / 2 + GAP), end[0] - right * (NODE_WIDTH / 2 + GAP))
@@ -141,6 +147,6 @@ def _line(start: Spot, end: Spot, row: Spot, *, both: bool, alone: bool) -> Draw
 
 
 def _bent(start: Spot, end: Spot) -> tuple[Spot, Spot, Spot]:
-    """A curve that is level at both ends."""
+    """Return a curve that is level at both ends."""
     middle = (start[0] + end[0]) / 2
     return (middle, start[1]), (middle, end[1]), end

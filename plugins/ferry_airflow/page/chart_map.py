@@ -1,7 +1,6 @@
-"""The map: clusters as places, flows as lines between them; where each lies on a sheet of fixed width. Pure.
+"""The map: clusters as places, flows as lines between them; where each is on a sheet of fixed width. Pure.
 
-Clusters that hang together as a tree of few steps stand in columns, in the direction of the flows; all others stand
-on a ring.
+Clusters that are joined as a tree of few steps are in columns, in the direction of the flows; all others are on a ring.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from ferry_airflow.page.chart_shapes import Ends, Sheet
 from ferry_airflow.page.page_state import OpenFlow
 
 ONE_LINE, LINE_LETTERS = 15, 18
-"""So many letters of a cluster's name fit into its place, if it is one line; and into each of two smaller ones."""
+"""How many letters of a cluster's name fit into its place in one line; and into each of two smaller lines."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,11 +27,11 @@ class Place:
     x: float
     y: float
     down: str
-    """Why it does not answer; empty: it does, or nobody asked."""
+    """Why it does not answer; empty: it does, or it was not asked."""
 
     @property
     def name(self) -> tuple[str, ...]:
-        """Its alias in one line or two, of letters that fit."""
+        """Its alias in one line or two, shortened to fit."""
         return name_lines(self.alias)
 
 
@@ -48,7 +47,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drawing:
-    """All of it; `height` is the sheet's."""
+    """All places and lines; `height` is the sheet's."""
 
     height: int
     places: tuple[Place, ...]
@@ -56,7 +55,7 @@ class Drawing:
 
 
 def drawn(flows: Sequence[OpenFlow]) -> Drawing:
-    """The map of some flows. Clusters that flows join, directly or over others, lie together."""
+    """Return the map of some flows. Clusters that flows join, directly or over others, are drawn together."""
     down = {trouble.cluster: trouble.why for one in flows for trouble in one.seen.troubles}
     by_ends = {(one.flow.source, one.flow.target): one for one in flows}
     places: list[Place] = []
@@ -76,13 +75,16 @@ def drawn(flows: Sequence[OpenFlow]) -> Drawing:
 
 @lru_cache(maxsize=64)
 def _sheet(flows: tuple[Ends, ...]) -> Sheet:
-    """Where it all lies: the same as long as the same flows are seen, and asked for with every look at the page."""
+    """Return the positions of some flows; kept, because every view of the page asks for them."""
     columns = columns_of(flows)
     return in_columns(columns, flows) if columns else on_ring(flows)
 
 
 def name_lines(alias: str) -> tuple[str, ...]:
-    """A name in one line, or in two, parted behind a separator; what does not fit is left out of their middle."""
+    """Return a name in one line, or in two, split after a separator.
+
+    Letters that do not fit are cut out of the middle of a line.
+    """
     if len(alias) <= ONE_LINE:
         return (alias,)
     possible = [at for at in range(1, len(alias)) if not alias[at - 1].isalnum()]
@@ -96,7 +98,7 @@ def _fitting(text: str) -> str:
 
 
 def _joined(flows: Sequence[Ends]) -> list[list[Ends]]:
-    """The flows, those together whose clusters others of them join."""
+    """Return the flows in groups: those whose clusters are joined by other flows are together."""
     parts: list[list[Ends]] = []
     for ends in flows:
         touched = [part for part in parts if any(alias in other for other in part for alias in ends)]

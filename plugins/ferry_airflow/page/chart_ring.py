@@ -23,9 +23,9 @@ from ferry_airflow.page.chart_shapes import (
 BULGE = 58
 """How far the handles of the two lines between clusters that send to each other are from the straight way."""
 GROWTH, MOST_GROWTHS = 40, 30
-"""A ring on which the labels have no room is made higher, by so much and so often."""
+"""A ring on which the labels have no room is made higher: by how much, and at most how often."""
 TRIED = (0.5, 0.44, 0.56, 0.38, 0.62, 0.32, 0.68, 0.26, 0.74)
-"""The parts of a line where its label may lie, the best first."""
+"""The parts of a line where its label may be, the best first."""
 STEPS = 48
 
 
@@ -36,7 +36,7 @@ class Curve:
     points: tuple[Spot, Spot, Spot, Spot]
 
     def at(self, part: float) -> Spot:
-        """The spot at a part of its way: 0 is its start, 1 its end."""
+        """Return the spot at a part of its way: 0 is its start, 1 its end."""
         rest = 1 - part
         weights = (rest**3, 3 * rest**2 * part, 3 * rest * part**2, part**3)
         x, y = (sum(weight * spot[axis] for weight, spot in zip(weights, self.points, strict=True)) for axis in (0, 1))
@@ -44,7 +44,7 @@ class Curve:
 
 
 def on_ring(flows: Sequence[Ends]) -> Sheet:
-    """The sheet of any clusters."""
+    """Return the sheet of any clusters."""
     aliases = list(dict.fromkeys(alias for ends in flows for alias in ends))
     bulge = BULGE if any(ends[::-1] in flows for ends in flows) else 0
     height = 300 + 34 * len(aliases)
@@ -57,7 +57,7 @@ def on_ring(flows: Sequence[Ends]) -> Sheet:
 
 
 def _sheet(flows: Sequence[Ends], aliases: Sequence[str], height: int, bulge: int) -> tuple[Sheet, bool]:
-    """The sheet of that height, and whether all labels have room on it."""
+    """Return the sheet of that height, and whether all labels have room on it."""
     spots = dict(zip(aliases, _spots(len(aliases), height, bulge), strict=True))
     curves = [_curve(spots[one], spots[other], both=(other, one) in flows) for one, other in flows]
     labels, fit = _labels(curves, [Box.of_place(*spot) for spot in spots.values()], height)
@@ -70,7 +70,7 @@ def _sheet(flows: Sequence[Ends], aliases: Sequence[str], height: int, bulge: in
 
 def _spots(count: int, height: int, bulge: int) -> list[Spot]:
     turns = [math.tau * index / count - math.pi for index in range(count)]
-    # A label beside the outermost place stays on the sheet.
+    # A label next to the outermost place stays on the sheet.
     side, edge = LABEL_WIDTH / 2 + bulge, max(NODE_HEIGHT / 2 + GAP, LABEL_HEIGHT / 2 + bulge)
     across = _spread([math.cos(turn) for turn in turns], side, WIDTH - side)
     down = _spread([math.sin(turn) for turn in turns], edge, height - edge)
@@ -78,13 +78,13 @@ def _spots(count: int, height: int, bulge: int) -> list[Spot]:
 
 
 def _spread(values: Sequence[float], low: float, high: float) -> list[float]:
-    """Values stretched so that they reach from edge to edge."""
+    """Return values stretched so that they reach from edge to edge."""
     least, most = min(values), max(values)
     return [low + (value - least) / (most - least) * (high - low) for value in values]
 
 
 def _curve(start: Spot, end: Spot, *, both: bool) -> Curve:
-    """A line between two places; of two, each keeps to the left of its way."""
+    """Return a line between two places; of two, each keeps to the left of its way."""
     across, down = end[0] - start[0], end[1] - start[1]
     bend = (BULGE if both else 0) / (math.hypot(across, down) or 1.0)
     first, last = (
@@ -94,7 +94,7 @@ def _curve(start: Spot, end: Spot, *, both: bool) -> Curve:
 
 
 def _edge(place: Spot, toward: Spot) -> Spot:
-    """Where the line from a place's middle leaves its box, and a little beyond."""
+    """Return where the line from a place's middle leaves its box, and a little beyond."""
     across, down = toward[0] - place[0], toward[1] - place[1]
     half_width, half_height = NODE_WIDTH / 2 + GAP, NODE_HEIGHT / 2 + GAP
     scale = min(half_width / abs(across) if across else math.inf, half_height / abs(down) if down else math.inf)
@@ -102,7 +102,10 @@ def _edge(place: Spot, toward: Spot) -> Spot:
 
 
 def _labels(curves: Sequence[Curve], places: Sequence[Box], height: float) -> tuple[list[Box], bool]:
-    """A label on each line, with few other lines under it; and whether all touch neither a place nor each other."""
+    """Return a label on each line, with few other lines under it.
+
+    The second value is whether no label touches a place or another label.
+    """
     ways = [[curve.at(step / STEPS) for step in range(STEPS + 1)] for curve in curves]
     labels: list[Box] = []
     fit = True

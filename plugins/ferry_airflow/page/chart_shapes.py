@@ -1,4 +1,4 @@
-"""What the map is made of: places and labels as boxes, lines as Bezier curves; pure."""
+"""The parts of the map: places and labels as boxes, lines as Bezier curves; pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 WIDTH = 1320
 EDGE = 24
-"""What stays free beside the places."""
+"""What stays free at the sides of the places."""
 NODE_WIDTH, NODE_HEIGHT = 170, 56
 LABEL_WIDTH, LABEL_HEIGHT = 250, 64
 GAP = 8
@@ -30,21 +30,21 @@ class Box:
 
     @classmethod
     def of_place(cls, x: float, y: float) -> Box:
-        """A cluster's."""
+        """Return a cluster's box."""
         return cls(x=x, y=y, width=NODE_WIDTH, height=NODE_HEIGHT)
 
     @classmethod
     def of_label(cls, x: float, y: float) -> Box:
-        """A flow's."""
+        """Return the box of a flow's label."""
         return cls(x=x, y=y, width=LABEL_WIDTH, height=LABEL_HEIGHT)
 
     def touches(self, other: Box) -> bool:
-        """Whether less than a gap is between the two."""
+        """Return whether less than a gap is between the two."""
         across = abs(self.x - other.x) < (self.width + other.width) / 2 + GAP
         return across and abs(self.y - other.y) < (self.height + other.height) / 2 + GAP
 
     def has(self, spot: Spot) -> bool:
-        """Whether it covers a spot."""
+        """Return whether it covers a spot."""
         return abs(self.x - spot[0]) < self.width / 2 and abs(self.y - spot[1]) < self.height / 2
 
 
@@ -58,12 +58,12 @@ class Drawn:
 
     @property
     def path(self) -> str:
-        """As SVG writes it."""
+        """The line as an SVG path."""
         parts = (" ".join(f"{x:.1f},{y:.1f}" for x, y in curve) for curve in self.curves)
         return f"M{self.start[0]:.1f},{self.start[1]:.1f}" + "".join(f" C{part}" for part in parts)
 
     def lower(self, by: float) -> Drawn:
-        """The same further down."""
+        """Return the line moved down."""
         first, *others = (tuple((x, y + by) for x, y in curve) for curve in ((self.start,), *self.curves))
         return Drawn(
             start=first[0],
@@ -74,7 +74,7 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sheet:
-    """Clusters that hang together, by the middles of their places, and the lines between them."""
+    """Clusters that are joined, by the middles of their places, and the lines between them."""
 
     height: float
     spots: Mapping[str, Spot]
@@ -82,7 +82,7 @@ class Sheet:
 
 
 def pairs_of(flows: Sequence[Ends]) -> list[Ends]:
-    """The pairs of clusters that flows join, each once, in the direction of its first flow."""
+    """Return the pairs of clusters that flows join, each once, in the direction of its first flow."""
     found: list[Ends] = []
     for ends in flows:
         if ends not in found and ends[::-1] not in found:

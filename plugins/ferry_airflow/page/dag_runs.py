@@ -1,4 +1,4 @@
-"""Runs of a flow's other DAGs (verifications, backfills, drills, switches) as Airflow's database knows them."""
+"""Runs of a flow's other DAGs (verifications, backfills, drills, switches) in Airflow's database."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from ferry_airflow.page.shown import ms_of
 from ferry_airflow.tables import begin_lines, verified_sentence
 
 ASKING = "awaiting_input"
-"""The state of a task that waits for a person."""
+"""The state of a task that waits for an answer of a user."""
 TASK_MOODS = DAG_MOODS | {"upstream_failed": Mood.BAD, "up_for_retry": Mood.WARN, ASKING: Mood.HELD}
-"""Of tasks by their states."""
+"""The moods of tasks by their states."""
 NEWEST = 10
-"""Runs of each DAG that a list shows."""
+"""How many runs of each DAG a list shows."""
 MOST = 50
-"""Things of a kind that are shown; Airflow has all."""
+"""How many things of a kind are shown; Airflow has all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskRow:
-    """A task of a run; an empty state is one that has not come so far."""
+    """A task of a run; an empty state: the run has not come so far."""
 
     name: str
     state: str
@@ -56,11 +56,11 @@ class DagRunStory:
     reasons: tuple[tuple[str, str], ...] = ()
     """Why tasks have failed, by their names, in the order in which they began."""
     returned: Mapping[str, Any] = field(default_factory=dict)
-    """Of the task that tells what came of it; empty as long as there is nothing."""
+    """What the task returned that reports the outcome; empty as long as there is nothing."""
 
     @property
     def asks(self) -> bool:
-        """Whether it waits for somebody's approval."""
+        """Whether it waits for an approval."""
         return any(task.state == ASKING for task in self.tasks)
 
 
@@ -72,11 +72,11 @@ class RunBeside:
     dag: str
     row: DagRunRow
     asks: bool
-    """Whether it waits for somebody's approval."""
+    """Whether it waits for an approval."""
 
 
 def runs_beside(user: BaseUser, flow: Flow, tab: str) -> list[RunBeside]:
-    """The newest runs of the DAGs that belong to a tab of the flow's page, as far as somebody may see them."""
+    """Return the newest runs of the DAGs that belong to a tab of the flow's page, as far as the user may see them."""
     kinds = {
         dag: kind
         for dag, kind in other_dags(flow).items()
@@ -92,12 +92,12 @@ def runs_beside(user: BaseUser, flow: Flow, tab: str) -> list[RunBeside]:
 
 
 def tab_of(flow: Flow, dag: str) -> str:
-    """The part of the flow's page that one of its other DAGs belongs to."""
+    """Return the part of the flow's page that one of its other DAGs belongs to."""
     return {verify_dag_id(flow): "runs", backfill_dag_id(flow): "backfills"}.get(dag, "reports")
 
 
 def asking(dags: Collection[str]) -> set[tuple[str, str]]:
-    """The runs of some DAGs, by DAG and id, that wait for somebody's approval."""
+    """Return the runs of some DAGs, by DAG and id, that wait for an approval."""
     task = TaskInstance
     with create_session() as session:
         found = session.execute(
@@ -107,7 +107,7 @@ def asking(dags: Collection[str]) -> set[tuple[str, str]]:
 
 
 def origin_in_airflow(user: BaseUser, flow: Flow, origin: Origin) -> DagRunRow | None:
-    """The run of another of the flow's DAGs that made a micro-run; None where there is none that somebody may see."""
+    """Return the run of another of the flow's DAGs that made a micro-run; None without one that the user may see."""
     if origin.dag_id not in other_dags(flow) or not may_read(user, origin.dag_id, DagAccessEntity.RUN):
         return None
     with create_session() as session:
@@ -117,7 +117,7 @@ def origin_in_airflow(user: BaseUser, flow: Flow, origin: Origin) -> DagRunRow |
 
 
 def story_of(dag: str, run: str, *, with_returned: bool) -> DagRunStory | None:
-    """A run of a DAG; None where Airflow has none of that id, or has it no more."""
+    """Return a run of a DAG; None if Airflow does not have it, or not any more."""
     with create_session() as session:
         found = session.scalar(select(DagRun).where(DagRun.dag_id == dag, DagRun.run_id == run))
         if found is None:
@@ -149,7 +149,10 @@ def story_of(dag: str, run: str, *, with_returned: bool) -> DagRunStory | None:
 
 
 def _plain(value: Any) -> Any:
-    """What a task returned, as plain JSON: whoever may write XComs could have Airflow's own reader make objects."""
+    """Return what a task returned as plain JSON.
+
+    A user who may write XComs could make Airflow's own reader create objects.
+    """
     try:
         return json.loads(value) if isinstance(value, str) else value
     except (ValueError, RecursionError):
@@ -158,11 +161,11 @@ def _plain(value: Any) -> Any:
 
 _NOT_WELL = frozenset({"failed", "up_for_retry"})
 SILENT = "It left no sentence: it was killed, or failed outside of Ferry. Its log in Airflow says more."
-"""In place of the reason of a task that kept none."""
+"""The text for a task that kept no reason."""
 
 
 def reasons_of(dag: str, run: str) -> tuple[tuple[str, str], ...]:
-    """Why tasks of a run have failed, or are tried again, by their names; SILENT where one did not say it."""
+    """Return why tasks of a run have failed, or are retried, by their names; SILENT for one without a reason."""
     task = TaskInstance
     with create_session() as session:
         why = _reasons(session, dag, run)
@@ -175,7 +178,7 @@ def reasons_of(dag: str, run: str) -> tuple[tuple[str, str], ...]:
 
 
 def first_reasons(dag: str, runs: Collection[str]) -> dict[str, str]:
-    """Why the first task of each of some runs failed that kept a reason, by the ids of the runs."""
+    """Return by run id why the first of its tasks with a kept reason failed."""
     if not runs:
         return {}
     with create_session() as session:
@@ -188,7 +191,7 @@ def first_reasons(dag: str, runs: Collection[str]) -> dict[str, str]:
 
 
 def may_see_reasons(user: BaseUser, dag: str) -> bool:
-    """Whether a user may see what tasks of a DAG keep."""
+    """Return whether a user may see what tasks of a DAG keep."""
     return may_read(user, dag, DagAccessEntity.RUN, DagAccessEntity.TASK_INSTANCE, DagAccessEntity.XCOM)
 
 
@@ -201,7 +204,7 @@ def _reasons(session: Session, dag: str, run: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What came of a run, in a word, in sentences, and where its report is on the page."""
+    """The outcome of a run, as a word and in sentences, and where its report is on the page."""
 
     mood: Mood
     word: str
@@ -210,18 +213,18 @@ class Outcome:
 
 
 _MOODS = {"success": Mood.GOOD, "finished": Mood.GOOD, "deviations": Mood.WARN, "abandoned": Mood.WARN}
-"""Of drills and switches by their outcomes; any other is bad."""
+"""The moods of drills and switches by their outcomes; any other is bad."""
 
 
 def outcome_of(story: DagRunStory) -> Outcome | None:
-    """What came of a run, by what it has returned; None where that is nothing that Ferry's tasks return."""
+    """Return the outcome of a run, from what it has returned; None if Ferry's tasks did not return it."""
     try:
         found = _outcome(story)
     except MALFORMED:
         return None
     if found is None:
         return None
-    # Whoever may write XComs wrote it: what is no text is nothing that Ferry's tasks return.
+    # Any user who may write XComs may have written it: Ferry's tasks return only texts here.
     texts: tuple[object, ...] = (found.word, *found.lines)
     number: object = found.report
     is_own = all(isinstance(one, str) for one in texts) and (number is None or isinstance(number, int))

@@ -1,7 +1,7 @@
-"""What is read of the ledger and of the clusters when somebody asks: one run, one partition, one offset, the groups.
+"""Pages that read the ledger and the clusters on request: one run, one partition, one offset, the groups.
 
-The reader asks; a request waits for a moment, and the page then fills by itself. Runs and receipts of a lane
-beside the flow's own have the same pages, at addresses that begin with the lane.
+The reader reads them; a request waits for a moment, and the page then loads the answer itself. Runs and receipts of a
+lane other than the flow's own have the same pages, at addresses that begin with the lane.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ DEALT = {
     Dealt.FORGOTTEN: (Mood.WARN, "no receipt left"),
     Dealt.EARLIER: (Mood.WARN, "before this rule"),
 }
-"""How the page says whether a record is in a target partition."""
+"""The page's words for whether a record is in a target partition."""
 NOTHING: Cut[Any] = Cut.of((), 1)
 
 
@@ -60,7 +60,7 @@ def one_run(
     refused: int = 1,
     notes: int = 1,
 ) -> Response:
-    """A run: what it was to do, what it refused, and its receipts."""
+    """Show a run: what it was to do, what it refused, and its receipts."""
     asked = OfRun(run=run, lane=lane, q=q, page=page, dealt=dealt, refused=refused, notes=notes)
     answer = open_flow.ask(asked)
     story: RunStory | None = answer.got
@@ -92,16 +92,16 @@ def one_run(
 
 
 def _reasons(user: BaseUser, dag: str, dag_run: DagRunRow | None) -> tuple[tuple[str, str], ...]:
-    """Why tasks of a run failed, for who may see what they return."""
+    """Return why tasks of a run failed, if the user may see what they return."""
     if dag_run is None or dag_run.state == "success" or not may_see_reasons(user, dag):
         return ()
     return reasons_of(dag, dag_run.run)
 
 
 def badge_of_story(open_flow: OpenFlow, story: RunStory, lane: str, dag_run: DagRunRow | None) -> Badge | None:
-    """The word for a run; of another lane, `dag_run` is the run of Airflow that it is a part of.
+    """Return the word for a run; for one of another lane, `dag_run` is the run of Airflow that it is a part of.
 
-    None where the ledger has let go of its record.
+    None if its record was pruned from the ledger.
     """
     if story.opened is None or story.state is None:
         return None
@@ -126,7 +126,7 @@ def one_partition(
     offset: Offset = None,
     key: Key = "",
 ) -> Response:
-    """All receipts of a partition, newest first; of one that is dealt to others, what went to which of them."""
+    """Show all receipts of a partition, newest first; for a repartitioned one, where its records went."""
     place = TopicPartition(topic=topic, partition=partition)
     page = min(max(1, page), INT32)
     answer = open_flow.ask(OfReceipts(place=place, page=page, lane=lane))
@@ -154,12 +154,12 @@ def one_partition(
 
 
 def _is_dealt(flow: FlowConfig, topic: str, lag: PartitionLag | None) -> bool:
-    """Whether a topic's records go to other partitions, as the ledger says or, before its first run, the file."""
+    """Return whether a topic is repartitioned, by the ledger or, before its first run, by the file."""
     if lag is not None and lag.dealt:
         return True
     try:
         spec = flow.transform_of(topic)
-    except FerryError:  # the file lets two transforms have it: no run deals it
+    except FerryError:  # the file lets two transforms have it: no run copies it
         return False
     return spec is not None and spec.partitions is not None
 
@@ -176,7 +176,7 @@ def one_receipt(
     run: str = "",
     page: int = 1,
 ) -> Response:
-    """A receipt with all of its segments."""
+    """Show a receipt with all of its segments."""
     place = TopicPartition(topic=topic, partition=partition)
     answer = open_flow.ask(OfReceipt(place=place, start=start, run=run, lane=lane, page=page))
     story: ReceiptStory | None = answer.got
@@ -196,9 +196,9 @@ def offsets(
     offset: Offset = None,
     back: bool = False,
 ) -> Response:
-    """Which target offset is a source offset, and back; and the receipt that says so.
+    """Show the target offset of a source offset, or the reverse, and the receipt that shows it.
 
-    Of a topic that is dealt to other partitions the partition's own page says it.
+    For a repartitioned topic the partition's own page shows it.
     """
     found = None
     if topic and offset is not None:
@@ -214,7 +214,7 @@ def offsets(
 def groups(
     request: Request, open_flow: FlowDep, page: int = 1, q: str = "", group: str = "", partitions: int = 1
 ) -> Response:
-    """Consumer groups: where they stand at the source, what that is on the target, and where they stand there.
+    """Show consumer groups: their offsets at the source, the translated ones, and those on the target.
 
     `group`: that one alone, with all of its partitions.
     """

@@ -1,4 +1,4 @@
-"""Files that the page needs: its own, and the chart library as the installed package of that has it."""
+"""Files that the page needs: its own, and the chart library from its installed package."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ CHARTS = "package_data/plotly.min.js"
 
 @cache
 def _own() -> dict[str, Path]:
-    """The files there are, by name: nothing else can be asked for."""
+    """Return the existing files, by name: no other file can be requested."""
     return {path.name: path for path in (FOLDER / "static").iterdir() if path.suffix in TYPES}
 
 
 @router.get("/static/{name}")
 def own_file(name: str) -> Response:
-    """A file of the page."""
+    """Return a file of the page."""
     path = _own().get(name)
     if path is None:
         raise HTTPException(status.HTTP_404_NOT_FOUND, f"There is no file {name}")
@@ -36,12 +36,12 @@ def own_file(name: str) -> Response:
 
 @router.get("/icon/{name}")
 def icon(name: str) -> Response:
-    """The sign in Airflow's navigation."""
+    """Return the icon for Airflow's navigation."""
     return own_file(f"icon-{name}")
 
 
 def charts_version() -> str:
-    """The version of the chart library; empty when it is not installed."""
+    """Return the version of the chart library; empty when it is not installed."""
     try:
         return distribution("plotly").version
     except PackageNotFoundError:
@@ -50,14 +50,14 @@ def charts_version() -> str:
 
 @cache
 def _charts() -> tuple[bytes, bytes]:
-    """The library as it is, and compressed once for all."""
+    """Return the library as it is, and compressed once for all requests."""
     content = Path(str(distribution("plotly").locate_file(f"plotly/{CHARTS}"))).read_bytes()
     return content, gzip.compress(content, 6)
 
 
 @router.get("/charts/{version}.js")
 def charts(version: str, request: Request) -> Response:
-    """The chart library; its version in the address lets browsers keep it."""
+    """Return the chart library; its version in the address lets browsers keep it."""
     if version != charts_version():
         raise HTTPException(status.HTTP_404_NOT_FOUND, "The chart library is not installed: pip install plotly")
     plain, packed = _charts()

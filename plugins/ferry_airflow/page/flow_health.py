@@ -1,4 +1,4 @@
-"""How a flow stands, in one word and one sentence: what the map, the list and the head of its pages say; pure."""
+"""The state of a flow, in one word and one sentence: for the map, the list and the head of its pages; pure."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ferry_airflow.page.shown import counted, duration, ms_of, number
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """A word and why; the worst thing counts. `also`: what is going on, or holds it back, besides.
+    """A word and why; the worst finding counts. `also`: what else is active, or paused.
 
-    `run`: whose end it tells of, if of one.
+    `run`: the run whose end it is about, if it is about one.
     """
 
     mood: Mood
@@ -34,12 +34,12 @@ PATIENCE_MS = 300_000
 """How long Airflow may take to begin a run that is due or queued; a scheduler that runs takes seconds."""
 
 STALE_MS = 300_000
-"""How old what is shown may be: ten looks at a flow that is only in the list; whoever asks makes the next one come."""
+"""How old the figures may be: ten polls of a flow that is only in the list; a request causes the next poll."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expected:
-    """What a flow's file says of how it has to fare; `schedule` and `late_intervals` as `due_ms` takes them."""
+    """What a flow's file requires of it; `schedule` and `late_intervals` as `due_ms` takes them."""
 
     limit: RecoveryPoint
     schedule: str | None = None
@@ -47,14 +47,14 @@ class Expected:
 
     @classmethod
     def of(cls, flow: FlowConfig) -> Expected:
-        """Of a flow."""
+        """Return the requirements of a flow."""
         return cls(limit=flow.rpo, schedule=flow.schedule, late_intervals=flow.alerts.late_intervals)
 
 
 def standing(seen: Status, dag: DagState, expected: Expected, now_ms: int) -> Standing:
-    """How a flow stands: what is red, then what is amber, then what comes first.
+    """Return the state of a flow: first red findings, then amber ones, then the first of the others.
 
-    It is judged by the last run that has ended: the next one under way, or a pause, makes none of it good.
+    It depends on the last run that has ended: an active run, or a pause, makes none of it good.
     """
     if not seen.number and not seen.troubles and not seen.hindrances:
         return Standing(mood=Mood.UNKNOWN, word="looking", why="The clusters are being asked for the first time.")
@@ -87,28 +87,28 @@ _BESIDES = frozenset({Mood.BUSY, Mood.HELD})
 
 
 def ended_run(seen: Status, dag: DagState, now_ms: int) -> RunDigest | None:
-    """The newest run that nobody is at: what is told of "the last run" is told of this one."""
+    """Return the newest run that is not active: what the page shows of "the last run" is of this one."""
     return next((run for run in seen.runs if not goes_on(seen, dag, run, now_ms)), None)
 
 
 def open_run(seen: Status, dag: DagState, now_ms: int) -> RunDigest | None:
-    """The newest run, when somebody is at it."""
+    """Return the newest run, if it is active."""
     last = seen.last_run
     return last if last is not None and goes_on(seen, dag, last, now_ms) else None
 
 
 def goes_on(seen: Status, dag: DagState, run: RunDigest, now_ms: int) -> bool:
-    """Whether somebody is at a run of the flow's own lane."""
+    """Return whether a run of the flow's own lane is active."""
     return is_begun(dag, run.run) or is_left(seen, dag, run.state, run.run, run.ended_ms, now_ms)
 
 
 def is_begun(dag: DagState, run: str) -> bool:
-    """Whether Airflow is at a run; also where an attempt of it has failed, and Airflow begins another."""
+    """Return whether a run is active in Airflow, even if one attempt of it has failed and Airflow begins another."""
     return any(one.run == run and one.state in UNDER_WAY for one in dag.runs)
 
 
 def is_left(seen: Status, dag: DagState, state: PastState, run: str, heard_ms: int, now_ms: int) -> bool:
-    """Whether a run is one that did not end, and somebody is at it; the rest as `is_at_work`."""
+    """Return whether a run has not ended and is active; `heard_ms`: when it last wrote to the ledger."""
     return state in _NOT_ENDED and is_at_work(seen, dag, run, heard_ms, now_ms)
 
 
@@ -116,7 +116,7 @@ _NOT_ENDED = frozenset({PastState.OPEN, PastState.UNPLANNED})
 
 
 def is_overdue(dag: DagState, now_ms: int) -> bool:
-    """Whether Airflow should have begun the next run long ago, and no run before it is in its way."""
+    """Return whether Airflow should have begun the next run long ago, and no earlier run prevents it."""
     due, ended = ms_of(dag.due), ms_of(dag.runs[0].ended) if dag.runs else None
     if due is None or not dag.known or dag.paused or dag.under_way is not None or dag.hides_runs:
         return False
@@ -124,9 +124,9 @@ def is_overdue(dag: DagState, now_ms: int) -> bool:
 
 
 def is_at_work(seen: Status, dag: DagState, run: str, heard_ms: int, now_ms: int) -> bool:
-    """Whether somebody is at a run that did not end: as Airflow says, else as long as it is the newest and not silent.
+    """Return whether a run that did not end is active: by Airflow's state, else if it is the newest and not silent.
 
-    `heard_ms`: when it last wrote to the ledger. The ledger itself cannot tell one that was killed.
+    `heard_ms`: when it last wrote to the ledger. The ledger itself does not show that a run was killed.
     """
     its = next((one for one in dag.runs if one.run == run), None)
     if its is not None:
@@ -146,7 +146,10 @@ def _unreachable(seen: Status) -> Standing | None:
 
 
 def _stale(seen: Status, now_ms: int) -> Standing | None:
-    """What is old says nothing of how a flow stands now: it is neither well nor at work. Trouble tells its own age."""
+    """Return the state of a flow with old figures: they show nothing of the present, neither well nor active.
+
+    Troubles show their own age.
+    """
     if seen.troubles or seen.hindrances:
         return None
     ages = {"ledger": seen.ledger_ms, "lag": seen.lag_ms}
@@ -172,7 +175,7 @@ def _under_way(seen: Status, dag: DagState, expected: Expected, now_ms: int) -> 
 
 
 def _by_hand(seen: Status, dag: DagState, now_ms: int) -> Standing | None:
-    """A run that is none of Airflow's, and that somebody is at."""
+    """Return the state for an active run that Airflow did not start."""
     last = open_run(seen, dag, now_ms)
     if last is None:
         return None
@@ -201,7 +204,7 @@ def _at_work(seen: Status, run: DagRunRow, dag: DagState, expected: Expected, no
 
 
 def _is_late(seen: Status, expected: Expected, waited_ms: int, now_ms: int) -> bool:
-    """Whether a run that has waited and run for so long is what the alert `late` tells of."""
+    """Return whether a run that has waited and run for this time is one for which the alert `late` is sent."""
     interval = shortest_interval(expected.schedule)
     succeeded_ms = seen.succeeded_ms
     if interval is None or not expected.late_intervals or succeeded_ms is None:
@@ -233,9 +236,10 @@ def _hindered(seen: Status) -> Standing | None:
 
 
 def _failed_in_airflow(seen: Status, dag: DagState, last: RunDigest | None) -> Standing | None:
-    """What Airflow knows better than the ledger of its last run, unless a later one has begun and ended, by whomever.
+    """Return what Airflow shows of its last run beyond the ledger, unless a later run has begun and ended since.
 
-    `last` is the ledger's, as `ended_run` finds it. A run that was asked for what is not there does not count.
+    `last` is the ledger's last run, as `ended_run` finds it. A run that was asked for something that does not exist
+    does not count.
     """
     newest = next((run for run in dag.runs if run.state not in UNDER_WAY and not run.asked_wrong), None)
     if newest is None or newest.state != "failed":
@@ -253,7 +257,7 @@ def _failed_in_airflow(seen: Status, dag: DagState, last: RunDigest | None) -> S
 
 
 def _beside_the_ledger(last: RunDigest) -> Standing | None:
-    """What becomes of the ledger's word on a run that failed in Airflow; None where the ledger says as much."""
+    """Return how a failure in Airflow changes the ledger's state of a run; None if the ledger shows as much."""
     if last.state is PastState.SUCCESS:
         why = f"Run {last.run} copied all that it was for, then a task of it failed: its log in Airflow says why."
         return Standing(mood=TASK_FAILED.mood, word=TASK_FAILED.word, why=why, run=last.run)
@@ -312,7 +316,7 @@ def _at_rest(dag: DagState) -> Standing | None:
 
 
 def _beyond(behind: Behind, limit: RecoveryPoint) -> str:
-    """Why the flow is behind its recovery point."""
+    """Return why the flow's lag exceeds its recovery point."""
     limits = " or ".join(
         [
             *([] if limit.seconds is None else [duration(limit.seconds)]),
@@ -326,7 +330,7 @@ def _beyond(behind: Behind, limit: RecoveryPoint) -> str:
 
 
 def _worst(behind: Behind) -> str:
-    """What is said of partitions that are behind: the worst of those whose lag is known, and how many others."""
+    """Return the text on partitions with too much lag: the worst of known lag, and how many others."""
     told = []
     if behind.worst:
         worst = behind.worst

@@ -12,24 +12,24 @@ from ferry_airflow.page.page_state import OpenFlow
 from ferry_airflow.page.run_words import Mood
 
 ORDER = (Mood.BAD, Mood.WARN, Mood.HELD, Mood.UNKNOWN, Mood.BUSY, Mood.GOOD)
-"""What somebody is to look at first."""
+"""The order in which an operator should read them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shared:
-    """A trouble of one or more flows, as the one tells it that has had it for longest."""
+    """A trouble of one or more flows, in the words of the one that has had it for longest."""
 
     trouble: Trouble
     flows: tuple[Flow, ...]
 
 
 def outages(flows: Sequence[OpenFlow]) -> list[Shared]:
-    """Clusters that do not answer, those that have been silent for longest first."""
+    """Return clusters that do not answer, those that have been silent for longest first."""
     return _shared([(one.flow, trouble) for one in flows for trouble in one.seen.troubles], lambda one: one.cluster)
 
 
 def hindrances(flows: Sequence[OpenFlow]) -> list[Shared]:
-    """What hinders the page from looking, and is no outage."""
+    """Return what prevents a poll and is no outage."""
     return _shared([(one.flow, trouble) for one in flows for trouble in one.seen.hindrances], lambda one: one.why)
 
 
@@ -48,17 +48,17 @@ def _shared(found: Sequence[tuple[Flow, Trouble]], kind: Callable[[Trouble], Has
 
 
 def sorted_by_mood(flows: Sequence[OpenFlow]) -> list[OpenFlow]:
-    """The worst first, then as the file has them."""
+    """Return the flows, the worst first, then in the order of the file."""
     return sorted(flows, key=lambda one: ORDER.index(one.standing.mood))
 
 
 def chosen(flows: Sequence[OpenFlow], text: str) -> list[OpenFlow]:
-    """Those with the text in their name or in the word for their state."""
+    """Return the flows with the text in their name or in the word for their state."""
     wanted = text.strip().lower().replace("\u2192", "->")
     return [one for one in flows if wanted in str(one.flow).lower() or wanted in one.standing.word.lower()]
 
 
 def counts(flows: Sequence[OpenFlow]) -> list[tuple[Mood, str, int]]:
-    """How many flows each word is true of, the worst word first."""
+    """Return for each word how many flows have it, the worst word first."""
     found = Counter((one.standing.mood, one.standing.word) for one in sorted_by_mood(flows))
     return [(mood, word, count) for (mood, word), count in found.items()]

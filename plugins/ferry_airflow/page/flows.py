@@ -1,4 +1,4 @@
-"""The flows that the page is about, as the API server sees them: those that Airflow can have DAGs of."""
+"""The flows of the page, as the API server sees them: those that Airflow can have DAGs of."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ def _check(settings: Settings) -> None:
 
 
 def page_flows() -> Flows:
-    """The flows of the file that FERRY_CONFIG names."""
+    """Return the flows of the file that FERRY_CONFIG names."""
     return Flows(_check)

@@ -40,7 +40,7 @@ class Word:
 
     @property
     def mood(self) -> Mood:
-        """Its colour, the first where it may have several."""
+        """Its colour, the first one if it may have several."""
         return COLOURS.get(self.colour.partition(";")[0], Mood.BAD if self.section.startswith("What") else Mood.WARN)
 
     @property

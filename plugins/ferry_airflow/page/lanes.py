@@ -1,4 +1,4 @@
-"""Lanes beside a flow's own: backfills, drills, and other live ones; and what each has copied, run by run."""
+"""Lanes other than a flow's own: backfills, drills, and other live ones; and what each has copied, run by run."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from ferry_airflow.page.run_words import Badge, run_badge
 router = APIRouter(prefix="/flow/{source}/{target}")
 
 LONGEST = 249
-"""A lane's name is a part of topics' names."""
+"""The longest name of a lane, which is a part of topics' names."""
 
 
 @router.get("/backfills")
 def backfills(request: Request, open_flow: FlowDep, user: User) -> Response:
-    """Lanes beside the flow's own."""
+    """Show the lanes other than the flow's own."""
     answer = open_flow.ask(OfLanes())
     lanes: tuple[LaneLine, ...] = answer.got or ()
     return shown_page(
@@ -43,7 +43,7 @@ def backfills(request: Request, open_flow: FlowDep, user: User) -> Response:
 
 
 def _alone(open_flow: OpenFlow, run: RunDigest) -> Badge:
-    """The word for the newest run of another lane."""
+    """Return the word for the newest run of another lane."""
     return open_flow.badge_of(run.state, run.run, run.ended_ms, DagState())
 
 
@@ -55,7 +55,7 @@ def one_lane(
     page: int = 1,
     parts: int = 1,
 ) -> Response:
-    """A lane: how far it is, its micro-runs, and what it has copied of which partition."""
+    """Show a lane: its progress, its micro-runs, and what it has copied of which partition."""
     if lane == open_flow.config.lane:
         return RedirectResponse(f"{place_of(request, open_flow.flow)}/runs")
     page = min(max(1, page), INT32)

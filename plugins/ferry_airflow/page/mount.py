@@ -1,4 +1,4 @@
-"""What the plugin hands to Airflow: an application that is built when somebody first asks for it.
+"""What the plugin gives to Airflow: an application that is built at its first request.
 
 Every process of Airflow imports the plugin, and only the API server shows pages.
 """
@@ -20,7 +20,7 @@ Asgi = Callable[[MutableMapping[str, Any], Any, Any], Awaitable[None]]
 
 
 class Page:
-    """The application of the page, as ASGI has it."""
+    """The application of the page, as an ASGI application."""
 
     def __init__(self) -> None:
         self._app: Asgi | None = None
@@ -43,12 +43,12 @@ class Page:
 
 
 def root() -> str:
-    """The path under which a browser finds the application."""
+    """Return the path under which a browser finds the application."""
     return urlsplit(conf.get("api", "base_url", fallback="") or "").path.rstrip("/") + PREFIX
 
 
 def views() -> list[dict[str, Any]]:
-    """The page's places in the interface: an entry of the navigation, and a tab of each DAG and of each run."""
+    """Return the page's places in the interface: an entry of the navigation, and a tab of each DAG and of each run."""
     here = root()
     icons = {"icon": f"{here}/icon/light.svg", "icon_dark_mode": f"{here}/icon/dark.svg"}
     return [

@@ -1,4 +1,4 @@
-"""Where a request comes from: what changes something has to be asked by a page of this very server."""
+"""The origin of a request: one that changes something must be sent by a page of this very server."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ from airflow.configuration import conf
 from fastapi import HTTPException, Request, status
 
 HEADER = "x-ferry-request"
-"""A page of another site cannot send it without asking, and nobody answers that it may."""
+"""A page of another site cannot send this header without permission, and no answer gives it."""
 _IMPLIED = {"https": ":443", "http": ":80"}
 _LOOPBACK = ("127.0.0.1", "[::1]")
 
 
 def is_of(origin: str, host: str, base_url: str) -> bool:
-    """Whether a page with this origin is one of the server that has the address `base_url`; pure.
+    """Return whether a page with this origin is one of the server that has the address `base_url`; pure.
 
-    Only a server without such an address is known by `host`, the name that the request was sent to: a foreign name can
-    be made to lead to any address (DNS rebinding), and then both say the foreign name. The names of this machine for
-    itself are one. The port that a scheme implies makes no difference: some proxies write it. `null`, of a page that
-    may do nothing, is never the server's.
+    Only a server without such an address is recognised by `host`, the name that the request was sent to. A foreign name
+    can be made to lead to any address (DNS rebinding), and then both have the foreign name.
+
+    The names of this machine for itself count as one. The port that a scheme implies makes no difference: some proxies
+    write it. `null`, of a page that may do nothing, is never the server's.
     """
     try:
         asked, ours = urlsplit(origin), urlsplit(base_url)
@@ -31,15 +32,15 @@ def is_of(origin: str, host: str, base_url: str) -> bool:
 
 
 def _plain(netloc: str, port: str) -> str:
-    """A host with its port, without the implied one, and with one word for this machine."""
+    """Return a host with its port, without the implied one, and with one word for this machine."""
     name, colon, number = netloc.lower().removesuffix(port).rpartition(":")
-    if not number.isdecimal():  # no port, or an address of IPv6 without one
+    if not number.isdecimal():  # no port, or an IPv6 address without one
         name, colon, number = f"{name}{colon}{number}", "", ""
     return f"{'localhost' if name in _LOOPBACK else name}{colon}{number}"
 
 
 def from_here(request: Request) -> None:
-    """403 for a request that no page of this server made: a cookie alone proves nothing."""
+    """Raise 403 for a request that no page of this server made: a cookie alone proves nothing."""
     headers = request.headers
     if headers.get("content-type", "").partition(";")[0].strip() != "application/json":
         raise HTTPException(status.HTTP_415_UNSUPPORTED_MEDIA_TYPE, "The body has to be JSON")

@@ -1,4 +1,4 @@
-"""The pages of what runs beside a flow's micro-runs: its verifications, backfills, drills and switches in Airflow."""
+"""The pages of a flow's runs other than micro-runs: its verifications, backfills, drills and switches in Airflow."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ router = APIRouter(prefix="/flow/{source}/{target}")
 
 @router.get("/dag/{dag}/run/{run:path}")
 def run_beside(request: Request, open_flow: FlowDep, user: User, dag: str, run: str) -> Response:
-    """A run of another of the flow's DAGs: how far it is, what it waits for, and what came of it."""
+    """Show a run of another of the flow's DAGs: its state, what it waits for, and its outcome."""
     flow = open_flow.flow
     kind = other_dags(flow).get(dag)
     if kind is None:

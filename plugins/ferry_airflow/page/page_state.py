@@ -1,4 +1,4 @@
-"""What a request is answered with: the flow that it names as it was last seen, and what its user may do with it."""
+"""What a request needs for its answer: the last status of the flow that it names, and what its user may do with it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from ferry_airflow.page.flow_health import (
 from ferry_airflow.page.run_words import Badge, run_badge
 
 DAG_RUNS = 25
-"""Airflow's runs of a flow's DAG that its page shows."""
+"""How many of Airflow's runs of a flow's DAG its page shows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ class PageState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenFlow:
-    """A flow that somebody may see."""
+    """A flow that the user may see."""
 
     config: FlowConfig
     path: Path
@@ -63,7 +63,7 @@ class OpenFlow:
     dag: DagState
     standing: Standing
     rights: Rights
-    """None in the list of flows, which has no buttons."""
+    """NO_RIGHTS in the list of flows, which has no buttons."""
     user: str
 
     @property
@@ -72,12 +72,12 @@ class OpenFlow:
         return self.config.flow
 
     def ask(self, question: Any) -> Answer:
-        """What the reader answers about it."""
+        """Return the reader's answer about the flow."""
         return self.reader.ask(str(self.flow), question)
 
     @property
     def dag_id(self) -> str:
-        """Of the DAG of its micro-runs."""
+        """The id of the DAG of its micro-runs."""
         return dag_id(self.flow)
 
     @property
@@ -87,7 +87,7 @@ class OpenFlow:
 
     @property
     def open_run(self) -> RunDigest | None:
-        """The run that is under way, as far as the ledger knows it."""
+        """The active run, as far as the ledger shows it."""
         return open_run(self.seen, self.dag, wall_ms())
 
     @property
@@ -96,7 +96,10 @@ class OpenFlow:
         return is_overdue(self.dag, wall_ms())
 
     def badge_of(self, state: PastState, run: str, heard_ms: int, elsewhere: DagState | None = None) -> Badge:
-        """The word for a run that was heard of then; `elsewhere`: it is of another lane, as another DAG has it."""
+        """Return the word for a run that last wrote at `heard_ms`.
+
+        `elsewhere`: the run is of another lane, and this is the state of its DAG.
+        """
         if elsewhere is None:
             begun, seen, dag = is_begun(self.dag, run), self.seen, self.dag
         else:
@@ -104,12 +107,12 @@ class OpenFlow:
         return run_badge(state, at_work=begun or is_left(seen, dag, state, run, heard_ms, wall_ms()))
 
     def badge(self, run: RunDigest) -> Badge:
-        """The word for a run of the flow's own lane."""
+        """Return the word for a run of the flow's own lane."""
         return self.badge_of(run.state, run.run, run.ended_ms)
 
 
 def office_of(request: Request) -> PageState:
-    """The one of this application."""
+    """Return the state of this application."""
     office: PageState = request.app.state.office
     return office
 
@@ -121,14 +124,14 @@ HIDDEN = "What is wrong with the file of Ferry's flows is told to who may see im
 
 
 def told_of_file(configured: Configured, user: User) -> Configured:
-    """The file as somebody may know of it: what is wrong with it may tell of flows that they may not see."""
+    """Return the file as far as the user may see it: its mistakes may name flows that the user may not see."""
     if may_see_faults(user):
         return configured
     return replace(configured, path=None, trouble=HIDDEN if configured.trouble else "")
 
 
 def visible(office: PageState, user: User, *, runs: int) -> tuple[Configured, list[OpenFlow]]:
-    """The flows that somebody may see, each with so many runs of its DAG; and the file as they may know of it."""
+    """Return the flows that the user may see, each with `runs` runs of its DAG; and the file as far as allowed."""
     configured = office.flows.now()
     allowed = seen_by(user, (flow.flow for flow in configured.flows))
     chosen = [flow for flow in configured.flows if flow.flow in allowed]
@@ -144,7 +147,7 @@ def visible(office: PageState, user: User, *, runs: int) -> tuple[Configured, li
 
 
 def _as_seen(dag: DagState, runs: bool) -> DagState:
-    """A DAG as somebody may know of it, whom Airflow shows its runs, or does not."""
+    """Return a DAG as far as the user may see it: with or without its runs."""
     return dag if runs else replace(dag, runs=(), hides_runs=True)
 
 
@@ -172,7 +175,7 @@ def _opened(
 
 
 def open_flow(source: str, target: str, user: User, office: OfficeDep) -> OpenFlow:
-    """The flow of the address; 403 where its DAG may not be seen, 404 where the file has none of that name."""
+    """Return the flow of the address; 403 if its DAG may not be seen, 404 if the file has none of that name."""
     wanted = Flow(source=source, target=target)
     refuse(may_see(user, wanted), f"see flow {wanted}")
     configured = office.flows.now()
@@ -190,7 +193,7 @@ FlowDep = Annotated[OpenFlow, Depends(open_flow)]
 
 
 def flow_of_dag(configured: Configured, dag: str) -> Flow | None:
-    """Which flow a DAG belongs to; None when it is none of Ferry's."""
+    """Return the flow that a DAG belongs to; None when it is none of Ferry's."""
     for config in configured.flows:
         if dag == dag_id(config.flow) or dag in other_dags(config.flow):
             return config.flow

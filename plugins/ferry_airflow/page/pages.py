@@ -1,4 +1,4 @@
-"""What is read: the list of flows, and the pages of one. Every list is cut on the server."""
+"""Pages to read: the list of flows, and the pages of one. Every list is cut on the server."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ router = APIRouter()
 
 WORST = 8
 DAG_RUNS_AT_A_GLANCE = 5
-"""Airflow's runs of a flow that the list looks at: behind the one that runs, some may be queued."""
+"""Airflow's runs of a flow that the list reads: after the one that runs, some may be queued."""
 
 
 def shown_page(
     request: Request, name: str, open_flow: OpenFlow, tab: str, *, lane: str = "", **what: Any
 ) -> HTMLResponse:
-    """A page of a flow; `lane`: one beside its own, whose runs and receipts have addresses of their own (`base`)."""
+    """Return a page of a flow; `lane`: another lane, whose runs and receipts have addresses of their own (`base`)."""
     flow = open_flow.flow
     here = place_of(request, flow)
     return written(
@@ -58,7 +58,7 @@ def shown_page(
 
 @router.get("/")
 def home(request: Request, user: User, office: OfficeDep, q: str = "") -> Response:
-    """The map of clusters, and the list of flows, the worst first; `q`: only those with it in their name or state."""
+    """Show the map of clusters, and the list of flows, the worst first; `q`: a part of their name or state."""
     configured, flows = visible(office, user, runs=DAG_RUNS_AT_A_GLANCE)
     return written(
         request,
@@ -78,13 +78,16 @@ def home(request: Request, user: User, office: OfficeDep, q: str = "") -> Respon
 
 @router.get("/dag/{dag}")
 def of_dag(request: Request, dag: str, user: User, office: OfficeDep) -> Response:
-    """The tab of a DAG: the page of its flow."""
+    """Redirect the tab of a DAG to the page of its flow."""
     return _to_flow(request, dag, user, office, "")
 
 
 @router.get("/dag/{dag}/run/{run:path}")
 def of_run(request: Request, dag: str, run: str, user: User, office: OfficeDep) -> Response:
-    """The tab of a run: what became of it. Ids of runs are a DAG's own: two DAGs with a schedule have the same."""
+    """Redirect the tab of a run to its page.
+
+    Run ids are unique within a DAG only: two DAGs with a schedule share them.
+    """
     return _to_flow(request, dag, user, office, part_of_run(dag, run))
 
 
@@ -98,19 +101,19 @@ def _to_flow(request: Request, dag: str, user: User, office: OfficeDep, rest: st
 
 
 def place_of(request: Request, flow: Flow) -> str:
-    """The address of a flow's pages."""
+    """Return the address of a flow's pages."""
     return f"{root_of(request)}/flow/{quote(flow.source)}/{quote(flow.target)}"
 
 
 def part_of_run(dag: str, run: str) -> str:
-    """Where the page of a run of one of a flow's DAGs is within the flow's."""
+    """Return where the page of a run of one of a flow's DAGs is within the flow's."""
     whose = "" if dag.startswith(OWN) else f"dag/{quote(dag, safe='')}/"
     return f"{whose}run/{quote(run, safe='')}"
 
 
 @router.get("/flow/{source}/{target}/")
 def overview(request: Request, open_flow: FlowDep) -> Response:
-    """How a flow stands: its figures, plots, newest runs, and what is refused."""
+    """Show the state of a flow: its figures, plots, newest runs, and what is refused."""
     answer = open_flow.ask(OfTopics(size=WORST))
     worst = answer.got.rows if answer.got else ()
     return shown_page(
@@ -122,7 +125,7 @@ def overview(request: Request, open_flow: FlowDep) -> Response:
 def topics(
     request: Request, open_flow: FlowDep, page: int = 1, q: str = "", sort: str = "seconds", paused: bool = False
 ) -> Response:
-    """The flow's topics with their lag; `paused`: only those that are."""
+    """Show the flow's topics with their lag; `paused`: only those that are."""
     answer = open_flow.ask(OfTopics(page=page, q=q, sort=sort, paused=paused))
     what: dict[str, Any] = {
         "answer": answer,
@@ -136,7 +139,7 @@ def topics(
 
 @router.get("/flow/{source}/{target}/topic/{topic}")
 def one_topic(request: Request, open_flow: FlowDep, topic: str, page: int = 1) -> Response:
-    """A topic's partitions with their lag."""
+    """Show a topic's partitions with their lag."""
     answer = open_flow.ask(OfTopic(topic=topic, page=page))
     story: TopicStory = answer.got or TopicStory(row=None, parts=Cut.of((), 1))
     if answer.got and story.row is None and open_flow.seen.lag_ms:
@@ -151,7 +154,7 @@ def one_topic(request: Request, open_flow: FlowDep, topic: str, page: int = 1) -
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EitherRun:
-    """A run as the ledger, and as Airflow knows it."""
+    """A run as in the ledger, and as in Airflow."""
 
     name: str
     at_ms: int
@@ -159,11 +162,11 @@ class EitherRun:
     dag_run: DagRunRow | None
     badges: tuple[Badge, ...]
     why: str = ""
-    """Why it failed before the ledger knew it."""
+    """Why it failed before it was in the ledger."""
 
 
 def merged(open_flow: OpenFlow) -> list[EitherRun]:
-    """Runs of the ledger and of Airflow as one list, newest first."""
+    """Return runs of the ledger and of Airflow as one list, newest first."""
     ours = {run.run: run for run in open_flow.seen.runs}
     theirs = {run.run: run for run in open_flow.dag.runs}
     rows = []
@@ -177,7 +180,7 @@ def merged(open_flow: OpenFlow) -> list[EitherRun]:
 
 
 def _badges(ours: tuple[PastState, Badge] | None, dag_run: DagRunRow | None) -> tuple[Badge, ...]:
-    """Of a run by what the ledger says of it, if it knows it, and Airflow."""
+    """Return the badges of a run, from the ledger, if it has the run, and from Airflow."""
     if ours is None:
         return (dag_badge(dag_run.state),) if dag_run else ()
     besides = beside_badge(ours[0], dag_run.state if dag_run else None)
@@ -186,7 +189,7 @@ def _badges(ours: tuple[PastState, Badge] | None, dag_run: DagRunRow | None) -> 
 
 @router.get("/flow/{source}/{target}/runs")
 def runs(request: Request, open_flow: FlowDep, user: User, page: int = 1) -> Response:
-    """The flow's runs, newest first, and its verifications."""
+    """Show the flow's runs, newest first, and its verifications."""
     beside = runs_beside(user, open_flow.flow, "runs")
     cut = Cut.of(merged(open_flow), page)
     cut = replace(cut, rows=_with_reasons(user, open_flow.dag_id, cut.rows))
@@ -194,7 +197,7 @@ def runs(request: Request, open_flow: FlowDep, user: User, page: int = 1) -> Res
 
 
 def _with_reasons(user: User, dag: str, rows: Sequence[EitherRun]) -> list[EitherRun]:
-    """Runs with why they failed, where the ledger does not know them, for who may see what tasks return."""
+    """Return runs with why they failed, for those not in the ledger, if the user may see what tasks return."""
     failed = [row.name for row in rows if row.digest is None and row.dag_run and row.dag_run.state == "failed"]
     why = first_reasons(dag, failed) if failed and may_see_reasons(user, dag) else {}
     return [replace(row, why=why.get(row.name, "")) for row in rows]
@@ -202,7 +205,7 @@ def _with_reasons(user: User, dag: str, rows: Sequence[EitherRun]) -> list[Eithe
 
 @router.get("/flow/{source}/{target}/refusals")
 def refusals(request: Request, open_flow: FlowDep, page: int = 1) -> Response:
-    """What the runs that are known refused, and since when."""
+    """Show what the known runs refused, and since when."""
     answer = open_flow.ask(OfRefusals(page=page))
     what: dict[str, Any] = {"answer": answer, "cut": answer.got or Cut.of((), 1), "most": MOST_REFUSALS}
     return shown_page(request, "refusals.html", open_flow, "runs", **what)

@@ -1,4 +1,4 @@
-"""Templates, and the page for what went wrong."""
+"""Templates, and the page for errors."""
 
 from __future__ import annotations
 
@@ -66,35 +66,35 @@ def _environment() -> Environment:
 
 
 def root_of(request: Request) -> str:
-    """Where the application is mounted, as the browser sees it; without a slash at its end."""
+    """Return where the application is mounted, as the browser sees it; without a slash at its end."""
     root: str = request.scope.get("root_path", "")
     return root.rstrip("/")
 
 
 def airflow_of(request: Request) -> str:
-    """Where Airflow itself is, as the browser sees it; without a slash at its end."""
+    """Return where Airflow itself is, as the browser sees it; without a slash at its end."""
     return root_of(request).removesuffix("/ferry")
 
 
 @cache
 def alone() -> str:
-    """The style of a page that no file belongs to: in the reader's own theme, without a script to look for it."""
+    """Return the style of a page that loads no files: in the reader's own theme, without a script to find it out."""
     style = (FOLDER / "static" / "ferry.css").read_text()
     return _DARK.sub(lambda found: f"@media (prefers-color-scheme: dark) {{ :root {{{found[1]}}} }}", style)
 
 
 def fragment(request: Request, name: str, **what: Any) -> str:
-    """A part of a page."""
+    """Return a part of a page."""
     return _environment().get_template(name).render(root=root_of(request), **what)
 
 
 def written(request: Request, name: str, status: int = 200, **what: Any) -> HTMLResponse:
-    """A page."""
+    """Return a page."""
     root = root_of(request)
     airflow = airflow_of(request)
 
     def again(**changed: object) -> str:
-        """The address of this page with another query."""
+        """Return the address of this page with another query."""
         query = {**request.query_params, **{key: str(value) for key, value in changed.items()}}
         return f"?{urlencode({key: value for key, value in query.items() if value})}"
 
@@ -107,7 +107,7 @@ def written(request: Request, name: str, status: int = 200, **what: Any) -> HTML
 
 
 WANTED = "wanted"
-"""The kind of an error whose context says by this name what a value has to be."""
+"""The kind of an error whose context holds, by this name, what a value has to be."""
 _WANTED = {
     "int_parsing": "a whole number",
     "bool_parsing": "true or false",
@@ -131,7 +131,7 @@ _LIMITS = {
 
 
 def _sentence(one: Mapping[str, Any]) -> str:
-    """What is wrong with a part of an address or of a request: its name, what was given, and what it has to be."""
+    """Return what is wrong with a part of an address or request: its name, its value, and what it has to be."""
     name = ".".join(str(part) for part in one["loc"][1:]) or "The body"
     kind = str(one["type"])
     words, limit = _LIMITS.get(kind, ("", ""))
@@ -151,7 +151,7 @@ class WrongField(StarletteHTTPException):
 
 
 def _by_field(errors: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """What is wrong with a request's body by the names of its fields."""
+    """Return what is wrong with a request's body by the names of its fields."""
     found: dict[str, str] = {}
     for one in errors:
         if one["loc"][0] == "body" and isinstance(name := (*one["loc"], None)[1], str):
@@ -160,7 +160,7 @@ def _by_field(errors: Sequence[Mapping[str, Any]]) -> dict[str, str]:
 
 
 async def error_page(request: Request, error: Exception) -> Response:
-    """An error as the one who asked reads it: a page in a browser, JSON elsewhere, with what is wrong by field."""
+    """Return an error for the client: a page in a browser, JSON elsewhere, with what is wrong by field."""
     headers = None
     fields: Mapping[str, str] = {}
     if isinstance(error, StarletteHTTPException):
@@ -176,7 +176,7 @@ async def error_page(request: Request, error: Exception) -> Response:
 
 
 def unforeseen_page(request: Request, error: Exception) -> Response:
-    """500 for what nobody foresaw: its kind, and the mark of its trace in the log; what it says may be secret."""
+    """Return 500 for an unforeseen error: its kind, and the mark of its trace in the log; its text may be secret."""
     mark = secrets.token_hex(4)
     log.error("%s %r failed, mark %s", request.method, request.url.path, mark, exc_info=error)
     detail = f"Unexpected {type(error).__name__}: the log of Airflow's API server has its trace, at mark {mark}."

@@ -1,4 +1,4 @@
-"""The reports of drills and switches that tell of a flow: others' may lie in the same folder, and stay hidden."""
+"""The reports of drills and switches about a flow: those of others may be in the same folder, and stay hidden."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from ferry_airflow.page.pages import shown_page
 router = APIRouter(prefix="/flow/{source}/{target}")
 
 SANDBOX = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'"
-"""A report is a page that somebody else may have written into the folder: it is shown, and can do nothing."""
+"""Another process may have written a report into the folder: its page is shown, and can do nothing."""
 
 
 @router.get("/reports")
 def reports(request: Request, open_flow: FlowDep, user: User, page: int = 1) -> Response:
-    """Reports of drills and switches, newest first. One that cannot be read is listed: it breaks the chain of all."""
+    """Show reports of drills and switches, newest first. An unreadable one is listed: it breaks the chain of all."""
     answer = open_flow.ask(OfReports(page=page))
     story: ReportsStory | None = answer.got
     lists: dict[str, Any] = {
@@ -37,9 +37,9 @@ def reports(request: Request, open_flow: FlowDep, user: User, page: int = 1) -> 
 
 @router.get("/report/{number}")
 def one_report(open_flow: FlowDep, number: Annotated[int, Path(ge=0, le=INT64)]) -> Response:
-    """A report's page as it lies in the folder; it may run no script and load nothing.
+    """Return a report's page as it is in the folder; it may run no script and load nothing.
 
-    404 alike for one that is not there, that tells of another flow, and of which nobody can read whose it is.
+    404 for a report that does not exist, for one about another flow, and for one whose flow cannot be read.
     """
     found = open_flow.ask(OfReport(number=number))
     if found.waiting:

@@ -11,7 +11,7 @@ __all__ = ["Mood"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Badge:
-    """A word in its colour."""
+    """A word with its colour."""
 
     mood: Mood
     word: str
@@ -19,9 +19,9 @@ class Badge:
 
 RUNNING = Badge(mood=Mood.BUSY, word="running")
 PLANNING = Badge(mood=Mood.BUSY, word="planning")
-"""Of a run that is open, whose plan is not sealed yet, and that somebody is at."""
+"""For an active run that is open and whose plan is not sealed yet."""
 UNFINISHED = Badge(mood=Mood.WARN, word="unfinished")
-"""Of a run that the ledger calls open, and that nobody is at."""
+"""For a run that is open in the ledger and not active."""
 TASK_FAILED = Badge(mood=Mood.WARN, word="task failed")
 
 _ENDED = {
@@ -33,23 +33,23 @@ _ENDED = {
 }
 
 DAG_MOODS = {"success": Mood.GOOD, "failed": Mood.BAD, "running": Mood.BUSY, "queued": Mood.BUSY}
-"""Of Airflow's runs by their states."""
+"""The moods of Airflow's runs by their states."""
 
 
 def run_badge(state: PastState, *, at_work: bool) -> Badge:
-    """Of a run as the ledger has it; `at_work`: whether somebody is at it."""
+    """Return the badge of a run in the ledger; `at_work`: whether it is active."""
     if at_work:
         return PLANNING if state is PastState.UNPLANNED else RUNNING
     return _ENDED[state]
 
 
 def dag_badge(state: str) -> Badge:
-    """Of a run as Airflow has it, which the ledger does not know."""
+    """Return the badge of a run in Airflow that is not in the ledger."""
     return Badge(mood=DAG_MOODS.get(state, Mood.UNKNOWN), word=state)
 
 
 def beside_badge(state: PastState, dag_state: str | None) -> Badge | None:
-    """What is said besides of a run that failed in Airflow, where the ledger's word does not say as much."""
+    """Return a second badge for a run that failed in Airflow, if the ledger's word does not show as much."""
     if dag_state != "failed":
         return None
     if state is PastState.SUCCESS:

@@ -1,4 +1,4 @@
-"""Figures over time, as the charts of the page ask for them."""
+"""Figures over time, as the charts of the page request them."""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ router = APIRouter(prefix="/api")
 def flow_series(
     open_flow: FlowDep, topic: str | None = None, partition: Annotated[int | None, Query(ge=0)] = None
 ) -> dict[str, Any]:
-    """Lag as it was looked at, and the runs that are known, oldest first; of a flow, or of one of its topics.
+    """Return measured lag, and the known runs, oldest first; of a flow, or of one of its topics.
 
-    Where nobody measured between two points of lag there is a null; `measured` says of a run whether somebody did when
-    it ran, `uncounted` whether the ledger has forgotten receipts of it. `limits` are the recovery point's; that of
-    records is of each partition. Of a partition only the lag: what each run copied of it is in its receipts.
+    - A null separates two points of lag between which nothing was measured.
+    - `measured` of a run: whether lag was measured when it ran; `uncounted`: whether the ledger has forgotten receipts.
+    - `limits` are the recovery point's; that of records is of each partition.
+
+    For a partition there is only its lag: what each run copied of it is in its receipts.
     """
     limit = open_flow.config.rpo
     found: Series = open_flow.ask(OfSeries(topic=topic, partition=partition)).got or Series()

@@ -1,4 +1,4 @@
-"""Figures as people read them; filters of the templates."""
+"""Figures in readable form; filters of the templates."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ _UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
 def number(value: int | None) -> str:
-    """With a thin gap between thousands."""
+    """Return a number with a thin gap between thousands."""
     return NOTHING if value is None else thousands(value)
 
 
 def counted(value: int, one: str, more: str = "") -> str:
-    """A number of things: of one, or of several; `more` where that is not the word with an s."""
+    """Return a number of things: of one, or of several; `more` if the plural is not the word with an s."""
     return f"{number(value)} {one if value == 1 else more or one + 's'}"
 
 
 def size(value: float | None) -> str:
-    """Bytes in the unit that leaves three digits."""
+    """Return bytes in the unit that leaves three digits."""
     if value is None:
         return NOTHING
     left, unit = float(value), 0
@@ -34,7 +34,7 @@ def size(value: float | None) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """In the two largest units that it has."""
+    """Return a time in its two largest units."""
     if seconds is None:
         return NOTHING
     if seconds < _TEN:
@@ -51,15 +51,15 @@ def duration(seconds: float | None) -> str:
 
 
 def iso(ms: int | None) -> str:
-    """A time as machines read it."""
+    """Return a time as ISO 8601, for programs."""
     return "" if not ms or ms < 0 else datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds")
 
 
 def moment(ms: int | None) -> str:
-    """A time to the second, in UTC; the browser writes it in its own zone."""
+    """Return a time to the second, in UTC; the browser writes it in its own zone."""
     return NOTHING if not ms or ms < 0 else datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def ms_of(time: datetime | None) -> int | None:
-    """Milliseconds since the epoch."""
+    """Return milliseconds since the epoch."""
     return None if time is None else int(time.timestamp() * 1000)

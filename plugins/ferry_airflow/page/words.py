@@ -15,6 +15,6 @@ router = APIRouter()
 
 @router.get("/words")
 def words(request: Request) -> Response:
-    """Every word of a flow, a run, a refusal and a gap."""
+    """Show every word of a flow, a run, a refusal and a gap."""
     sections = [(name, list(rows)) for name, rows in groupby(all_words(), key=lambda one: one.section)]
     return written(request, "words.html", sections=sections)

@@ -163,7 +163,7 @@ def returned(state: SwitchState, report: Written) -> dict[str, Any]:
 def complaint(state: SwitchState) -> str | None:
     """Return why a switch is not done; None when it is.
 
-    The task to be cleared need not be that of the next step: one that was killed may have done its step, and a task
+    The task to be cleared need not be that of the next step: a task that was killed may have done its step. A task
     after one that failed is not run.
     """
     made = state.switch

@@ -84,7 +84,7 @@ class RunningCluster:
         """Start the brokers that do not run, on their data and ports, and wait until the cluster serves.
 
         Raises:
-            Unreachable: see `wait_ready`.
+            Unreachable: not within `seconds`, or a broker ended; the sentence carries the end of its log.
         """
         self.launch()
         self.wait_ready(seconds=seconds)

@@ -41,7 +41,7 @@ def copied_slots(spark: SparkSession, specs: dict[int, TaskSpec], say: Say) -> l
 def _sharing(spark: SparkSession, specs: dict[int, TaskSpec]) -> tuple[dict[int, TaskSpec], int]:
     """Return the specs, and in how many tasks to copy them.
 
-    If they share a rate, there are no more tasks than Spark runs at once: a task that waits for a core would leave its
+    If they share a rate, there are no more tasks than Spark runs at once. A task that waits for a core would leave its
     share of the rate unused.
     """
     if all(spec.limits.rate is None for spec in specs.values()):

@@ -3,11 +3,11 @@
 After the fencing all markers of the lane are in the log. So after the lane's last record comes one marker, which is not
 examined. There is more only if chunks were aborted, or if a foreign writer wrote there.
 
-A copy without a receipt in the ledger, or one that was created again since, is searched from its beginning: its records
+A copy is searched from its beginning if the ledger has no receipt of it, or if it was created again since. Its records
 are a foreign writer's, or the ledger was lost.
 
-A transaction that is open on a copy is a foreign writer's, too: its records cannot be read yet, and once this lane has
-written its next records, no later search would reach them.
+A transaction that is open on a copy is a foreign writer's, too. Its records cannot be read yet, and no later search
+would reach them: it begins after the records that this lane writes next.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def _behind_receipts(
             begins[place] = facts.cut[place]
             continue
         begin = max(last.target_next, before.get(place, 0))
-        # The end of an adopted predecessor was looked up: its markers are before it, and the lane has none after it
+        # The end of an adopted predecessor was asked for: its markers are before it, and the lane has none after it
         # yet.
         marker = 1 if begin == last.target_next and not last.adopted else 0
         if topic.ends[place.partition] - begin > marker:

@@ -78,7 +78,7 @@ class Context:
     def flow(self, lane: str | None = None) -> FlowConfig:
         """Return the named flow, or the only one of the file, in the lane that --lane names.
 
-        Raises BadInput for a lane that is neither the flow's own nor one of a backfill or a drill.
+        Raises BadInput for a lane that is neither the flow's own nor a backfill, append or drill lane.
         """
         return _in_lane(self.flow_of(self.settings()), lane)
 

@@ -29,7 +29,7 @@ async def preview_skip(planner: Planner, view: LedgerView, wish: SkipRequest) ->
     """Return the gap that a skip would leave now; writes nothing.
 
     Raises BadInput for a place that the flow does not copy, or that is before the lane's position or beyond the end.
-    Raises Refused if the source's log is not the one that the lane has copied from.
+    Raises Refused for a place that may not be skipped now (`ferry.plan.rules.skipping.skip_gap`).
     """
     return skip_gap(
         rules_of(planner.flow, planner.lane, WHOLE), await planner.facts(view, Positions.NONE), wish, "(dry run)", -1
@@ -40,9 +40,9 @@ async def skip(planner: Planner, wish: SkipRequest, run: str, origin: Origin, *,
     """Pass over offsets by hand; anything that refuses it is an error before anything is written.
 
     With `interrupt` it also works while a run is active, which then ends; without it that raises Refused. Raises
-    BadInput for a place that the flow does not copy, or that is before the lane's position or beyond the end; Refused
-    if the source's log is not the one that the lane has copied from; Superseded if a newer run opened the lane
-    meanwhile.
+    BadInput for a place that the flow does not copy, or that is before the lane's position or beyond the end. Raises
+    Refused for a place that may not be skipped now (`ferry.plan.rules.skipping.skip_gap`), and Superseded if a newer
+    run opened the lane meanwhile.
     """
     view = await planner.known.view_with_newest(planner.lane, 1)
     if not interrupt:

@@ -140,7 +140,7 @@ MIRROR_GROUPS = (
                 "total-records-skipped",
                 m.GAP_COUNT,
                 m.DEAD_LETTER_COUNT,
-                remark="places that a policy of the file, or somebody, passed; with `poison = skip` dead letters",
+                remark="places that a policy of the file, or an operator, passed; with `poison = skip` dead letters",
             ),
             *_none("attempts are in the ledger, and tries of tasks in Airflow", "total-retries"),
             *_none(_NO_LOG, "total-errors-logged"),

@@ -64,7 +64,7 @@ RECORD_COUNT = _counter("record_count", "Records copied; topic is the name at th
 BYTE_COUNT = _counter("byte_count", "Bytes copied, as stored", *BY_TOPIC)
 BATCH_COUNT = _counter("batch_count", "Batches written", *BY_TOPIC)
 TRANSCODED_BATCH_COUNT = _counter(
-    "transcoded_batch_count", "Batches that could not go as bytes and were written anew", *BY_TOPIC
+    "transcoded_batch_count", "Batches that could not be copied as bytes and were rewritten", *BY_TOPIC
 )
 MISSING_COUNT = _counter(
     "missing_record_count", "Offsets in what was copied of which the source has no record", *BY_TOPIC
@@ -75,7 +75,7 @@ DEAD_LETTER_COUNT = _counter(
 SIFTED_READ = _counter("transform_read_count", "Records that a transform was given", "source_topic")
 SIFTED_LEFT_OUT = _counter("transform_left_out_count", "Those of them that it left out", "source_topic")
 SOURCE_RECORD_POLL = _counter(
-    "source_record_poll", "Records read, with markers and those of aborted transactions, which stay behind"
+    "source_record_poll", "Records read, with markers and records of aborted transactions, which are not copied"
 )
 SOURCE_RECORD_WRITE = _counter("source_record_write", "Records copied, over all topics")
 THROTTLE_MS = _counter(
@@ -119,16 +119,14 @@ LAG_RECORDS = _gauge(
 )
 LAG_BYTES = _gauge("lag_bytes", "About how many bytes that is", *BY_TOPIC)
 LAG_SECONDS = _gauge("lag_seconds", "Age of the oldest record that was not yet copied then", *BY_TOPIC)
-LAG_UNKNOWN = _gauge(
-    "lag_unknown_partitions", "Partitions that do not tell how far they are behind, or how old it is", *BY_TOPIC
-)
+LAG_UNKNOWN = _gauge("lag_unknown_partitions", "Partitions whose lag, or its age, is not known", *BY_TOPIC)
 LAG_TIME = _gauge("lag_timestamp_seconds", "When the lag was measured")
 LAG_LIMIT = _gauge("lag_limit_seconds", "The flow's recovery point objective, ferry.rpo.seconds")
-LAG_MOST_RECORDS = _gauge("lag_most_records", "Offsets not yet copied then of the partition that is furthest behind")
+LAG_MOST_RECORDS = _gauge("lag_most_records", "Offsets not yet copied then of the partition with the largest lag")
 LAG_LIMIT_RECORDS = _gauge("lag_limit_records", "The flow's recovery point objective of a partition, ferry.rpo.records")
 VERIFIED_TIME = _gauge("verification_timestamp_seconds", "When was last compared: by a run, or by ferry verify", "by")
 VERIFIED_EQUAL = _gauge(
-    "verification_equal", "1 when all that was compared agreed, else 0; of nothing it tells nothing", "by"
+    "verification_equal", "1 when all that was compared agreed, else 0; a comparison of nothing leaves it", "by"
 )
 VERIFIED_DIFFERENCES = _gauge("verification_differences", "Differences that were found", "by")
 

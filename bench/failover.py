@@ -208,7 +208,7 @@ def table(scenario: Titled, pairs: Sequence[Outcome]) -> str:
     lines = [
         f"### {scenario.title[0].upper()}{scenario.title[1:]}",
         "",
-        f"| the group stood | {MM2} reads again | and misses | {FERRY} reads again | and misses |",
+        f"| the group was | {MM2} reads again | and misses | {FERRY} reads again | and misses |",
         "|---|---|---|---|---|",
     ]
     for name in pairs[0][MM2]:

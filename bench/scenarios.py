@@ -54,7 +54,7 @@ AIR_SUBMIT, AIR_CONNECT = "1,000 records, spark-submit", "1,000 records, Spark C
 EMPTY, EMPTY_COMMAND = "Ferry, a process that plans and reports", "`ferry run`"
 VERIFY = "Ferry, verify"
 READY = "`ferry readiness`, from its start"
-GROUPS_NEW, GROUPS_MOVED, GROUPS_STILL = "groups written anew", "groups that have moved", "groups that stand still"
+GROUPS_NEW, GROUPS_MOVED, GROUPS_STILL = "groups that are new", "groups that have moved", "groups that have not moved"
 WITH_HOLES, WITHOUT_HOLES = "Ferry, 1 task, with holes", "Ferry, 1 task, without"
 SPARK, SPARK_WHOLE = "Ferry, spark-submit job, 2 tasks", "Ferry, spark-submit job, plan included"
 
@@ -430,8 +430,8 @@ def scenarios(scale: float) -> tuple[Scenario, ...]:
         *(
             Scenario(
                 name=name,
-                title=f"{million:,} records of 1 KiB JSON, lz4, {batches}, of which compaction took 1 %, beside the "
-                "same as bytes",
+                title=f"{million:,} records of 1 KiB JSON, lz4, {batches}; compaction took 1 %; "
+                "against the same as bytes",
                 shape=Shape(
                     topic=name, partitions=4, records=million, size=1024, hole_every=100, batch_records=batch_records
                 ),
@@ -445,7 +445,7 @@ def scenarios(scale: float) -> tuple[Scenario, ...]:
             )
             for name, batches, batch_records in (
                 ("holes", "in large batches", 0),
-                ("holes16k", "in batches of 16 KiB, as Java's producer makes them", 16),
+                ("holes16k", "in batches of 16 KiB, as of Java's producer", 16),
             )
         ),
         Scenario(
@@ -460,7 +460,7 @@ def scenarios(scale: float) -> tuple[Scenario, ...]:
         ),
         Scenario(
             name="transcoding",
-            title=f"{million // 10:,} records of 1 KiB JSON written anew, by codec, without brokers",
+            title=f"{million // 10:,} records of 1 KiB JSON rewritten, by codec, without brokers",
             shape=Shape(topic="transcoding", partitions=1, records=million // 10, size=1024),
             run=lambda field, shape, label: all_codecs(shape),
             aims=tuple(

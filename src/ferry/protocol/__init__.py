@@ -1,1 +1,1 @@
-"""The exactly-once protocol: a run is opened, its plan sealed, its slots copied. It runs against ports (ADR 2)."""
+"""The exactly-once protocol: it opens a run, seals its plan and copies its slots. It runs against ports (ADR 2)."""

@@ -1,8 +1,9 @@
-"""The driver writer: what a run decides enters the ledger in transactions that a newer run's driver fences.
+"""The driver writer writes what a run decides to the ledger, in transactions that a newer run's driver fences.
 
-A lane has one, beside the writers of its slots: `ferry.{flow}.{lane}.driver`. Each commit is one transaction: append
-the records, read the ledger up to them, give up when a newer run of the lane is there, then EndTxn(commit). So what
-counts was committed before a newer run fenced this driver, and that run has read it before it decided (ADR 42).
+A lane has one driver writer, in addition to the writers of its slots: `ferry.{flow}.{lane}.driver`. Each commit is one
+transaction: append the records, read the ledger up to them, abandon them if a newer run of the lane is there, then
+EndTxn(commit). So each record that counts was committed before a newer run fenced this driver. The newer run has read
+that record before it decides (ADR 42).
 """
 
 from __future__ import annotations
@@ -19,41 +20,51 @@ from ferry.protocol.port import DriverPort, LedgerPort
 log = logging.getLogger(__name__)
 
 MAX_FAILURES = 8
-"""Failures in a row after which a commit is given up; as those of a slot."""
+"""Failures in a row after which a commit fails. A slot has the same limit (`ferry.protocol.slot.MAX_FAILURES`)."""
 
 
 async def read_on(
     port: LedgerPort, view: LedgerView, end: int | None = None, own: frozenset[int] = frozenset()
 ) -> LedgerView:
-    """The view with what was written after it, up to `end` (None: now); records of `own` offsets count already."""
+    """Return the view with the records that were written after it, up to `end` (None: now).
+
+    Records at `own` offsets count already, whatever their fate.
+    """
     return fold_on(view, *await port.read(resume_at(view) or None, end), own=own)
 
 
 class Driver:
-    """What decides for one opened run: its view of the ledger, and the only writer of what it decides."""
+    """The driver of one opened run: its view of the ledger, and the only writer of what the run decides."""
 
     def __init__(self, port: DriverPort, opened: OpenedRun, view: LedgerView, read_ms: int) -> None:
-        """`view` is the ledger up to an own record, read from `read_ms` on (epoch milliseconds); `port` is initialised
-        as the lane's driver.
+        """Start from `view`, the ledger up to a record of this run, which was read from `read_ms` (epoch milliseconds)
+        on.
+
+        `port` is initialised as the lane's driver.
         """
         self.opened = opened
         self.view = view
-        """The ledger up to the own record that was committed last; own commits count before their markers are there."""
+        """The ledger up to this driver's last commit. Own commits count before their markers are there."""
         self.read_ms = read_ms
-        """Since when `view` is read. It may lack tombstones that came later and were dropped before it was read on."""
+        """When the reading of `view` began (epoch milliseconds).
+
+        The view may lack tombstones that were written later, and that compaction took before the view was read up to
+        them.
+        """
         self._port = port
         self._own: frozenset[int] = frozenset()
         self._kept: tuple[Record, ...] = ()
 
     def keep(self, records: Iterable[Record]) -> None:
-        """Have records written in the next commit, before its own ones."""
+        """Have records written in the next commit, before the commit's own records."""
         self._kept = (*self._kept, *records)
 
     async def commit(self, records: Iterable[Record] = ()) -> None:
-        """Write what is kept and `records` in one transaction, and wait for its outcome.
+        """Write the kept records and `records` in one transaction, and wait for its outcome.
 
-        Raises Superseded when a newer run opened the lane: then nothing of it counts. Raises Fenced when this writer
-        was fenced and no newer run is there, Retryable after too many failures, or when the outcome cannot be learned.
+        Raises Superseded when a newer run opened the lane: then no record of the transaction counts. Raises Fenced when
+        this writer was fenced and no newer run is there. Raises Retryable after too many failures, or when the outcome
+        cannot be learned.
         """
         written = (*self._kept, *records)
         if not written:
@@ -65,7 +76,7 @@ class Driver:
         self._kept = ()
 
     async def _written(self, records: tuple[Record, ...], failures: int) -> bool:
-        """One try; False: it did not happen, and may be tried again."""
+        """Make one attempt. False: nothing was committed, and the caller may try again."""
         try:
             if failures:
                 await self.refuse_superseded()
@@ -100,7 +111,10 @@ class Driver:
         return True
 
     async def _is_committed(self, own: frozenset[int]) -> bool:
-        """Whether own records count, once a marker tells; they share their fate. Retryable when none can be read."""
+        """Return whether own records count, once a marker shows it; one marker decides all of them.
+
+        Raises Retryable when no marker can be read.
+        """
         for failures in range(1, MAX_FAILURES + 1):
             found, _ = await self._port.read(min(own), None)
             fates = {record.fate for record in found if record.offset in own} - {Fate.OPEN}
@@ -110,12 +124,12 @@ class Driver:
         raise Retryable(f"the ledger does not show whether records at offsets {min(own)} to {max(own)} are committed")
 
     async def settle(self) -> None:
-        """Wait, some seconds at most, until every reader of the ledger sees what was committed."""
+        """Wait, some seconds at most, until every reader of the ledger sees the committed records."""
         if self._own:
             await self._port.settle(max(self._own))
 
     async def refuse_superseded(self) -> None:
-        """Raise Superseded when a newer run has opened the lane by now: before something that is not written here."""
+        """Raise Superseded when a newer run has opened the lane. Call it before an act outside the ledger."""
         self._refuse_superseded(await read_on(self._port, self.view, own=self._own))
 
     def _refuse_superseded(self, view: LedgerView) -> None:

@@ -1,4 +1,4 @@
-"""Partitions that leave an attempt while the others go on."""
+"""Partitions that leave an attempt while the others continue."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from ferry.model.sentence import Fact
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drop:
-    """One slice cannot go on past source offset `offset`, or a unit at all; not now, when it is `passing`."""
+    """One slice that cannot be copied past source offset `offset`, or a unit that cannot be copied at all.
+
+    `passing`: the reason may pass, so that a later try may succeed.
+    """
 
     piece: Slice
     refusal: Refusal
@@ -22,7 +25,7 @@ class Drop:
 
 
 class Dropped(Exception):
-    """The chunk is abandoned and repeated without what lies behind the drops."""
+    """Raised to abandon the chunk. It is repeated without the records from the drops' offsets on."""
 
     def __init__(self, drops: Sequence[Drop]) -> None:
         super().__init__(_sentence(drops))
@@ -30,7 +33,7 @@ class Dropped(Exception):
 
 
 class Blocked(Retryable):
-    """Some partitions cannot go on now: the chunk is repeated, and without them when that does not help."""
+    """Some partitions cannot continue now: the chunk is repeated, and without them when that does not help."""
 
     def __init__(self, drops: Sequence[Drop]) -> None:
         super().__init__(_sentence(drops))
@@ -40,13 +43,13 @@ class Blocked(Retryable):
 def drop(
     code: str, piece: Slice, offset: int, *, kind: RefusalKind | None = None, passing: bool = False, **facts: Fact
 ) -> Drop:
-    """A drop at source offset `offset`, with what the report will say (`ferry.messages.refusals.refused`)."""
+    """Make a drop at source offset `offset`, with its refusal for the report (`ferry.messages.refusals.refused`)."""
     refusal = refused(code, piece.source.topic, piece.source.partition, kind=kind, **facts)
     return Drop(piece=piece, refusal=refusal, offset=offset, passing=passing)
 
 
 def verdict(drops: Iterable[Drop | None]) -> Dropped | Blocked:
-    """What to raise for these drops: Dropped as long as some are final, Hindered when all may pass."""
+    """Return the error to raise for these drops: Dropped when some are final, Blocked when all may pass."""
     found = [entry for entry in drops if entry is not None]
     final = [entry for entry in found if not entry.passing]
     return Dropped(final) if final else Blocked(found)

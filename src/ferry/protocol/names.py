@@ -1,18 +1,21 @@
-"""Names at the target: of a lane's writers, and of the group that has its positions."""
+"""Names on the target: of a lane's writers, and of the consumer group that holds its positions."""
 
 from __future__ import annotations
 
 from ferry.model import Flow
 
 DRIVER = "driver"
-"""In place of a slot's number: the writer of what a lane's driver decides."""
+"""In place of a slot's number: the writer that writes what a lane's driver decides."""
 
 
 def transactional_id(flow: Flow, lane: str, slot: int | str) -> str:
-    """Flow, lane and slot, without run or attempt: a later run's writer fences an earlier one's by having its name."""
+    """Return the transactional id: flow, lane and slot, without run or attempt.
+
+    A later run's writer has the same id as an earlier one's, and fences it by that.
+    """
     return f"ferry.{flow}.{lane}.{slot}"
 
 
 def position_group(flow: Flow, lane: str) -> str:
-    """The consumer group that shows a lane's positions to Kafka's own tools."""
+    """Return the consumer group that shows a lane's positions to Kafka's own tools."""
     return f"ferry.{flow}.{lane}"

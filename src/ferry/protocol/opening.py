@@ -1,14 +1,14 @@
-"""Opening a run: steps 1 to 3 of the protocol, and beginning an attempt at it. The order makes the guarantee true.
+"""Opening a run (steps 1 to 3 of the protocol) and beginning an attempt at it. The guarantee depends on the order.
 
 1. Append the run record; its ledger offset is the generation.
-2. Read the ledger up to it; fence every slot that any run of the lane ever had, under every name of the flow that the
-   lane's runs had, and the lane's earlier drivers.
-3. By the driver writer (`ferry.protocol.driver`): write that they are fenced, and read the ledger up to that record.
-   Every earlier writer's records and markers lie before it, so a leader that answers late cannot hide one. Only now
-   read facts, decide the plan, write it sealed, together with all else that was decided.
+2. Read the ledger up to that record. Fence every slot that any run of the lane ever had, under every name of the flow
+   that the lane's runs had. Fence the lane's earlier drivers, too.
+3. With the driver writer (`ferry.protocol.driver`): write that they are fenced, and read the ledger up to that record.
+   Every earlier writer's records and markers are before it, so a leader that answers late cannot hide one. Only now
+   read facts and decide the plan. Write it sealed, together with all else that was decided.
 
-Both reads are needed, for each ends at a record that the step before wrote (ADR 5); each begins where the one before
-ended, or at the first record that was undecided then.
+Both reads are needed, because each ends at a record that the step before it wrote (ADR 5). Each begins where the read
+before it ended, or at the first record that was undecided then.
 """
 
 from __future__ import annotations
@@ -27,10 +27,13 @@ from ferry.protocol.driver import Driver, read_on
 from ferry.protocol.port import DriverPort, LedgerPort
 
 KEPT_RUNS = 100
-"""Runs whose plans stay in the ledger; receipts stay whatever their run is."""
+"""Number of runs whose plans stay in the ledger. Receipts stay, whatever their run is."""
 
 OPENINGS = 3
-"""How often a run is opened whose driver was fenced by one that has no newer run: a late driver of an earlier run."""
+"""Number of times that a run is opened when its driver is fenced though no newer run is there.
+
+A late driver of an earlier run does that.
+"""
 
 Decide = Callable[[Driver], Awaitable[Plan]]
 
@@ -43,13 +46,15 @@ class Sealed(NamedTuple):
 
 
 async def open_run(port: DriverPort, record: RunRecord, decide: Decide, known: LedgerView = UNREAD) -> Sealed:
-    """Open a run and seal its plan. `decide` gathers the facts and may change topics; it runs after the fencing, and
-    again, with another driver, when a late one of an earlier run fenced this one.
+    """Open a run and seal its plan.
 
-    What `decide` has the driver keep is written in the driver's next commit; the plan's is the last. `known` is what
-    was read of the ledger before: it is read on from there. Raises Superseded when a newer run opened the lane
-    meanwhile, Retryable when the ledger was created again, and what the port raises: an unfenced slot is never passed
-    over.
+    `decide` gathers the facts and may change topics. It runs after the fencing. It runs again, with another driver,
+    when a late driver of an earlier run fenced this one. Records that `decide` gives to `Driver.keep` are written in
+    the driver's next commit; the commit of the plan is the last. `known` is the part of the ledger that was read
+    before; the reading continues from there.
+
+    Raises Superseded when a newer run opened the lane meanwhile, Retryable when the ledger was created again, and what
+    the port raises: an unfenced slot is never passed over.
     """
     for left in reversed(range(OPENINGS)):
         try:
@@ -86,7 +91,7 @@ async def _open(port: DriverPort, record: RunRecord, decide: Decide, known: Ledg
 
 
 async def begin_attempt(port: LedgerPort, plan: Plan, origin: Origin) -> Attempt:
-    """Begin an execution of the plan's copy step: slots of earlier attempts that see its record stop."""
+    """Begin an execution of the plan's copy step. Slots of earlier attempts stop when they see its record."""
     started_ms = wall_ms()
     number = await port.append([attempt_record(plan.lane, plan.run, plan.generation, started_ms, origin)])
     return Attempt(run=plan.run, generation=plan.generation, number=number, started_ms=started_ms, origin=origin)

@@ -1,7 +1,7 @@
-"""What the protocol needs from a target cluster: few verbs, so that a modelled coordinator can stand in for brokers.
+"""What the protocol needs from a target cluster: few methods, so that a model of a coordinator can replace brokers.
 
-`ferry.protocol.opening` and `ferry.protocol.slot` are the protocol; `ferry.copy.kafka_slot` speaks to real brokers;
-the tests' model answers adversarially (late produces, stale reads, unknown commits).
+`ferry.protocol.opening` and `ferry.protocol.slot` are the protocol. `ferry.copy.kafka_slot` implements the port on real
+brokers. The tests' model answers adversarially: late produces, stale reads, unknown commits.
 """
 
 from __future__ import annotations
@@ -16,38 +16,47 @@ class LedgerPort(Protocol):
     """The ledger outside transactions."""
 
     async def append(self, records: Sequence[Record]) -> int:
-        """Write records durably; the offset of the last one."""
+        """Write records durably; return the offset of the last one."""
 
     async def read(self, start: int | None, end: int | None) -> tuple[list[LedgerRecord], int]:
-        """Records in `[start, end)` with fates (None: the edges of now), and the offset read up to."""
+        """Return the records in `[start, end)` with their fates, and the offset that was read up to.
+
+        None as `start` or `end` is the ledger's first offset or its end now.
+        """
 
 
 class DriverPort(LedgerPort, Protocol):
-    """What opening a run needs beside the ledger: the fence of earlier writers, and the lane's driver writer."""
+    """What a driver needs in addition to the ledger: the fence of earlier writers, and the lane's driver writer."""
 
     async def fence(self, slots: int, flows: Collection[Flow]) -> None:
-        """InitProducerId for slots 0..slots-1 of every flow, and for the drivers of flows that are not the own one.
+        """Send InitProducerId for slots 0..slots-1 of every flow, and for the drivers of flows that are not this one.
 
-        Their writers are fenced, their open transactions ended.
+        That fences their writers and ends their open transactions.
         """
 
     async def initialise(self) -> None:
-        """InitProducerId for the driver writer: fences earlier drivers, ends their open transaction, or the own one."""
+        """Send InitProducerId for the driver writer.
+
+        That fences earlier drivers, and ends their open transaction or this driver's own one.
+        """
 
     async def append_in(self, records: Sequence[Record]) -> frozenset[int]:
-        """Write records in the driver's transaction; the offsets where they lie. Raises Fenced."""
+        """Write records in the driver's transaction; return their offsets. Raises Fenced."""
 
     async def commit(self) -> None:
-        """EndTxn(commit). Raises Fenced, and OutcomeUnknown when it is not known whether it happened."""
+        """Send EndTxn(commit). Raises Fenced, and OutcomeUnknown when it is not known whether the commit happened."""
 
     async def leave(self) -> None:
-        """As SlotPort.leave."""
+        """End the own open transaction unless it is fenced, so that no reader waits for its timeout.
+
+        Best effort: it takes seconds at most and raises nothing, because it is called after another error.
+        """
 
     async def back_off(self, failures: int) -> None:
-        """As SlotPort.back_off."""
+        """Wait before the next attempt; longer after more failures in a row."""
 
     async def settle(self, offset: int) -> None:
-        """Wait, some seconds at most, until the ledger shows the fate of the own record at an offset."""
+        """Wait, some seconds at most, until the ledger shows the fate of this driver's record at an offset."""
 
 
 class ChunkPart(Protocol):
@@ -55,27 +64,32 @@ class ChunkPart(Protocol):
 
     @property
     def piece(self) -> Slice:
-        """The slice it belongs to."""
+        """The slice that the share belongs to."""
 
     @property
     def start(self) -> int:
         """First source offset of the chunk."""
 
     def receipt(self) -> Receipt:
-        """Its receipt."""
+        """Return the receipt of this share."""
 
     def position(self) -> tuple[int, str]:
-        """Offset and metadata for the position group."""
+        """Return the offset and the metadata for the position group."""
 
 
 class SlotPort(Protocol):
     """One slot's writer."""
 
     async def read(self, start: int | None, end: int | None) -> tuple[list[LedgerRecord], int]:
-        """As LedgerPort.read."""
+        """Return the ledger's records in `[start, end)` with their fates, and the offset that was read up to.
+
+        None as `start` or `end` is the ledger's first offset or its end now.
+        """
 
     async def initialise(self) -> None:
-        """InitProducerId for the slot: fences earlier attempts, ends their open transaction. This is the abort."""
+        """Send InitProducerId for the slot: it fences earlier attempts and ends their open transaction. This is the
+        abort.
+        """
 
     async def begin(self, plan: Plan, todo: Mapping[TopicPartition, Slice]) -> None:
         """Start to read what is left of slices, by `Slice.source`.
@@ -84,28 +98,36 @@ class SlotPort(Protocol):
         """
 
     async def copy_chunk(self) -> Sequence[ChunkPart]:
-        """Produce the next chunk's data inside a transaction, all acknowledged; empty when nothing is left."""
+        """Produce the next chunk's data in a transaction, all acknowledged; return its parts, none when nothing is
+        left.
+        """
 
     async def send_positions(self, positions: Mapping[TopicPartition, tuple[int, str]]) -> None:
-        """Positions per target partition, in the transaction. Raises Dropped for partitions that may not have one."""
+        """Send the positions of target partitions, in the transaction.
+
+        Raises Dropped for partitions that may not have one.
+        """
 
     async def append_receipts(self, receipts: Sequence[Receipt]) -> frozenset[int]:
-        """Receipts, in the transaction; the ledger offsets where they lie."""
+        """Append receipts, in the transaction; return their ledger offsets."""
 
     async def commit(self) -> None:
-        """EndTxn(commit)."""
+        """Send EndTxn(commit)."""
 
     async def leave(self) -> None:
-        """End the own open transaction unless it is fenced, so that nobody waits for its timeout.
+        """End the own open transaction unless it is fenced, so that no reader waits for its timeout.
 
-        Best effort: it takes seconds at most and raises nothing, for it is called on the way out of another error.
+        Best effort: it takes seconds at most and raises nothing, because it is called after another error.
         """
 
     async def back_off(self, failures: int) -> None:
         """Wait before the next attempt; longer after more failures in a row."""
 
     def time_over(self, plan: Plan) -> bool:
-        """Whether the plan's time is over, counted from the attempt's beginning; chunks under way are finished."""
+        """Return whether the plan's time is over, counted from the beginning of the attempt.
+
+        Chunks under way are finished.
+        """
 
     def refusals(self) -> Mapping[TopicPartition, Refusal]:
-        """What could not be read, by source partition."""
+        """Return the refusals of what could not be read, by source partition."""

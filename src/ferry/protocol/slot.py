@@ -1,12 +1,13 @@
-"""One slot's work: steps 4 to 7 of the protocol, at every attempt. The order is what makes the guarantee true.
+"""The work of one slot: steps 4 to 7 of the protocol, at every attempt. The guarantee depends on the order.
 
-4. Check that the lane's newest run and its newest attempt are ours; InitProducerId for the slot; check again.
-5. Only then see what an earlier attempt committed, and skip it.
-6. Copy a chunk: data, then positions, then receipts last, in one transaction. When the receipts are acknowledged,
-   look once more into the ledger; then commit.
-7. Anything wrong: back to 4. EndTxn(abort) is never sent: InitProducerId is the abort. Fenced: the end. A writer that
-   was told so never sends InitProducerId again, for that would fence whoever has its place. Whoever else gives up ends
-   its open transaction, if it is still its own, so that no reader waits for the transaction timeout.
+4. Check that the lane's newest run and its newest attempt are ours; send InitProducerId for the slot; check again.
+5. Only then read what an earlier attempt committed, and skip it.
+6. Copy a chunk in one transaction: data, then positions, then receipts last. When the receipts are acknowledged, read
+   the ledger once more; then commit.
+7. After any error, return to step 4. EndTxn(abort) is never sent: InitProducerId is the abort. After Fenced, end. A
+   fenced writer never sends InitProducerId again, because that would fence the writer in its place. A writer that fails
+   for another reason ends its open transaction if it still owns it, so that no reader waits for the transaction
+   timeout.
 """
 
 from __future__ import annotations
@@ -29,14 +30,17 @@ from ferry.protocol.port import SlotPort
 log = logging.getLogger(__name__)
 
 MAX_FAILURES = 8
-"""Failures in a row, without a commit in between, after which an attempt gives up.
+"""Failures in a row, without a commit in between, after which an attempt fails.
 
-With the back-off between them that is longer than a controller takes to replace a dead leader (9 s unless set).
+With the back-off between them, that takes longer than a controller takes to replace a dead leader (9 s by default).
 """
 
 
 MAX_WAITS = 40
-"""The same while a zombie's transaction is undecided: by then the broker has given it up (60 s unless set)."""
+"""The limit of failures while a zombie's transaction is undecided.
+
+By then the broker has aborted that transaction (after 60 s by default).
+"""
 
 
 class Undecided(Retryable):
@@ -45,7 +49,7 @@ class Undecided(Retryable):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotRef:
-    """Which slot of which run, and in which attempt at it (its number); all that a Spark task is told."""
+    """The slot, its run, and the number of the attempt at that run: all that a Spark task receives."""
 
     flow: Flow
     lane: str
@@ -57,9 +61,10 @@ class SlotRef:
 
 @dataclass(slots=True, kw_only=True)
 class SlotResult:
-    """What one try did, filled as it goes on: true also when it raised. `refusals` by source partition.
+    """What one try did. It is filled during the try, and true also when the try raised.
 
-    `stopped`: it was asked to end early; `time_over`: the run's time did not suffice.
+    `refusals` are by source partition. `stopped`: the try was asked to end early. `time_over`: the run's time did not
+    suffice.
     """
 
     receipts: list[Receipt] = field(default_factory=list)
@@ -71,7 +76,9 @@ class SlotResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Taken:
-    """The slot is ours: the plan, what is left of each slice, and how far the ledger was read."""
+    """What is known once the slot is ours: the plan, what is left of each slice by source partition, and the ledger
+    offset that was read up to.
+    """
 
     plan: Plan
     todo: Mapping[TopicPartition, Slice]
@@ -85,12 +92,13 @@ async def copy_slot(
     committed: Callable[[list[Receipt]], None],
     result: SlotResult | None = None,
 ) -> SlotResult:
-    """Copy a slot's slices; `committed` hears of every chunk once it counts.
+    """Copy a slot's slices; call `committed` with the receipts of every chunk once it counts.
 
-    A `result` that is handed in tells what was done and refused even when this raises.
+    A `result` that the caller passes shows what was done and refused, even when this raises.
 
-    Raises Superseded when a newer run or attempt took over, Retryable after too many failures in a row, or when it was
-    fenced and nobody took over: whoever began the attempt may then have the slot copied once more.
+    Raises Superseded when a newer run or attempt took over. Raises Retryable after too many failures in a row, or when
+    the slot was fenced and no newer attempt took over. Then the caller that began the attempt may have the slot copied
+    once more.
     """
     result = SlotResult() if result is None else result
     try:
@@ -158,10 +166,10 @@ async def _copy_chunks(
     stop: Callable[[], bool],
     committed: Callable[[list[Receipt]], None],
 ) -> None:
-    """Step 6, chunk after chunk, until nothing is left or the time is over."""
+    """Run step 6, chunk after chunk, until nothing is left or the time is over."""
     await port.begin(taken.plan, taken.todo)
     cursor = taken.cursor
-    # One chunk in any case: a plan that waited, or a clock that is ahead, must not stand still for ever.
+    # One chunk in any case: a plan that waited, or a clock that is ahead, must not stop all progress.
     while not stop() and not (result.receipts and port.time_over(taken.plan)):
         parts = await port.copy_chunk()
         if not parts:
@@ -182,7 +190,7 @@ def _leave_out(drops: Iterable[Drop], limits: dict[TopicPartition, int], result:
 
 
 async def _take_over(port: SlotPort, ref: SlotRef, limits: Mapping[TopicPartition, int]) -> _Taken:
-    """Steps 4 and 5."""
+    """Run steps 4 and 5."""
     records, end = await port.read(ref.generation, None)
     _refuse_if_superseded(records, end, ref)
     await port.initialise()
@@ -209,7 +217,10 @@ async def _take_over(port: SlotPort, ref: SlotRef, limits: Mapping[TopicPartitio
 async def _look(
     port: SlotPort, ref: SlotRef, cursor: int, own: frozenset[int], starts: Mapping[TopicPartition, int]
 ) -> int:
-    """The last look of step 6; where the next one begins. Retryable when something stands against the commit."""
+    """Run the last read of step 6; return the offset where the next one begins.
+
+    Raises Retryable when another writer's record forbids the commit.
+    """
     end = max(own) + 1
     records, _ = await port.read(cursor, end)
     why = intruder(records, lane=ref.lane, generation=ref.generation, own_offsets=own, starts=starts)

@@ -1,1 +1,1 @@
-"""Kafka I/O: connections, requests and answers; what they mean is decided elsewhere."""
+"""Kafka I/O: connections, requests and answers. Other folders decide what the answers mean."""

@@ -1,4 +1,4 @@
-"""The port by which a run is opened, on brokers."""
+"""The port through which a run is opened, on brokers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ferry.model import Fate, Flow, LedgerRecord, Record
 from ferry.protocol.names import DRIVER, transactional_id
 
 SETTLE_SECONDS = 5.0
-"""How long a driver waits for its commit markers: they follow an acknowledged commit within milliseconds."""
+"""How long a driver waits for its commit markers, which follow an acknowledged commit within milliseconds."""
 
 
 async def back_off(cluster: Cluster, failures: int) -> None:
@@ -35,17 +35,18 @@ class KafkaDriver:
         self._driver = Writer(ledger.cluster, transactional_id(flow, lane, DRIVER), transaction_timeout_ms)
 
     async def append(self, records: Sequence[Record]) -> int:
-        """As DriverPort."""
+        """Write records to the ledger durably; return the offset of the last one."""
         return await self._ledger.append(records)
 
     async def read(self, start: int | None, end: int | None) -> tuple[list[LedgerRecord], int]:
-        """As DriverPort."""
+        """Return the ledger's records in `[start, end)` with their fates, and the offset that was read up to."""
         return await self._ledger.read(start, end)
 
     async def fence(self, slots: int, flows: Collection[Flow] = ()) -> None:
-        """As DriverPort; Unreachable names the slot, its transaction's state and partitions when it stays unfenced.
+        """Send InitProducerId for slots 0..slots-1 of every flow, and for the drivers of flows that are not this one.
 
-        Refused when the cluster does not permit it, or not with this transaction timeout.
+        Raises Unreachable when a writer stays unfenced; it names the writer, and its transaction's state and
+        partitions. Raises Refused when the cluster does not permit it, or not with this transaction timeout.
         """
         cluster = self._ledger.cluster
         others = sorted((flow for flow in flows if flow != self._flow), key=str)
@@ -63,7 +64,7 @@ class KafkaDriver:
 
     async def _raise_unfenced(self, name: str, error: FerryError) -> NoReturn:
         own = name.startswith(transactional_id(self._flow, self._lane, ""))
-        if isinstance(error, Refused):  # a permission, or a setting: nobody holds the slot
+        if isinstance(error, Refused):  # a permission, or a setting: no other writer blocks the slot
             why = ""
             if not own:
                 why = f", which earlier runs of lane {self._lane} wrote with when the flow was not named {self._flow}"
@@ -72,30 +73,33 @@ class KafkaDriver:
         raise Unreachable(f"writer {name} could not be fenced ({error}); {state}: nothing was planned") from error
 
     async def initialise(self) -> None:
-        """As DriverPort; raises as `fence`."""
+        """Send InitProducerId for the driver writer.
+
+        Raises Unreachable when it stays unfenced, Refused when the cluster does not permit it.
+        """
         try:
             await self._driver.initialise()
         except FerryError as error:
             await self._raise_unfenced(self._driver.transactional_id, error)
 
     async def append_in(self, records: Sequence[Record]) -> frozenset[int]:
-        """As DriverPort."""
+        """Write records in the driver's transaction; return their offsets. Raises Fenced."""
         return await self._ledger.append_in(self._driver, records)
 
     async def commit(self) -> None:
-        """As DriverPort."""
+        """Send EndTxn(commit). Raises Fenced, and OutcomeUnknown when it is not known whether the commit happened."""
         await self._driver.commit()
 
     async def leave(self) -> None:
-        """As DriverPort."""
+        """End the own open transaction unless it is fenced, so that no reader waits for its timeout; raise nothing."""
         await self._driver.leave()
 
     async def back_off(self, failures: int) -> None:
-        """As DriverPort."""
+        """Wait before the next attempt; longer after more failures in a row, five seconds at most."""
         await back_off(self._ledger.cluster, failures)
 
     async def settle(self, offset: int) -> None:
-        """As DriverPort."""
+        """Wait, SETTLE_SECONDS at most, until the ledger shows the fate of this driver's record at an offset."""
         until = time.monotonic() + SETTLE_SECONDS
         while time.monotonic() < until:
             found, _ = await self._ledger.read(offset, None)

@@ -1,1 +1,1 @@
-"""Topics, their settings, permissions and disks."""
+"""Topics, their settings, ACLs and disks."""

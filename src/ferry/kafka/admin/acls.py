@@ -18,7 +18,7 @@ from ferry.model.acl import UNKNOWN
 _ANY = 1
 _ALTER = 7
 _PORTION = 500
-"""ACLs of one request; a controller takes 10,000 records at once (`QuorumController.MAX_RECORDS_PER_USER_OP`)."""
+"""ACLs in one request. A controller takes 10,000 records at once (`QuorumController.MAX_RECORDS_PER_USER_OP`)."""
 _TRANSIENT = frozenset({codes.NOT_CONTROLLER, codes.REQUEST_TIMED_OUT})
 
 # Kafka's `ResourceType`, `PatternType`, `AclOperation` and `AclPermissionType`.
@@ -52,10 +52,10 @@ class NoAuthorizer(Refused):
 
 
 async def described_acls(cluster: Cluster) -> frozenset[AclBinding]:
-    """All ACLs of the cluster. Raises NoAuthorizer; NotPermitted, which names what to grant; Unreachable.
+    """Return all ACLs of the cluster. Raises NoAuthorizer; NotPermitted, which names what to grant; Unreachable.
 
-    Brokers before 2.0 know literal ones alone, which is what their answers then mean. What a newer Kafka knows and
-    Ferry does not is named by its number, and no part of Ferry takes it.
+    Brokers before 2.0 have literal ACLs only, and their answers mean literal ones. A word that a newer Kafka has and
+    Ferry does not know is named by its number, and no part of Ferry uses it.
     """
     request = DescribeAclsRequest(
         resource_type_filter=_ANY,
@@ -84,9 +84,9 @@ async def described_acls(cluster: Cluster) -> frozenset[AclBinding]:
 
 
 async def may_alter_acls(cluster: Cluster) -> bool:
-    """Whether the brokers permit this login to create and delete ACLs (KIP-430); needs Kafka 2.8.
+    """Return whether the brokers permit this login to create and delete ACLs (KIP-430); needs Kafka 2.8.
 
-    True also of a broker that does not say so: it will refuse each ACL.
+    True also when the broker does not report its permissions: it will refuse each ACL.
     """
     request = DescribeClusterRequest(include_cluster_authorized_operations=True)
 
@@ -105,7 +105,10 @@ async def _answered(cluster: Cluster, request: Any, what: str) -> Any:
 
 
 async def create_acls(cluster: Cluster, bindings: Sequence[AclBinding]) -> dict[AclBinding, Refused]:
-    """Create ACLs, many in a request; what stands against those that were not. One that is there is no error."""
+    """Create ACLs, many in a request; return the refusal of each ACL that was not created.
+
+    An ACL that exists already is no error.
+    """
     kind = CreateAclsRequest.AclCreation
 
     async def ask(part: Sequence[AclBinding]) -> Any:
@@ -127,7 +130,10 @@ async def create_acls(cluster: Cluster, bindings: Sequence[AclBinding]) -> dict[
 
 
 async def delete_acls(cluster: Cluster, bindings: Sequence[AclBinding]) -> dict[AclBinding, Refused]:
-    """Delete just these ACLs; what stands against those that were not. One that is gone already is no error."""
+    """Delete exactly these ACLs; return the refusal of each ACL that was not deleted.
+
+    An ACL that is gone already is no error.
+    """
     kind = DeleteAclsRequest.DeleteAclsFilter
 
     async def ask(part: Sequence[AclBinding]) -> Any:

@@ -1,4 +1,4 @@
-"""What brokers have on their disks: how large partitions are, and how much room is left."""
+"""What brokers have on their disks: the size of partitions, and the room that is left."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ferry.model import TopicPartition
 from ferry.model.observed import BrokerSpace
 
 SPACE_SECONDS = 5.0
-"""How long a broker has to say what room it has."""
+"""How long a broker has to report its room."""
 
 
 async def log_sizes(cluster: Cluster) -> dict[TopicPartition, int]:
-    """Bytes on disk per partition (the largest replica), as DescribeLogDirs reports them.
+    """Return the bytes on disk of each partition (its largest replica), as DescribeLogDirs reports them.
 
     They serve estimates only, so a broker that is down or that does not permit the request is left out.
     """
@@ -37,10 +37,10 @@ async def log_sizes(cluster: Cluster) -> dict[TopicPartition, int]:
 
 
 async def broker_space(cluster: Cluster) -> dict[int, BrokerSpace]:
-    """Room in the tightest log directory of each broker that tells (Kafka 3.3, KIP-827; DESCRIBE on the cluster).
+    """Return the room in the tightest log directory of each broker that reports it.
 
-    All are asked at once. Those that do not answer within seconds are left out, for nothing but a look ahead depends
-    on them.
+    That takes Kafka 3.3 (KIP-827) and DESCRIBE on the cluster. All brokers are asked at once. Those that do not answer
+    within seconds are left out, because only a forecast depends on them.
     """
     asked = {node: cluster.loop.call_soon_with_future(partial(_space, cluster, node)) for node in cluster.brokers}
     found = {node: await answer for node, answer in asked.items()}
@@ -57,10 +57,10 @@ async def _space(cluster: Cluster, node: int) -> BrokerSpace | None:
 
 
 def tightest(directories: Iterable[Any]) -> BrokerSpace | None:
-    """The log directory with the least room of those that tell; None when none does.
+    """Return the log directory with the least room among those that report it; None when none does.
 
-    They are not added up: two directories on one volume would count twice, and one that is full would not show beside
-    an empty one, while nobody knows before into which of them a partition comes.
+    The directories are not added up. Two directories on one volume would count twice. A full directory would not show
+    next to an empty one, and it is not known beforehand which directory a partition gets.
     """
     told = [each for each in directories if not each.error_code and each.total_bytes >= 0]
     least = min(told, key=lambda each: int(each.usable_bytes), default=None)

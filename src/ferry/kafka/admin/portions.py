@@ -14,7 +14,7 @@ Entry = TypeVar("Entry")
 
 
 class OverQuota(Retryable):
-    """Not now: the login has used up its quota on changes."""
+    """The controller does not change it now: the login has used up its quota on changes."""
 
 
 async def settle(
@@ -24,11 +24,11 @@ async def settle(
     ask: Callable[[list[Entry]], Awaitable[Iterable[tuple[Key, Any]]]],
     judge: Callable[[Key, Any], None],
 ) -> None:
-    """Ask for all that is `waiting`, again and again, and take out what is done or `failed`: the others go on.
+    """Ask for all that is `waiting`, repeatedly. Take out what is done, and put what is refused into `failed`.
 
-    `judge` raises what an answer says: Refused is kept, Retryable is asked for again within the cluster's patience.
-    Raises Unreachable when that is over, or when a broker asks for a longer pause; a quota is its cause only when
-    nothing else is.
+    `judge` raises what an answer means: Refused is kept in `failed`, Retryable is asked for again within the cluster's
+    patience. Raises Unreachable when that time is over, or when a broker asks for a longer pause. A quota is its cause
+    only when nothing else is.
     """
     until = time.monotonic() + cluster.patience_s
 

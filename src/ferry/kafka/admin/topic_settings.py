@@ -21,7 +21,9 @@ _TOPIC = 2
 _OF_TOPIC = 1
 """`DescribeConfigsResponse.ConfigSource.TOPIC_CONFIG`."""
 _ORIGINS = {2: SettingOrigin.BROKERS, 3: SettingOrigin.BROKERS, 4: SettingOrigin.FILE, 5: SettingOrigin.DEFAULT}
-"""The other sources of `DescribeConfigsResponse.ConfigSource`."""
+"""The other sources of `DescribeConfigsResponse.ConfigSource` (a broker's file or its dynamic settings, or Kafka's
+default).
+"""
 _SET, _DELETE = 0, 1
 """`AlterConfigOp.OpType`."""
 _REQUEST_TOPICS = 500
@@ -29,7 +31,7 @@ _REQUEST_TOPICS = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedSettings:
-    """Settings per topic, and the topics whose settings this login may not see; vanished ones are in neither."""
+    """Settings by topic, and the topics whose settings this login may not see. Topics that are gone are in neither."""
 
     found: dict[str, TopicSettings]
     denied: frozenset[str]
@@ -37,7 +39,7 @@ class ListedSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Shared:
-    """What thousands of topics have in common is held once."""
+    """Settings that thousands of topics have in common, kept once."""
 
     settings: dict[tuple[str, int], Inherited] = field(default_factory=dict)
     groups: dict[tuple[tuple[str, str, int], ...], Mapping[str, Inherited]] = field(default_factory=dict)
@@ -56,9 +58,9 @@ class _Shared:
 async def topic_settings(
     cluster: Cluster, topics: Sequence[str], *, names: Sequence[str] | None = None
 ) -> ListedSettings:
-    """Settings per topic, all or those of `names`.
+    """Return the settings of each topic: all of them, or those of `names`.
 
-    Raises TooOld, and Unreachable when the cluster keeps on answering with errors.
+    Raises TooOld, and Unreachable when the cluster keeps answering with errors.
     """
     found: dict[str, TopicSettings] = {}
     denied: set[str] = set()
@@ -77,7 +79,7 @@ def _request(topics: Iterable[str], *, synonyms: bool, names: Sequence[str] | No
         resources=[resource(resource_type=_TOPIC, resource_name=name, configuration_keys=names) for name in topics],
         include_synonyms=synonyms,
         include_documentation=False,
-        min_version=1,  # since Kafka 1.1; before, an answer does not tell a topic's own settings from defaults
+        min_version=1,  # since Kafka 1.1; an older answer does not separate a topic's own settings from defaults
     )
 
 
@@ -107,7 +109,7 @@ async def _described(cluster: Cluster, request: Any, shared: _Shared) -> ListedS
 
 
 async def batch_limits(cluster: Cluster, topics: Collection[str]) -> dict[str, int]:
-    """`max.message.bytes` of the topics whose settings this login may see."""
+    """Return `max.message.bytes` of the topics whose settings this login may see."""
     name = "max.message.bytes"
     listed = await topic_settings(cluster, sorted(topics), names=[name])
     found = {
@@ -118,7 +120,10 @@ async def batch_limits(cluster: Cluster, topics: Collection[str]) -> dict[str, i
 
 
 async def settings_in_force(cluster: Cluster, topic: str) -> dict[str, str]:
-    """All settings of one topic in force; Unreachable when the cluster does not show them, or NotPermitted."""
+    """Return all settings of one topic in force.
+
+    Raises NotPermitted, and Unreachable when the cluster does not show them.
+    """
 
     async def action() -> dict[str, str]:
         listed = await topic_settings(cluster, [topic])
@@ -136,7 +141,7 @@ async def settings_in_force(cluster: Cluster, topic: str) -> dict[str, str]:
 
 
 async def default_settings(cluster: Cluster, topic: str) -> dict[str, str]:
-    """What a new topic has where nothing is set, as the synonyms of an existing topic's settings tell.
+    """Return what a new topic has where nothing is set, by the synonyms of an existing topic's settings.
 
     Empty when this login may not see them, or the topic is gone.
     """
@@ -160,9 +165,9 @@ async def default_settings(cluster: Cluster, topic: str) -> dict[str, str]:
 async def alter_settings(
     cluster: Cluster, changes: Mapping[str, Collection[tuple[str, str | None]]]
 ) -> dict[str, Refused]:
-    """Set and (None) reset settings of topics; by topic what stands against those that were left as they are.
+    """Set and (None) reset settings of topics; return the refusal of each topic that was left unchanged.
 
-    Of a topic all of its changes are made, or none (KIP-339).
+    All changes of a topic are made, or none (KIP-339).
     """
     failed: dict[str, Refused] = {}
 

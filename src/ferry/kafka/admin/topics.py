@@ -25,11 +25,11 @@ _TRANSIENT = frozenset({codes.NOT_CONTROLLER, codes.REQUEST_TIMED_OUT, codes.NOT
 
 
 class NotPermitted(Refused):
-    """The cluster's ACLs stand against it: an ALLOW must be added."""
+    """The cluster's ACLs forbid it: an ALLOW must be added."""
 
 
 class TooFewBrokers(Refused):
-    """The cluster has not as many brokers as replicas were asked for."""
+    """The cluster has fewer brokers than the replicas that were asked for."""
 
 
 class PolicyViolated(Refused):
@@ -37,7 +37,7 @@ class PolicyViolated(Refused):
 
 
 class QuotaExceeded(Refused):
-    """The cluster's quota on changes by this login (`controller_mutation_rate`, KIP-599) was used up all the time."""
+    """This login's quota on changes (`controller_mutation_rate`, KIP-599) was used up for the whole time."""
 
 
 _KINDS: Mapping[int, type[FerryError]] = {
@@ -57,16 +57,20 @@ class NewTopic:
 
 
 async def create_topic(cluster: Cluster, topic: NewTopic) -> None:
-    """Create a topic; that it exists already is no error.
+    """Create a topic; one that exists already is no error.
 
-    Raises NotPermitted, TooFewBrokers, and Refused with the broker's own reason otherwise.
+    Raises NotPermitted, TooFewBrokers, PolicyViolated and QuotaExceeded, and Refused with the broker's reason
+    otherwise.
     """
     for error in (await create_topics(cluster, [topic])).values():
         raise error
 
 
 async def create_topics(cluster: Cluster, topics: Iterable[NewTopic]) -> dict[str, Refused]:
-    """Create topics, many in a request; by name what stands against those that were not, as `create_topic` raises."""
+    """Create topics, many in a request; return by name the refusal of each topic that was not created.
+
+    The refusals are those that `create_topic` raises.
+    """
     kind = CreateTopicsRequest.CreatableTopic
     entries = {
         topic.name: kind(
@@ -93,7 +97,7 @@ async def create_topics(cluster: Cluster, topics: Iterable[NewTopic]) -> dict[st
 
 
 async def grow_topics(cluster: Cluster, counts: Mapping[str, int]) -> dict[str, Refused]:
-    """Raise topics to so many partitions, many in a request; by name what stands against those that were not."""
+    """Raise topics to a number of partitions, many in a request; return by name the refusals of those that were not."""
     kind = CreatePartitionsRequest.CreatePartitionsTopic
     entries = {name: kind(name=name, count=count, assignments=None) for name, count in counts.items()}
 
@@ -101,7 +105,7 @@ async def grow_topics(cluster: Cluster, counts: Mapping[str, int]) -> dict[str, 
         request = CreatePartitionsRequest(topics=part, timeout_ms=_TIMEOUT_MS, validate_only=False)
         outcomes = (await cluster.ask(request)).results
         failed = [outcome.name for outcome in outcomes if outcome.error_code]
-        grown = await cluster.refresh(failed) if failed else {}  # by an earlier try, or by somebody else
+        grown = await cluster.refresh(failed) if failed else {}  # by an earlier try, or by another client
         return [
             (outcome.name, outcome)
             for outcome in outcomes
@@ -136,7 +140,7 @@ async def _in_portions(
         except Unreachable as error:
             if not isinstance(error.__cause__, OverQuota):
                 raise
-            # What is left would wait as long, and in vain; everything else would wait for it.
+            # What is left would wait as long without effect, and everything else would wait for it.
             cluster.drop_throttled()
             failed.update({name: _over_quota(cluster, name) for name in (*waiting, *left)})
             break
@@ -151,8 +155,10 @@ def _over_quota(cluster: Cluster, topic: str) -> QuotaExceeded:
 
 
 async def delete_topics(cluster: Cluster, topics: Mapping[str, Any]) -> dict[str, Refused]:
-    """Delete topics by their ids, so that none goes that was created again under its name; by name what stands against
-    those that are left. One that is gone already is no error. `topics` holds the ids (UUID) by name.
+    """Delete topics by their ids; return by name the refusal of each topic that is left.
+
+    A topic that was created again under its name has another id, so it stays. One that is gone already is no error.
+    `topics` holds the ids (UUID) by name.
     """
     kind = DeleteTopicsRequest.DeleteTopicState
     entries = {name: kind(name=None, topic_id=topic_id) for name, topic_id in topics.items()}
@@ -171,7 +177,9 @@ async def delete_topics(cluster: Cluster, topics: Mapping[str, Any]) -> dict[str
 
 
 def raise_for(what: str, outcome: Any, operation: str) -> None:
-    """Raise what an error in a controller's answer says, by the caller's next move; `operation` is what it takes."""
+    """Raise the error of a controller's answer, by the caller's next move; `operation` is what the login
+    needs for it.
+    """
     code, said = outcome.error_code, (outcome.error_message or "").rstrip(" .")
     if code in codes.UNAUTHORIZED:
         raise NotPermitted(f"{what}, {codes.describe(code)}: grant {operation} on it")
@@ -181,7 +189,9 @@ def raise_for(what: str, outcome: Any, operation: str) -> None:
 
 
 async def transaction_state(cluster: Cluster, transactional_id: str) -> str:
-    """State and partitions of a transactional id for an error message; what could not be learned is said."""
+    """Return the state and the partitions of a transactional id, for an error message; it names what could not be
+    learned.
+    """
     try:
         node = await cluster.coordinator(TRANSACTION, transactional_id)
         answer = await cluster.ask(DescribeTransactionsRequest(transactional_ids=[transactional_id]), node)

@@ -1,4 +1,4 @@
-"""How many client quotas and SCRAM users a cluster has: they are not copied, and counted to be told of."""
+"""The numbers of client quotas and SCRAM users of a cluster. They are not copied, only counted for the report."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from ferry.model.observed import Counted
 
 
 async def client_quotas(cluster: Cluster) -> Counted:
-    """Entities with a quota (KIP-546; DESCRIBE_CONFIGS on the cluster)."""
+    """Count the entities with a quota (KIP-546; DESCRIBE_CONFIGS on the cluster)."""
     request = DescribeClientQuotasRequest(components=[], strict=False)
     return await _counted(cluster, request, "entries", "DESCRIBE_CONFIGS")
 
 
 async def scram_users(cluster: Cluster) -> Counted:
-    """Users with SCRAM credentials (KIP-554; DESCRIBE on the cluster)."""
+    """Count the users with SCRAM credentials (KIP-554; DESCRIBE on the cluster)."""
     return await _counted(cluster, DescribeUserScramCredentialsRequest(users=None), "results", "DESCRIBE")
 
 

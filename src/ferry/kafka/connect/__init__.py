@@ -1,1 +1,1 @@
-"""Connections of one process to one cluster: transport, logins, metadata, and what its errors mean."""
+"""Connections of one process to one cluster: transport, logins, metadata, and the meaning of errors."""

@@ -1,7 +1,7 @@
 """One Kafka cluster as seen by one process: connections, metadata, coordinators.
 
-kafka-python's `kafka.net` and `kafka.protocol` carry the connections, TLS, SASL and every message; this module adds
-what a replicator needs on top: waiting out throttling, a leader and coordinator cache, errors in Ferry's tree.
+kafka-python's `kafka.net` and `kafka.protocol` carry the connections, TLS, SASL and every message. This module adds
+what a replicator needs in addition: waits for throttling, a cache of leaders and coordinators, errors of Ferry's own.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Options = dict[str, Any]
 
 
 def event_loop() -> NetworkSelector:
-    """kafka-python's event loop; one serves all clusters of a process."""
+    """Make kafka-python's event loop; one serves all clusters of a process."""
     return NetworkSelector(slow_task_threshold_secs=0, selector=Selector)
 
 
@@ -70,14 +70,16 @@ class TopicInfo:
 
 
 class TooOld(Refused):
-    """The brokers know no version of a request that says what is needed."""
+    """The brokers support no version of a request that can express what is needed."""
 
 
 class Cluster:
-    """Requests to the right broker of one cluster. Not thread-safe; lives on one event loop."""
+    """Requests to the right broker of one cluster. Not thread-safe; belongs to one event loop."""
 
     def __init__(self, loop: NetworkSelector, alias: str, options: Options, *, patience_s: float = 60.0) -> None:
-        """`options` as made by `ferry.config.flow.clients`; `patience_s` bounds every retry before Unreachable."""
+        """Take `options`, which `ferry.config.flow.clients` makes; `patience_s` bounds every retry before
+        Unreachable.
+        """
         self.loop = loop
         self.alias = alias
         self.patience_s = patience_s
@@ -85,14 +87,18 @@ class Cluster:
         self.cluster_id = ""
         self.transaction_version = 0
         self.throttled_s = 0.0
-        """Time for which brokers asked for a pause (KIP-219); what overlaps counts once."""
+        """Time for which brokers asked for a pause (KIP-219); pauses that overlap count once."""
         self._throttled_until = 0.0
         self._options = options
         self._coordinators: dict[tuple[int, str], int] = {}
         self._manager = ConnectionManager(loop, **options)
 
     async def open(self) -> Cluster:
-        """Connect, and learn the cluster id and the finalized features; Unreachable names alias and addresses."""
+        """Connect, and learn the cluster id and the finalized features.
+
+        Raises Unreachable, which names the alias and the addresses, and Refused when a login or a TLS handshake is
+        refused.
+        """
         try:
             bootstrap = self._manager.bootstrap_async(timeout_ms=self.patience_s * 1000)
             while not bootstrap.is_done:
@@ -112,22 +118,22 @@ class Cluster:
         return self
 
     def close(self) -> None:
-        """Drop all connections."""
+        """Close all connections."""
         self._manager.close()
 
     @property
     def brokers(self) -> tuple[int, ...]:
-        """Ids of the brokers that the metadata lists, ascending."""
+        """The ids of the brokers that the metadata lists, ascending."""
         return tuple(sorted(broker.node_id for broker in self._manager.cluster.brokers()))
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """Where the brokers say they are, `host:port`, by broker id."""
+        """The brokers' advertised addresses, `host:port`, by broker id."""
         brokers = sorted(self._manager.cluster.brokers(), key=lambda broker: int(broker.node_id))
         return tuple(f"{broker.host}:{broker.port}" for broker in brokers)
 
     async def submit(self, request: Any, node: int | None = None, *, timeout_ms: float | None = None) -> Future:
-        """Put a request on its connection (in call order) and hand back the future answer.
+        """Put a request on its connection (in call order) and return the future answer.
 
         Waits while the connection is being made or throttled (KIP-219); raises Retryable when it cannot be made.
         """
@@ -137,7 +143,7 @@ class Cluster:
             try:
                 if target is None:
                     raise kafka_errors.NodeNotReadyError("no broker is known")
-                if self._manager.closed:  # who still waits must not open a connection anew
+                if self._manager.closed:  # a waiting caller must not open a connection again
                     raise Retryable(f"cluster {self.alias}: the connections are closed")
                 connection = self._manager.get_connection(target)
                 if connection.initializing:
@@ -170,26 +176,28 @@ class Cluster:
 
     @property
     def pause_s(self) -> float:
-        """How long a broker wants to hear nothing of this client yet."""
+        """How long a broker still wants no request of this client, in seconds."""
         return max(0.0, self._throttled_until - time.monotonic())
 
     def drop_throttled(self) -> None:
-        """Go on over new connections, for the paused ones served a request that is given up.
+        """Continue over new connections, because the paused ones served a request that is abandoned.
 
-        A broker that refuses a change for its quota pauses the whole connection for as long as the quota is used up,
-        which may be minutes (KIP-599). Java's clients have a connection of their own for such changes.
+        A broker that refuses a change because of its quota pauses the whole connection until the quota allows more,
+        which may take minutes (KIP-599). Java's clients have a separate connection for such changes.
         """
         self.throttled_s -= self.pause_s
         self._throttled_until = 0.0
         self._manager.close_throttled()
 
     async def ask(self, request: Any, node: int | None = None, *, timeout_ms: float | None = None) -> Any:
-        """Send and wait for the answer; any transport failure is Retryable, its effect unknown."""
+        """Send a request and return its answer. Any transport failure raises Retryable, and the request's effect is
+        unknown.
+        """
         answer = await self.submit(request, node, timeout_ms=timeout_ms)
         return await self.answered(answer)
 
     async def answered(self, answer: Future) -> Any:
-        """Wait for a submitted request's answer; any transport failure is Retryable, its effect unknown."""
+        """Wait for the answer to a submitted request. Any transport failure raises Retryable, its effect unknown."""
         try:
             return await answer
         except kafka_errors.IncompatibleBrokerVersion as error:
@@ -226,7 +234,7 @@ class Cluster:
             raise Unreachable(f"{error} (given up after {self.patience_s:g} s: {remedy}, then run again)") from error
 
     async def within(self, seconds: float, action: Callable[[], Awaitable[T]]) -> T:
-        """What `action` comes to, or Unreachable when that takes longer; nobody waits for it any more then."""
+        """Return what `action` returns, or raise Unreachable after `seconds`; its result is then ignored."""
         try:
             result: T = await self._manager.wait_for(self.loop.call_soon_with_future(action), seconds * 1000)
         except kafka_errors.KafkaTimeoutError as error:
@@ -234,7 +242,7 @@ class Cluster:
         return result
 
     async def refresh(self, topics: Iterable[str] | None) -> dict[str, TopicInfo]:
-        """Ask the metadata of these topics (None: all) and remember it; unknown topics are left out of the answer.
+        """Ask for the metadata of these topics (None: all) and remember it; unknown topics are left out of the answer.
 
         A broker that has just started, or has much to do, learns of topics late. So a topic that was known before is
         unknown only when no broker that answers knows it.
@@ -265,7 +273,7 @@ class Cluster:
         return await self.ask(MetadataRequest(topics=wanted, allow_auto_topic_creation=False), node)
 
     def _remembered(self, answer: Any) -> tuple[dict[str, TopicInfo], set[str]]:
-        """The topics of an answer, which are remembered; and the names of those that this login may not see."""
+        """Remember the topics of an answer. Return them, and the names of those that this login may not see."""
         self._manager.cluster.update_metadata(answer)
         self.cluster_id = answer.cluster_id or ""
         found = {
@@ -277,7 +285,7 @@ class Cluster:
         return found, {topic.name for topic in answer.topics if topic.error_code in codes.UNAUTHORIZED}
 
     async def hidden(self, topics: Iterable[str]) -> frozenset[str]:
-        """Those of the topics that this principal may not see, be they there or not."""
+        """Return those of the topics that this principal may not see, whether they exist or not."""
         names = list(topics)
         if not names:
             return frozenset()
@@ -285,10 +293,11 @@ class Cluster:
         return frozenset(topic.name for topic in answer.topics if topic.error_code in codes.UNAUTHORIZED)
 
     async def deleted(self, ids: Mapping[str, str]) -> frozenset[str]:
-        """Those of the topics (`ids` as Kafka's tools print them, by name) that no broker knows any more by their ids.
+        """Return those of the topics that no broker knows any more by their ids.
 
-        A topic that is only hidden from this login is not among them: asked by id, a broker tells the two apart. None
-        is when a broker does not answer, or is too old to be asked by id (before Kafka 3.1).
+        `ids` are by name, as Kafka's tools print them. A topic that is only hidden from this login is not among them,
+        because a broker that is asked by id distinguishes the two. The answer is empty when a broker does not answer,
+        or is too old to be asked by id (before Kafka 3.1).
         """
         kind = MetadataRequest.MetadataRequestTopic
         wanted = [kind(topic_id=topic_id_of(text), name=None) for text in ids.values()]
@@ -305,7 +314,7 @@ class Cluster:
         return frozenset(name for name, text in ids.items() if text in left)
 
     def leader(self, place: TopicPartition) -> int:
-        """The leader of a partition by the remembered metadata; Retryable when it has none."""
+        """Return the leader of a partition by the remembered metadata. Raises Retryable when it has none."""
         info = self.topics.get(place.topic)
         partition = info.partitions.get(place.partition) if info else None
         if partition is None or partition.leader < 0:
@@ -313,7 +322,7 @@ class Cluster:
         return partition.leader
 
     async def coordinator(self, kind: int, key: str) -> int:
-        """Broker id of the coordinator of a group (GROUP) or a transactional id (TRANSACTION)."""
+        """Return the broker id of the coordinator of a group (GROUP) or a transactional id (TRANSACTION)."""
         known = self._coordinators.get((kind, key))
         if known is not None:
             return known
@@ -336,7 +345,7 @@ class Cluster:
         return node
 
     def forget_coordinator(self, kind: int, key: str) -> None:
-        """Look the coordinator up again next time."""
+        """Have the coordinator requested again next time."""
         self._coordinators.pop((kind, key), None)
 
     @property

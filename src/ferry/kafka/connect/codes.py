@@ -67,15 +67,15 @@ LEADER_MOVED = frozenset(
         REQUEST_TIMED_OUT,
     }
 )
-"""Ask the metadata again, then repeat."""
+"""Errors after which the caller asks for the metadata again and then repeats."""
 
 COORDINATOR_MOVED = frozenset(
     {COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR, REQUEST_TIMED_OUT}
 )
-"""Look the coordinator up again, then repeat."""
+"""Errors after which the caller asks for the coordinator again and then repeats."""
 
 FENCED = frozenset({INVALID_PRODUCER_EPOCH, PRODUCER_FENCED, INVALID_PRODUCER_ID_MAPPING})
-"""Somebody initialised the transactional id anew, or the broker gave the transaction up: this writer is done."""
+"""A newer writer initialised the transactional id, or the broker aborted the transaction: this writer must end."""
 
 UNAUTHORIZED = frozenset(
     {
@@ -85,10 +85,10 @@ UNAUTHORIZED = frozenset(
         TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
     }
 )
-"""Permissions: nothing changes by repeating."""
+"""Errors about permissions: a repeat changes nothing."""
 
 OF_ONE_PARTITION = frozenset({UNKNOWN_TOPIC_OR_PARTITION, TOPIC_AUTHORIZATION_FAILED})
-"""What an answer about several partitions of a transaction says of one of them alone."""
+"""Errors in an answer about several partitions of a transaction that concern one partition alone."""
 
 _TOO_FEW = "fewer replicas are in sync than min.insync.replicas asks for, bring them back or ask for fewer"
 _REMEDIES = {
@@ -103,15 +103,15 @@ _REMEDIES = {
     "forbids it, do it by hand as it asks",
     KAFKA_STORAGE_ERROR: "its broker cannot write to its disk, look at that broker's log directories",
 }
-"""What the operator can do, for codes that only an operator can end."""
+"""What the operator can do, by code, for conditions that only an operator can end."""
 
 
 def advised(code: int, said: str | None = None) -> str:
-    """A code, or what the broker said with it, and the remedy where there is one; the end of a sentence."""
+    """Return the code, or what the broker said with it, and the remedy where there is one; the end of a sentence."""
     told = said or describe(code)
     return f"{told}: {_REMEDIES[code]}" if code in _REMEDIES else told
 
 
 def describe(code: int) -> str:
-    """A code as Kafka's name and number, for sentences: `NotLeaderForPartitionError (6)`."""
+    """Return the code as Kafka's name and number, for sentences: `NotLeaderForPartitionError (6)`."""
     return f"{kafka_errors.for_code(code).__name__} ({code})"

@@ -1,7 +1,7 @@
 """SASL GSSAPI with a principal for each cluster: two realms in one process.
 
-kafka-python takes the process's default credentials. MIT Kerberos' credential stores let each login have its own
-keytab and a ticket cache in memory (`gss_acquire_cred_from`); the realm of a broker follows from krb5.conf.
+kafka-python takes the process's default credentials. With MIT Kerberos' credential stores (`gss_acquire_cred_from`),
+each login has its own keytab and a ticket cache in memory. krb5.conf says which realm a broker is in.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _gssapi() -> Any:
 
 
 def use_own_gssapi() -> None:
-    """Make kafka-python use `_Gssapi`, which leaves connections of others in this process as they are.
+    """Make kafka-python use `_Gssapi`, which leaves connections of other code in this process unchanged.
 
     Raises Refused when the Python package or the Kerberos library is missing.
     """
@@ -47,15 +47,15 @@ def use_own_gssapi() -> None:
 
 
 class KerberosTickets:
-    """The tickets of one login; asked for at each connection, got anew by the library when they end."""
+    """The tickets of one login. Each connection asks for them; the library renews them when they end."""
 
     def __init__(self, login: KerberosLogin) -> None:
         self._login = login
-        # A cache of its own: two principals in one cache would take each other's place.
+        # A cache of its own: two principals in one cache would replace each other.
         self._cache = f"MEMORY:ferry-{uuid.uuid4().hex}"
 
     def first_context(self, host: str) -> tuple[Any, bytes]:
-        """A security context with the broker at `host`, and its first token.
+        """Return a security context with the broker at `host`, and its first token.
 
         Raises LoginFailed when the login cannot succeed, LoginDelayed when no KDC answers.
         """
@@ -87,7 +87,7 @@ class KerberosTickets:
         with private_file(login.keytab) as path:
             store = {"client_keytab": f"FILE:{path}", "ccache": self._cache}
             credentials = gssapi.Credentials(name=name, usage="initiate", store=store)
-            # Asking for the life is what makes the library fetch the ticket, while the keytab is there.
+            # The question about the lifetime makes the library fetch the ticket, while the keytab exists.
             credentials.inquire(name=False, lifetime=True, usage=False, mechs=False)
         return credentials
 
@@ -116,7 +116,7 @@ class _Gssapi(SaslMechanismGSSAPI):  # type: ignore[misc]  # kafka-python has no
         self._client_ctx, self._next_token = tickets.first_context(config["host"])
 
     def receive(self, auth_bytes: bytes) -> None:
-        """The broker's answer. Raises LoginFailed when it does not prove to be the broker."""
+        """Take the broker's answer. Raises LoginFailed when it does not prove that the broker sent it."""
         try:
             super().receive(auth_bytes)
         except _gssapi().exceptions.GSSError as error:
@@ -133,6 +133,6 @@ def _failure(error: Any, what: str, remedy: str) -> LoginFailed | LoginDelayed:
 
 
 def _said(error: Any) -> str:
-    """What the Kerberos library says, without the general part of GSSAPI before it."""
+    """Return the Kerberos library's own text, without the general part of GSSAPI before it."""
     minor = error.gen_message() if hasattr(error, "gen_message") else str(error)
     return " ".join(str(minor).rpartition("Minor (")[2].partition("): ")[2].split()) or str(minor)

@@ -1,4 +1,4 @@
-"""Tokens for SASL OAUTHBEARER: by OAuth 2.0 client credentials (RFC 6749, section 4.4), or from a file.
+"""Tokens for SASL OAUTHBEARER: from OAuth 2.0 client credentials (RFC 6749, section 4.4), or from a file.
 
 Kafka's `ClientCredentialsJwtRetriever` and `FileJwtRetriever` do the same (KIP-768, KIP-1139).
 """
@@ -24,7 +24,7 @@ from ferry.errors import MALFORMED
 from ferry.kafka.connect.refusal import LoginDelayed, LoginFailed
 
 _USED_SHARE = 0.8
-"""A token is renewed after this share of its life, as by Java's `sasl.login.refresh.window.factor`."""
+"""The share of a token's life after which it is renewed, as with Java's `sasl.login.refresh.window.factor`."""
 
 _DEFAULT_LIFE_SECONDS = 60.0
 _MAX_ANSWER_BYTES = 1 << 20
@@ -34,14 +34,14 @@ _SHOWN_CHARACTERS = 200
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A redirect would carry the client's secret to an address that nobody configured."""
+    """Redirects are not followed: one would carry the client's secret to an address that is in no configuration."""
 
     def redirect_request(self, *_: Any) -> None:
         return None
 
 
 class Tokens(AbstractTokenProvider):  # type: ignore[misc]  # kafka-python has no types
-    """Hands out a token that is still good; asks for a new one when it must. One for all connections of a cluster."""
+    """Provides a valid token, and asks for a new one when it must. One provider serves all connections of a cluster."""
 
     def __init__(self, login: OAuthLogin, context: ssl.SSLContext | None) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class Tokens(AbstractTokenProvider):  # type: ignore[misc]  # kafka-python has n
         self._good_until = 0.0
 
     def token(self) -> str:
-        """A token. Raises LoginFailed when there is none to have, LoginDelayed when nobody answers."""
+        """Return a token. Raises LoginFailed when there is none, LoginDelayed when the endpoint does not answer."""
         if self._login.token_file is not None:
             return _checked(self._from_file(self._login.token_file), f"file {self._login.token_file}")
         if time.monotonic() > self._good_until:
@@ -64,11 +64,11 @@ class Tokens(AbstractTokenProvider):  # type: ignore[misc]  # kafka-python has n
         return self._token
 
     def extensions(self) -> Mapping[str, str]:
-        """SASL extensions (KIP-342)."""
+        """Return the SASL extensions (KIP-342)."""
         return self._login.extensions
 
     def _from_file(self, path: str) -> str:
-        """Read anew each time: whoever made the file replaces it. Machines without it use what the plan's had."""
+        """Read the file each time, because its owner replaces it. A machine without the file uses the plan's token."""
         try:
             return Path(path).read_text(encoding="ascii").strip()
         except FileNotFoundError:
@@ -77,7 +77,7 @@ class Tokens(AbstractTokenProvider):  # type: ignore[misc]  # kafka-python has n
             raise LoginFailed(f"the token file {path} cannot be read ({error}): correct its rights") from None
 
     def _from_endpoint(self) -> tuple[str, float]:
-        """A new token and its life in seconds."""
+        """Request a new token; return it and its life in seconds."""
         login = self._login
         url = login.endpoint_url or ""
         delay = login.retry_ms / 1000
@@ -143,7 +143,7 @@ def _parsed(content: bytes, url: str) -> tuple[str, float]:
 
 
 def _life_of(token: str) -> float:
-    """Seconds until the `exp` claim of a JWT."""
+    """Return the seconds until the `exp` claim of a JWT."""
     try:
         part = token.split(".")[1]
         claims = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
@@ -153,7 +153,7 @@ def _life_of(token: str) -> float:
 
 
 def _checked(token: str, origin: str) -> str:
-    """The token, if it can stand in a SASL message (RFC 6750, b64token)."""
+    """Return the token, if a SASL message can hold it (RFC 6750, b64token). Raises LoginFailed otherwise."""
     if not token or not token.isascii() or not token.isprintable() or " " in token:
         raise LoginFailed(f"what the token {origin} gave is no token: correct sasl.oauthbearer.token.endpoint.url")
     return token

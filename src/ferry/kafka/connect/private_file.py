@@ -12,7 +12,9 @@ from pathlib import Path
 
 @contextmanager
 def private_file(content: bytes) -> Iterator[str]:
-    """A path to `content` for libraries that read only files: in memory on Linux, else a file that only we may read."""
+    """Provide a path to `content` for libraries that read only files: in memory on Linux, else a file that only we may
+    read.
+    """
     if sys.platform == "linux":
         descriptor = os.memfd_create("ferry")
         try:

@@ -1,4 +1,4 @@
-"""Connections that fail for good: what a refused login or TLS handshake says, with the remedy."""
+"""Connections that fail for good: the message of a refused login or TLS handshake, with the remedy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ABOUT_OUR_CERTIFICATE = frozenset(
         "TLSV13_ALERT_CERTIFICATE_REQUIRED",
     }
 )
-"""OpenSSL's names of the alerts by which a broker turns a client's certificate down (RFC 8446, section 6.2)."""
+"""OpenSSL's names of the alerts with which a broker refuses a client's certificate (RFC 8446, section 6.2)."""
 
 _NO_TLS = frozenset({"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG"})
 _NO_COMMON_GROUND = frozenset({"SSLV3_ALERT_HANDSHAKE_FAILURE", "TLSV1_ALERT_PROTOCOL_VERSION"})
@@ -33,18 +33,18 @@ class LoginFailed(kafka_errors.SaslAuthenticationFailedError):  # type: ignore[m
 
 
 class LoginDelayed(kafka_errors.KafkaConnectionError):  # type: ignore[misc]  # kafka-python has no types
-    """A login service does not answer; it may a moment later. The text is a sentence of its own."""
+    """A login service does not answer now, but may answer a moment later. The text is a sentence of its own."""
 
     def __str__(self) -> str:
         return str(self.args[0])
 
 
 class TlsRefused(kafka_errors.KafkaConnectionError):  # type: ignore[misc]  # kafka-python has no types
-    """A TLS handshake that ends in the same way the next time. The text is what the broker did, and the remedy."""
+    """A TLS handshake that will end in the same way the next time. The text is what the broker did, and the remedy."""
 
 
 def connection_error(error: OSError) -> kafka_errors.KafkaConnectionError:
-    """What went wrong on a socket, in kafka-python's words; TlsRefused when trying again does not help."""
+    """Return what went wrong on a socket as kafka-python's error; TlsRefused when another try does not help."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return TlsRefused(_distrust(error))
     reason = error.reason if isinstance(error, ssl.SSLError) else None
@@ -74,7 +74,7 @@ def _distrust(error: ssl.SSLCertVerificationError) -> str:
 
 
 def refusal(where: str, error: BaseException | None) -> str | None:
-    """What a failed connection with the cluster at `where` will say the next time, too; None for a passing failure."""
+    """Return why a connection with the cluster at `where` will fail the next time, too; None for a passing failure."""
     match error:
         case LoginFailed():
             return f"{where}: {error}"

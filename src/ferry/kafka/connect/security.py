@@ -1,7 +1,7 @@
-"""TLS and logins in kafka-python's words.
+"""TLS and logins as arguments of kafka-python.
 
-kafka-python's own mechanisms serve PLAIN, SCRAM and OAUTHBEARER; `ferry.kafka.connect.kerberos` replaces its GSSAPI for
-Ferry's connections, because that one knows a single principal per process.
+kafka-python's own mechanisms serve PLAIN, SCRAM and OAUTHBEARER. `ferry.kafka.connect.kerberos` replaces its GSSAPI for
+Ferry's connections, because that one supports a single principal per process.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_
 
 
 def security_arguments(tls: TlsOptions | None, login: Login | None) -> dict[str, Any]:
-    """Keyword arguments of kafka-python's connection manager. Raises Refused when a library is missing."""
+    """Return keyword arguments of kafka-python's connection manager. Raises Refused when a library is missing."""
     found: dict[str, Any] = {}
     if tls is not None:
         found["ssl_context"] = tls_context(tls)
@@ -32,7 +32,7 @@ def security_arguments(tls: TlsOptions | None, login: Login | None) -> dict[str,
         case PasswordLogin(mechanism="PLAIN"):
             found |= {"sasl_plain_username": login.username, "sasl_plain_password": login.password}
         case PasswordLogin():
-            # RFC 5802, 5.1: these two would end the attribute. kafka-python sends names as they are.
+            # RFC 5802, 5.1: these two characters would end the attribute. kafka-python sends names unchanged.
             name = login.username.replace("=", "=3D").replace(",", "=2C")
             found |= {"sasl_plain_username": name, "sasl_plain_password": login.password}
         case OAuthLogin():
@@ -58,12 +58,12 @@ def _without_credentials(record: logging.LogRecord) -> bool:
 
 
 def tls_context(tls: TlsOptions) -> ssl.SSLContext:
-    """A client's context: it always verifies the chain; host names only when that is not switched off."""
+    """Make a client's context. It always verifies the chain, and host names unless that is switched off."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = tls.check_hostname
     context.minimum_version = _VERSIONS[tls.versions[0]]
     context.maximum_version = _VERSIONS[tls.versions[-1]]
-    # As in Java, whatever stands in the trust store ends a chain, be it self-signed or not.
+    # Java, too, accepts every certificate in the trust store as the end of a chain, self-signed or not.
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     if tls.trusted_pem is None:
         context.load_default_certs()

@@ -1,8 +1,9 @@
-"""kafka-python's TCP transport and frames, without the copies: batches by the megabyte pass through here.
+"""kafka-python's TCP transport and frames, without the copies: megabytes of batches pass through here.
 
 The library reads 4 KiB at a time, and copies what it receives five times and what it sends twice. Here a frame is
-received into the buffer that its records are then views of, and records are sent from where they lie.
-Written against kafka-python 3.0.12, which the constraints file pins; all that depends on its insides is in this module.
+received into a buffer, and its records are views of that buffer. Records are sent from where they are in memory.
+Written against kafka-python 3.0.12, which the constraints file pins. All that depends on its internals is in this
+module.
 """
 
 # ruff: noqa: SLF001 - it replaces insides of kafka-python
@@ -38,21 +39,21 @@ _LENGTH = struct.Struct(">h")
 _ACKS_AND_TIMEOUT = struct.Struct(">hi")
 _TOPIC_IDS_SINCE = 13  # ProduceRequest, KIP-516
 _HEAD_BYTES = 1 << 16
-"""Read at once where a frame may begin; small answers come whole, a large one continues in a buffer of its own."""
+"""Bytes read at once where a frame may begin. Small answers come whole; a large one continues in its own buffer."""
 
 _TURN_BYTES = 4 << 20
-"""Received at most before other tasks get their turn."""
+"""Bytes received at most before other tasks get their turn."""
 
 _COPY_BELOW = 1 << 14
-"""Records shorter than this are copied into the request: cheaper than a piece of their own."""
+"""Records shorter than this are copied into the request, which is cheaper than a separate piece."""
 
 _PIECES_PER_CALL = 512  # Linux takes up to 1,024
 
 _FIRST_BYTES = 64 << 20
-"""What a frame gets at once, on its size's word; one that is longer gets more as it comes."""
+"""Bytes that a frame gets at once when its size field asks for them; a longer frame gets more as it arrives."""
 
 UNREADABLE = (*MALFORMED, AssertionError, struct.error)
-"""What kafka-python's decoder raises of bytes that are no answer, beside its own error."""
+"""What kafka-python's decoder raises for bytes that are no answer, in addition to its own error."""
 
 _WOULD_BLOCK = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
@@ -84,7 +85,8 @@ class Transport(KafkaTCPTransport):  # type: ignore[misc]  # kafka-python has no
                     except kafka_errors.KafkaProtocolError as protocol_error:
                         error = protocol_error
                 if error is not None:
-                    if frames:  # a refused login is answered and hung up on at once: let the answer be heard first
+                    # a broker answers a refused login and disconnects at once: let the answer be processed first
+                    if frames:
                         await self._net.sleep(0)
                     self.abort(error=error)
                     return
@@ -93,7 +95,7 @@ class Transport(KafkaTCPTransport):  # type: ignore[misc]  # kafka-python has no
                 await self._net.sleep(0)
 
     def _receive(self) -> tuple[list[bytearray], bool, Exception | None]:
-        """Frames completed now, whether the socket may hold more, and what ended the connection."""
+        """Return the frames that are complete now, whether the socket may hold more, and what ended the connection."""
         frames: list[bytearray] = []
         received = 0
         try:
@@ -113,7 +115,7 @@ class Transport(KafkaTCPTransport):  # type: ignore[misc]  # kafka-python has no
                         self._frame, self._window = None, self._head[:0]
                     elif self._frame_filled == len(self._frame):
                         self._grow(self._frame)
-                if count < len(window) and not self._tls:  # that was all the socket held
+                if count < len(window) and not self._tls:  # that was all that the socket had
                     return frames, False, None
         except _WOULD_BLOCK:
             return frames, False, None
@@ -124,13 +126,13 @@ class Transport(KafkaTCPTransport):  # type: ignore[misc]  # kafka-python has no
         return frames, True, None
 
     def _grow(self, frame: bytearray) -> None:
-        """Twice the room for a long frame: its first four bytes alone do not make anybody give all of it."""
+        """Double the room for a long frame: its first four bytes alone do not claim all of the memory."""
         self._frame = bytearray(min(self._frame_size, 2 * len(frame)))
         self._window = memoryview(self._frame)
         self._window[: len(frame)] = frame
 
     def _split_head(self, frames: list[bytearray]) -> None:
-        """Take whole frames out of the head; a frame that is longer gets its buffer, with what came of it."""
+        """Take whole frames out of the head. A longer frame gets its own buffer, with what has arrived of it."""
         at, filled = 0, self._head_filled
         while filled - at >= _SIZE.size:
             (size,) = _SIZE.unpack_from(self._head, at)
@@ -150,7 +152,7 @@ class Transport(KafkaTCPTransport):  # type: ignore[misc]  # kafka-python has no
         self._head_filled = len(rest)
 
     def write(self, data: Piece | Sequence[Piece]) -> None:
-        """Send what the parser hands over: the pieces of some requests."""
+        """Send the parser's output: the pieces of some requests."""
         if isinstance(data, list):
             self.writelines(data)
         else:
@@ -189,11 +191,11 @@ class Frames(KafkaProtocol):  # type: ignore[misc]  # kafka-python has no types
     bytes_to_send: list[Piece]
 
     def __init__(self, parser: KafkaProtocol) -> None:
-        """Take over from the parser that the connection made for itself, with the requests it has sent."""
+        """Replace the parser that the connection made for itself; take over the requests that it has sent."""
         self.__dict__.update(parser.__dict__)
 
     def receive_bytes(self, data: list[bytearray]) -> list[tuple[int, Any]]:
-        """Decode whole frames; KafkaProtocolError for one that is no answer, whatever stands in it."""
+        """Decode whole frames. Raises KafkaProtocolError for one that is no answer, whatever is in it."""
         return [self._decoded(frame) for frame in data]
 
     def _decoded(self, frame: bytearray) -> tuple[int, Any]:
@@ -208,13 +210,13 @@ class Frames(KafkaProtocol):  # type: ignore[misc]  # kafka-python has no types
         return number, answer
 
     def _reader(self, frame: bytearray) -> Any:
-        """How the decoder reads the next answer: only that of a fetch by views."""
+        """Return how the decoder reads the next answer: as views if it answers a fetch, else as bytes."""
         header = self.in_flight_requests[0] if self.in_flight_requests else None
         is_fetch = getattr(header, "request_api_key", None) == FetchRequest.API_KEY
         return _Reader(frame) if is_fetch else io.BytesIO(frame)
 
     def send_request(self, request: Any, correlation_id: int | None = None) -> int:
-        """Encode and queue a request; its correlation id."""
+        """Encode and queue a request; return its correlation id."""
         if not isinstance(request, ProduceRequest) or not isinstance(request.topic_data[0], tuple):
             found: int = super().send_request(request, correlation_id)
             return found
@@ -226,7 +228,7 @@ class Frames(KafkaProtocol):  # type: ignore[misc]  # kafka-python has no types
         return number
 
     def send_bytes(self) -> list[Piece]:
-        """The pieces of all queued requests."""
+        """Return the pieces of all queued requests."""
         pieces, self.bytes_to_send = self.bytes_to_send, []
         return pieces
 
@@ -236,7 +238,7 @@ _LISTS: dict[tuple[int, int], _Lists] = {}
 
 
 def _refuse_nulls(found: Any, schema: Any, version: int) -> None:
-    """Raise TypeError where a list of an answer is null, and may not be: kafka-python reads it as None."""
+    """Raise TypeError where a list of an answer is null but may not be: kafka-python reads it as None."""
     for name, nullable, inner, many in _lists(schema, version):
         value = getattr(found, name)
         if value is None:
@@ -248,7 +250,9 @@ def _refuse_nulls(found: Any, schema: Any, version: int) -> None:
 
 
 def _lists(schema: Any, version: int) -> _Lists:
-    """The fields of a struct that are lists or have some: name, whether it may be null, its struct, whether a list."""
+    """Return the fields of a struct that are lists or contain some: name, whether it may be null, its struct, whether a
+    list.
+    """
     known = _LISTS.get((id(schema), version))  # schemas live as long as their modules
     if known is not None:
         return known
@@ -263,7 +267,7 @@ def _lists(schema: Any, version: int) -> _Lists:
 
 
 def _without_content(record: logging.LogRecord) -> bool:
-    """Keep the bytes of an answer that cannot be read, which may hold anything, out of kafka-python's error log."""
+    """Keep the bytes of an unreadable answer, which may hold anything, out of kafka-python's error log."""
     if isinstance(record.args, tuple):
         record.args = tuple("..." if isinstance(one, (bytes, bytearray, memoryview)) else one for one in record.args)
     return True
@@ -273,7 +277,7 @@ logging.getLogger("kafka.protocol.parser").addFilter(_without_content)
 
 
 class _Reader:
-    """A frame as the decoder reads it: what it takes are views."""
+    """A frame as the decoder reads it: what it reads are views."""
 
     __slots__ = ("_at", "_view")
 
@@ -291,7 +295,7 @@ class _Reader:
 
 
 class _RecordsInPlace(Bytes):  # type: ignore[misc]  # kafka-python has no types
-    """Code of a `records` field whose value is a view of the frame."""
+    """The codec of a `records` field whose value is a view of the frame."""
 
     @classmethod
     def emit_decode_from(cls, ctx: Any, var_name: str, indent: str, compact: bool = False) -> None:
@@ -307,18 +311,20 @@ class _RecordsInPlace(Bytes):  # type: ignore[misc]  # kafka-python has no types
 
 
 Produced = tuple[str, Any, Sequence[tuple[int, Piece]]]
-"""Of one topic: its name, its id (None on brokers without), and one batch for each of some partitions."""
+"""What is produced to one topic: its name, its id (None on brokers without), and one batch for each of some
+partitions.
+"""
 
 
 def produce_request(transactional_id: str | None, topics: Sequence[Produced], *, max_version: int | None) -> Any:
-    """A produce request with acks from all in-sync replicas; only this module's transport can send it."""
+    """Make a produce request with acks from all in-sync replicas; only this module's transport can send it."""
     return ProduceRequest(
         transactional_id=transactional_id, acks=-1, timeout_ms=30_000, topic_data=list(topics), max_version=max_version
     )
 
 
 def _produce_pieces(request: Any) -> list[Piece]:
-    """The frame of a `produce_request`, by the message's schema; long records are pieces of their own.
+    """Return the frame of a `produce_request`, by the message's schema; long records are pieces of their own.
 
     Field by field through kafka-python, a request for small batches costs as much as all the rest of copying them.
     """
@@ -354,7 +360,7 @@ def _produce_pieces(request: Any) -> list[Piece]:
 
 
 def _string(value: str | None, flexible: bool) -> bytes:
-    """A nullable string, compact (KIP-482) or with the older two bytes of length."""
+    """Encode a nullable string, compact (KIP-482) or with the older two bytes of length."""
     encoded = b"" if value is None else value.encode()
     if flexible:
         return b"\0" if value is None else _compact(len(encoded)) + encoded
@@ -362,7 +368,7 @@ def _string(value: str | None, flexible: bool) -> bytes:
 
 
 def _compact(length: int) -> bytes:
-    """A length as flexible messages write it: plus one, seven bits to a byte, the lowest first (KIP-482)."""
+    """Encode a length as flexible messages write it: plus one, seven bits to a byte, the lowest first (KIP-482)."""
     rest, out = length + 1, bytearray()
     while rest > 0x7F:
         out.append(rest & 0x7F | 0x80)
@@ -372,7 +378,7 @@ def _compact(length: int) -> bytes:
 
 
 def _leave_records_in_place() -> None:
-    """Give the field the code above, before kafka-python compiles what reads it."""
+    """Give the field the codec above, before kafka-python compiles its decoder."""
     FetchResponse._struct.fields["responses"].fields["partitions"].fields["records"]._type = _RecordsInPlace
 
 
@@ -380,7 +386,7 @@ _leave_records_in_place()
 
 
 def _close_sockets_that_do_not_connect() -> None:
-    """kafka-python leaves the socket of a refused or cancelled connection to the garbage collector."""
+    """Close the socket of a refused or cancelled connection: kafka-python leaves it to the garbage collector."""
     connect = KafkaNetSocket.sock_connect
 
     async def sock_connect(self: Any, net: Any, sock: Any, sockaddr: Any, timeout_at: float | None = None) -> Any:
@@ -399,20 +405,20 @@ _close_sockets_that_do_not_connect()
 class ConnectionManager(KafkaConnectionManager):  # type: ignore[misc]  # kafka-python has no types
     """kafka-python's connection manager with the transport above; it remembers why connections failed.
 
-    Left alone, a bootstrap repeats a refused login until its time is over and then does not say why.
+    Without that, a bootstrap repeats a refused login until its time is over, and then does not show the reason.
     """
 
     last_failure: BaseException | None = None
 
     def get_connection(self, node_id: Any, *arguments: Any, **options: Any) -> Any:
-        """A connection being made or made; its failure is kept in `last_failure`."""
+        """Return a connection, made or being made; its failure is kept in `last_failure`."""
         connection = super().get_connection(node_id, *arguments, **options)
         if connection.initializing:
             connection.init_future.add_errback(self._remember)
         return connection
 
     def close_throttled(self) -> None:
-        """Close the connections that a broker has paused (KIP-219); the next request makes them anew."""
+        """Close the connections that a broker has paused (KIP-219); the next request opens new ones."""
         for connection in list(self._conns.values()):
             if "throttle" in connection.paused:
                 connection.close()
@@ -421,7 +427,9 @@ class ConnectionManager(KafkaConnectionManager):  # type: ignore[misc]  # kafka-
         self.last_failure = error
 
     async def _build_transport(self, node: Any, timeout_at: float | None = None) -> Transport:
-        """As kafka-python does, but the socket of a failed or cancelled handshake is closed, and its error kept."""
+        """Build a transport with kafka-python's steps. The socket of a failed or cancelled handshake is closed, its
+        error kept.
+        """
         sock = await create_connection(
             self._net,
             node.host,
@@ -446,9 +454,9 @@ class ConnectionManager(KafkaConnectionManager):  # type: ignore[misc]  # kafka-
 
 
 class Selector(selectors.DefaultSelector):
-    """The system's selector, but quick to say that a socket is not registered: without a text that describes it."""
+    """The system's selector, but fast when a socket is not registered: its error has no describing text."""
 
     def get_key(self, fileobj: Any) -> selectors.SelectorKey:
-        """The registration of a socket; KeyError when there is none."""
+        """Return the registration of a socket. Raises KeyError when there is none."""
         key: selectors.SelectorKey = self._fd_to_key[fileobj.fileno()]  # type: ignore[attr-defined]  # typeshed hides it
         return key

@@ -1,1 +1,1 @@
-"""Reading: bounded ranges for a copy, a few records for a look, small topics whole, and where logs begin and end."""
+"""Reading: bounded ranges for a copy, a few records for a check, small topics whole, and the edges of logs."""

@@ -1,4 +1,4 @@
-"""One broker's feeder: fetches some partitions, one request at a time, until they end, fail or have another leader."""
+"""One broker's fetcher reads some partitions, one request at a time, until they end, fail or have another leader."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _PAUSE_S = 0.1
 
 
 class BrokerFetcher:
-    """Partitions of one broker and the request that is under way for them. Many share an intake."""
+    """Partitions of one broker, and the request that is under way for them. Many fetchers share one buffer."""
 
     def __init__(
         self,
@@ -55,10 +55,12 @@ class BrokerFetcher:
         fetch_bytes: Callable[[], int],
         hand_over: Callable[[Iterable[TopicPartition]], None],
     ) -> None:
-        """`fetch_bytes` says how much to ask for now; `hand_over` is given what another broker serves by now."""
+        """`fetch_bytes` returns how much to ask for now. `hand_over` receives the partitions that another broker serves
+        now.
+        """
         self.node = node
         self.places: dict[TopicPartition, None] = {}
-        """In the order in which they are asked for; only this feeder reads them."""
+        """The partitions, in the order in which they are asked for; only this fetcher reads them."""
         self.ended = False
         self._cluster = cluster
         self._buffer = buffer
@@ -73,11 +75,11 @@ class BrokerFetcher:
 
     @property
     def is_at_work(self) -> bool:
-        """Whether it has partitions to read, and does."""
+        """Whether this fetcher has partitions to read, and has not ended."""
         return bool(self.places) and not self.ended
 
     async def run(self) -> None:
-        """Fetch until no partition is left. While the broker does not answer, others' feeders go on."""
+        """Fetch until no partition is left. While the broker does not answer, the fetchers of others continue."""
         try:
             while self._has_work():
                 try:
@@ -87,19 +89,23 @@ class BrokerFetcher:
                         error if isinstance(error, NotServed) else NotServed(self.places, str(error))
                     )
                 self._turn()
-        except Exception as error:  # the loop would only log it, and the writer wait for ever
+        except Exception as error:  # the loop would only log it, and the writer would wait for ever
             log.debug("a feeder of cluster %s stops", self._cluster.alias, exc_info=True)
             self._buffer.stop(error if isinstance(error, FerryError) else Retryable(f"reading failed: {error!r}"))
         finally:
             self.ended = True
 
     def _turn(self) -> None:
-        """Leave out what is done; the first comes last: a broker fills its answer from the front."""
+        """Leave out the partitions that are done, and move the first to the end: a broker fills its answer from the
+        front.
+        """
         places = [place for place in self.places if self._buffer.wanted(place)]
         self.places = dict.fromkeys(places[1:] + places[:1])
 
     async def _fetch(self) -> None:
-        """One fetch, as soon as there is room for its answer. Retryable when the broker cannot serve it now."""
+        """Run one fetch, as soon as there is room for its answer. Raises Retryable when the broker cannot
+        serve it now.
+        """
         self._leave_lost()
         if self.node == NO_LEADER:
             raise Retryable("it has no leader")
@@ -110,9 +116,12 @@ class BrokerFetcher:
             raise NotServed(unanswered, "nobody tells where its last leader epochs end")
 
     async def _look_at_logs(self) -> frozenset[TopicPartition]:
-        """Give up what was cut below what was read of it (KIP-320); the partitions that nobody answered for."""
+        """Fail the partitions whose logs were cut below what was read of them (KIP-320).
+
+        Returns the partitions for which no leader answered.
+        """
         looked = await self._lineage.look(self.places)
-        if looked.cut:  # the question goes by the name: it may have been of another topic
+        if looked.cut:  # the request names the topic, not its id: the answer may be about another topic
             await self._look_for_lost(looked.cut)
         for place, at in looked.cut.items():
             if place not in self.places or not self._buffer.wanted(place):
@@ -150,7 +159,9 @@ class BrokerFetcher:
         return bool(self.places) and not self._buffer.closed
 
     async def _ask(self, size: int, began: float) -> tuple[FetchRequest, Any] | None:
-        """A fetch of about `size` bytes, wanted since `began`, and its answer; None with nothing to do."""
+        """Fetch about `size` bytes, wanted since `began`; return the request and its answer, or None with nothing to
+        do.
+        """
         self._leave_lost()
         if not self._has_work():
             return None
@@ -163,7 +174,11 @@ class BrokerFetcher:
         return request, await self._cluster.ask(request, self.node)
 
     async def _ask_when_admitted(self, throttle: Throttle, size: int, began: float) -> tuple[FetchRequest, Any] | None:
-        """As `_ask`, for as much as the throttle admits."""
+        """Fetch as much of `size` bytes as the throttle admits, wanted since `began`; return the request and its
+        answer.
+
+        None when there is nothing to do.
+        """
         admitted = await throttle.admit(size, self._has_work)
         came = 0
         try:
@@ -193,7 +208,7 @@ class BrokerFetcher:
         )
 
     async def _take_in(self, request: FetchRequest, answer: Any) -> None:
-        """Put what came into the intake, and raise NotServed for partitions that the broker does not serve."""
+        """Put what came into the buffer, and raise NotServed for partitions that the broker does not serve."""
         if answer.error_code:
             raise Retryable(f"fetch from cluster {self._cluster.alias}: {codes.describe(answer.error_code)}")
         parts = list(fetched(request, answer))
@@ -208,10 +223,10 @@ class BrokerFetcher:
         now = time.monotonic()
         for part in parts:
             place = part.place
-            # Handed over, or given up, while the answer was on its way.
+            # Moved to another fetcher, or failed, while the answer was on its way.
             if place not in self.places or not self._buffer.wanted(place):
                 continue
-            if part.nearer_replica != NO_NODE:  # that is all the answer says: its lack of records means nothing
+            if part.nearer_replica != NO_NODE:  # the answer says only that: its lack of records means nothing
                 named[place] = part.nearer_replica
             elif part.error_code:
                 if (why := self._passing(part, outside)) is not None:
@@ -237,10 +252,11 @@ class BrokerFetcher:
             raise NotServed(trouble, next(iter(trouble.values())))
 
     async def _settle(self, doubtful: set[TopicPartition]) -> dict[TopicPartition, str]:
-        """Nothing came where something should lie: compaction left nothing up to the end of the range, or the records
-        lie in tiered storage and the broker waits for them, which it does not say (KIP-405). Its own log's start tells.
+        """Decide about partitions without records where some should be; return those that are not at their end, and
+        why.
 
-        The partitions that are not at their end, and why nothing came.
+        Either compaction left nothing up to the end of the range. Or the records are in tiered storage, and the broker
+        waits for them without reporting it (KIP-405). The start of its local log shows which.
         """
         if not doubtful:
             return {}
@@ -249,7 +265,7 @@ class BrokerFetcher:
             listed = await listed_offsets(self._cluster, starts, isolation=READ_UNCOMMITTED)
         except Unreachable as error:  # this broker does not answer; others may
             return dict.fromkeys(doubtful, str(error))
-        self._leave_lost()  # it was asked by the names, and has looked at the metadata
+        self._leave_lost()  # it was asked by the names, and has refreshed the metadata
         doubtful = {place for place in doubtful if place in self.places and self._buffer.wanted(place)}
         trouble: dict[TopicPartition, str] = {}
         for place in doubtful:
@@ -265,9 +281,10 @@ class BrokerFetcher:
         return trouble
 
     async def _look_outside(self, places: set[TopicPartition]) -> dict[TopicPartition, str]:
-        """Their leader calls the offsets out of range, and tells no more: the logs' edges say what is lost.
+        """Ask for the edges of logs whose leader reports an offset out of range, and fail what is lost.
 
-        The partitions whose logs have the offsets after all, or that nobody tells of, and why they do not come.
+        The answer of a fetch says no more than that. Returns the partitions whose logs have the offsets after all, or
+        of which no broker reports the edges, with the reason.
         """
         if not places:
             return {}
@@ -275,7 +292,7 @@ class BrokerFetcher:
             begins, ends = await log_edges(self._cluster, places)
         except Unreachable as error:
             return dict.fromkeys(places, str(error))
-        self._leave_lost()  # they were asked by the names, after a look at the metadata
+        self._leave_lost()  # they were asked by the names, after a refresh of the metadata
         failed = begins.failed | ends.failed
         trouble: dict[TopicPartition, str] = {}
         for place in places:
@@ -295,7 +312,7 @@ class BrokerFetcher:
         return trouble
 
     async def _look_for_leader(self, trouble: NotServed) -> None:
-        """Ask the metadata again; hand over what has another leader, and give up what was not served for too long."""
+        """Ask for the metadata again; move what has another leader, and fail what was not served for too long."""
         self._patience.begin(trouble.places, time.monotonic())
         self._routes.back_to_leader(trouble.places)
         await self._cluster.loop.sleep(_PAUSE_S)
@@ -317,18 +334,18 @@ class BrokerFetcher:
         self._buffer.wake()
 
     async def _look_at_names(self, request: FetchRequest, answer: Any, parts: Iterable[FetchedPartition]) -> None:
-        """Leave out what an answer may have of other topics: brokers 2.8 to 3.0 know ids, and fetch by names."""
+        """Leave out what an answer may have of other topics: brokers 2.8 to 3.0 know ids, but fetch by names."""
         by_name = any(topic.topic for topic in answer.responses)
         if by_name and any(topic.topic_id for topic in request.topics):
             await self._look_for_lost(part.place for part in parts)
 
     async def _look_for_lost(self, places: Iterable[TopicPartition]) -> None:
-        """Leave out those that are not of the plan's topic any more, by the metadata of now."""
+        """Leave out the partitions that do not belong to the plan's topic any more, by the metadata of now."""
         await self._cluster.refresh({place.topic for place in places})
         self._leave_lost()
 
     def _leave_lost(self) -> None:
-        """Leave out what is not the plan's topic any more; it fails."""
+        """Leave out what does not belong to the plan's topic any more; `hand_over` lets it fail."""
         self._move([place for place in self.places if self._buffer.wanted(place) and self._routes.lost(place)])
 
     def _move(self, places: list[TopicPartition]) -> None:
@@ -338,12 +355,13 @@ class BrokerFetcher:
             self._hand_over(places)
 
     def _passing(self, part: FetchedPartition, outside: set[TopicPartition]) -> str | None:
-        """What is wrong now with a partition that was answered with an error.
+        """Return what is wrong now with a partition that was answered with an error.
 
-        None where it has failed for good, and where its leader calls the offset out of range: it is `outside` then.
+        None where it has failed for good, and where its leader reports the offset out of range: then it is added to
+        `outside`.
         """
         place, code, position = part.place, part.error_code, self._buffer.positions[part.place]
-        if self._routes.is_nearer(place):  # a follower may lag behind its leader: that one decides
+        if self._routes.is_nearer(place):  # a follower may lag: its leader decides
             return codes.describe(code)
         if code == codes.OFFSET_OUT_OF_RANGE:
             outside.add(place)
@@ -366,13 +384,13 @@ class BrokerFetcher:
 
 
 def _first(request: FetchRequest) -> TopicPartition:
-    """The partition from which a broker fills its answer."""
+    """Return the partition from which a broker fills its answer."""
     topic = request.topics[0]
     return TopicPartition(topic=topic.topic, partition=topic.partitions[0].partition)
 
 
 class NotServed(Retryable):
-    """A broker does not serve these partitions, now."""
+    """A broker does not serve these partitions now."""
 
     def __init__(self, places: Iterable[TopicPartition], why: str) -> None:
         super().__init__(why)

@@ -1,4 +1,4 @@
-"""Read a range of one partition as a read_committed consumer does, record by record, with all that a record has."""
+"""Read a range of one partition as a read_committed consumer does, record by record, with all fields of a record."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ferry.wire.headers import Header, parse_headers
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadRecord:
-    """One record; the timestamp is ms, -1 where it has none. Names of headers are bytes: not all are UTF-8."""
+    """One record. The timestamp is in ms, -1 where it has none. Header names are bytes, because not all are UTF-8."""
 
     offset: int
     timestamp_ms: int
@@ -31,9 +31,9 @@ class ReadRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnopenedBatch:
-    """A batch that cannot be read to its end, as it lies in the log, and why, in a sentence.
+    """A batch that cannot be read to its end: its bytes as in the log, and the reason as a sentence.
 
-    It covers the offsets `[offset, end)` by its header. Records before the damage were handed over.
+    It covers the offsets `[offset, end)` by its header. Records before the damage were passed to `take`.
     """
 
     offset: int
@@ -50,10 +50,10 @@ async def read_committed(
     take: Callable[[ReadRecord], None],
     unopened: Callable[[UnopenedBatch], None],
 ) -> None:
-    """Hand over the committed records of `[start, end)` in order; `end` must not lie behind the last stable offset.
+    """Pass the committed records of `[start, end)` to `take`, in order; `end` is at most the last stable offset.
 
-    `unopened` takes the batches that are damaged, or larger decompressed than what may be held. Raises as
-    `read_batches`.
+    `unopened` receives the batches that are damaged, or larger when decompressed than the memory allows. Raises Refused
+    when the topic may not be read, Retryable when it stays unreadable, and Unreachable when its leader does not answer.
     """
     aborted = AbortedTransactions()
 

@@ -1,8 +1,8 @@
-"""Whether a leader's log goes on from what was read: asked when the leader epoch is another one (KIP-320).
+"""Whether a leader's log continues what was read: checked when the leader epoch is another one (KIP-320).
 
-As the Java consumer does. A log loses records that were readable only when another leader takes over, and that one has
-another leader epoch. Each fetch names the epoch under which the log was last found sound, so that a broker with another
-one refuses it; nothing is read from a log that nobody looked at.
+The Java consumer does the same. A log loses readable records only when another leader takes over, and that leader has
+another epoch. Each fetch names the epoch in which the log was last found sound, so a broker with another epoch refuses
+it. Nothing is read from a log that was not checked.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ UNKNOWN_EPOCH = -1
 
 
 class Mark(NamedTuple):
-    """What was read of a log, or written to it: one that has it still says that epoch `epoch` ends at `end` or behind.
+    """How far a log was read or written: an intact log reports that epoch `epoch` ends at `end` or later.
 
-    The epoch is -1 where it is not known: before there was one in record batches, or when nothing was read or written.
+    The epoch is -1 where it is not known: record batches had none yet, or nothing was read or written.
     """
 
     epoch: int
@@ -30,34 +30,36 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Looked:
-    """By partition where the log of now parts from what was read, and the partitions that nobody answered for."""
+    """By partition the offset where the log of now departs from what was read; and partitions for which no leader
+    answered.
+    """
 
     cut: Mapping[TopicPartition, int]
     unanswered: frozenset[TopicPartition]
 
 
 class Lineage:
-    """The leader epochs under which partitions are read. The feeders of a source share one."""
+    """The leader epochs in which partitions are read. The fetchers of a source share one lineage."""
 
     def __init__(self, cluster: Cluster, marks: Mapping[TopicPartition, Mark]) -> None:
-        """`marks` are read at each look; the intake keeps them."""
+        """`marks` are read at each check; the fetch buffer keeps them."""
         self._cluster = cluster
         self._marks = marks
         self._sound: dict[TopicPartition, int] = {}
 
     def epoch(self, place: TopicPartition) -> int:
-        """The leader epoch that a fetch names; -1: none, the broker compares nothing."""
+        """Return the leader epoch that a fetch names; -1: none, so the broker compares nothing."""
         return self._sound.get(place, UNKNOWN_EPOCH)
 
     def is_sound(self, place: TopicPartition) -> bool:
-        """Whether the log was looked at since the leader epoch that the metadata tell."""
+        """Return whether the log was checked since the leader epoch that the metadata shows."""
         return place in self._sound and self._sound[place] >= self._told(place)
 
     async def look(self, places: Iterable[TopicPartition]) -> Looked:
-        """Look at the logs of those that are not known to be sound; one request per leader, mostly none.
+        """Check the logs of the partitions that are not known to be sound; one request per leader, most often none.
 
-        Sound is also what nothing tells of: no epoch was read, the log does not know it, or the brokers are older than
-        Kafka 2.3.
+        A log also counts as sound when nothing can be compared: no epoch was read, the log does not know it, or the
+        brokers are older than Kafka 2.3.
         """
         told = {place: self._told(place) for place in places if not self.is_sound(place)}
         asked = {place: self._marks[place] for place, epoch in told.items() if self._marks[place].epoch != epoch}

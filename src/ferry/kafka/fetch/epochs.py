@@ -1,4 +1,4 @@
-"""Where a leader's log says that a leader epoch ended (KIP-101, KIP-320): by that a truncated log is known."""
+"""Where leader epochs end in a leader's log (KIP-101, KIP-320): this shows whether a log was truncated."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from ferry.errors import Retryable
 from ferry.kafka.connect.cluster import Cluster, TooOld
 from ferry.model import TopicPartition
 
-_FOR_CONSUMERS_SINCE = 3  # before, it takes CLUSTER_ACTION
+_FOR_CONSUMERS_SINCE = 3  # earlier versions need CLUSTER_ACTION
 
 
 NOT_KNOWN = -1
-"""What a log says of an epoch that it knows nothing of."""
+"""The answer of a log about an epoch that it does not know."""
 
 
 async def epoch_ends(
     cluster: Cluster, epochs: Mapping[TopicPartition, int], current: Mapping[TopicPartition, int] | None = None
 ) -> dict[TopicPartition, int]:
-    """The offset behind the last record of a leader epoch, or of the last one before it, in the log of now.
+    """Return the offset after the last record of a leader epoch, or of the last epoch before it, in the log of now.
 
-    NOT_KNOWN where the log does not tell, or its broker is too old to be asked (before 2.3). Left out are partitions
-    without a leader, those whose leader does not answer, and those that are answered with an error: also where the
-    leader has another epoch than `current` says.
+    NOT_KNOWN where the log does not know the epoch, or its broker is too old to be asked (before 2.3). Left out are
+    partitions without a leader, those whose leader does not answer, and those that are answered with an error. One such
+    error is that the leader has another epoch than `current` names.
     """
     by_leader: dict[int, dict[TopicPartition, int]] = {}
     for place, epoch in epochs.items():
@@ -39,7 +39,7 @@ async def epoch_ends(
             answer = await cluster.ask(_request(part, current or {}), node)
         except Retryable:
             continue
-        except TooOld:  # then a log that was cut is known by its end alone
+        except TooOld:  # then only its end shows that a log was cut
             found |= dict.fromkeys(part, NOT_KNOWN)
             continue
         found |= {place: end for place, code, end in _answered(answer) if not code}
@@ -49,11 +49,15 @@ async def epoch_ends(
 async def ends_of_epochs(
     cluster: Cluster, asked: Iterable[tuple[TopicPartition, int]]
 ) -> dict[tuple[TopicPartition, int], int]:
-    """As `epoch_ends`, of several leader epochs of a log: a request names each partition once."""
+    """Return the offset after the last record of each leader epoch asked for, of several epochs of a log.
+
+    A request names each partition once, so there is one round for each epoch of a log. NOT_KNOWN and partitions that
+    are left out have the meaning that they have in `epoch_ends`.
+    """
     left = sorted(set(asked))
     found: dict[tuple[TopicPartition, int], int] = {}
     while left:
-        now = dict(left)  # the last epoch of each
+        now = dict(left)  # the last epoch of each partition
         found |= {(place, now[place]): end for place, end in (await epoch_ends(cluster, now)).items()}
         left = [one for one in left if one not in now.items()]
     return found

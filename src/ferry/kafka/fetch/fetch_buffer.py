@@ -1,6 +1,6 @@
 """What was fetched and not yet written, partition by partition, within a fixed amount of memory.
 
-Feeders put batches in and wait for room; the writer takes them out and waits for news.
+Fetchers put batches in and wait for room; the writer takes them out and waits for news.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ferry.wire.order import beyond, disorder
 
 MIN_PARTITION_BYTES = 256 << 10
 _MAX_BATCH_BYTES = 1 << 30
-"""No broker takes a batch this large; a length beyond it is damage."""
+"""Bytes above which a batch length is damage: no broker accepts a batch this large."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ class ReadFailure:
 
 
 class Answer:
-    """The memory of one fetch answer. Batches are views of it: the last one that is needed keeps all of it."""
+    """The memory of one fetch answer. Batches are views of it: the last batch that is needed keeps all of it."""
 
     __slots__ = ("needed", "size")
 
@@ -47,7 +47,9 @@ class Answer:
 
 
 class Fetched(NamedTuple):
-    """A batch that waits to be written; `hidden`: its records stay behind (a marker, aborted, or without records)."""
+    """A batch that waits to be written. `hidden`: its records are not copied (a marker, aborted, or without
+    records).
+    """
 
     batch: Batch
     hidden: bool
@@ -67,18 +69,18 @@ class FetchBuffer:
         isolation: int = READ_COMMITTED,
         checked: bool = True,
     ) -> None:
-        """`ranges` are `[start, end)` per partition; `marks` what was read of some of them before.
+        """`ranges` are `[start, end)` per partition; `marks` show what was read of some of them before.
 
-        Not `checked`: nobody has looked at the batches' checksums, and whoever takes them has to.
+        Not `checked`: the checksums of the batches were not checked, and the caller that takes them has to check them.
         """
         self.queues: dict[TopicPartition, deque[Fetched]] = {place: deque() for place in ranges}
         self.finished: set[TopicPartition] = set()
         """Partitions read to their end."""
         self.failures: dict[TopicPartition, ReadFailure] = {}
         self.arrived: list[TopicPartition] = []
-        """Partitions that got batches, or came to their end, since the caller last cleared it."""
+        """Partitions that got batches, or came to their end, since the caller last cleared the list."""
         self.positions = {place: start for place, (start, _) in ranges.items()}
-        """Where each partition is read on; behind its end, when that lies inside the last batch."""
+        """The next offset to read of each partition; after its end, when the end is inside the last batch."""
         self.ends = {place: end for place, (_, end) in ranges.items()}
         self.marks = {place: Mark(UNKNOWN_EPOCH, start) for place, (start, _) in ranges.items()} | dict(marks or {})
         """What was read of each partition's log, at any time."""
@@ -88,9 +90,9 @@ class FetchBuffer:
         self._isolation = isolation
         self._check = check if checked else _believe
         self._aborted = {place: AbortedTransactions() for place in ranges}
-        self._begun: set[TopicPartition] = set()  # a batch was taken: what follows lies behind it
+        self._begun: set[TopicPartition] = set()  # a batch was taken: what follows has higher offsets
         self._doubted: dict[TopicPartition, int] = {}
-        """The end that the next batch says it has, where the answer said that offsets can be read up to less."""
+        """The end that the next batch claims, where the answer reported that fewer offsets can be read."""
         self._needs: dict[TopicPartition, int] = {}
         self._queued = dict.fromkeys(ranges, 0)  # bytes in each queue
         self._held = 0  # bytes of answers with a batch that is queued, or taken and not released yet
@@ -103,13 +105,13 @@ class FetchBuffer:
     # The writer's side.
 
     def take(self, place: TopicPartition) -> Fetched:
-        """The next batch of a partition. Its answer counts against the memory until `release` was told of it."""
+        """Return the next batch of a partition. Its answer counts against the memory until `release` gets it."""
         found = self.queues[place].popleft()
         self._queued[place] -= len(found.batch.data)
         return found
 
     def release(self, answers: Iterable[Answer]) -> None:
-        """Of each of these answers, one batch that was taken is not needed any more."""
+        """Release one batch of each of these answers: it was taken, and is not needed any more."""
         for answer in answers:
             answer.needed -= 1
             if not answer.needed:
@@ -117,7 +119,7 @@ class FetchBuffer:
         self._let_in()
 
     def give_up(self, place: TopicPartition, failure: ReadFailure) -> None:
-        """Read no further on a partition: the caller cannot use what comes next."""
+        """Stop reading a partition, because the caller cannot use what comes next; drop what is queued of it."""
         queue = self.queues[place]
         self.release([found.answer for found in queue])
         queue.clear()
@@ -126,12 +128,12 @@ class FetchBuffer:
         self._fail(place, failure)
 
     def exhausted(self) -> bool:
-        """Whether every partition is finished or failed and its queue taken empty."""
+        """Return whether every partition is finished or failed, and its queue is empty."""
         settled = len(self.finished) + len(self.failures) == len(self.queues)
         return settled and not any(self.queues.values())
 
     async def news(self, timeout_s: float) -> None:
-        """Wait until batches arrive, a partition ends or the time is over; raises what stopped the reading."""
+        """Wait until batches arrive, a partition ends or the time is over; raise what stopped the reading."""
         if self._error is None and not self.arrived:
             self._news = waiting = Future()
             timer = self._loop.call_later(timeout_s, lambda: _resolve(waiting))
@@ -141,7 +143,7 @@ class FetchBuffer:
             raise self._error
 
     def wake(self) -> None:
-        """Let whoever waits for news look again."""
+        """Wake the writer that waits for news."""
         waiting, self._news = self._news, None
         if waiting is not None:
             _resolve(waiting)
@@ -149,23 +151,25 @@ class FetchBuffer:
     # The feeders' side.
 
     def wanted(self, place: TopicPartition) -> bool:
-        """Whether more is to be read of a partition."""
+        """Return whether more is to be read of a partition."""
         return place not in self.finished and place not in self.failures
 
     def needed(self, places: Iterable[TopicPartition]) -> int:
-        """The size of the largest batch that did not come whole, in bytes; 0 when there is none."""
+        """Return the size in bytes of the largest batch that did not come whole; 0 when there is none."""
         return max((self._needs.get(place, 0) for place in places), default=0)
 
     def hungry(self, places: Iterable[TopicPartition]) -> list[TopicPartition]:
-        """Those with less than their share queued: small batches are written slowly, and must not fill the memory."""
+        """Return those with less than their share queued: small batches are written slowly, and must not fill the
+        memory.
+        """
         unsettled = len(self.queues) - len(self.finished) - len(self.failures)
         share = self.memory_bytes // (2 * max(1, unsettled))
         return [place for place in places if self._queued[place] <= share]
 
     async def reserve(self, size: int, places: Iterable[TopicPartition]) -> None:
-        """Wait for room for an answer of so many bytes, and for a hungry one among the partitions that are asked for.
+        """Wait for room for an answer of `size` bytes, and until one of the requested partitions is hungry.
 
-        Ends early when the intake is closed.
+        Ends early when the buffer is closed.
         """
         while not self.closed:
             if not self.hungry(places):
@@ -187,12 +191,12 @@ class FetchBuffer:
         return self._held + self._asked + size <= self.memory_bytes or not self._held + self._asked
 
     def unreserve(self, size: int) -> None:
-        """The answer has come, or none."""
+        """Return the room of a fetch, with or without an answer."""
         self._asked -= size
         self._let_in()
 
     def put(self, part: FetchedPartition, answer: Answer) -> None:  # noqa: C901  # one loop over an answer's batches
-        """Take in what one partition's part of an answer holds."""
+        """Take in one partition's part of an answer."""
         place, end = part.place, self.ends[part.place]
         aborted = self._aborted[place]
         aborted.learn(part.aborted)
@@ -208,14 +212,14 @@ class FetchBuffer:
                 return
             if comes_again:
                 break
-            if batch.next_offset <= position:  # only before the first one: brokers may begin an answer earlier
+            if batch.next_offset <= position:  # only before the first batch: brokers may begin an answer earlier
                 continue
             if arrived and batch is found[-1] and batch.base_offset > position and not batch.is_wrapper:
-                break  # behind a hole, and nothing vouches for its base offset: it comes again with the next one
+                break  # after a hole, nothing confirms its base offset: it comes again with the next batch
             self._begun.add(place)
             if batch.base_offset >= end and not batch.is_wrapper:
                 position = end
-                self.marks[place] = Mark(batch.leader_epoch, end)  # it shows that nothing lies before it
+                self.marks[place] = Mark(batch.leader_epoch, end)  # it shows that there is nothing before it
                 break
             try:
                 hidden = aborted.leaves_out(batch)
@@ -245,7 +249,7 @@ class FetchBuffer:
     def _is_sound(
         self, place: TopicPartition, found: Sequence[Batch], index: int, position: int, readable: int
     ) -> bool:
-        """Judge a batch before anything in its header is believed; False: a later answer has to bring it again.
+        """Judge a batch before its header is trusted. False: a later answer must bring the batch again.
 
         Raises Corrupt.
         """
@@ -262,7 +266,9 @@ class FetchBuffer:
         return True
 
     def _ask_for_more(self, place: TopicPartition, records: bytes | memoryview) -> None:
-        """Not one whole batch came: fetch what its length says, if that can be true."""
+        """Set the next fetch to the batch's own length, because no whole batch came; fail if that length cannot be
+        true.
+        """
         needed = whole_batch_bytes(records) or MIN_PARTITION_BYTES
         if len(records) < needed <= _MAX_BATCH_BYTES:
             self._needs[place] = needed
@@ -275,17 +281,17 @@ class FetchBuffer:
         )
 
     def finish_empty(self, place: TopicPartition, leader_epoch: int) -> None:
-        """Nothing more lies before the end of the range, in the log of that leader epoch."""
+        """Finish a partition: the log of that leader epoch has nothing more before the end of the range."""
         self.marks[place] = Mark(leader_epoch, self.ends[place])
         self.finish(place)
 
     def finish(self, place: TopicPartition) -> None:
-        """A partition is read to its end."""
+        """Mark a partition as read to its end."""
         self.finished.add(place)
         self.arrived.append(place)
 
     def fail(self, place: TopicPartition, kind: RefusalKind, message: str) -> None:
-        """A partition cannot be read on from where it is."""
+        """Mark a partition as failed at its position: it cannot be read further."""
         self._fail(place, ReadFailure(kind=kind, message=message, offset=self.positions[place]))
 
     def _fail(self, place: TopicPartition, failure: ReadFailure) -> None:
@@ -293,19 +299,19 @@ class FetchBuffer:
         self.arrived.append(place)
 
     def stop(self, error: FerryError) -> None:
-        """Nothing more can be read at all: whoever waits for news is told why."""
+        """Stop all reading: the writer that waits for news gets the error."""
         if not self.closed:
             self._error = error
         self.close()
         self.wake()
 
     def close(self) -> None:
-        """Read no more; answers still on their way are dropped."""
+        """Stop reading; answers that are still on their way are dropped."""
         self.closed = True
         self._wake_feeders()
 
     def _let_in(self) -> None:
-        """Wake the feeders that wait: for memory, when there is some or when nothing else could make any."""
+        """Wake the waiting fetchers: for memory, when there is some, or when nothing else could free any."""
         _resolve_all(self._full)
         if self._held * 2 < self.memory_bytes or not self._held + self._asked:
             _resolve_all(self._room)
@@ -316,7 +322,7 @@ class FetchBuffer:
 
 
 def _believe(batch: Batch, topic: str, partition: int) -> None:
-    """No look at a batch's checksum."""
+    """Trust a batch without a check of its checksum."""
 
 
 def _resolve_all(line: list[Future]) -> None:

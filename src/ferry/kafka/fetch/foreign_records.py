@@ -1,4 +1,4 @@
-"""Read what no ledger accounts for in target topics: markers, aborted chunks, or the records of a stranger."""
+"""Read the offsets of target topics that no receipt covers: markers, aborted chunks, or records of another producer."""
 
 from __future__ import annotations
 
@@ -17,15 +17,17 @@ from ferry.wire.aborted import AbortedTransactions
 from ferry.wire.batch import batches
 
 _GAP_BYTES = 64 << 10
-"""Read per gap and request, at least: gaps are markers, or chunks that were aborted."""
+"""Bytes read per gap and request, at least: gaps are markers, or chunks that were aborted."""
 
 _ALL_BYTES = 8 << 20
-"""Read per request, shared by its gaps, where they are few."""
+"""Bytes read per request, shared by its gaps where they are few."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strangers:
-    """By partition the first offset with a record that no transaction aborted; and what could not be looked into."""
+    """By partition the first offset with a foreign record that is not aborted, and the partitions that could not be
+    read.
+    """
 
     found: dict[TopicPartition, int]
     failed: dict[TopicPartition, Unavailable]
@@ -53,7 +55,8 @@ async def first_strangers(target: Cluster, open_parts: Mapping[TopicPartition, l
                 del waiting[part.place]
                 continue
             parts = waiting[part.place]
-            if part.error_code == codes.OFFSET_OUT_OF_RANGE:  # retention was faster: what is gone is nobody's
+            # retention was faster: what is gone belongs to no producer
+            if part.error_code == codes.OFFSET_OUT_OF_RANGE:
                 outside.append(part.place)
                 continue
             stranger, seen = _judged(part, parts)
@@ -74,7 +77,7 @@ async def first_strangers(target: Cluster, open_parts: Mapping[TopicPartition, l
 
 
 def _leave_out(waiting: dict[TopicPartition, list[Range]], place: TopicPartition, seen: int) -> None:
-    """What lies before `seen` is judged."""
+    """Take what is before `seen` off the list: it is judged."""
     parts = waiting[place] = [(max(low, seen), high) for low, high in waiting[place] if high > seen]
     if not parts:
         del waiting[place]
@@ -96,7 +99,7 @@ class _Unread(Retryable):
 
 
 async def _read(target: Cluster, at: Mapping[TopicPartition, int]) -> list[FetchedPartition]:
-    """A fetch of the first partition, and of others that its leader has; those with errors wait to be the first."""
+    """Fetch the first partition, and others that its leader has; those with errors wait until they are the first."""
     first = next(iter(at))
     try:
         leader = target.leader(first)
@@ -129,7 +132,7 @@ async def _read(target: Cluster, at: Mapping[TopicPartition, int]) -> list[Fetch
 
 
 _TOLD = codes.UNAUTHORIZED | {codes.OFFSET_OUT_OF_RANGE}
-"""Errors that are answers: nothing changes by repeating."""
+"""Errors that are answers: a repeat changes nothing."""
 
 
 def _is_led(target: Cluster, place: TopicPartition, leader: int) -> bool:
@@ -139,9 +142,9 @@ def _is_led(target: Cluster, place: TopicPartition, leader: int) -> bool:
 
 
 def _judged(part: FetchedPartition, open_parts: Iterable[Range]) -> tuple[int | None, int]:
-    """The first offset of a live record in one of `open_parts`, and how far the answer allows to judge.
+    """Return the first offset of a live record in one of `open_parts`, and the offset up to which the answer decides.
 
-    A partition that is not the first of a request may come without a whole batch: nothing is judged then.
+    A partition that is not the first of a request may come without a whole batch: then nothing is judged.
     """
     seen = min(low for low, _ in open_parts)
     aborted = AbortedTransactions()

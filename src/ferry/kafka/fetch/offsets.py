@@ -1,4 +1,4 @@
-"""Where logs begin and end, and where a group stands."""
+"""Where logs begin and end, and the committed offsets of a group."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from ferry.model.observed import Unavailable
 EARLIEST = -2
 LATEST = -1
 EARLIEST_LOCAL = -4
-"""The start of what a leader has on its own disks (KIP-405); the log's start where there is no tiered storage."""
+"""The first offset that a leader has on its own disks (KIP-405); the log's start where there is no tiered storage."""
 
-_LOCAL_SINCE = 8  # ListOffsetsRequest; an older broker would take it for a time
+_LOCAL_SINCE = 8  # ListOffsetsRequest; an older broker would take -4 for a time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedOffsets:
-    """Offset per partition, and what stands against the others.
+    """The offset of each partition, and the reason for those that have none.
 
-    Partitions without leader or that vanish are in neither.
+    Partitions without a leader, and those that vanish, are in neither.
     """
 
     found: dict[TopicPartition, int]
@@ -36,11 +36,11 @@ class ListedOffsets:
 
 
 async def listed_offsets(cluster: Cluster, wanted: Mapping[TopicPartition, int], *, isolation: int) -> ListedOffsets:
-    """Offset per partition for EARLIEST, LATEST or a time in ms; one request per leader, all at once.
+    """Return the offset of each partition for EARLIEST, LATEST or a time in ms; one request per leader, all at once.
 
-    With isolation READ_COMMITTED, LATEST is the last stable offset. A time behind the last record gives -1. Errors are
-    repeated for the cluster's patience; a partition that has one then, or whose leader does not answer, is failed.
-    Raises Unreachable when no leader answered at all.
+    With isolation READ_COMMITTED, LATEST is the last stable offset. A time after the last record gives -1. Errors are
+    repeated for the cluster's patience. A partition that still has one then, or whose leader does not answer, is in
+    `failed`. Raises Unreachable when no leader answered at all.
     """
     question = _Question(cluster, wanted, isolation)
     try:
@@ -52,7 +52,7 @@ async def listed_offsets(cluster: Cluster, wanted: Mapping[TopicPartition, int],
 
 
 class _Incomplete(Retryable):
-    """Some partitions were answered with an error, or their leaders not at all."""
+    """Some partitions were answered with an error, or their leaders did not answer."""
 
 
 class _Question:
@@ -68,7 +68,7 @@ class _Question:
         self._isolation = isolation
 
     async def ask(self) -> None:
-        """One round; raises _Incomplete when another may bring more."""
+        """Ask one round; raise _Incomplete when another round may bring more."""
         self.failed.clear()
         # Every time: a leader that does not answer may have been replaced.
         await self._cluster.refresh({place.topic for place in self._left})
@@ -118,10 +118,10 @@ class _Question:
 
 
 async def log_edges(cluster: Cluster, places: Iterable[TopicPartition]) -> tuple[ListedOffsets, ListedOffsets]:
-    """Where logs begin and end (high watermark) now.
+    """Return where logs begin, and where they end (high watermark), now.
 
-    Nothing else tells after a fetch that was out of range: such an answer has -1 for all its offsets. Raises as
-    `listed_offsets`.
+    A fetch that was out of range does not show it: its answer has -1 for all its offsets. Raises Unreachable when no
+    leader answered at all.
     """
     begins = await listed_offsets(cluster, dict.fromkeys(places, EARLIEST), isolation=READ_UNCOMMITTED)
     ends = await listed_offsets(cluster, dict.fromkeys(begins.found, LATEST), isolation=READ_UNCOMMITTED)
@@ -131,7 +131,10 @@ async def log_edges(cluster: Cluster, places: Iterable[TopicPartition]) -> tuple
 async def list_offsets(
     cluster: Cluster, wanted: Mapping[TopicPartition, int], *, isolation: int
 ) -> dict[TopicPartition, int]:
-    """As `listed_offsets` where each partition is needed: raises for the first that failed, Refused or Unreachable."""
+    """Return the offset of each partition, where each is needed (`listed_offsets` says of what).
+
+    Raises for the first partition that failed: Refused without permission, else Unreachable.
+    """
     listed = await listed_offsets(cluster, wanted, isolation=isolation)
     for place, unserved in listed.failed.items():
         kind = Refused if unserved.kind is RefusalKind.NOT_AUTHORIZED else Unreachable
@@ -186,11 +189,11 @@ def _listed(answer: Any) -> Iterable[tuple[TopicPartition, int, int]]:
 async def group_offsets(
     cluster: Cluster, group: str, places: Iterable[TopicPartition], *, wait: bool = True
 ) -> dict[TopicPartition, tuple[int, str] | None]:
-    """Committed `(offset, metadata)` of a group, always naming the partitions; None where the group has none.
+    """Return the committed `(offset, metadata)` of a group for these partitions; None where the group has none.
 
-    A fetch of *all* partitions silently omits those with a pending transactional commit; naming them with
-    `require_stable` answers UNSTABLE_OFFSET_COMMIT instead (KIP-447). With `wait` that is retried until the
-    transaction ends; without, those partitions are left out.
+    The request always names the partitions. A fetch of *all* partitions silently omits those with a pending
+    transactional commit. Named partitions with `require_stable` answer UNSTABLE_OFFSET_COMMIT instead (KIP-447). With
+    `wait` that is retried until the transaction ends; without, those partitions are left out.
     """
     by_topic: dict[str, list[int]] = {}
     for place in places:

@@ -1,4 +1,4 @@
-"""Read a range of one partition by itself, batch by batch: for what is small, and no copy."""
+"""Read a range of one partition alone, batch by batch: for small reads that are not a copy."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ Take = Callable[[Sequence[Batch], Any], None]
 async def read_batches(
     cluster: Cluster, place: TopicPartition, start: int, end: int, take: Take, *, isolation: int
 ) -> None:
-    """Hand over the batches that hold offsets of `[start, end)`, in order; what retention takes meanwhile is passed.
+    """Pass the batches that hold offsets of `[start, end)` to `take`, in order; offsets that retention deletes are
+    skipped.
 
-    `end` must not lie behind what the isolation may read. Raises Refused when the topic may not be read, Retryable when
-    it stays unreadable, Unreachable when its leader does not answer, and Corrupt.
+    `end` is at most what the isolation may read. Raises Refused when the topic may not be read, Retryable when it stays
+    unreadable, Unreachable when its leader does not answer, and Corrupt.
     """
     at = start
     until = time.monotonic() + cluster.patience_s
@@ -58,7 +59,7 @@ async def _read_on(cluster: Cluster, place: TopicPartition, at: int, end: int, t
         if part.error_code in codes.UNAUTHORIZED:
             raise Refused(f"not allowed to read topic {place.topic} on cluster {cluster.alias}: grant READ on it")
         if part.error_code == codes.OFFSET_OUT_OF_RANGE:
-            # The answer itself does not say where the log begins: a broker puts -1 beside an error.
+            # The answer itself does not show where the log begins: a broker puts -1 next to an error.
             begins = await list_offsets(cluster, {place: EARLIEST}, isolation=isolation)
             if begins.get(place, 0) > at:
                 return begins[place]  # retention was faster

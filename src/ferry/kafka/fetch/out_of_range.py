@@ -1,4 +1,4 @@
-"""What became of an offset that a leader calls out of range: deleted at the log's start, or cut off at its end."""
+"""The fate of an offset that a leader reports out of range: deleted at the log's start, or cut off at its end."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from ferry.model import RefusalKind, TopicPartition
 def lost_range(
     place: TopicPartition, cluster: str, wanted: tuple[int, int], edges: tuple[int, int]
 ) -> tuple[RefusalKind, str] | None:
-    """Why `wanted` offsets `[start, end)` cannot be read of a log with these `edges`; None when it has the first.
+    """Return why `wanted` offsets `[start, end)` cannot be read of a log with these `edges`; None when it has the
+    first.
 
     The end of the log is its high watermark.
     """

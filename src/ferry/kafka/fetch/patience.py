@@ -1,4 +1,4 @@
-"""How long partitions may stay unserved. Each has a clock of its own: none lives, or dies, with its neighbours."""
+"""How long partitions may stay unserved. Each has its own clock, so that others do not shorten or extend its time."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class Patience:
         self._silent: set[TopicPartition] = set()
 
     def begin(self, places: Iterable[TopicPartition], now: float, *, silent: bool = False) -> None:
-        """These are not served, from now on at the latest.
+        """Start the clocks of partitions that are not served; a clock that runs already continues.
 
-        `silent`: their broker says nothing against them, but what should lie there does not come.
+        `silent`: the broker reports no error, but records that should be there do not come.
         """
         for place in places:
             self._until.setdefault(place, now + self._seconds)
@@ -26,21 +26,23 @@ class Patience:
                 self._silent.add(place)
 
     def answered(self, place: TopicPartition) -> None:
-        """Its broker serves it, but had no room for its records: that says nothing about a silent one."""
+        """Stop the clock: the broker serves the partition, but had no room for its records. A silent partition's clock
+        runs on.
+        """
         if place not in self._silent:
             self._until.pop(place, None)
 
     def served(self, place: TopicPartition) -> None:
-        """Its records come."""
+        """Stop the clock: records of the partition came."""
         self._until.pop(place, None)
         self._silent.discard(place)
 
     def rest(self, places: Iterable[TopicPartition], seconds: float) -> None:
-        """So long nobody asked for these."""
+        """Do not count these seconds: nothing was asked of these partitions."""
         for place in places:
             if place in self._until:
                 self._until[place] += seconds
 
     def is_over(self, place: TopicPartition, now: float) -> bool:
-        """Whether a partition has not been served for too long."""
+        """Return whether a partition has not been served for too long."""
         return now > self._until.get(place, now)

@@ -1,4 +1,4 @@
-"""Fetch requests and what a fetch answer says per partition (KIP-74, KIP-98, KIP-516)."""
+"""Fetch requests, and what a fetch answer contains per partition (KIP-74, KIP-98, KIP-516)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class FetchedPartition:
     """The replica that the leader wants us to read from (KIP-392)."""
 
     def readable(self, isolation: int) -> int:
-        """Up to which offset that isolation level can read."""
+        """Return the offset up to which that isolation level can read."""
         return self.last_stable_offset if isolation == READ_COMMITTED else self.high_watermark
 
 
@@ -49,11 +49,11 @@ def fetch_request(
     min_bytes: int = 1,
     rack: str = "",
 ) -> FetchRequest:
-    """A sessionless fetch from one broker; the answer may exceed `max_bytes` by one batch (KIP-74).
+    """Make a sessionless fetch from one broker; the answer may exceed `max_bytes` by one batch (KIP-74).
 
-    `topic_ids` (by name) say which topics are meant; by default those that the metadata have now. With a `rack` the
-    leader may name a nearer replica instead of answering (KIP-392). A broker that has another leader
-    epoch than `leader_epochs` says refuses the partition (KIP-320).
+    `topic_ids` (by name) name the topics that are meant; by default those that the metadata have now. With a `rack`,
+    the leader may name a nearer replica instead of answering (KIP-392). A broker with another leader epoch than
+    `leader_epochs` names refuses the partition (KIP-320).
     """
     part = FetchRequest.FetchTopic.FetchPartition
     epochs = leader_epochs or {}
@@ -90,13 +90,15 @@ def fetch_request(
 
 
 def record_bytes(answer: Any) -> int:
-    """Bytes of records in an answer, cut-off batches included."""
+    """Return the bytes of records in an answer, cut-off batches included."""
     topics = answer.responses or ()
     return sum(len(part.records or b"") for topic in topics for part in topic.partitions or ())
 
 
 def fetched(request: FetchRequest, answer: Any) -> Iterator[FetchedPartition]:
-    """The partitions of an answer to a request; the metadata may know other topics by these names meanwhile."""
+    """Yield the partitions of an answer to a request. The names are the request's: the metadata may have
+    changed since.
+    """
     names = {topic.topic_id: topic.topic for topic in request.topics}
     for topic in answer.responses or ():
         name = topic.topic or names.get(topic.topic_id, "")

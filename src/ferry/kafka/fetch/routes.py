@@ -1,4 +1,4 @@
-"""Whom to ask for a source partition: its leader, or the replica near us that the leader named (KIP-392)."""
+"""Which broker to ask for a source partition: its leader, or the near replica that the leader named (KIP-392)."""
 
 from __future__ import annotations
 
@@ -13,32 +13,34 @@ NO_LEADER = -1
 
 
 class Routes:
-    """By the metadata that the cluster remembers, and by what leaders said since."""
+    """The broker of each partition, by the metadata that the cluster remembers and by what leaders answered since."""
 
     def __init__(self, cluster: Cluster, topic_ids: Mapping[str, str]) -> None:
-        """`topic_ids` (may be empty) must be the plan's."""
+        """`topic_ids` must be the plan's; it may be empty."""
         self._cluster = cluster
         self._topic_ids = {topic: text for topic, text in topic_ids.items() if text}
         self._gone: set[str] = set()
         self._nearer: dict[TopicPartition, int] = {}
-        self._leader_only: set[TopicPartition] = set()  # whose nearer replica has failed
+        self._leader_only: set[TopicPartition] = set()  # those whose nearer replica has failed
 
     def begin(self, places: Iterable[TopicPartition]) -> None:
-        """Topics that the plan knows no id of are from now on those that the metadata have."""
+        """Take the ids of the metadata for topics of which the plan has no id."""
         for topic in {place.topic for place in places} - self._topic_ids.keys():
             info = self._cluster.topics.get(topic)
             if info is not None and info.id_text:
                 self._topic_ids[topic] = info.id_text
 
     def ids(self, places: Iterable[TopicPartition]) -> dict[str, UUID | None]:
-        """The topics to fetch, by name: never the ones that have these names meanwhile. None: brokers have no ids."""
+        """Return the ids of the topics to fetch, by name; never those of later topics of the same name. None:
+        no ids.
+        """
         texts = {place.topic: self._topic_ids.get(place.topic, "") for place in places}
         return {topic: topic_id_of(text) if text else None for topic, text in texts.items()}
 
     def lost(self, place: TopicPartition) -> tuple[RefusalKind, str] | None:
-        """Why a partition is not the one of the plan any more; None when it is.
+        """Return why a partition is not the plan's any more; None when it is.
 
-        A topic without an id that was seen to be gone stays so: one that has its name later is another one.
+        A topic without an id that was seen to be gone stays gone: a later topic of its name is another one.
         """
         info = self._cluster.topics.get(place.topic)
         where = f"topic {place.topic} on cluster {self._cluster.alias}"
@@ -54,7 +56,7 @@ class Routes:
         return None
 
     def node(self, place: TopicPartition) -> int:
-        """The broker to ask; NO_LEADER when there is none now, or no such partition."""
+        """Return the broker to ask; NO_LEADER when there is none now, or no such partition."""
         info = self._cluster.topics.get(place.topic)
         partition = info.partitions.get(place.partition) if info is not None else None
         if partition is None or partition.leader == NO_LEADER:
@@ -62,11 +64,11 @@ class Routes:
         return self._nearer.get(place, partition.leader)
 
     def moved(self, place: TopicPartition, node: int) -> bool:
-        """Whether another broker than `node` is to be asked by now, or none any more."""
+        """Return whether another broker than `node` must be asked now, or the partition is not the plan's any more."""
         return self.node(place) != node or self.lost(place) is not None
 
     def prefer(self, named: Mapping[TopicPartition, int]) -> list[TopicPartition]:
-        """Leaders named these replicas; the partitions for which that is news."""
+        """Note the replicas that leaders named; return the partitions for which they are new."""
         news = {
             place: node
             for place, node in named.items()
@@ -76,13 +78,13 @@ class Routes:
         return list(news)
 
     def is_nearer(self, place: TopicPartition) -> bool:
-        """Whether a replica that the leader named is asked."""
+        """Return whether a replica that the leader named is asked."""
         return place in self._nearer
 
     def back_to_leader(self, places: Iterable[TopicPartition]) -> None:
-        """The nearer replicas of these have failed: from now on their leaders are asked."""
+        """Ask the leaders of these partitions from now on, because their nearer replicas have failed."""
         self._leader_only |= {place for place in places if self._nearer.pop(place, None) is not None}
 
     def need_leader(self, places: Iterable[TopicPartition]) -> bool:
-        """Whether the leader has to answer itself for one of these, and is not to name a replica again."""
+        """Return whether the leader has to answer itself for one of these, instead of naming a replica again."""
         return not self._leader_only.isdisjoint(places)

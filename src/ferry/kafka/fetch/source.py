@@ -1,7 +1,7 @@
 """Reads bounded ranges of many partitions ahead of the writer, within a fixed amount of memory.
 
-Each leader is read by a few feeders, each with its own fetch under way, so that a distant source is asked for the
-next pieces while earlier ones travel.
+A few fetchers read each leader, each with its own fetch under way. So a distant source gets the next request while
+earlier answers are on their way.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LEADER_PATIENCE_S = 30.0
 
 
 class SourceReader:
-    """Deals partitions to feeders by the brokers that serve them, again for those that move."""
+    """Assigns partitions to fetchers by the brokers that serve them, and assigns those that move again."""
 
     def __init__(
         self,
@@ -40,10 +40,10 @@ class SourceReader:
         throttle: Throttle | None = None,
         checked: bool = True,
     ) -> None:
-        """`ranges` are `[start, end)` per partition; `topic_ids` (may be empty) must be the plan's.
+        """`ranges` are `[start, end)` per partition; `topic_ids` must be the plan's, and may be empty.
 
-        `marks`: what was read of these logs before; a log that has lost some of it is not read.
-        `checked` as of Intake.
+        `marks` show what was read of these logs before; a log that has lost some of it is not read. Not `checked`: the
+        checksums of the batches were not checked, and the caller that takes them has to check them.
         """
         self.buffer = FetchBuffer(cluster.loop, ranges, memory_bytes, marks, isolation=isolation, checked=checked)
         self._cluster = cluster
@@ -63,11 +63,11 @@ class SourceReader:
         self._deal(places)
 
     def close(self) -> None:
-        """Stop reading; answers still on their way are dropped."""
+        """Stop reading; answers that are still on their way are dropped."""
         self.buffer.close()
 
     def _deal(self, places: Iterable[TopicPartition]) -> None:
-        """Give each partition to a feeder of the broker that serves it now; what has vanished fails."""
+        """Give each partition to a fetcher of the broker that serves it now; what has vanished fails."""
         by_node: dict[int, list[TopicPartition]] = {}
         for place in places:
             lost = self._routes.lost(place)
@@ -88,7 +88,9 @@ class SourceReader:
         self.buffer.wake()
 
     def _fetch_bytes(self) -> int:
-        """How much a feeder asks for: the fewer are left, the more, for the last one waits for each answer."""
+        """Return how much a fetcher asks for. With fewer fetchers left it is more: the last one waits for
+        each answer.
+        """
         at_work = sum(fetcher.is_at_work for fetcher in self._fetchers)
         return max(_MIN_FETCH_BYTES, self.buffer.memory_bytes // (2 * max(1, at_work)))
 
@@ -109,5 +111,7 @@ class SourceReader:
 
 
 def feeders_for(partitions: int) -> int:
-    """How many feeders share a leader's partitions: as few as deal them evenly, so that all end at the same time."""
+    """Return how many fetchers share a leader's partitions: the fewest that divide them evenly, so that all end
+    together.
+    """
     return min(FEEDERS_PER_LEADER, key=lambda fetchers: math.ceil(partitions / fetchers) * fetchers)

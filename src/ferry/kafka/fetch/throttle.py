@@ -1,6 +1,6 @@
-"""Holds fetches back, so that a task takes no more bytes a second from the source than it may: a token bucket.
+"""Delays fetches, so that a task takes no more bytes a second from the source than it may: a token bucket.
 
-What is not fetched is not produced either, and the reader's bounded memory keeps one from running ahead of the other.
+What is not fetched is not produced either. The reader's bounded memory keeps fetching from running ahead of producing.
 """
 
 from __future__ import annotations
@@ -13,28 +13,31 @@ from kafka.future import Future
 from kafka.net.selector import NetworkSelector
 
 PORTION_SECONDS = 0.25
-"""A fetch asks for what the rate gives in this time."""
+"""A fetch asks for the bytes that the rate gives in this time."""
 
 SMALL_PORTION = 128 << 10
-"""But for so much at least: the batch that an answer cuts off at its end is fetched again, half a batch each time."""
+"""The least that a fetch asks for, in bytes.
+
+The batch that an answer cuts off at its end is fetched again, which costs half a batch each time.
+"""
 
 LONGEST_PORTION_SECONDS = 2.0
-"""Unless a slow rate would take longer than this to allow it."""
+"""A slow rate lowers SMALL_PORTION to what it gives in this time."""
 
 SAVED_SECONDS = 1.0
 """How long an unused rate is kept, so that a pause of the machine costs nothing."""
 
 STEP_SECONDS = 0.1
-"""How often one who waits looks whether the rate has changed, or the fetch is not wanted any more."""
+"""How often a waiting fetch checks whether the rate has changed, or whether it is still wanted."""
 
 Clock = Callable[[], float]
 
 
 class Bucket:
-    """What may be fetched now, in bytes; empty at first.
+    """The bytes that may be fetched now; empty at first.
 
-    Until any moment no more was taken than the rate has given, but for answers that were larger than what was asked
-    for: a broker answers with one whole batch at least (KIP-74). Such a debt is waited for before the next fetch.
+    At any moment, no more was taken than the rate has given, except for answers that were larger than what was asked
+    for: a broker answers with one whole batch at least (KIP-74). The next fetch waits until such a debt is paid.
     """
 
     def __init__(self, bytes_per_second: float, clock: Clock = time.monotonic) -> None:
@@ -44,22 +47,22 @@ class Bucket:
         self._at = clock()
 
     def change(self, bytes_per_second: float) -> None:
-        """Another rate from now on."""
+        """Use another rate from now on."""
         self._fill()
         self._rate = bytes_per_second
 
     def portion(self, most: int) -> int:
-        """How many bytes to ask for at a time, when `most` would be asked for without a throttle."""
+        """Return how many bytes to ask for at a time, when `most` would be asked for without a throttle."""
         small = min(SMALL_PORTION, self._rate * LONGEST_PORTION_SECONDS)
         return max(1, min(most, int(max(self._rate * PORTION_SECONDS, small))))
 
     def pause(self, size: int) -> float:
-        """Seconds until `size` bytes may be taken; 0 is now."""
+        """Return the seconds until `size` bytes may be taken; 0 is now."""
         self._fill()
         return max(0.0, (size - self._level) / self._rate)
 
     def take(self, size: int) -> None:
-        """Take so many bytes; more than there are is a debt, fewer than none gives some back."""
+        """Take `size` bytes. More than there are leaves a debt; a negative size gives some back."""
         self._fill()
         self._level -= size
 
@@ -71,28 +74,31 @@ class Bucket:
 
 
 class Throttle:
-    """Admits fetches in the order in which they ask. Lives on one event loop, beyond the readers that it serves."""
+    """Admits fetches in the order in which they ask. Belongs to one event loop, and outlives the readers that it
+    serves.
+    """
 
     def __init__(self, loop: NetworkSelector, bytes_per_second: float, clock: Clock = time.monotonic) -> None:
         self.waited_s = 0.0
-        """Time in which a fetch was held back."""
+        """Seconds for which fetches waited."""
         self._loop = loop
         self._clock = clock
         self._bucket = Bucket(bytes_per_second, clock)
         self._queue: deque[Future] = deque()
 
     def change(self, bytes_per_second: float) -> None:
-        """Another rate from now on."""
+        """Use another rate from now on."""
         self._bucket.change(bytes_per_second)
 
     def portion(self, most: int) -> int:
-        """As Bucket."""
+        """Return how many bytes to ask for at a time, when `most` would be asked for without a throttle."""
         return self._bucket.portion(most)
 
     async def admit(self, most: int, wanted: Callable[[], bool]) -> int:
-        """Wait for this fetch's turn; the bytes that it may ask for, at most `most`, or 0 once it is not `wanted`.
+        """Wait for this fetch's turn; return the bytes that it may ask for, at most `most`, or 0 once it is not
+        `wanted`.
 
-        They count as taken until `settle` says what came.
+        They count as taken until `settle` gets what came.
         """
         turn = Future()
         self._queue.append(turn)
@@ -115,5 +121,5 @@ class Throttle:
         return size
 
     def settle(self, admitted: int, fetched: int) -> None:
-        """An admitted fetch is over: it brought so many bytes of records."""
+        """End an admitted fetch, which brought `fetched` bytes of records."""
         self._bucket.take(fetched - admitted)

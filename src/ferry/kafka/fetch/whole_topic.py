@@ -1,4 +1,6 @@
-"""Read a small topic whole, partition by partition, resolved by its own markers: what Kafka Connect keeps."""
+"""Read a small topic whole, partition by partition, resolved by its own markers: the topics that Kafka
+Connect keeps.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ from ferry.wire.resolve import Resolver
 
 
 async def topic_ends(cluster: Cluster, topic: str) -> dict[TopicPartition, int] | None:
-    """Where each partition ends now (high watermark); None when the cluster does not show such a topic."""
+    """Return where each partition ends now (high watermark); None when the cluster does not show such a topic."""
     found = await cluster.refresh([topic])
     if topic not in found:
         return None
@@ -28,10 +30,11 @@ async def topic_ends(cluster: Cluster, topic: str) -> dict[TopicPartition, int] 
 async def read_topic(
     cluster: Cluster, topic: str, *, start: dict[TopicPartition, int] | None = None
 ) -> list[tuple[int, LedgerRecord]] | None:
-    """Partition and record of all that a topic holds by now (from `start` on), in the order of each partition.
+    """Return partition and record of all that a topic holds now (from `start` on), in the order of each partition.
 
-    What an open transaction wrote has the fate OPEN. None when the cluster does not show such a topic; raises Refused
-    when it may not be read, Unreachable when a partition has no leader, Corrupt for a batch that cannot be opened.
+    What an open transaction wrote has the fate OPEN. None when the cluster does not show such a topic. Raises Refused
+    when it may not be read or a partition has no leader, Unreachable when a leader does not answer, and Corrupt for a
+    batch that cannot be opened.
     """
     ends = await topic_ends(cluster, topic)
     if ends is None:

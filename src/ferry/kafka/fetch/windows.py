@@ -1,4 +1,4 @@
-"""Read a few records of many partitions: what lies between two offsets, as a read_committed reader sees it."""
+"""Read a few records of many partitions: those between two offsets, as a read_committed reader sees them."""
 
 from __future__ import annotations
 
@@ -20,17 +20,19 @@ _AT_ONCE = 64
 """Partitions per request, at most."""
 _PARTITION_BYTES = 1 << 20
 _MOST_DECOMPRESSED = 16 << 20
-"""Of one batch; copies are only compared here, and a comparison may be left out."""
+"""The most bytes that one batch may have decompressed. Copies are only compared here, and a comparison may be
+left out.
+"""
 _ALL_BYTES = 32 << 20
 
 
 async def read_windows(
     cluster: Cluster, windows: Mapping[TopicPartition, Range]
 ) -> dict[TopicPartition, list[ContentDigest]]:
-    """The records in each `[low, high)`, as far as they are committed, ascending.
+    """Return the records in each `[low, high)`, as far as they are committed, ascending.
 
-    A partition that cannot be read is left out: it has no leader, its records were deleted, this login may not, or a
-    batch is damaged or too large to be opened here.
+    A partition that cannot be read is left out: it has no leader, its records were deleted, this login may not read it,
+    or a batch is damaged or too large to be opened here.
     """
     reading = {place: _Window(low, high) for place, (low, high) in windows.items() if low < high}
     found: dict[TopicPartition, list[ContentDigest]] = {place: [] for place in windows.keys() - reading.keys()}
@@ -67,10 +69,10 @@ class _Window:
         self.records: list[ContentDigest] = []
 
     def take(self, part: FetchedPartition, *, alone: bool) -> bool:
-        """Take an answer in; whether there is nothing more to read.
+        """Take an answer in; return whether there is nothing more to read.
 
-        An answer without records ends it where the partition was the first of its request (`alone`): there is no more.
-        Raises Malformed and TooLong.
+        An answer without records ends the window when the partition was the first of its request (`alone`): there is no
+        more. Raises Malformed and TooLong.
         """
         self._aborted.learn(part.aborted)
         before = self.at
@@ -93,11 +95,11 @@ class _Window:
 
 
 _TOLD = codes.UNAUTHORIZED | {codes.OFFSET_OUT_OF_RANGE}
-"""Errors that are answers: nothing changes by repeating."""
+"""Errors that are answers: a repeat changes nothing."""
 
 
 async def _read(cluster: Cluster, waiting: Mapping[TopicPartition, _Window]) -> list[FetchedPartition]:
-    """A fetch of the first partition, and of others that its leader has."""
+    """Fetch the first partition, and others that its leader has."""
     first = next(iter(waiting))
     try:
         leader = cluster.leader(first)

@@ -1,4 +1,4 @@
-"""Many groups at once: each asked at its coordinator, several in a request, and what goes wrong with one is its own."""
+"""Many groups at once: each is asked at its coordinator, several in a request, and an error of one is its own."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ Payload = TypeVar("Payload")
 Answer = TypeVar("Answer")
 
 AT_ONCE = 16
-"""Requests on their way to one broker."""
+"""Requests that are under way to one broker, at most."""
 ANSWER_SECONDS = 20.0
-"""A coordinator that takes longer is looked up again: another broker may have its groups by now."""
+"""After this time a coordinator is located again: another broker may have its groups by now."""
 _KEYS = 1_000
 _BATCHED_SINCE = 4  # FindCoordinator, KIP-699: Kafka 3.0
 
 
 class NotPermittedGroup(Refused):
-    """The cluster's ACLs stand against what was asked of a group."""
+    """The cluster's ACLs forbid what was asked of a group."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Piece(Generic[Payload]):
-    """What is asked of one group, or a part of that; `size` says how much of a request it fills."""
+    """What is asked of one group, or a part of that; `size` is its share of a request's `room`."""
 
     group: str
     size: int
@@ -47,11 +47,12 @@ async def settle_groups(
     room: int,
     operation: str = "DESCRIBE",
 ) -> dict[str, FerryError]:
-    """Ask the coordinators of all groups, again where that helps; by group what stood against it at last.
+    """Ask the coordinators of all groups, again where that helps; return by group the error that remained.
 
-    `ask` sends pieces whose sizes sum up to `room` at most (or one) to a broker. `judge` takes an answer in, or raises:
-    Refused is final, Retryable asks again at the coordinator of then. Groups whose coordinator did not answer within
-    the cluster's patience come back as Unreachable; the others are done. `operation` is what it takes.
+    `ask` sends pieces to a broker whose sizes sum up to `room` at most, or a single piece. `judge` takes an answer in,
+    or raises: Refused is final, Retryable asks again at the coordinator that the group has then. Groups whose
+    coordinator did not answer within the cluster's patience return as Unreachable; the others are done. `operation` is
+    the permission that is needed.
     """
     work = _Work(cluster, pieces, ask, judge, room, operation)
     try:
@@ -83,7 +84,7 @@ class _Work(Generic[Payload, Answer]):
         self._operation = operation
 
     async def round(self) -> None:
-        """Ask for all that waits; Retryable when something of it still does."""
+        """Ask for all pieces that wait; raise Retryable when some of them still do."""
         if not self._waiting:
             return
         found = await coordinators(self._cluster, {piece.group for piece in self._waiting}, self._operation)
@@ -116,7 +117,7 @@ class _Work(Generic[Payload, Answer]):
                 answers = await self._cluster.within(ANSWER_SECONDS, partial(self._ask, node, portion))
             except (Retryable, Unreachable) as error:
                 self._trouble |= {piece.group: Retryable(str(error)) for piece in portion}
-                portions.clear()  # the broker is not asked for more before its groups are looked up again
+                portions.clear()  # the broker is not asked for more before its groups have been located again
                 return
             for piece, answer in answers:
                 self._take_in(piece, answer)
@@ -132,7 +133,7 @@ class _Work(Generic[Payload, Answer]):
         del self._waiting[piece]
 
     def give_up(self, error: Unreachable) -> None:
-        """What still waits has failed, each for its own reason."""
+        """Fail the pieces that still wait, each with its own reason."""
         for piece in self._waiting:
             why = self._trouble.get(piece.group)
             self.failed[piece.group] = error if why is None else Unreachable(f"{why}: look at that broker, then again")
@@ -153,7 +154,7 @@ def _portions(pieces: list[Piece[Payload]], room: int) -> Iterable[list[Piece[Pa
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coordinators:
-    """The broker that each group is kept by, and why those of the others are not known."""
+    """The broker that coordinates each group, and why those of the other groups are not known."""
 
     nodes: Mapping[str, int]
     denied: Mapping[str, FerryError]
@@ -161,7 +162,7 @@ class Coordinators:
 
 
 async def coordinators(cluster: Cluster, groups: Iterable[str], operation: str = "DESCRIBE") -> Coordinators:
-    """Look the coordinators of groups up, many in a request; one by one before Kafka 3.0. Raises Retryable."""
+    """Look up the coordinators of groups, many in a request; one by one before Kafka 3.0. Raises Retryable."""
     nodes: dict[str, int] = {}
     denied: dict[str, FerryError] = {}
     failed: dict[str, Retryable] = {}

@@ -1,4 +1,4 @@
-"""Consumer groups of a cluster: which there are, of what kind and in which state, and who is in them."""
+"""Consumer groups of a cluster: their names, kinds and states, and their members."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ _CONSUMER = "consumer"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedGroups:
-    """The groups by name, and the brokers that did not answer for theirs, with the reason."""
+    """The groups by name, and the brokers that did not list theirs, with the reason."""
 
     groups: dict[str, ListedGroup]
     silent: dict[int, str]
 
 
 async def list_groups(cluster: Cluster) -> ListedGroups:
-    """All groups that this login may see (KIP-518, KIP-848): every broker lists those that it coordinates.
+    """Return all groups that this login may see (KIP-518, KIP-848): every broker lists those that it coordinates.
 
-    Brokers before 3.8 do not say the kind, those before 2.6 no state either. Brokers that are still loading their
+    Brokers before 3.8 do not report the kind, those before 2.6 no state either. Brokers that are still loading their
     groups are asked again within the cluster's patience. Raises Refused; Unreachable when no broker answered.
     """
     asked = _Listing(cluster)
@@ -56,7 +56,7 @@ class _Listing:
         self._cluster = cluster
 
     async def round(self) -> None:
-        """Ask all that are left; Retryable when one of them has not answered."""
+        """Ask all brokers that are left; raise Retryable when one of them has not answered."""
         cluster = self._cluster
         await cluster.refresh(())  # a broker that is gone has no groups any more
         self.silent.clear()
@@ -71,7 +71,7 @@ class _Listing:
             self.answered.add(node)
             self.groups |= {group.group_id: _listed(group) for group in listed.groups}
         if self.silent:
-            # What moved away from a silent broker is listed by those that have answered before.
+            # Groups that moved away from a silent broker are listed by brokers that have answered before.
             self.answered.clear()
             raise Retryable(next(iter(self.silent.values())))
 
@@ -109,16 +109,16 @@ def _kind(word: str | None) -> GroupKind:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribedGroups:
-    """The groups by name, and what stands against the others."""
+    """The groups by name, and the errors of the others."""
 
     groups: dict[str, DescribedGroup]
     failed: dict[str, FerryError]
 
 
 async def describe_groups(cluster: Cluster, groups: Iterable[ListedGroup]) -> DescribedGroups:
-    """Members of groups, and the partitions that each of them reads.
+    """Return the members of groups, and the partitions that each of them reads.
 
-    Share and Streams groups have requests of their own, which are not asked here: they come back without members.
+    Share and Streams groups have requests of their own, which are not sent here: they are returned without members.
     """
     found: dict[str, DescribedGroup] = {}
     pieces = []
@@ -180,7 +180,7 @@ def _described(listed: ListedGroup, answer: Any) -> DescribedGroup:
 
 
 def _owned(assignment: bytes) -> tuple[TopicPartition, ...]:
-    """The partitions of a classic member; none while its group rebalances, or where its bytes are none of Kafka's."""
+    """Return the partitions of a classic member; none while its group rebalances, or when its bytes are not Kafka's."""
     if not assignment:
         return ()
     try:
@@ -191,7 +191,10 @@ def _owned(assignment: bytes) -> tuple[TopicPartition, ...]:
 
 
 def check_group(cluster: Cluster, group: str, code: int, done: str, operation: str) -> None:
-    """Raise what a coordinator says of a whole group, by the caller's next move; `operation` is what it takes."""
+    """Raise the error that a coordinator reports of a whole group, by the caller's next move.
+
+    `operation` is the permission that is needed.
+    """
     if code == codes.NONE:
         return
     where = f"group {group} on cluster {cluster.alias}"

@@ -1,6 +1,6 @@
 """Committed offsets of many groups: fetched, and written by plain OffsetCommit.
 
-Never by TxnOffsetCommit: the broker refuses the plain request while the group has a member, the transactional one not.
+TxnOffsetCommit is never used: while the group has a member, the broker refuses the plain request, but not that one.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _MANY_SINCE = 8  # OffsetFetch, Kafka 3.0
 _WITH_NAMES = 9  # later versions of both requests take topic ids
 _FETCHED_PARTITIONS = 5_000
 _ALL = 100
-"""What a group counts in a request for all of its offsets: how many it has is not known."""
+"""The size of a group in a request for all of its offsets, whose number is not known."""
 _COMMIT_BYTES = 400_000
-"""Of one request; the broker writes it as one batch, which must stay below its message.max.bytes."""
+"""Bytes of one request; the broker writes it as one batch, which must stay below its message.max.bytes."""
 _RECORD_BYTES = 200
-"""Of one offset in that batch, without topic and metadata, and then some."""
+"""Bytes of one offset in that batch, without topic and metadata; more than it needs."""
 
 HAS_MEMBERS = frozenset(
     {
@@ -38,16 +38,16 @@ HAS_MEMBERS = frozenset(
         codes.STALE_MEMBER_EPOCH,
     }
 )
-"""How a coordinator refuses a commit from outside while the group has members."""
+"""The codes with which a coordinator refuses a commit from outside while the group has members."""
 
 
 class GroupActive(Refused):
-    """Somebody consumes with the group: its offsets are his."""
+    """The group has members: its offsets are theirs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchedOffsets:
-    """Offsets by group and partition; none where the group has none.
+    """Offsets by group and partition; a partition without an offset is not in it.
 
     `pending` are partitions with a transactional commit that is not decided (KIP-447): their offset is not known.
     `denied` are topics that this login may not see. `failed` are groups of which nothing is known, with the reason.
@@ -66,12 +66,13 @@ async def fetch_offsets(
     stable: bool,
     operation: str = "DESCRIBE",
 ) -> FetchedOffsets:
-    """Offsets of many groups, many in a request (one by one before Kafka 3.0): of these partitions, or (None) of all.
+    """Return offsets of many groups, many in a request (one by one before Kafka 3.0): of these partitions, or (None) of
+    all.
 
-    With `stable`, partitions of an undecided transactional commit are told apart, and partitions have to be named: of
-    *all*, a broker leaves those out in silence that have no earlier offset. Without, what was committed last counts.
-    Coordinators that move or load are asked again within the cluster's patience. `operation` is what a refusal asks to
-    be granted: READ, which implies DESCRIBE, where the groups are to be written next.
+    With `stable`, partitions of an undecided transactional commit are in `pending`, and the partitions must be named.
+    In an answer about *all* partitions, a broker silently leaves out those of them that have no earlier offset. Without
+    `stable`, the last commit counts. Coordinators that move or load are asked again within the cluster's patience.
+    `operation` is the permission that a refusal names: READ, which implies DESCRIBE, where the groups are written next.
     """
     if stable and None in wanted.values():
         raise ValueError("stable offsets are those of named partitions")
@@ -131,7 +132,7 @@ class _Fetching:
         return await self._cluster.ask(request, node)
 
     def judge(self, piece: Piece[_Places], answer: Any) -> None:
-        if answer.error_code == codes.GROUP_ID_NOT_FOUND:  # it has no offsets, then
+        if answer.error_code == codes.GROUP_ID_NOT_FOUND:  # then it has no offsets
             self.found[piece.group] = {}
             return
         check_group(self._cluster, piece.group, answer.error_code, "read", self._operation)
@@ -173,10 +174,10 @@ class CommittedOffsets:
     """What was not written: groups (`failed`) and single partitions (`refused`), each with the reason."""
 
     failed: dict[str, FerryError]
-    """GroupActive, NotPermittedGroup or Refused: nothing was written. Unreachable: it may have been, or in part."""
+    """GroupActive, NotPermittedGroup or Refused: nothing was written. Unreachable: some or all of it may be written."""
     refused: dict[str, dict[TopicPartition, str]]
     answered_ms: dict[str, int] = field(default_factory=dict, compare=False)
-    """When a group's last answer came."""
+    """When the last answer about a group came, in epoch milliseconds."""
 
 
 async def commit_offsets(

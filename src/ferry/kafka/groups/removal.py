@@ -1,4 +1,4 @@
-"""Consumer groups that are taken away, with all of their offsets."""
+"""Deletion of consumer groups, with all of their offsets."""
 
 from __future__ import annotations
 

@@ -15,34 +15,38 @@ from ferry.model import Record, TopicPartition
 from ferry.wire.records import ProducerIdentity, build_batch
 
 BATCH_BYTES = 700_000
-"""Uncompressed: a batch must stay below the default message.max.bytes."""
+"""Uncompressed bytes of a batch, which must stay below the default message.max.bytes."""
 
 
 class Appender:
-    """Appends to one partition that the cluster's metadata holds. Lives on the cluster's event loop."""
+    """Appends to one partition that the cluster's metadata holds. Belongs to the cluster's event loop."""
 
     def __init__(self, cluster: Cluster, place: TopicPartition, what: str) -> None:
-        """`what` the topic is, in messages: `ledger`, `topic`."""
+        """`what` names the kind of topic in messages: `ledger`, `topic`."""
         self._cluster = cluster
         self._place = place
         self._what = f"{what} {place.topic}"
         self.skew_ms: int | None = None
-        """By how much this machine's clock is ahead of the leader's, as the last `append` showed it.
+        """Milliseconds by which this machine's clock is ahead of the leader's, as the last `append` showed.
 
-        None: nothing was appended, or the topic has the times of its writers.
+        None: nothing was appended, or the topic's records have the times of their writers.
         """
 
     async def append(self, records: Sequence[Record]) -> int:
-        """Write records, acks from all in-sync replicas; the offset of the last one, -1 for none.
+        """Write records, acks from all in-sync replicas; return the offset of the last one, -1 for none.
 
-        Idempotent: a repeat after an unknown outcome carries the same sequence, so the broker drops the double. Raises
-        Refused without permission, Unreachable when the leader keeps on answering with errors.
+        Idempotent: a repeat after an unknown outcome carries the same sequence, so the broker drops the duplicate.
+        Raises Refused without permission, Unreachable when the leader keeps answering with errors.
         """
         offsets = await self.append_each(records)
         return offsets[-1] if offsets else -1
 
     async def append_each(self, records: Sequence[Record], *, batch_bytes: int = BATCH_BYTES) -> list[int]:
-        """As `append`, in batches of about this size before compression; the offset of each record."""
+        """Write records in batches of about `batch_bytes` before compression; return the offset of each record.
+
+        Acks come from all in-sync replicas, and a repeat duplicates nothing. Raises Refused without permission,
+        Unreachable when the leader keeps answering with errors.
+        """
         offsets: list[int] = []
         for part in below_limit(records, batch_bytes):
             last = await self._append_batch(part)
@@ -50,7 +54,7 @@ class Appender:
         return offsets
 
     async def _append_batch(self, records: Sequence[Record]) -> int:
-        # A fresh identity per batch keeps sequences trivial; a topic gets a handful of these a run.
+        # A fresh identity per batch keeps sequences trivial; a topic gets a handful of batches in a run.
         identity = await self._cluster.retrying(self._identify)
         batch = build_batch(records, wall_ms(), identity)
 
@@ -93,7 +97,7 @@ class Appender:
         return ProducerIdentity(producer_id=answer.producer_id, producer_epoch=answer.producer_epoch, sequence=0)
 
     async def check_written(self, code: int) -> None:
-        """Raise what a partition's error in the answer to a produce request says: Refused, or Retryable."""
+        """Raise the error that an answer to a produce request has for a partition: Refused, or Retryable."""
         if code == codes.NONE:
             return
         where = f"{self._what} on cluster {self._cluster.alias}: {codes.advised(code)}"
@@ -105,7 +109,7 @@ class Appender:
 
 
 def below_limit(records: Sequence[Record], limit: int = BATCH_BYTES) -> list[Sequence[Record]]:
-    """The records in parts, each of which fits into a batch."""
+    """Return the records in parts, each of which fits into a batch."""
     parts: list[list[Record]] = []
     filled = limit
     for record in records:

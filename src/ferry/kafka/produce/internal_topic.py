@@ -1,4 +1,4 @@
-"""A topic of MirrorMaker 2's own on one cluster: created as it creates them, and appended to."""
+"""One of MirrorMaker 2's own topics on a cluster: created in MirrorMaker 2's way, and appended to."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from ferry.ledger.settings import wanted_replicas
 from ferry.model import Record, TopicPartition
 
 COMPACTED = {"cleanup.policy": "compact"}
-"""All that MirrorMaker 2 sets on its topics (`MirrorUtils.createSinglePartitionCompactedTopic` of Kafka 4.3.0)."""
+"""All settings that MirrorMaker 2 gives its topics (`MirrorUtils.createSinglePartitionCompactedTopic` of
+Kafka 4.3.0).
+"""
 
 
 class InternalTopic:
-    """A compacted topic, of which the first partition is written. Lives on the cluster's event loop."""
+    """A compacted topic, of which the first partition is written. Belongs to the cluster's event loop."""
 
     def __init__(self, cluster: Cluster, name: str, *, partitions: int = 1) -> None:
-        """`partitions`: as many as it gets when it is created."""
+        """`partitions` is the number that the topic gets when it is created."""
         self.cluster = cluster
         self.name = name
         self._partitions = partitions
@@ -27,10 +29,10 @@ class InternalTopic:
         self._appender = Appender(cluster, self._place, "topic")
 
     async def create(self, replication_factor: int) -> bool:
-        """Create the topic where there is none, and wait for its leader; whether it was created.
+        """Create the topic if there is none, and wait for its leader; return whether it was created.
 
-        Compacted, with `replication_factor` replicas (-1: the cluster's default) where the cluster
-        has as many brokers. Raises NotPermitted, Refused with the broker's reason, and Unreachable.
+        It is compacted, with `replication_factor` replicas (-1: the cluster's default) where the cluster has as many
+        brokers. Raises NotPermitted, Refused with the broker's reason, and Unreachable.
         """
         if self.name in await self.cluster.refresh([self.name]):
             return False
@@ -52,7 +54,10 @@ class InternalTopic:
         return True
 
     async def append(self, records: Sequence[Record]) -> None:
-        """Write records of a topic that `create` has seen; raises as `Appender.append`."""
+        """Write records to the topic after `create`.
+
+        Raises Refused without permission, Unreachable when the leader keeps answering with errors.
+        """
         await self._appender.append(records)
 
     async def _create(self, factor: int) -> None:

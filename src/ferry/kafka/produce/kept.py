@@ -1,8 +1,8 @@
 """Whether a log still has what was written to it: its leader is asked where leader epochs end (KIP-101).
 
-What all replicas in sync have is lost only when a leader takes over that lacks it, and that one writes on in an epoch
-of its own. So a log that had reached `end` in leader epoch `epoch` says ever after that this epoch, or the last one
-before it, ends there or behind; unless it was cut, whoever has filled it up again.
+Records that all in-sync replicas have are lost only when a leader takes over that lacks them. That leader writes in a
+new epoch. So a log that had reached `end` in leader epoch `epoch` reports from then on that this epoch, or the last one
+before it, ends at `end` or later. It reports less only if it was cut, even if it was filled again since.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from ferry.kafka.fetch.epochs import NOT_KNOWN, ends_of_epochs, epoch_ends
 from ferry.model import TopicPartition
 
 _LOOKS = 4
-"""How often a leader is looked for that tells of its log; the chunk is repeated when none does."""
+"""How often the leaders are asked for; the chunk is repeated when none of them reports about its log."""
 
 
 class Cut(NamedTuple):
-    """A log that ends its leader epoch at offset `at`, where the mark says that it had come further."""
+    """A log that ends its leader epoch at offset `at`, although the mark shows that it had come further."""
 
     mark: Mark
     at: int
@@ -30,17 +30,17 @@ class Cut(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cuts:
-    """By partition how a log was cut, and the partitions that nobody answered for."""
+    """By partition how a log was cut, and the partitions for which no leader answered."""
 
     found: Mapping[TopicPartition, Cut]
     unanswered: frozenset[TopicPartition]
 
 
 async def cut_since(cluster: Cluster, marks: Iterable[tuple[TopicPartition, Mark]]) -> Cuts:
-    """Which logs have lost what these marks say of them, by the leaders that the metadata of `cluster` name.
+    """Return the logs that have lost what these marks show, by the leaders that the metadata of `cluster` name.
 
-    As long as that is the leader of then nothing was cut, and nobody is asked. Of a log with several marks the first
-    one that does not hold counts.
+    While the leader of the mark's epoch is still the leader, nothing was cut, and no broker is asked. If a log has
+    several marks, the first one that does not hold counts.
     """
     asked = [(place, mark) for place, mark in marks if mark.epoch not in (UNKNOWN_EPOCH, told_epoch(cluster, place))]
     ends = await ends_of_epochs(cluster, ((place, mark.epoch) for place, mark in asked))
@@ -57,9 +57,10 @@ async def cut_since(cluster: Cluster, marks: Iterable[tuple[TopicPartition, Mark
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reached:
-    """By partition the leader epoch in which its log reaches an offset now (-1: the brokers tell of none).
+    """By partition the leader epoch in which its log reaches an offset now (-1: the brokers report none).
 
-    `short` logs end before theirs, at the offset here, in the epoch here; of the `silent` no leader tells.
+    `short` logs end before their offset: the mark has the offset and the epoch in which they end. No leader reports
+    about the `silent` ones.
     """
 
     epochs: Mapping[TopicPartition, int]
@@ -68,7 +69,7 @@ class Reached:
 
 
 async def leader_epochs(cluster: Cluster, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-    """The leader epoch in which each log reaches its offset of `ends` now; -1 where the brokers tell of none.
+    """Return the leader epoch in which each log reaches its offset of `ends` now; -1 where the brokers report none.
 
     Raises Retryable for a log that ends before it, or whose leader cannot be found.
     """
@@ -85,7 +86,7 @@ async def leader_epochs(cluster: Cluster, ends: Mapping[TopicPartition, int]) ->
 
 
 async def reached_epochs(cluster: Cluster, ends: Mapping[TopicPartition, int], *, looks: int = _LOOKS) -> Reached:
-    """In which leader epochs these logs reach the offsets of `ends`; a leader is looked for `looks` times."""
+    """Return the leader epochs in which these logs reach the offsets of `ends`; look for a leader `looks` times."""
     found: dict[TopicPartition, int] = {}
     short: dict[TopicPartition, Mark] = {}
     left = dict(ends)
@@ -96,7 +97,8 @@ async def reached_epochs(cluster: Cluster, ends: Mapping[TopicPartition, int], *
         told = {place: told_epoch(cluster, place) for place in left}
         found |= {place: epoch for place, epoch in told.items() if epoch == UNKNOWN_EPOCH and _is_there(cluster, place)}
         asked = {place: epoch for place, epoch in told.items() if epoch != UNKNOWN_EPOCH}
-        # Only the leader of that very epoch answers: it has written, or has at least taken over, what is asked about.
+        # Only the leader of exactly that epoch answers: it has written the offsets, or has at least taken over their
+        # log.
         for place, end in (await epoch_ends(cluster, asked, asked) if asked else {}).items():
             if end != NOT_KNOWN and end < left[place]:
                 short[place] = Mark(asked[place], end)
@@ -109,7 +111,7 @@ async def reached_epochs(cluster: Cluster, ends: Mapping[TopicPartition, int], *
 
 
 def told_epoch(cluster: Cluster, place: TopicPartition) -> int:
-    """The leader epoch that the metadata of now say; UNKNOWN_EPOCH: none."""
+    """Return the leader epoch that the metadata of now show; UNKNOWN_EPOCH: none."""
     info = cluster.topics.get(place.topic)
     part = None if info is None else info.partitions.get(place.partition)
     return UNKNOWN_EPOCH if part is None else part.leader_epoch

@@ -24,16 +24,16 @@ from ferry.wire.records import ProducerIdentity, build_batch, open_batch
 from ferry.wire.resolve import Resolver
 
 _FETCH_BYTES = 8 << 20
-_NEAR_BYTES = 128 << 10  # what one fetch of single records brings
+_NEAR_BYTES = 128 << 10  # bytes of one fetch of single records
 
 
 def ledger_topic(source_alias: str) -> str:
-    """Name of the ledger of all flows that come from one source: `ferry-ledger.{source}.internal`."""
+    """Return the name of the ledger of all flows from one source: `ferry-ledger.{source}.internal`."""
     return f"ferry-ledger.{source_alias}.internal"
 
 
 def unreadable(topic: str, offset: int, why: Exception) -> str:
-    """That a batch of a ledger cannot be opened, with the remedy."""
+    """Return the message that a batch of a ledger cannot be opened, with the remedy."""
     return (
         f"the batch at offset {offset} of ledger {topic} cannot be read: {why}; Ferry did not write it: take WRITE on "
         "the ledger away from others (kafka-acls.sh --list), delete the ledger topic, and write it again from "
@@ -42,19 +42,19 @@ def unreadable(topic: str, offset: int, why: Exception) -> str:
 
 
 class LedgerTopic:
-    """Reads and writes the ledger of one flow's target. Lives on the target cluster's event loop."""
+    """Reads and writes the ledger of one flow's target. Belongs to the target cluster's event loop."""
 
     def __init__(self, cluster: Cluster, source_alias: str, *, topic: str = "") -> None:
-        """`topic` is the name of a ledger that is no flow's."""
+        """`topic` is the name of a ledger that belongs to no flow."""
         self.cluster = cluster
         self.place = TopicPartition(topic=topic or ledger_topic(source_alias), partition=0)
         self._appender = Appender(cluster, self.place, "ledger")
 
     async def open(self, replication_factor: int) -> None:
-        """Create the ledger if it is missing, then check its settings; Refused when they would not keep receipts.
+        """Create the ledger if it is missing, then check its settings; raise Refused when they would not keep receipts.
 
-        One partition, compaction only, `replication_factor` replicas where the cluster has as many brokers, with three
-        min.insync.replicas 2, unclean leader election off.
+        The ledger has one partition, compaction only, and `replication_factor` replicas where the cluster has as many
+        brokers. With three replicas it has min.insync.replicas 2. Unclean leader election is off.
         """
         topic = self.place.topic
         wanted = wanted_replicas(replication_factor, len(self.cluster.brokers))
@@ -69,7 +69,10 @@ class LedgerTopic:
             raise Refused(why)
 
     async def unfit(self, replication_factor: int) -> str | None:
-        """Why `open` would refuse the ledger that is there; None: it would not. Refused where it may not be asked."""
+        """Return why `open` would refuse the ledger that is there; None: it would not.
+
+        Raises Refused when this login may not read its settings.
+        """
         topic = self.place.topic
         partitions = self.cluster.topics[topic].partitions
         return settings_refusal(
@@ -95,23 +98,23 @@ class LedgerTopic:
             raise Refused(f"somebody else created ledger {topic} on cluster {self.cluster.alias}: delete it, try again")
 
     async def make_ready(self) -> None:
-        """Give the ledger the settings that keep receipts; Refused when the cluster does not."""
+        """Give the ledger the settings that keep receipts. Raises Refused when the cluster does not permit it."""
         safe = {name: created_with(1)[name] for name in NOT_READY}
         for error in (await alter_settings(self.cluster, {self.place.topic: list(safe.items())})).values():
             raise error
 
     async def is_ready(self) -> bool:
-        """Whether it has not the setting of `make_unready`."""
+        """Return whether the ledger lacks the setting of `make_unready`."""
         configs = await settings_in_force(self.cluster, self.place.topic)
         return any(configs.get(name) != value for name, value in NOT_READY.items())
 
     async def make_unready(self) -> None:
-        """Let no run begin in it until `make_ready`; Refused when the cluster does not permit it."""
+        """Let no run begin in it until `make_ready`. Raises Refused when the cluster does not permit it."""
         for error in (await alter_settings(self.cluster, {self.place.topic: list(NOT_READY.items())})).values():
             raise error
 
     async def delete(self) -> str:
-        """Delete the ledger as it was looked up last, and wait until it is gone; its topic id."""
+        """Delete the ledger that was found last, and wait until it is gone; return its topic id."""
         topic = self.place.topic
         info = self.cluster.topics[topic]
         for error in (await delete_topics(self.cluster, {topic: info.topic_id})).values():
@@ -136,7 +139,7 @@ class LedgerTopic:
         await self.cluster.retrying(visible)
 
     async def _create(self, factor: int, otherwise: Mapping[str, str] | None = None) -> None:
-        # With all replicas asked for at first: a broker that is down at the moment counts, but the metadata lacks it.
+        # First with all replicas that were asked for: a broker that is down now counts, but the metadata lacks it.
         configs = {**created_with(factor), **(otherwise or {})}
         await create_topic(
             self.cluster,
@@ -148,11 +151,11 @@ class LedgerTopic:
             await self.find()
 
     async def exists(self) -> bool:
-        """Whether there is one, as the brokers say now."""
+        """Return whether there is a ledger, as the brokers report now."""
         return self.place.topic in await self.cluster.refresh([self.place.topic])
 
     async def find(self) -> None:
-        """Look the topic up; BadInput when there is none, for the flow never ran."""
+        """Look the topic up. Raises BadInput when there is none, because the flow never ran."""
         if not await self.exists():
             raise BadInput(
                 f"there is no ledger {self.place.topic} on cluster {self.cluster.alias}: run the flow once, or correct "
@@ -161,21 +164,27 @@ class LedgerTopic:
 
     @property
     def skew_ms(self) -> int | None:
-        """As Appender; None in a ledger that has the times of its writers, as earlier versions created it, too."""
+        """Milliseconds by which this machine's clock is ahead of the ledger leader's, as the last `append` showed.
+
+        None also in a ledger whose records have the times of their writers, as in ledgers of earlier versions.
+        """
         return self._appender.skew_ms
 
     async def append(self, records: Sequence[Record]) -> int:
-        """Write records outside any transaction, acks from all in-sync replicas; the offset of the last one."""
+        """Write records outside any transaction, acks from all in-sync replicas; return the offset of the last one."""
         await self._known()
         return await self._appender.append(records)
 
     async def append_each(self, records: Sequence[Record], *, batch_bytes: int = BATCH_BYTES) -> list[int]:
-        """As `append`, in batches of about this size before compression; the offset of each record."""
+        """Write records outside any transaction, in batches of about `batch_bytes` before compression.
+
+        Returns the offset of each record. Acks come from all in-sync replicas.
+        """
         await self._known()
         return await self._appender.append_each(records, batch_bytes=batch_bytes)
 
     async def append_in(self, writer: Writer, records: Sequence[Record]) -> frozenset[int]:
-        """Write records inside a transaction; the offsets where they lie. One batch after the other."""
+        """Write records inside a transaction, one batch after the other; return their offsets."""
         offsets: set[int] = set()
         try:
             await writer.join([self.place])
@@ -193,7 +202,8 @@ class LedgerTopic:
             async def send(batch: bytes = batch, count: int = len(part)) -> None:
                 sent = await writer.produce(self.cluster.leader(self.place), {self.place: batch})
                 outcome = (await self.cluster.answered(sent)).responses[0].partition_responses[0]
-                # Repeating a fenced one would fence whoever has taken over; version 2 may still be completing.
+                # A repeat of a fenced request would fence the writer that took over; with version 2 the end may still
+                # be completing.
                 if outcome.error_code in codes.FENCED or outcome.error_code == codes.CONCURRENT_TRANSACTIONS:
                     writer.raise_for(outcome.error_code, "writing receipts")
                 await self._appender.check_written(outcome.error_code)
@@ -203,10 +213,11 @@ class LedgerTopic:
         return frozenset(offsets)
 
     async def read(self, start: int | None = None, end: int | None = None) -> tuple[list[LedgerRecord], int]:
-        """Records from `start` (None: the beginning) up to before `end` (None: the end now), with their fates.
+        """Return the records from `start` (None: the beginning) up to before `end` (None: the end now), with their
+        fates.
 
-        Also the offset up to which was read. Waits until `end` is readable, so an acknowledged record is always seen
-        even when a new leader answers late.
+        Also returns the offset up to which was read. Waits until `end` is readable, so an acknowledged record is always
+        seen even when a new leader answers late.
         """
         await self._known()
         if start is None:
@@ -218,7 +229,10 @@ class LedgerTopic:
         return list(resolver.records()), at
 
     async def read_gapless(self, start: int, end: int) -> tuple[list[LedgerRecord], int, bool]:
-        """As `read`; also whether every offset is there, so that compaction has taken nothing away."""
+        """Return the records of `[start, end)` with their fates, and the offset up to which was read.
+
+        The third value is whether every offset is there, so that compaction has taken nothing away.
+        """
         await self._known()
         resolver, there = Resolver(), 0
 
@@ -231,7 +245,9 @@ class LedgerTopic:
         return list(resolver.records()), at, there >= at - start
 
     async def read_untransacted(self, start: int, end: int) -> list[LedgerRecord]:
-        """Records of `[start, end)` that were written outside transactions; the others are not even unpacked."""
+        """Return the records of `[start, end)` that were written outside transactions; the others are not even
+        unpacked.
+        """
         await self._known()
         found: list[LedgerRecord] = []
 
@@ -247,7 +263,9 @@ class LedgerTopic:
         return found
 
     async def read_at(self, offsets: Collection[int]) -> dict[int, LedgerRecord]:
-        """The records at some offsets, which are known to be committed; what compaction took away is not among them."""
+        """Return the records at some offsets, which are known to be committed; those that compaction took are
+        left out.
+        """
         await self._known()
         wanted, found = set(offsets), dict[int, LedgerRecord]()
 
@@ -261,20 +279,20 @@ class LedgerTopic:
 
         at, end = -1, max(wanted, default=-1) + 1
         for offset in sorted(wanted):
-            if offset >= at:  # one fetch brings what lies close together
+            if offset >= at:  # one fetch brings records that are close together
                 at = await self.cluster.retrying(partial(self._read_on, feed, offset, end, partition_bytes=_NEAR_BYTES))
         return found
 
     async def tombstones_kept_ms(self) -> int:
-        """How long compaction keeps a tombstone at least; 0 when the cluster does not say."""
+        """Return how long compaction keeps a tombstone at least, in ms; 0 when the cluster does not show it."""
         try:
             configs = await settings_in_force(self.cluster, self.place.topic)
-        except Refused:  # whoever only looks things up may not be allowed to ask
+        except Refused:  # a login that only reads may not be allowed to ask
             return 0
         return int(configs.get("delete.retention.ms") or 0)
 
     async def _feed(self, feed: Callable[[Batch], None], start: int, end: int) -> int:
-        """Hand over the batches of `[start, end)`; the offset up to which was read."""
+        """Pass the batches of `[start, end)` to `feed`; return the offset up to which was read."""
         at = start
         until = time.monotonic() + self.cluster.patience_s
         while at < end:
@@ -289,24 +307,24 @@ class LedgerTopic:
         return at
 
     async def start(self) -> int:
-        """The offset of the first record that is kept."""
+        """Return the offset of the first record that is kept."""
         await self._known()
         return await self._edge(EARLIEST)
 
     async def end(self) -> int:
-        """The offset behind the last record now; `topic_id` is fresh afterwards."""
+        """Return the offset after the last record now."""
         await self._known()
         return await self._edge(LATEST)
 
     @property
     def topic_id(self) -> str:
-        """Tells the topic from one that was created again under its name; empty on brokers without topic ids."""
+        """The id that distinguishes the topic from a later one of its name; empty on brokers without topic ids."""
         return self.cluster.topics[self.place.topic].id_text
 
     async def _edge(self, which: int) -> int:
         async def action() -> int:
             found = await list_offsets(self.cluster, {self.place: which}, isolation=READ_UNCOMMITTED)
-            if self.place not in found:  # a broker may not have heard of a ledger that was just created
+            if self.place not in found:  # a broker may not know yet of a ledger that was just created
                 raise Retryable(
                     f"ledger {self.place.topic} on cluster {self.cluster.alias} has no leader at the moment"
                 )

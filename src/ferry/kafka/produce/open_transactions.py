@@ -1,6 +1,6 @@
-"""Transactions that are open on partitions, as their leaders tell (DescribeProducers, KIP-664), and whose they are.
+"""Transactions that are open on partitions, as their leaders report (DescribeProducers, KIP-664), and whose they are.
 
-It only serves what is said of them: what cannot be learned is left out.
+They serve messages only: what cannot be learned is left out.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from ferry.model.observed import OpenTransaction
 async def open_transactions(
     cluster: Cluster, places: Collection[TopicPartition]
 ) -> dict[TopicPartition, tuple[OpenTransaction, ...]]:
-    """The open transactions of each partition, the oldest first; none where its leader says that there are none.
+    """Return the open transactions of each partition, the oldest first; none where its leader reports none.
 
-    Left out are those that a broker before 2.8 leads, and those that this login may not READ.
+    Left out are partitions that a broker before 2.8 leads, and those that this login may not READ.
     """
     by_leader: dict[int, dict[str, list[int]]] = {}
     for place in sorted(places):
@@ -57,7 +57,11 @@ async def open_transactions(
 async def named_transactions(
     cluster: Cluster, places: Collection[TopicPartition]
 ) -> dict[TopicPartition, tuple[OpenTransaction, ...]]:
-    """As `open_transactions`, with the transactional ids that coordinators know."""
+    """Return the open transactions of each partition, the oldest first, with the transactional ids that coordinators
+    know.
+
+    Left out are partitions that a broker before 2.8 leads, and those that this login may not READ.
+    """
     found = await open_transactions(cluster, places)
     names = await transactional_ids(cluster, {one.producer_id for begun in found.values() for one in begun})
     return {
@@ -67,10 +71,10 @@ async def named_transactions(
 
 
 async def transactional_ids(cluster: Cluster, producer_ids: Collection[int]) -> dict[int, str]:
-    """The transactional ids of producers, as the coordinators know them (ListTransactions).
+    """Return the transactional ids of producers, as the coordinators know them (ListTransactions).
 
-    Left out are those that no coordinator knows (a hanging transaction), that this login may not DESCRIBE, and those of
-    brokers before 3.0.
+    Left out are those that no coordinator knows (a hanging transaction), those that this login may not DESCRIBE, and
+    those of brokers before 3.0.
     """
     found: dict[int, str] = {}
     if not producer_ids:

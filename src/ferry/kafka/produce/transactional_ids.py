@@ -10,10 +10,10 @@ from ferry.kafka.connect.cluster import Cluster, TooOld
 
 
 async def transactional_ids(cluster: Cluster, prefix: str) -> set[str]:
-    """Those that begin with `prefix`, as far as this login may see them; none on brokers before Kafka 3.0.
+    """Return the ids that begin with `prefix`, as far as this login may see them; none on brokers before Kafka 3.0.
 
-    A broker forgets an id that was not used for `transactional.id.expiration.ms`, a week unless set. Raises Unreachable
-    when a broker does not answer: it may be the one that knows.
+    A broker forgets an id that was not used for `transactional.id.expiration.ms`, a week by default. Raises Unreachable
+    when a broker does not answer, because that broker may know one, and Refused when the login may not list them.
     """
     found: set[str] = set()
     for node in cluster.brokers:

@@ -1,9 +1,10 @@
 """A transactional producer session: one slot's writer on the target.
 
-Transactions of version 2 (KIP-890: partitions join by producing, every EndTxn hands out a new epoch) and version 1
-(partitions and the group are added explicitly) are both spoken; the broker's finalized feature decides.
-`EndTxn(abort)` does not exist here: `initialise` is the abort. Its markers carry a higher epoch, so a late batch
-bounces; an abort with the same epoch lets a late batch into the next transaction (seen on 3.9.1 and 4.3.0).
+The writer supports transactions of version 2 and of version 1; the broker's finalized feature decides. In version 2
+(KIP-890), partitions join by producing, and every EndTxn returns a new epoch. In version 1, the partitions and the
+group are added explicitly. `EndTxn(abort)` does not exist here: `initialise` is the abort. Its markers carry a higher
+epoch, so a late batch is rejected. An abort with the same epoch would let a late batch into the next transaction (seen
+on 3.9.1 and 4.3.0).
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ log = logging.getLogger(__name__)
 
 POSITIONS_PER_REQUEST = 1000
 LEAVE_SECONDS = 5.0
-"""How long a writer that gives up tries to end its transaction; after it the broker's timeout does."""
+"""How long a leaving writer tries to end its transaction; after that, the broker's timeout ends it."""
 
 _ONGOING = "Ongoing"
 _PAUSE_S = 0.005
@@ -49,10 +50,10 @@ SEQUENCE_MASK = 0x7FFFFFFF
 
 
 class Writer:
-    """One transactional id; between `initialise` and `commit` everything sent belongs to one transaction."""
+    """One transactional id; everything sent between `initialise` and `commit` belongs to one transaction."""
 
     def __init__(self, cluster: Cluster, transactional_id: str, timeout_ms: int) -> None:
-        """`timeout_ms`: after it the broker aborts a transaction whose writer fell silent."""
+        """`timeout_ms` is the time after which the broker aborts an open transaction."""
         self.cluster = cluster
         self.transactional_id = transactional_id
         self.timeout_ms = timeout_ms
@@ -66,11 +67,11 @@ class Writer:
 
     @property
     def joins_by_producing(self) -> bool:
-        """Transactions of version 2."""
+        """Whether transactions are of version 2."""
         return self.cluster.transaction_version >= 2
 
     async def initialise(self) -> None:
-        """Fence every earlier writer of this transactional id and end its open transaction; then start afresh.
+        """Fence every earlier writer of this transactional id, end its open transaction, and begin with a fresh state.
 
         Retries while the coordinator is loading or still completing the earlier transaction. Raises Refused when not
         permitted, Unreachable when the deadline passes.
@@ -97,13 +98,13 @@ class Writer:
         self._renew(answer.producer_id, answer.producer_epoch)
 
     async def leave(self) -> None:
-        """End the own open transaction, if it is still the own one, so that nobody waits for its timeout.
+        """End the own open transaction, if it is still the own one, so that no reader waits for its timeout.
 
-        Best effort, for LEAVE_SECONDS at most; whatever comes of it, nothing is raised: an error made the writer leave.
+        Best effort, for LEAVE_SECONDS at most. Nothing is raised, because an error made the writer leave.
 
-        The coordinator is asked first (DescribeTransactions, KIP-664): it checks an epoch given to InitProducerId only
-        when no transaction is open (TransactionCoordinator, prepareInitProducerIdTransit), so a writer that was fenced
-        would end its successor's.
+        The coordinator is asked first (DescribeTransactions, KIP-664). It checks an epoch given to InitProducerId only
+        when no transaction is open (TransactionCoordinator, prepareInitProducerIdTransit). So a fenced writer that did
+        not ask would end its successor's transaction.
         """
         if self.producer_id < 0:
             return
@@ -128,7 +129,8 @@ class Writer:
                 producer_epoch=self.producer_epoch,
             )
         )
-        self._check_coordinator(answer.error_code, "InitProducerId")  # anything else says that it is, or will be, ended
+        # any other answer means that it is, or will be, ended
+        self._check_coordinator(answer.error_code, "InitProducerId")
 
     def _check_coordinator(self, code: int, what: str) -> None:
         if code in codes.COORDINATOR_MOVED:
@@ -136,7 +138,7 @@ class Writer:
             raise Retryable(f"{what} for {self.transactional_id}: {codes.describe(code)}")
 
     async def join(self, places: Iterable[TopicPartition]) -> None:
-        """Version 1: add the partitions to the transaction before the first batch for them; version 2: nothing.
+        """Version 1: add the partitions to the transaction before the first batch for them. Version 2: only note them.
 
         Raises PartitionsRefused when some of them cannot be in it: then none has joined.
         """
@@ -175,13 +177,13 @@ class Writer:
         )
 
     def next_sequence(self, place: TopicPartition, records: int) -> int:
-        """The sequence of the next batch for a partition; `records` are counted against the following one."""
+        """Return the sequence of the next batch for a partition, and advance it by `records` for the batch after."""
         sequence = self._sequences.get(place, 0)
         self._sequences[place] = (sequence + records) & SEQUENCE_MASK
         return sequence
 
     async def produce(self, node: int, batches: Mapping[TopicPartition, bytes | memoryview]) -> Future:
-        """Send one batch per partition to their leader; the future answer is a ProduceResponse."""
+        """Send one batch per partition to their leader; return the future answer, a ProduceResponse."""
         by_topic: dict[str, list[tuple[int, bytes | memoryview]]] = {}
         for place, records in batches.items():
             by_topic.setdefault(place.topic, []).append((place.partition, records))
@@ -196,7 +198,7 @@ class Writer:
     async def send_positions(self, group: str, positions: Mapping[TopicPartition, tuple[int, str]]) -> None:
         """Commit `(offset, metadata)` per partition to a group inside this transaction (TxnOffsetCommit).
 
-        Raises PartitionsRefused when some of them can have none.
+        Raises PartitionsRefused when some of them cannot have one.
         """
         if not self.joins_by_producing and group not in self._groups:
             await self.patiently(lambda: self._add_group(group))
@@ -261,7 +263,10 @@ class Writer:
         self._raise_for_any(found, lambda place: f"committing the position of {place} to {group}")
 
     async def commit(self) -> None:
-        """EndTxn(commit). Fenced when turned away; OutcomeUnknown on anything else but success: re-read the ledger."""
+        """Send EndTxn(commit). Raises Fenced when it is refused as such.
+
+        Raises OutcomeUnknown on any other error: read the ledger again.
+        """
         try:
             answer = await self._at_coordinator(
                 EndTxnRequest(
@@ -274,8 +279,9 @@ class Writer:
             )
         except Retryable as error:
             raise OutcomeUnknown(f"commit of {self.transactional_id}: {error}") from error
-        # Version 2 takes the commit of a transaction that was aborted over its author's head for a late repetition, and
-        # calls it invalid instead of fenced (KIP-890). A chunk's transaction is never empty, so nothing else does.
+        # When another client aborted a transaction, version 2 takes its commit for a late repetition, and calls it
+        # invalid instead of fenced (KIP-890). A chunk's transaction is never empty, so nothing else is answered in that
+        # way.
         if answer.error_code in codes.FENCED or answer.error_code == codes.INVALID_TXN_STATE:
             raise Fenced(self._why_fenced())
         if answer.error_code:
@@ -306,8 +312,8 @@ class Writer:
     async def patiently(self, action: Callable[[], Awaitable[None]]) -> None:
         """Repeat `action` while it raises StillCompleting, for half of the transaction timeout at most.
 
-        The coordinator answers CONCURRENT_TRANSACTIONS to the first requests of a transaction while the markers of the
-        one before are on their way. Produce requests are repeated with the same sequences.
+        The coordinator answers CONCURRENT_TRANSACTIONS to the first requests of a transaction while it writes the
+        markers of the one before. Produce requests are repeated with the same sequences.
         """
         until = time.monotonic() + self.timeout_ms / 2000
         while True:
@@ -321,7 +327,9 @@ class Writer:
                 return
 
     def _raise_for_any(self, found: Mapping[TopicPartition, int], what: Callable[[TopicPartition], str]) -> None:
-        """Raise what the errors of single partitions call for; PartitionsRefused when they concern nothing else."""
+        """Raise the error that the codes of single partitions call for; PartitionsRefused when all concern single
+        partitions.
+        """
         errors = {place: code for place, code in found.items() if code}
         # When one partition is refused, the others answer OPERATION_NOT_ATTEMPTED: that is no cause.
         causes = {place: code for place, code in errors.items() if code != codes.OPERATION_NOT_ATTEMPTED} or errors
@@ -332,7 +340,7 @@ class Writer:
             raise PartitionsRefused(causes)
 
     def raise_for(self, code: int, what: str, *, may_be_fenced: bool = True) -> None:
-        """Raise what an error code calls for: StillCompleting, Fenced, Refused or Retryable; 0 is fine."""
+        """Raise the error that a code calls for: StillCompleting, Fenced, Refused or Retryable; nothing for 0."""
         if code == codes.NONE:
             return
         where = f"{what} for {self.transactional_id} on cluster {self.cluster.alias}: {codes.advised(code)}"
@@ -345,7 +353,9 @@ class Writer:
         raise Retryable(where)
 
     def _why_fenced(self) -> str:
-        """What the writer itself can tell of the cause; whether somebody has its place is in the ledger."""
+        """Return what the writer itself can report of the cause; the ledger shows whether another writer took its
+        place.
+        """
         name = f"{self.transactional_id} on cluster {self.cluster.alias}"
         seconds = time.monotonic() - self._began
         if self._joined and seconds * 1000 >= self.timeout_ms:
@@ -365,7 +375,7 @@ class Writer:
 
 
 class PartitionsRefused(FerryError):
-    """The broker keeps partitions out of a transaction, each for the error code in `codes`; the others may go on."""
+    """The broker keeps partitions out of a transaction, each for its error code in `codes`; the others may continue."""
 
     def __init__(self, found: Mapping[TopicPartition, int]) -> None:
         super().__init__("; ".join(f"{place}: {codes.advised(code)}" for place, code in found.items()))

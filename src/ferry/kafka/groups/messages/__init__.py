@@ -1,4 +1,4 @@
-"""Messages that kafka-python does not know, as Kafka's own schema files say them (KIP-848)."""
+"""Messages that kafka-python does not know, as Kafka's own schema files define them (KIP-848)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class ConsumerGroupDescribeRequest(ApiMessage, load_json="ferry.kafka.groups.mes
 
 
 class ConsumerGroupDescribeResponse(ApiMessage, load_json="ferry.kafka.groups.messages"):  # type: ignore[misc,call-arg]  # no types
-    """Its answer."""
+    """The answer to a ConsumerGroupDescribeRequest."""
 
 
 __all__ = ["ConsumerGroupDescribeRequest", "ConsumerGroupDescribeResponse"]

@@ -1,1 +1,1 @@
-"""The ledger: its records, what they say together, and how they are written."""
+"""The ledger: its records, what they show together, and how they are written."""

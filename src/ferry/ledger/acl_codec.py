@@ -5,9 +5,10 @@
 ["acls", lane]                                                                             the last sync that was done
 ```
 
-One record for each ACL keeps every record small, however many there are, and a run writes what changed alone. It is
-written before the ACL is created and taken back after it was deleted: a crash between leaves a record too many, which
-the next run meets with what the target has, and never an ACL that nobody remembers.
+With one record for each ACL, every record stays small, however many ACLs there are, and a run writes only what changed.
+The record is written before the ACL is created, and taken back after the ACL was deleted. So a crash in between can
+leave a record without an ACL, but never an ACL without a record. The next run compares such a record with what the
+target has.
 """
 
 from __future__ import annotations
@@ -34,10 +35,10 @@ ACL = Form(
 )
 
 acl_json = ACL.dump
-"""An ACL as the documented JSON object."""
+"""Return an ACL as the documented JSON object."""
 
 parse_acl = ACL.load
-"""Inverse of `acl_json`."""
+"""Return the ACL of a JSON object that `acl_json` made."""
 
 ACL_CHANGE = Form(
     AclChange,
@@ -49,14 +50,14 @@ ACL_CHANGE = Form(
 )
 
 acl_change_json = ACL_CHANGE.dump
-"""A change to an ACL as the documented JSON object."""
+"""Return a change to an ACL as the documented JSON object."""
 
 parse_acl_change = ACL_CHANGE.load
-"""Inverse of `acl_change_json`."""
+"""Return the change of a JSON object that `acl_change_json` made."""
 
 
 def own_acl_record(lane: str, change: AclChange, *, source_cluster_id: str, run: str, at_ms: int) -> Record:
-    """Remembers an ACL as one that Ferry made, and from which one of the source."""
+    """Make the record of an ACL that Ferry made, with the source's ACL that it was made from."""
     body = {
         "v": LEDGER_VERSION,
         "kind": "acl",
@@ -69,12 +70,12 @@ def own_acl_record(lane: str, change: AclChange, *, source_cluster_id: str, run:
 
 
 def forgotten_acl_record(lane: str, binding: AclBinding) -> Record:
-    """Takes the memory of an ACL back."""
+    """Make the tombstone for the record of an ACL."""
     return Record(key=_key(lane, binding), value=None)
 
 
 def synced_record(lane: str, *, run: str, settings: str, at_ms: int) -> Record:
-    """A sync that came to its end; `settings` is the digest of the configuration that it followed."""
+    """Make the record of a complete sync; `settings` is the digest of the configuration that it followed."""
     body = {"v": LEDGER_VERSION, "kind": "acls", "run": run, "settings": settings, "at_ms": at_ms}
     return Record(key=encode(["acls", lane]), value=encode(body))
 
@@ -84,6 +85,6 @@ def _key(lane: str, binding: AclBinding) -> bytes:
 
 
 def keyed_acl(key: Iterable[str]) -> AclBinding:
-    """The ACL that a record's key is about."""
+    """Return the ACL in the key of a record."""
     _, _, *parts = key
     return AclBinding(**dict(zip(AclBinding.__slots__, parts, strict=True)))

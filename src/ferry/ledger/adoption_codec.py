@@ -1,4 +1,4 @@
-"""Adoptions as records of the ledger: the evidence, and the empty receipt behind which the lane goes on (ADR 23)."""
+"""Adoptions as records of the ledger: the evidence, and the empty receipt after which the lane continues (ADR 23)."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from ferry.ledger.receipt_codec import TOPIC_ID, receipt_json
 from ferry.model import Adoption, Predecessor, Receipt, Record, TopicPartition
 
 NO_DIGEST = "00000000"
-"""CRC-32C of nothing."""
+"""The CRC-32C of no bytes."""
 
 SHOWN_PAIRS = 64
-"""Pairs that a record has in full; where there are more it has all of them in `all_pairs`, too."""
+"""The most pairs that a record shows in full. With more pairs, it has all of them also in `all_pairs`."""
 
 _MOST_UNPACKED_BYTES = 64 << 20
 
@@ -29,7 +29,9 @@ Pair = tuple[int, int]
 
 
 def adoption_records(adoption: Adoption) -> tuple[Record, Record]:
-    """The adoption under its own key, and the partition's last receipt: an empty one, at the adoption's end."""
+    """Make the record of the adoption under its own key, and the partition's last receipt: empty, at the adoption's
+    end.
+    """
     target, body = adoption.target, adoption_json(adoption)
     if len(adoption.pairs) > SHOWN_PAIRS:
         body |= {"pairs": [list(pair) for pair in _some(adoption.pairs)], "all_pairs": packed_pairs(adoption.pairs)}
@@ -46,14 +48,18 @@ def adoption_records(adoption: Adoption) -> tuple[Record, Record]:
 
 
 def _some(pairs: Sequence[Pair]) -> list[Pair]:
-    """As many as a record shows, half of them at the end: for people, and for versions that know no others."""
+    """Return the pairs that a record shows, half of them from the end: for people, and for versions without
+    `all_pairs`.
+    """
     dense = SHOWN_PAIRS // 2
     older = pairs[:-dense]
     return [*older[:: -(-len(older) // dense)], *pairs[-dense:]]
 
 
 def packed_pairs(pairs: Iterable[Pair]) -> str:
-    """Ascending pairs in little space: base64 of the zlib stream of a JSON list, of what is added to each number."""
+    """Pack ascending pairs: base64 of the zlib stream of a JSON list of the difference of each number to the one
+    before.
+    """
     steps, before = list[int](), (0, 0)
     for pair in pairs:
         steps += (pair[0] - before[0], pair[1] - before[1])
@@ -62,7 +68,7 @@ def packed_pairs(pairs: Iterable[Pair]) -> str:
 
 
 def unpacked_pairs(text: str) -> tuple[Pair, ...]:
-    """Inverse of `packed_pairs`; BadInput for what is none."""
+    """Return the pairs that `packed_pairs` packed. Raises BadInput for any other text."""
     try:
         stream = zlib.decompressobj()
         found = stream.decompress(b64decode(text), _MOST_UNPACKED_BYTES)
@@ -76,9 +82,9 @@ def unpacked_pairs(text: str) -> tuple[Pair, ...]:
 
 
 def adopted_receipt(adoption: Adoption) -> Receipt:
-    """What stands for the lane's last receipt: nothing copied, and everything before `end` done.
+    """Return the receipt that takes the place of the lane's last one: nothing copied, and everything before `end` done.
 
-    A Ferry that knows no adoptions goes on there all the same, and takes what lies before for not copied.
+    A Ferry that does not know adoptions continues there, too, and regards what is before as not copied.
     """
     return Receipt(
         flow=adoption.flow,
@@ -136,18 +142,18 @@ ADOPTION = Form(
 
 
 adoption_json = ADOPTION.dump
-"""An adoption as the documented JSON object."""
+"""Return an adoption as the documented JSON object."""
 
 
 def parse_adoption(body: Json) -> Adoption:
-    """Inverse of `adoption_records` and `adoption_json`."""
+    """Return the adoption of a record that `adoption_records` made, or of the object that `adoption_json` made."""
     return ADOPTION.load({**body, "pairs": unpacked_pairs(body["all_pairs"])} if "all_pairs" in body else body)
 
 
 def adoptions(
     view: LedgerView, lane: str, *, source: TopicPartition | None = None, target: TopicPartition | None = None
 ) -> Iterable[Adoption]:
-    """What the lane took over, in ledger order, narrowed by source or target partition."""
+    """Return what the lane took over, in ledger order, narrowed by source or target partition."""
     for key, record in view.of_kind("adopted"):
         if key[1] != lane or (target is not None and key[2:4] != [target.topic, target.partition]):
             continue

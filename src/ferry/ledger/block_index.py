@@ -1,4 +1,7 @@
-"""What of a ledger is known in short: receipts as blocks of offset maps, and records that are read when asked for."""
+"""The parts of a ledger that memory holds in short: receipts as blocks of offset maps, and the offsets of records.
+
+Records of which only the offset is kept are read when they are needed.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ class Block:
 
     @classmethod
     def of(cls, rows: Sequence[MapEntry]) -> Block:
-        """A block that is not written yet."""
+        """Make a block that is not written yet."""
         first = rows[0]
         return cls(
             start=first.start,
@@ -44,18 +47,18 @@ class Block:
 
 
 class BlockIndex(Sequence[Block]):
-    """A chain's blocks as a summary has them, unpacked when somebody looks: a run looks at few chains, or none."""
+    """A chain's blocks as a summary has them, unpacked at the first access: a run reads few chains, or none."""
 
     __slots__ = ("_blocks", "_parts", "_where")
 
     def __init__(self, parts: Sequence[str], where: str) -> None:
-        """`parts` are lines of `packed_blocks` in base64, `where` names them; reading raises BadInput on damage."""
+        """Take `parts`, lines of `packed_blocks` in base64; `where` names them. Reading raises BadInput on damage."""
         self._parts = tuple(parts)
         self._where = where
         self._blocks: list[Block] | None = None
 
     def and_then(self, part: str) -> BlockIndex:
-        """The same with one more part."""
+        """Return an index with one more part."""
         return BlockIndex((*self._parts, part), self._where)
 
     def _unpacked(self) -> list[Block]:
@@ -84,9 +87,9 @@ class BlockIndex(Sequence[Block]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Links:
-    """A chain's receipts in ledger order: `blocks`, and behind them `rest`, packed, too few for a block yet.
+    """A chain's receipts in ledger order: `blocks`, and after them `rest`, packed, too few for a block yet.
 
-    Rows that end at the source offset `pruned` or before are given up, and do not count.
+    Rows that end at the source offset `pruned` or before are pruned, and do not count.
     """
 
     blocks: Sequence[Block] = ()
@@ -94,13 +97,13 @@ class Links:
     pruned: int = -1
 
     def counting(self, rows: Iterable[MapEntry]) -> list[MapEntry]:
-        """The rows that are not given up."""
+        """Return the rows that are not pruned."""
         return [row for row in rows if row.end > self.pruned]
 
     def first_for(self, offset: int, *, backward: bool = False) -> int:
-        """The index of the block in which a source offset (`backward`: target offset) lies, or that ends before it.
+        """Return the index of the block that holds a source offset (`backward`: target offset), or that ends before it.
 
-        -1 when it lies before all blocks.
+        -1 when the offset is before all blocks.
         """
         return bisect_right(self.blocks, offset, key=lambda block: block.target_start if backward else block.start) - 1
 
@@ -110,11 +113,11 @@ NO_LINKS = Links()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerDigest:
-    """What lies in the ledger before `upto` and is not in a view's records.
+    """What is in the ledger before `upto` and is not in a view's records.
 
-    `chains` stand for all receipts there. `left` are the ledger offsets of other records, by key: plans and outcomes
-    of runs, what snapshots hold of groups, and the parts of summaries. `summarised` is up to where the summary stands
-    that the view was read from.
+    `chains` replace all receipts there. `left` are the ledger offsets of other records, by key: plans and outcomes of
+    runs, what snapshots hold of groups, and the parts of summaries. `summarised` is the offset up to which the summary
+    reaches from which the view was read.
     """
 
     upto: int = 0
@@ -125,8 +128,9 @@ class LedgerDigest:
     def without(
         self, keys: Iterable[str], topics: Iterable[tuple[object, ...]], lanes: Iterable[object] = ()
     ) -> LedgerDigest:
-        """Without records whose keys were written again since, copies (lane, target topic) that were deleted, and lanes
-        that were dropped.
+        """Return the digest without records whose keys (`keys`) were written again since.
+
+        Copies (`topics`: lane, target topic) that were deleted, and lanes that were dropped, are left out, too.
         """
         again, gone, dropped = frozenset(keys), frozenset(topics), frozenset(lanes)
         return replace(
@@ -144,12 +148,12 @@ NOTHING_ROLLED = LedgerDigest()
 
 
 def rest_of(of: Chain, links: Links) -> list[MapEntry]:
-    """The rows of a chain that are in no block."""
+    """Return the rows of a chain that are in no block."""
     return links.counting(unpack(links.rest, of)) if links.rest else []
 
 
 def grown(of: Chain, links: Links, rows: Sequence[MapEntry]) -> Links:
-    """A chain with more rows; what fills a block becomes one."""
+    """Return a chain with more rows; rows that fill a block become one."""
     blocks, rest = cut([*rest_of(of, links), *rows], BLOCK_ROWS)
     return Links(
         blocks=(*links.blocks, *(Block.of(full) for full in blocks)),
@@ -158,7 +162,7 @@ def grown(of: Chain, links: Links, rows: Sequence[MapEntry]) -> Links:
 
 
 def packed_blocks(blocks: Sequence[Block]) -> bytes:
-    """Written blocks of one chain as a directory, a few bytes each."""
+    """Pack the written blocks of one chain as a directory, a few bytes each."""
     columns = [array("q") for _ in range(_BLOCK_COLUMNS)]
     end = target_next = at = 0
     for block in blocks:
@@ -177,7 +181,7 @@ def packed_blocks(blocks: Sequence[Block]) -> bytes:
 
 
 def parse_blocks(data: bytes, where: str) -> list[Block]:
-    """Inverse of `packed_blocks`; BadInput when it is damaged."""
+    """Return the blocks that `packed_blocks` packed. Raises BadInput when the directory is damaged."""
     columns = columns_of(data, _BLOCK_COLUMNS, where)
     found = []
     end = target_next = at = 0
@@ -189,7 +193,7 @@ def parse_blocks(data: bytes, where: str) -> list[Block]:
 
 
 def written(rolled: LedgerDigest, offsets: Mapping[Block, int]) -> LedgerDigest:
-    """The same with the places where blocks were written."""
+    """Return the digest with the ledger offsets at which blocks were written."""
     chains = {
         of: replace(
             links,
@@ -203,5 +207,5 @@ def written(rolled: LedgerDigest, offsets: Mapping[Block, int]) -> LedgerDigest:
 
 
 def unwritten(rolled: LedgerDigest) -> list[tuple[Chain, Block]]:
-    """Blocks that are in no record yet."""
+    """Return the blocks that are in no record yet."""
     return [(of, block) for of, links in rolled.chains.items() for block in links.blocks if block.at < 0]

@@ -1,4 +1,4 @@
-"""The ledger's record of what became of consumer groups in a run.
+"""The ledger's record of the outcome of consumer groups in a run.
 
 ```
 ["checkpoint", lane, run]
@@ -20,12 +20,14 @@ from ferry.ledger.sentence_codec import OF_MESSAGE, read_sentence
 from ferry.model import WANTED, GroupOutcome, Left, Record, TopicPartition, Why
 
 SHOWN = 200
-"""Groups and partitions that the record of a run names one by one; the others are counted."""
+"""The most groups and partitions that the record of a run names; the others are counted."""
 
 
 def checkpoint_record(lane: str, run: str, found: GroupOutcome) -> Record:
-    """What became of the groups in a run. Not all may be named: each group comes before more partitions of another one,
-    and those that failed come first."""
+    """Make the record of the groups in a run. It may not name all of them.
+
+    Each group comes before more partitions of another one, and those that failed come first.
+    """
     left = _heads_first(found.left)
     shown = left[:SHOWN]
     named = {one.group for one in shown}
@@ -52,7 +54,7 @@ def _heads_first(left: Iterable[Left]) -> list[Left]:
 
 
 def group_outcome(view: LedgerView, lane: str, run: str) -> GroupOutcome | None:
-    """What a run's record says; None when its groups were not looked at (yet)."""
+    """Return what a run's record shows; None when its groups were not processed (yet)."""
     for key, record in view.of_kind("checkpoint"):
         if key[1:] == [lane, run]:
             return read_as(record, _parse_outcome)
@@ -60,7 +62,7 @@ def group_outcome(view: LedgerView, lane: str, run: str) -> GroupOutcome | None:
 
 
 def newest_outcome(view: LedgerView, lane: str) -> GroupOutcome | None:
-    """What the newest record of a lane says; None when the ledger has none."""
+    """Return what the newest record of a lane shows; None when the ledger has none."""
     found = [record for key, record in view.of_kind("checkpoint") if key[1] == lane]
     return read_as(max(found, key=lambda one: one.offset), _parse_outcome) if found else None
 
@@ -87,7 +89,7 @@ LEFT = Form(
 )
 
 left_json = LEFT.dump
-"""What was left as the documented JSON object."""
+"""Return what was left, as the documented JSON object."""
 
 OUTCOME = Form(
     GroupOutcome,
@@ -122,7 +124,7 @@ OUTCOME = Form(
 )
 
 outcome_json = OUTCOME.dump
-"""A run's groups as the documented JSON object."""
+"""Return a run's groups as the documented JSON object."""
 
 
 def _parse_outcome(body: Json) -> GroupOutcome:

@@ -1,7 +1,7 @@
 """The ledger's records as JSON, keys and values; any Kafka consumer can read them (docs/ledger.md).
 
-Their kinds are in `ferry.ledger.kinds`. Here are what all of them share, and the small ones; runs, receipts, plans and
-others have modules of their own.
+Their kinds are in `ferry.ledger.kinds`. This module has what all records share, and the small ones. Runs, receipts,
+plans and others have modules of their own.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from ferry.model import Flow, Gap, Lifted, Pause, Record, RefusalKind, TopicPart
 
 LEDGER_VERSION = 1
 UNIT_VERSION = 2
-"""Of what the record path writes (unit_codec). A Ferry that reads 1 alone would copy such topics a second time."""
+"""The format of what the record path writes (unit_codec). A Ferry that reads only format 1 would copy such topics
+again.
+"""
 SEAL = "seal"
 Json = dict[str, Any]
 REMEDY = (
@@ -37,17 +39,19 @@ _USUAL = re.compile(
         for kind, texts, numbers in ((b"receipt", 2, 2), (b"last", 2, 1), (b"unit", 3, 2), (b"map", 2, 3))
     )
 )
-"""Keys as there are most of, of plain texts and numbers."""
+"""The most frequent keys, made of plain texts and numbers."""
 _LEAST, _MOST = -(2**63), 2**63 - 1
 
 
 SOURCE = (F("topic", "source.topic"), F("partition", "source.partition"))
 TARGET = (F("target_topic", "target.topic"), F("target_partition", "target.partition"))
-"""A source and a target partition in a form."""
+"""The fields of a source partition and of a target partition in a form."""
 
 
 def head(kind: str, version: Callable[[Any], int] = lambda _: LEDGER_VERSION) -> tuple[F, F]:
-    """The first fields of a record: its format and its kind. Only written: the key says how a record is read."""
+    """Return the first fields of a record: its format and its kind. They are only written: the key shows how to read
+    it.
+    """
     return (
         F("v", version, typed(int), says="format of the ledger"),
         F("kind", lambda _: kind, const(kind)),
@@ -55,23 +59,25 @@ def head(kind: str, version: Callable[[Any], int] = lambda _: LEDGER_VERSION) ->
 
 
 def encode(value: object) -> bytes:
-    """Compact JSON with a stable key order, so that equal facts give equal bytes."""
+    """Encode as compact JSON with a stable key order, so that equal facts give equal bytes."""
     return json.dumps(value, separators=(",", ":"), sort_keys=True).encode()
 
 
 def decode_key(key: bytes) -> list[Any]:
-    """A ledger key as its parts; none when it is not one of Ferry's: what others write means nothing here."""
+    """Return the parts of a ledger key; none when it is not one of Ferry's, because records of others mean nothing
+    here.
+    """
     parts = key_parts(key)
     return parts if _is_key(parts, key) else []
 
 
 def is_key(key: bytes) -> bool:
-    """Whether a key is one of Ferry's; without reading those that there are most of."""
+    """Return whether a key is one of Ferry's, without decoding the most frequent ones."""
     return _USUAL.fullmatch(key) is not None or bool(decode_key(key))
 
 
 def key_parts(key: bytes) -> list[Any]:
-    """The parts of a key of whatever ledger; none when it is no JSON array."""
+    """Return the parts of a key of any ledger; none when it is no JSON array."""
     try:
         parts = json.loads(key)
     except (ValueError, RecursionError):
@@ -80,7 +86,7 @@ def key_parts(key: bytes) -> list[Any]:
 
 
 def _is_key(parts: list[Any], key: bytes) -> bool:
-    """Whether the parts of a key are of the kinds that Ferry writes."""
+    """Return whether the parts of a key are of the kinds that Ferry writes."""
     kind = KINDS.get(parts[0]) if parts and isinstance(parts[0], str) else None
     if kind is None:
         return True  # of a newer Ferry, or of another ledger
@@ -93,7 +99,7 @@ def _is_key(parts: list[Any], key: bytes) -> bool:
 
 
 def is_unicode(value: object) -> bool:
-    """Whether the texts in a JSON value can be written as UTF-8: JSON can name half a surrogate pair."""
+    """Return whether the texts in a JSON value can be written as UTF-8: JSON can name half a surrogate pair."""
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
@@ -102,7 +108,7 @@ def is_unicode(value: object) -> bool:
 
 
 def decode_value(value: bytes, where: str) -> Json:
-    """A ledger value; BadInput when a newer Ferry wrote it, or somebody else."""
+    """Return a ledger value as a JSON object. Raises BadInput when a newer Ferry or another program wrote it."""
     try:
         body = json.loads(value)
     except (ValueError, RecursionError):
@@ -120,26 +126,29 @@ def decode_value(value: bytes, where: str) -> Json:
 
 
 def claim_record(topic: str, flow: Flow, lane: str) -> Record:
-    """A lane's claim on a target topic; the first unreleased claim in the ledger wins."""
+    """Make a lane's claim on a target topic; the first unreleased claim in the ledger wins."""
     body = {"v": LEDGER_VERSION, "kind": "claim", "flow": str(flow), "lane": lane, "topic": topic}
     return Record(key=encode(["claim", topic, lane]), value=encode(body))
 
 
 def share_record(topic: str, flow: Flow) -> Record:
-    """A flow's consent to write a target topic together with other flows."""
+    """Make a flow's consent to write a target topic together with other flows."""
     body = {"v": LEDGER_VERSION, "kind": "share", "flow": str(flow), "topic": topic}
     return Record(key=encode(["share", topic]), value=encode(body))
 
 
 def released_claim(topic: str, lane: str) -> Record:
-    """Takes back a claim under which nothing was written."""
+    """Make the tombstone of a claim under which nothing was written."""
     return Record(key=encode(["claim", topic, lane]), value=None)
 
 
 def accounted_records(
     lane: str, offsets: Mapping[TopicPartition, int], ids: Mapping[str, str] | None = None
 ) -> list[Record]:
-    """Up to where the partitions of target topics were looked through; `ids` are the topics', where they are known."""
+    """Make the records of how far target partitions were searched for other producers' records.
+
+    `ids` are the ids of the topics, where they are known.
+    """
     by_topic: dict[str, list[tuple[int, int]]] = {}
     for place, offset in sorted(offsets.items()):
         by_topic.setdefault(place.topic, []).append((place.partition, offset))
@@ -161,7 +170,7 @@ def accounted_records(
 
 
 def gap_record(lane: str, gap: Gap) -> Record:
-    """A place that a lane passes over, or goes back from, on purpose."""
+    """Make the record of a place that a lane passes over, or goes back from, on purpose."""
     key: list[object] = ["gap", lane, gap.source.topic, gap.source.partition, gap.start]
     if gap.why is not RefusalKind.RETENTION_PASSED or gap.since >= 0:
         key += [gap.since, gap.why.value]
@@ -202,10 +211,10 @@ GAP = Form(
 )
 
 gap_json = GAP.dump
-"""A gap as the documented JSON object."""
+"""Return a gap as the documented JSON object."""
 
 parse_gap = GAP.load
-"""Inverse of `gap_json`."""
+"""Return the gap of a JSON object that `gap_json` made."""
 
 
 PAUSE = Form(
@@ -221,19 +230,19 @@ PAUSE = Form(
 )
 
 parse_pause = PAUSE.load
-"""Inverse of `pause_record`."""
+"""Return the pause of a record that `pause_record` made."""
 
 
 def pause_record(pause: Pause) -> Record:
-    """A pause of a topic or (topic empty) of the whole flow."""
+    """Make the record of a pause of a topic or (topic empty) of the whole flow."""
     return Record(key=encode(["pause", pause.topic]), value=encode(PAUSE.dump(pause)))
 
 
 def lifted_record(pause: Pause, who: str, now_ms: int) -> Record:
-    """Takes a pause back, and keeps whose it was and who did that. An earlier Ferry reads that its time is over."""
+    """End a pause, and keep who paused and who ended it. An earlier Ferry reads that its time is over."""
     return pause_record(replace(pause, until_ms=now_ms, lifted_by=who, lifted_ms=now_ms))
 
 
 def resume_record(topic: str) -> Record:
-    """Takes back a pause of Ferry's own making; of one that a person lifts `lifted_record` keeps who it was."""
+    """End a pause of Ferry's own. When an operator ends a pause, `lifted_record` keeps who did it."""
     return Record(key=encode(["pause", topic]), value=None)

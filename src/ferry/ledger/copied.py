@@ -1,4 +1,4 @@
-"""What a lane has copied of each partition, as its ledger says: the map along which two clusters are compared."""
+"""What a lane has copied of each partition, by its ledger: the map for the comparison of two clusters."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ferry.model import Adoption, Gap, Range, Segment, TopicPartition
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Copied:
-    """One source partition. `ranges` are the source offsets that receipts still hold, ascending and apart, and those of
-    which they held until they were pruned.
+    """What was copied of one source partition.
 
-    `void` are target offsets of copies that do not count any more, for the lane went back from there, and of what
-    somebody else copied before the lane took over. `target_next` is the
-    target offset behind the last record. The topic ids are those of the last receipt.
+    `ranges` are the source offsets that receipts still hold, and those that they held until they were pruned; ascending
+    and apart. `void` are target offsets of copies that do not count any more: the lane went back from there, or another
+    replicator copied them before the lane took over. `target_next` is the target offset after the last record. The
+    topic ids are those of the last receipt.
     """
 
     source: TopicPartition
@@ -31,19 +31,19 @@ class Copied:
     void: tuple[Range, ...]
     target_next: int
     shared: bool
-    """Whether others write to the target topic, too."""
+    """Whether other flows write to the target topic, too."""
     source_topic_id: str = ""
     target_topic_id: str = ""
     transformed: tuple[tuple[Range, str], ...] = ()
-    """Source offsets of which a transform made the records, ascending and apart, with its digest."""
+    """Source offsets whose records a transform made, ascending and apart, with its digest."""
     pruned: tuple[Range, ...] = ()
     """Those of `ranges` that no receipt names any more: how many records they had is not known."""
 
 
 def copied(view: LedgerView, lane: str, rows: Mapping[Chain, Sequence[MapEntry]]) -> list[Copied]:
-    """What the lane has copied, by source partition; `rows` are its receipts of those that are of interest.
+    """Return what the lane has copied, by source partition; `rows` are its receipts of the partitions of interest.
 
-    Where the policy renamed a copy in between, of the newest copy.
+    If the policy renamed a copy in between, only the newest copy counts.
     """
     found: dict[TopicPartition, list[tuple[Chain, MapEntry]]] = {}
     for of, ones in rows.items():
@@ -94,7 +94,7 @@ def _copied(
 
 
 def _void(every: Iterable[MapEntry], later: Sequence[Gap]) -> Iterable[Range]:
-    """Target offsets of what receipts say and later gaps took back."""
+    """Yield the target offsets that receipts name and later gaps took back."""
     for receipt in every:
         until = holds_until(receipt, later)
         for part in receipt.segments:
@@ -103,7 +103,9 @@ def _void(every: Iterable[MapEntry], later: Sequence[Gap]) -> Iterable[Range]:
 
 
 def of_run(view: LedgerView, lane: str, run: str) -> dict[TopicPartition, tuple[Range, ...]]:
-    """The source offsets that one run copied, by source partition; empty when the ledger has no receipt of it."""
+    """Return the source offsets that one run copied, by source partition; empty when the ledger has no
+    receipt of it.
+    """
     found: dict[TopicPartition, list[Range]] = {}
     for receipt in receipts(view, lane=lane, run=run):
         found.setdefault(receipt.source, []).append((receipt.start, receipt.end))
@@ -111,7 +113,7 @@ def of_run(view: LedgerView, lane: str, run: str) -> dict[TopicPartition, tuple[
 
 
 def united(ranges: Iterable[Range]) -> tuple[Range, ...]:
-    """The same offsets as ascending ranges that do not touch."""
+    """Return the same offsets as ascending ranges that do not touch."""
     out: list[Range] = []
     for start, end in sorted(ranges):
         if start >= end:
@@ -124,13 +126,13 @@ def united(ranges: Iterable[Range]) -> tuple[Range, ...]:
 
 
 def common(some: Iterable[Range], others: Iterable[Range]) -> tuple[Range, ...]:
-    """The offsets that are in both."""
+    """Return the offsets that are in both."""
     there = list(others)
     return united((max(a, c), min(b, d)) for a, b in some for c, d in there)
 
 
 def without(some: Iterable[Range], others: Iterable[Range]) -> tuple[Range, ...]:
-    """The offsets of `some` that are not in `others`."""
+    """Return the offsets of `some` that are not in `others`."""
     left = list(united(some))
     for start, end in others:
         left = [part for a, b in left for part in ((a, min(b, start)), (max(a, end), b)) if part[0] < part[1]]

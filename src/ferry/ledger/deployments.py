@@ -1,4 +1,4 @@
-"""Two deployments on one lane: with the same configuration they may take turns, with different ones they may not."""
+"""Two deployments on one lane may take turns with the same configuration, but not with different ones."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from ferry.model import RunRecord
 from ferry.words import to_the_second
 
 SHOWN_DIGITS = 12
-"""Of a digest, in sentences and tables."""
+"""Digits of a digest that sentences and tables show."""
 
 
 def admitted(view: LedgerView, record: RunRecord, *, take_over: bool) -> RunRecord:
-    """The run record as it may be written, with the deployment that it takes the lane from, if it takes it.
+    """Return the run record that may be written, with the deployment that it takes the lane from, if it takes it.
 
-    Raises Refused, naming both deployments, when the lane is another's and nobody said that it shall be taken over.
+    Raises Refused, naming both deployments, when another deployment has the lane and the run may not take it over.
     """
     last = _other_owner(view, record)
     if last is None:
-        # Opened again under its name after a failure, it replaces its own record: what that says of the lane stays.
+        # A run that is opened again under its name after a failure replaces its own record: `took_over` stays.
         earlier = opened_run(view, record.lane, record.run)
         return record if earlier is None else replace(record, took_over=earlier.record.took_over)
     if not take_over:
@@ -30,15 +30,15 @@ def admitted(view: LedgerView, record: RunRecord, *, take_over: bool) -> RunReco
 
 
 def conflict(view: LedgerView, record: RunRecord) -> str | None:
-    """Why `record` may not open its lane unless it takes it over, in one sentence; None when it may."""
+    """Return why `record` may not open its lane unless it takes it over, in one sentence; None when it may."""
     last = _other_owner(view, record)
     return None if last is None else _sentence(view, record, last)
 
 
 def _other_owner(view: LedgerView, record: RunRecord) -> RunRecord | None:
-    """The lane's newest run, when another deployment opened it by another configuration.
+    """Return the lane's newest run, when another deployment opened it with another configuration.
 
-    A record from before there were deployments names none, and stands against nobody.
+    A record from before there were deployments names none, and conflicts with no deployment.
     """
     opened = newest_run(view, record.lane)
     if opened is None or not opened.record.deployment or not record.deployment:

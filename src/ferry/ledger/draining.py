@@ -1,4 +1,4 @@
-"""Which runs stand back while a switch drains their flow by runs of its own. Pure."""
+"""Which runs wait while a switch drains their flow with runs of its own. Pure."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from ferry.words import to_the_second
 
 
 def drain_run(switch: str, token: str) -> str:
-    """The id of a micro-run by which a switch drains a flow."""
+    """Return the id of a micro-run with which a switch drains a flow."""
     return f"{_prefix(switch)}{token}"
 
 
 def is_drain_run(switch: str, run: str) -> bool:
-    """Whether a micro-run is one by which that switch drains a flow."""
+    """Return whether a micro-run is one with which that switch drains a flow."""
     return run.startswith(_prefix(switch))
 
 
 def standing_back(view: LedgerView, record: RunRecord, now_ms: int) -> str | None:
-    """Why a run is not to be opened now, in one sentence; None when it may.
+    """Return why a run must not be opened now, in one sentence; None when it may.
 
-    Lanes beside the flow's own do not meet the drain. One that was killed holds nobody back longer than it may take.
+    Lanes other than the flow's own are not affected by the drain. A drain that was killed holds runs back no longer
+    than its time limit.
     """
     if lane_kind(record.lane) is not None:
         return None
@@ -38,7 +39,7 @@ def standing_back(view: LedgerView, record: RunRecord, now_ms: int) -> str | Non
 
 
 def _drains_until_ms(state: SwitchState) -> int:
-    """Up to when a switch's drain may go on; 0 where it is not under way."""
+    """Return the time (epoch ms) until which a switch's drain may take; 0 where it is not under way."""
     begun = state.begun.get(Step.DRAIN)
     if begun is None or next_step(state) is not Step.DRAIN:
         return 0

@@ -1,4 +1,4 @@
-"""Look things up in the ledger: runs with their states, and the receipt that holds a source offset."""
+"""Find runs and offsets in the ledger: runs with their states, and the receipt that holds a source offset."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ from ferry.words import count_of
 
 
 class PastState(StrEnum):
-    """RunState's words, and two for runs that never came to an end."""
+    """The states of RunState, and two for runs that never ended."""
 
     SUCCESS = "success"
     PARTIAL = "partial"
     FAILED = "failed"
     OPEN = "open"
-    """The newest run; its copy step has not recorded its outcome: it is under way, or was killed."""
+    """The newest run, whose copy step has not recorded its outcome: it is under way, or was killed."""
     UNPLANNED = "unplanned"
     """It has no sealed plan: it is being planned, or ended before that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forgotten:
-    """What the ledger still has of a run whose record, plan and outcome it has let go.
+    """What the ledger still has of a run whose record, plan and outcome it has deleted.
 
-    What it was to do, what it refused and how it ended is not known any more. `receipts` are those of it that are not
-    pruned; of what it dealt to other partitions those alone are left that no later run has followed.
+    What the run was to copy, what it refused and how it ended is not known any more. `receipts` are those of it that
+    are not pruned. Of repartitioned topics, only receipts that no later run has followed are left.
     """
 
     lane: str
@@ -56,27 +56,27 @@ class Forgotten:
 
     @property
     def kept(self) -> tuple[Receipt, ...]:
-        """Those of them whose records keep the number of their partition."""
+        """The receipts whose records keep the number of their partition."""
         return tuple(one for one in self.receipts if not one.dealt)
 
     @property
     def dealt(self) -> tuple[Receipt, ...]:
-        """Those of what was dealt to other partitions."""
+        """The receipts of repartitioned topics."""
         return tuple(one for one in self.receipts if one.dealt)
 
     @property
     def records(self) -> int:
-        """Records in what is left of it."""
+        """Number of records in the receipts that are left."""
         return sum(one.records for one in self.receipts)
 
     @property
     def bytes(self) -> int:
-        """Bytes in what is left of it."""
+        """Bytes in the receipts that are left."""
         return sum(one.bytes for one in self.receipts)
 
     @property
     def sentence(self) -> str:
-        """What is known of it, and what is not."""
+        """One sentence about what is known of the run, and what is not."""
         left = count_of(len(self.receipts), "receipt")
         return (
             f"the ledger has let go of the plan of run {self.run} (lane {self.lane}): what it was to copy, what it "
@@ -87,24 +87,24 @@ class Forgotten:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastRun:
-    """A run as the ledger remembers it; `report` is None when it has no sealed plan."""
+    """A run as the ledger has it; `report` is None when it has no sealed plan."""
 
     opened: OpenedRun
     state: PastState
     report: Report | None
     earlier: Forgotten | None = None
-    """What is left of one that had its name, if the ledger had let that go before this one was opened."""
+    """What is left of an earlier run of the same name that the ledger had deleted before this one was opened."""
 
     @property
     def copy_state(self) -> PastState:
-        """How its copy ended, whatever became of its groups and of verifying it."""
+        """How its copy ended, whatever happened to its groups and its verification."""
         if self.report is None or self.state is PastState.OPEN:
             return self.state
         return PastState(replace(self.report, groups=None, verified=None).state.value)
 
 
 def past_runs(view: LedgerView, lane: str, newest: int) -> list[PastRun]:
-    """The lane's `newest` runs that the ledger remembers, oldest first."""
+    """Return the lane's `newest` runs that the ledger has, oldest first."""
     chosen = view.remembered(lane)[-newest:]
     by_generation: dict[int, list[Receipt]] = {run.generation: [] for run in chosen}
     for receipt in receipts(view, lane=lane):
@@ -114,7 +114,10 @@ def past_runs(view: LedgerView, lane: str, newest: int) -> list[PastRun]:
 
 
 def past_run(view: LedgerView, opened: OpenedRun) -> PastRun | Forgotten:
-    """One run; `view` has its plan, its outcome and its receipts. It may have been let go since somebody named it."""
+    """Return one run; `view` has its plan, its outcome and its receipts.
+
+    The ledger may have deleted its record since the caller found it: then only what is left of it is returned.
+    """
     lane, run, generation = opened.record.lane, opened.record.run, opened.generation
     of_name = list(receipts(view, lane=lane, run=run))
     done = [one for one in of_name if one.generation == generation]
@@ -125,7 +128,7 @@ def past_run(view: LedgerView, opened: OpenedRun) -> PastRun | Forgotten:
 
 
 def named_run(view: LedgerView, lane: str, run: str) -> PastRun | Forgotten | None:
-    """The run of a name, as `past_run`; None when `view` has neither a record nor a receipt of it."""
+    """Return the run of a name, or what is left of it; None when `view` has neither a record nor a receipt of it."""
     opened = opened_run(view, lane, run)
     if opened is not None:
         return past_run(view, opened)
@@ -136,7 +139,7 @@ def named_run(view: LedgerView, lane: str, run: str) -> PastRun | Forgotten | No
 def _forgotten(
     view: LedgerView, lane: str, run: str, written: Iterable[Receipt], before: float = math.inf
 ) -> Forgotten:
-    """What is left of a run of these receipts; `before`: only what was written before that generation."""
+    """Return what is left of a run with these receipts; `before`: only what was written before that generation."""
     kept = sorted(written, key=lambda one: (one.source, one.start))
     dealt = (last for _, last in sorted(last_units(view, lane).items()) if last.run == run)
     return Forgotten(lane=lane, run=run, receipts=tuple(one for one in (*kept, *dealt) if one.generation < before))
@@ -156,7 +159,9 @@ def _past_run(view: LedgerView, opened: OpenedRun, done: list[Receipt]) -> PastR
 
 
 def run_report(view: LedgerView, plan: Plan, opened: OpenedRun, done: Iterable[Receipt]) -> Report:
-    """All that the ledger says of a run that has a plan: its copy, its groups, and what it found verifying itself."""
+    """Return all that the ledger has of a run with a plan: its copy, its groups, and the result of its own
+    verification.
+    """
     lane, run = plan.lane, plan.run
     ends, deleted = lane_ends(view, lane, plan), _deleted_since(view, opened)
     gone = [piece for piece in plan.kept if piece.target in deleted]
@@ -185,7 +190,7 @@ def run_report(view: LedgerView, plan: Plan, opened: OpenedRun, done: Iterable[R
 
 
 class _Deleted(NamedTuple):
-    """That a copy was deleted after its source: up to where a partition was copied, and by which run it was deleted."""
+    """The deletion of a copy after its source: up to where a partition was copied, and which run deleted it."""
 
     end: int
     run: str
@@ -196,7 +201,7 @@ class _Deleted(NamedTuple):
 
 
 def _deleted_since(view: LedgerView, opened: OpenedRun) -> dict[TopicPartition, _Deleted]:
-    """By target partition what was deleted after a run had begun. What was deleted before was another copy."""
+    """Return by target partition what was deleted after a run had begun. A deletion before that is of another copy."""
     found: dict[TopicPartition, _Deleted] = {}
     for key, record in view.of_kind("deleted"):
         if key[1] == opened.record.lane and record.offset > opened.generation:
@@ -211,11 +216,11 @@ def _parse_deleted(body: Json) -> dict[int, _Deleted]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holder:
-    """The receipt that a source offset fell to. `segment` is None when the offset lies in a gap.
+    """The receipt that covers a source offset. `segment` is None when the offset is in a gap.
 
-    A gap holds transaction markers, aborted records and what is missing at the source; nothing of it was copied.
-    `void` is why the receipt's word on the offset does not hold any more (the lane went back from there later); None:
-    it holds.
+    A gap holds transaction markers, aborted records and offsets that the source lacks; nothing of it was copied. `void`
+    is the gap by which the receipt does not hold for the offset any more, because the lane went back from there later.
+    None: the receipt holds.
     """
 
     receipt: Receipt
@@ -225,7 +230,7 @@ class Holder:
 
 
 def holders(chosen: Iterable[Receipt], offset: int, gaps: Iterable[Gap] = ()) -> list[Holder]:
-    """Who holds a source offset, of the given receipts; at most one per partition and lane is not void."""
+    """Return which of the given receipts cover a source offset; at most one per partition and lane is not void."""
     later = tuple(gaps)
     found = []
     for receipt in chosen:
@@ -240,7 +245,7 @@ def holders(chosen: Iterable[Receipt], offset: int, gaps: Iterable[Gap] = ()) ->
 
 
 class Held(Protocol):
-    """What a receipt says of offsets; rows of an offset map say it, too."""
+    """What a receipt shows about offsets; rows of an offset map show the same."""
 
     @property
     def source(self) -> TopicPartition: ...
@@ -261,24 +266,24 @@ class Held(Protocol):
 
 
 def voided(receipt: Held, offset: int, gaps: Iterable[Gap]) -> Gap | None:
-    """The gap by which a receipt's word on a source offset does not hold any more; None when it holds."""
+    """Return the gap by which a receipt does not hold for a source offset any more; None when it holds."""
     return next((gap for gap in gaps if _cuts(gap, receipt) and gap.void_from <= offset), None)
 
 
 def holds_until(receipt: Held, gaps: Iterable[Gap]) -> int:
-    """Up to which source offset a receipt holds: its end, or where the lane went back to later."""
+    """Return the source offset up to which a receipt holds: its end, or where the lane went back to later."""
     return min([receipt.end, *(gap.void_from for gap in gaps if _cuts(gap, receipt))])
 
 
 def _cuts(gap: Gap, receipt: Held) -> bool:
-    """Whether the lane went back behind the receipt, so that from `void_from` on its word does not hold."""
+    """Return whether the lane went back after the receipt, so that it does not hold from `void_from` on."""
     return gap.source == receipt.source and gap.void_from >= 0 and receipt.generation < gap.generation
 
 
 def current_segments(chosen: Iterable[Held], gaps: Iterable[Gap]) -> list[Segment]:
-    """One partition's offset map: the segments of its receipts that still hold, ascending by source offset.
+    """Return one partition's offset map: the segments of its receipts that still hold, ascending by source offset.
 
-    Segments are cut where a later gap says so, and none names a source offset that another names.
+    Segments are cut where a later gap requires it, and no two segments name the same source offset.
     """
     later = tuple(gaps)
     found = []
@@ -299,9 +304,10 @@ def current_segments(chosen: Iterable[Held], gaps: Iterable[Gap]) -> list[Segmen
 def skipped_at(
     gaps: Iterable[Gap], topic: str, partition: int | None, offset: int, held: Iterable[Holder] = ()
 ) -> list[Gap]:
-    """The gaps of a topic (narrowed to a partition) in which a source offset lies that no valid receipt holds.
+    """Return the gaps of a topic (narrowed to a partition) that contain a source offset that no valid receipt holds.
 
-    A skip by hand that came to nothing, for a run was quicker, is such a gap.
+    A skip by hand has no effect when a run was faster. Such a gap is not among them, because a valid receipt holds the
+    offset.
     """
     copied = {holder.receipt.source for holder in held if holder.void is None}
     return [

@@ -1,7 +1,8 @@
 """The kinds of records that a ledger has: one row for each, with all that is done with a record by its kind alone.
 
-A key is a compact JSON array, the kind first, so that compaction keeps the last record of each. What the values hold is
-in docs/ledger.md. A feature that keeps something in the ledger adds a row here; its codec stays in its folder.
+A key is a compact JSON array, the kind first, so that compaction keeps the last record of each. The contents of the
+values are in docs/ledger.md. A feature that keeps something in the ledger adds a row here; its codec stays in its
+folder.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ _NUMBER_OR_SEAL: KeyPart = (int, str)
 
 
 class OfLost(Enum):
-    """What `ferry ledger rebuild` does with a record that it finds where it writes a lost ledger again."""
+    """What `ferry ledger rebuild` does with a record in the topic into which it writes a lost ledger again."""
 
     REPLACED = "a run that copied nothing leaves it, and the next one writes it again"
     CARRIED = "written again after the export: it holds whatever was copied"
@@ -28,22 +29,28 @@ class LedgerKind:
     """A kind of record."""
 
     key: Mapping[str, KeyPart]
-    """The parts of the key after the kind: names and JSON types. `lane` first: `ferry lanes drop` deletes it. `lane`,
-    `run`: deleted when the ledger lets the run go."""
+    """The parts of the key after the kind: names and JSON types.
+
+    With `lane` first, `ferry lanes drop` deletes the record. With `lane`, `run`, it is deleted when the ledger deletes
+    the run.
+    """
     says: str
     formats: tuple[int, ...] = (1,)
-    """The values of `v` that this Ferry writes; for a plan those in the head of its seal."""
+    """The values of `v` that this Ferry writes; for a plan, those in the head of its seal."""
     optional: int = 0
-    """How many of the last parts are not always there."""
+    """Number of the last parts that may be absent."""
     of_lost: OfLost = OfLost.REPLACED
     plural: str = ""
-    """What a person calls several of them, where they are evidence."""
+    """What several of them are called in messages, where they are evidence."""
     outlives_lane: bool = False
     """Whether it stays when its lane is dropped."""
     goes_with_copy: bool = False
-    """Whether it is deleted with a copy that is deleted after its source. Receipts are, too: by the offset map."""
+    """Whether it is deleted together with a copy that is deleted after its source.
+
+    Receipts are, too: by the offset map.
+    """
     in_summary: bool = True
-    """Whether a summary of the ledger holds it. If not, who asks for it reads it at its offset."""
+    """Whether a summary of the ledger holds it. If not, a reader that needs it reads it at its offset."""
     names_run: bool = False
     """Whether no two ledgers have the same record at one offset, because it names a run."""
 
@@ -227,7 +234,7 @@ KINDS: Mapping[str, LedgerKind] = {
         plural="records of switches",
     ),
 }  # fmt: skip
-"""By the first element of the key. Records of other kinds are of a newer Ferry, and stay as they are."""
+"""By the first element of the key. Records of other kinds are from a newer Ferry, and stay unchanged."""
 
 KINDS_OF_RUN = tuple(name for name, kind in KINDS.items() if kind.is_of_run)
 KINDS_OF_LANE = tuple(name for name, kind in KINDS.items() if kind.is_of_lane and not kind.outlives_lane)

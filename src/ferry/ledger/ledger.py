@@ -1,4 +1,4 @@
-"""The ledger as a view: the last word per key, the runs in order, and what a task must look for before it commits."""
+"""The ledger as a view: the last record of each key, the runs in order, and the check of a task before it commits."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from ferry.model import Fate, Gap, LedgerRecord, OpenedRun, Pause, Receipt, Refu
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerView:
-    """The committed ledger between two offsets, by key; `open` are records of transactions still undecided.
+    """The committed ledger between two offsets, by key; `open` are records of transactions that are undecided.
 
-    `end` is the first offset that was not read. Records of aborted transactions do not exist here. Receipts, plans,
-    outcomes and saved offsets before `rolled.upto` are not in `by_key`: they are known in short (ADR 20), and read when
-    asked for. `runs` are all that were read: their slots may still write, whatever became of their records.
+    `end` is the first offset that was not read. Records of aborted transactions are not in it. Receipts, plans,
+    outcomes and saved offsets before `rolled.upto` are not in `by_key`: `rolled` has them in short (ADR 20), and they
+    are read when needed. `runs` are all that were read: their slots may still write, even when their records are
+    deleted.
     """
 
     end: int
@@ -31,16 +32,16 @@ class LedgerView:
     rolled: LedgerDigest = NOTHING_ROLLED
     _kinds: dict[str, list[str]] = field(default_factory=dict, init=False, repr=False, compare=False)
     parsed: dict[str, tuple[LedgerRecord, Receipt]] = field(default_factory=dict, repr=False, compare=False)
-    """Last receipts by key, with the records that they were read from; shared with the views that go on from here."""
+    """Last receipts by key, with the records that they were read from; shared with the views that continue this one."""
 
     def remembered(self, lane: str) -> list[OpenedRun]:
-        """The lane's runs whose records the ledger still has, oldest first: a later run lets go of a record."""
+        """Return the lane's runs whose records the ledger still has, oldest first: a later run may delete a record."""
         names = {parts[2] for parts, _ in self.of_kind("run") if parts[1] == lane}
         found = [run for run in self.runs if run.record.lane == lane and run.record.run in names]
         return sorted(found, key=lambda run: run.generation)
 
     def of_kind(self, kind: str) -> Iterable[tuple[list[Any], LedgerRecord]]:
-        """The last record of every key of a kind, with the key's parts."""
+        """Yield the last record of every key of a kind, with the key's parts."""
         for key in self.keys(kind):
             record = self.by_key[key]
             parts = decode_key(record.key)
@@ -48,14 +49,16 @@ class LedgerView:
                 yield parts, record
 
     def last(self, key: str) -> Receipt:
-        """The receipt that a record of kind `last` holds; parsed once, also for the views that go on from this one."""
+        """Return the receipt of a record of kind `last`; parsed once, also for the views that continue this one."""
         record, known = self.by_key[key], self.parsed.get(key)
         if known is None or known[0] is not record:
             known = self.parsed[key] = record, read_as(record, parse_receipt)
         return known[1]
 
     def keys(self, kind: str) -> Sequence[str]:
-        """The keys of a kind, in the order of their last records. They are sorted by kinds once, not at each look."""
+        """Return the keys of a kind, in the order of their last records. They are sorted by kinds once, not at each
+        call.
+        """
         if not self._kinds:
             for key in self.by_key:
                 self._kinds.setdefault(key[2 : key.find('"', 2)] if key.startswith('["') else "", []).append(key)
@@ -63,26 +66,26 @@ class LedgerView:
 
 
 UNREAD = LedgerView(end=0, by_key={}, runs=(), open=())
-"""The view of nothing: reading on from it is reading from the beginning."""
+"""The empty view: to continue it means to read from the beginning."""
 
 
 def fold(records: Iterable[LedgerRecord], end: int) -> LedgerView:
-    """Reduce records in offset order to a view; raises BadInput on records of a newer format."""
+    """Reduce records in offset order to a view. Raises BadInput on records of a newer format."""
     return fold_on(UNREAD, records, end)
 
 
 def resume_at(view: LedgerView) -> int:
-    """The offset from which reading on completes a view: its first undecided record, whose fate may be known by now."""
+    """Return the offset from which to continue a view: its first undecided record, whose fate may be known by now."""
     return min((record.offset for record in view.open), default=view.end)
 
 
 def fold_on(
     view: LedgerView, records: Iterable[LedgerRecord], end: int, own: Collection[int] = frozenset()
 ) -> LedgerView:
-    """The view of everything up to `end`, from an earlier view and the records from `resume_at(view)` on.
+    """Return the view of everything up to `end`, from an earlier view and the records from `resume_at(view)` on.
 
-    The same as `fold` over all records. What lies after `resume_at` is taken in a second time, in its order. Records at
-    the offsets of `own` count as committed before their marker is there.
+    The result is that of `fold` over all records. Records after `resume_at` are taken in a second time, in their order.
+    Records at the offsets of `own` count as committed before their marker is there.
     """
     by_key = dict(view.by_key)
     seen: list[str] = []
@@ -96,7 +99,7 @@ def fold_on(
         if record.fate is Fate.OPEN and record.offset not in own:
             undecided.append(record)
             continue
-        key = record.key.decode(errors="replace")  # a key that is not text is nobody's
+        key = record.key.decode(errors="replace")  # a key that is not text is not Ferry's
         if not _is_ours(key, record.key):
             continue
         by_key.pop(key, None)  # the order of the mapping stays the order of the last records
@@ -115,22 +118,24 @@ def fold_on(
     if dropped:  # by a run that had fenced all slots of the lane
         runs = [one for one in runs if one.generation > dropped.get(one.record.lane, -1)]
     rolled = view.rolled.without(seen, deleted, dropped) if seen or deleted or dropped else view.rolled
-    parsed = {} if view is UNREAD else view.parsed  # the view of nothing is everybody's
+    parsed = {} if view is UNREAD else view.parsed  # all callers share the empty view
     return LedgerView(end=end, by_key=by_key, runs=tuple(runs), open=tuple(undecided), rolled=rolled, parsed=parsed)
 
 
 def _is_ours(key: str, raw: bytes) -> bool:
-    """Whether a key of a kind of Ferry's has its parts; what is none of Ferry's is kept, and means nothing."""
+    """Return whether a key of one of Ferry's kinds has its parts. A key that is not Ferry's is kept, and
+    means nothing.
+    """
     return not key.startswith('["') or is_key(raw)
 
 
 def gaps(view: LedgerView, lane: str) -> list[Gap]:
-    """What the lane passed over, or went back from, on purpose, in ledger order."""
+    """Return what the lane passed over, or went back from, on purpose, in ledger order."""
     return [read_as(record, parse_gap) for key, record in view.of_kind("gap") if key[1] == lane]
 
 
 def skips(view: LedgerView, lane: str) -> dict[TopicPartition, tuple[Gap, ...]]:
-    """What somebody passed by hand, by source partition, ascending; nothing else moves a lane without a receipt."""
+    """Return the gaps of `ferry skip`, by source partition, ascending; nothing else moves a lane without a receipt."""
     found: dict[TopicPartition, list[Gap]] = {}
     for gap in gaps(view, lane):
         if gap.why is RefusalKind.STUCK:
@@ -139,14 +144,14 @@ def skips(view: LedgerView, lane: str) -> dict[TopicPartition, tuple[Gap, ...]]:
 
 
 def shared_topics(view: LedgerView) -> frozenset[str]:
-    """Target topics that this flow agrees to write together with other flows."""
+    """Return the target topics that this flow agrees to write together with other flows."""
     return frozenset(key[1] for key, _ in view.of_kind("share"))
 
 
 def accounted(view: LedgerView, lane: str, ids: Mapping[str, str] | None = None) -> dict[TopicPartition, int]:
-    """How far each target partition was looked through for records of others.
+    """Return how far each target partition was searched for records of other producers.
 
-    With `ids` (topic ids by target topic) without topics that were created again since.
+    With `ids` (topic ids by target topic), topics that were created again since are left out.
     """
     return {
         TopicPartition(topic=key[2], partition=number): offset
@@ -164,15 +169,15 @@ def _parse_accounted(body: Json) -> tuple[str, list[tuple[int, int]]]:
 
 
 def pauses(view: LedgerView, now_ms: int) -> dict[str, Pause]:
-    """Pauses in force at `now_ms` by source topic; the key "" pauses the flow."""
+    """Return the pauses in force at `now_ms` by source topic; the key "" pauses the flow."""
     found = {key[1]: read_as(record, parse_pause) for key, record in view.of_kind("pause")}
     return {topic: pause for topic, pause in found.items() if pause.holds_at(now_ms)}
 
 
 def claims(view: LedgerView) -> dict[str, str]:
-    """Owning lane of each claimed target topic: the first unreleased claim wins.
+    """Return the owning lane of each claimed target topic: the first unreleased claim wins.
 
-    One whose transaction is undecided counts: of two lanes or flows that come at once, one has to see the other's.
+    A claim whose transaction is undecided counts: of two lanes or flows that claim at once, one has to see the other's.
     """
     undecided = ((decode_key(record.key), record) for record in view.open if record.value is not None)
     found = [*view.of_kind("claim"), *((key, record) for key, record in undecided if key[:1] == ["claim"])]
@@ -190,11 +195,11 @@ def intruder(
     own_offsets: frozenset[int],
     starts: Mapping[TopicPartition, int],
 ) -> str | None:
-    """The last look before a commit: why the chunk must be abandoned, or None.
+    """Return why the chunk must be abandoned, or None: the last check before a commit.
 
-    `records` lie between the plan and the own receipts; `own_offsets` are where the own ones lie; `starts` is where
-    this chunk begins per target partition (source offsets). A newer run record, or another non-aborted receipt that
-    reaches past one of those starts, stands against the commit.
+    `records` are those between the plan and the own receipts; `own_offsets` are the ledger offsets of the own receipts.
+    `starts` is where this chunk begins per target partition (source offsets). A newer run record forbids the commit. So
+    does another receipt that is not aborted and reaches past one of those starts.
     """
     for record in records:
         if record.fate is Fate.ABORTED or record.offset in own_offsets or record.value is None:
@@ -210,7 +215,10 @@ def intruder(
 
 
 def body_of(record: LedgerRecord) -> dict[str, Any]:
-    """The value of a record of a view; BadInput as `decode_value`."""
+    """Return the value of a record of a view.
+
+    Raises BadInput when there is none, or when a newer Ferry or another program wrote it.
+    """
     if record.value is None:
         raise BadInput(f"ledger record at offset {record.offset} has no value")
     return decode_value(record.value, f"ledger record at offset {record.offset}")

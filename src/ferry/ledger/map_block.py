@@ -1,7 +1,7 @@
-"""Blocks of an offset map: what the receipts of a partition say of offsets, packed, about ten bytes a receipt.
+"""Blocks of an offset map: what the receipts of a partition show about offsets, packed, about ten bytes a receipt.
 
-A block is columns of int64, little-endian, deflated. Each column holds what is left when the usual is taken away (a
-receipt begins where the one before ended, its records behind the marker of the one before), so most numbers are 0.
+A block is columns of int64, little-endian, deflated. Each column holds the difference to the usual value, so most
+numbers are 0. Usually a receipt begins where the one before ended, and its records follow the marker of the one before.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from ferry.errors import BadInput
 from ferry.model import Receipt, Segment, TopicPartition
 
 BLOCK_ROWS = 256
-"""Receipts of a full block: what a lookup unpacks, in less than a millisecond."""
+"""Receipts of a full block; a lookup unpacks them in less than a millisecond."""
 
 MOST_BYTES = 32 << 20
-"""Of a block or a directory, inflated."""
+"""The most bytes of a block or a directory, inflated."""
 _ROW_COLUMNS = 6
 _SEGMENT_COLUMNS = 3
 
@@ -29,8 +29,8 @@ _SEGMENT_COLUMNS = 3
 class Chain:
     """Receipts that follow each other: one copy of one source partition, by one lane and rule, that never went back.
 
-    Within it source and target offsets ascend from receipt to receipt. Offset maps take the chains of a partition
-    together; whoever compares records has to know which rule made them.
+    Within it source and target offsets ascend from receipt to receipt. Offset maps use all chains of a partition
+    together. A comparison of records needs to know which rule made them.
     """
 
     lane: str
@@ -41,11 +41,11 @@ class Chain:
     source_cluster_id: str
     since: int
     transform: str = ""
-    """Digest of the transform that made the records; empty: they are as at the source."""
+    """Digest of the transform that made the records; empty: they are the source's bytes."""
 
     @classmethod
     def of(cls, receipt: Receipt) -> Chain:
-        """The chain that a receipt belongs to."""
+        """Return the chain that a receipt belongs to."""
         return cls(
             lane=receipt.lane,
             source=receipt.source,
@@ -60,7 +60,9 @@ class Chain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MapEntry:
-    """What a receipt says of offsets, and at which ledger offset (`at`) it lies; the rest as in Receipt."""
+    """What a receipt shows about offsets. `at` is the receipt's ledger offset; the other fields are those of
+    Receipt.
+    """
 
     at: int
     source: TopicPartition
@@ -74,7 +76,7 @@ class MapEntry:
 
     @classmethod
     def of(cls, receipt: Receipt, at: int) -> MapEntry:
-        """The row of a receipt."""
+        """Return the row of a receipt."""
         return cls(
             at=at,
             source=receipt.source,
@@ -89,7 +91,7 @@ class MapEntry:
 
 
 def pack(rows: Sequence[MapEntry]) -> bytes:
-    """The rows of one chain, in ledger order, as a block."""
+    """Pack the rows of one chain, in ledger order, as a block."""
     columns = [array("q") for _ in range(_ROW_COLUMNS + _SEGMENT_COLUMNS)]
     at = end = target_next = generation = 0
     for row in rows:
@@ -114,13 +116,13 @@ def pack(rows: Sequence[MapEntry]) -> bytes:
 
 
 def packed_columns(columns: Sequence[array[int]]) -> bytes:
-    """Columns of int64, deflated, behind their lengths."""
+    """Pack columns of int64 with their lengths before them, deflated."""
     flat = array("q", chain(map(len, columns), *columns))
     return zlib.compress(_little_endian(flat).tobytes(), 9)
 
 
 def columns_of(data: bytes, count: int, where: str) -> list[array[int]]:
-    """Inverse of `packed_columns`; BadInput when `data` is not what was packed."""
+    """Return the columns that `packed_columns` packed. Raises BadInput when `data` is anything else."""
     flat = array("q")
     try:
         flat.frombytes(_inflated(data))
@@ -135,7 +137,7 @@ def columns_of(data: bytes, count: int, where: str) -> list[array[int]]:
 
 
 def _inflated(data: bytes) -> bytes:
-    """What was deflated; ValueError when that is more than any block or directory has."""
+    """Return what was deflated. Raises ValueError when that is more than any block or directory has."""
     stream = zlib.decompressobj()
     found = stream.decompress(data, MOST_BYTES)
     if not stream.eof:
@@ -144,7 +146,7 @@ def _inflated(data: bytes) -> bytes:
 
 
 def unpack(data: bytes, of: Chain) -> list[MapEntry]:
-    """The rows of a block; BadInput when it is damaged."""
+    """Return the rows of a block. Raises BadInput when it is damaged."""
     where = f"a block of the offset map of {of.target} (lane {of.lane})"
     columns = columns_of(data, _ROW_COLUMNS + _SEGMENT_COLUMNS, where)
     ats, starts, tails, nexts, generations, numbers, sources, targets, counts = columns
@@ -187,7 +189,7 @@ def _little_endian(numbers: array[int]) -> array[int]:
 
 
 def cut(rows: Iterable[MapEntry], size: int = BLOCK_ROWS) -> tuple[list[list[MapEntry]], list[MapEntry]]:
-    """Rows as full blocks, and the rest."""
+    """Return the rows as full blocks, and the rest."""
     kept = list(rows)
     full = len(kept) - len(kept) % size
     return [kept[at : at + size] for at in range(0, full, size)], kept[full:]

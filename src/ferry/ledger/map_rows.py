@@ -1,4 +1,4 @@
-"""Find rows of offset maps: which chains a partition has, which of their blocks an offset needs, and what is newer."""
+"""Find rows of offset maps: the chains of a partition, the blocks that an offset needs, and the newer rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FEW = 4
 
 
 def chains_of(view: LedgerView, match: Match) -> dict[Chain, Links]:
-    """The chains that are known in short and match, without blocks that are given up."""
+    """Return the chains of `view.rolled` that match, without blocks that are pruned."""
     gone = {copy: one.end for copy, one in pruned(view).items()}
     found = {of: links for of, links in view.rolled.chains.items() if match(of)}
     for of, links in found.items() if gone else ():
@@ -35,9 +35,9 @@ def chains_of(view: LedgerView, match: Match) -> dict[Chain, Links]:
 def newer_rows(
     view: LedgerView, match: Match, targets: Collection[TopicPartition] | None = None
 ) -> dict[Chain, list[MapEntry]]:
-    """Rows of the matching receipts that lie in no block: those at the ends of chains, and the view's own.
+    """Return the rows of the matching receipts that are in no block: those at the ends of chains, and the view's own.
 
-    `targets`: target partitions outside of which nothing matches, so that the rest need not be decoded.
+    `targets` are the only target partitions that can match, so that other records need not be decoded.
     """
     found = {of: rest_of(of, links) for of, links in chains_of(view, match).items()}
     gone = {copy: one.end for copy, one in pruned(view).items()}
@@ -64,9 +64,9 @@ def _receipts(view: LedgerView, targets: Collection[TopicPartition] | None) -> I
 
 
 def needed_block(links: Links, rows: Mapping[int, Sequence[MapEntry]], offset: int, *, backward: bool) -> int | None:
-    """The next block that the translation of an offset needs, of those not yet in `rows`; None when it needs no more.
+    """Return the next block that the translation of an offset needs and `rows` lacks; None when it needs no more.
 
-    It needs the block in which the offset lies, and from there on one with a segment behind it.
+    It needs the block that contains the offset, and from there on one with a segment after the offset.
     """
     for index in range(max(links.first_for(offset, backward=backward), 0), len(links.blocks)):
         if index not in rows:

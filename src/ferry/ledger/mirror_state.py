@@ -1,4 +1,4 @@
-"""What the ledger remembers of MirrorMaker 2's topics: up to where they were written, and when.
+"""What the ledger keeps of MirrorMaker 2's topics: up to where they were written, and when.
 
 ```
 ["mirror", lane]     what the lane's runs last wrote to them
@@ -24,18 +24,18 @@ class MirrorState:
     synced: int = -1
     """The generation of the last run whose offset syncs were written."""
     synced_receipts: int = 0
-    """How many receipts that run had by then: one that is resumed has more later."""
+    """How many receipts that run had then: a run that is resumed has more later."""
     checkpoints_at_ms: int = -1
     heartbeats_at_ms: int = -1
     source_heartbeats_at_ms: int = -1
     run: str = ""
-    """The run after which this was so."""
+    """The run after which the state was recorded."""
     notes: tuple[str, ...] = ()
-    """What stood in its way, in sentences."""
+    """What prevented the writing, in sentences."""
 
 
 def mirror_state(view: LedgerView, lane: str) -> MirrorState:
-    """What the lane's runs wrote last."""
+    """Return what the lane's runs wrote last."""
     record = view.by_key.get(_key(lane).decode())
     if record is None or record.value is None:
         return MirrorState()
@@ -43,29 +43,31 @@ def mirror_state(view: LedgerView, lane: str) -> MirrorState:
 
 
 def _parse_state(body: Json) -> MirrorState:
-    # A later Ferry may add what this one does not know.
+    # A later Ferry may add fields that this one does not know.
     known = {name: body[name] for name in MirrorState.__slots__ if name in body}
     return MirrorState(**known | {"notes": with_codes(body["notes"], body.get("noted", ()))})
 
 
 def mirror_record(lane: str, state: MirrorState) -> Record:
-    """Keeps what was written."""
+    """Make the record of what was written."""
     noted = [NOTED.dump(one) for one in state.notes if isinstance(one, Sentence)]
     body = {"v": LEDGER_VERSION, "kind": "mirror", **asdict(state), **({"noted": noted} if noted else {})}
     return Record(key=_key(lane), value=encode(body))
 
 
 def mirror_notes(view: LedgerView, lane: str, run: str) -> tuple[str, ...]:
-    """What stood in the way of the topics after a run; nothing when a later one has written to them since."""
+    """Return what prevented the writing of the topics after a run; nothing when a later run has written to
+    them since.
+    """
     state = mirror_state(view, lane)
     return state.notes if state.run == run else ()
 
 
 def is_due(periodic: Periodic, last_ms: int, now_ms: int) -> bool:
-    """Whether something that was done at `last_ms` is to be done again."""
+    """Return whether something that was done at `last_ms` must be done again."""
     if not periodic.enabled or periodic.interval_s is None:
         return False
-    # A clock that was put back must not hold it up for longer than its interval.
+    # A clock that was put back must not delay it for longer than its interval.
     return last_ms < 0 or not 0 <= now_ms - last_ms < periodic.interval_s * 1000
 
 

@@ -1,4 +1,4 @@
-"""Other flows' ledgers on one cluster: which topics they own, and which offsets they wrote."""
+"""Other flows' ledgers on one cluster: the topics that they own, and the offsets that they wrote."""
 
 from __future__ import annotations
 
@@ -14,20 +14,22 @@ from ferry.model import Plan, Range, Receipt, Refusal, TopicPartition
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Neighbour:
-    """Another flow into the same cluster, named as its ledger names it; topics are that cluster's."""
+    """Another flow into the same cluster, named as its ledger names it; topics are those of that cluster."""
 
     ledger: str
     claimed: frozenset[str]
     shared: frozenset[str]
     """Claimed topics that it agrees to write together with other flows."""
     written: Mapping[TopicPartition, tuple[Range, ...]]
-    """Where its records lie, whatever their run; those of transactions still open are among them."""
+    """Target offsets of its records, whatever their run, with those of transactions that are still open."""
 
 
 def neighbour_of(
     ledger: str, view: LedgerView, topics: Collection[str], rows: Mapping[Chain, Sequence[MapEntry]]
 ) -> Neighbour:
-    """What a flow's ledger says of `topics`; `rows` are its receipts there, as far as they are of interest."""
+    """Return what a flow's ledger shows about `topics`; `rows` are its receipts there, as far as they are of
+    interest.
+    """
     claimed = frozenset(claims(view)) & frozenset(topics)
     undecided = (receipt for receipt in open_receipts(view) if receipt.target.topic in topics)
     return Neighbour(ledger=ledger, claimed=claimed, shared=shared_topics(view), written=ranges(rows, undecided))
@@ -36,7 +38,7 @@ def neighbour_of(
 def ranges(
     rows: Mapping[Chain, Sequence[MapEntry]], undecided: Iterable[Receipt]
 ) -> dict[TopicPartition, tuple[Range, ...]]:
-    """Where records lie on the target, ascending: those of committed receipts, and of undecided ones."""
+    """Return the target offsets of records, ascending: those of committed receipts, and of undecided ones."""
     found: dict[TopicPartition, list[Range]] = {}
     parts = [(of.target, row.segments) for of, ones in rows.items() for row in ones]
     for target, segments in [*parts, *((receipt.target, receipt.segments) for receipt in undecided)]:
@@ -47,7 +49,7 @@ def ranges(
 def uncut(
     written: Mapping[TopicPartition, tuple[Range, ...]], cut: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, tuple[Range, ...]]:
-    """What of it lies before the offsets where logs were cut: what lies behind now was written by others."""
+    """Return the parts of `written` before the offsets where logs were cut; other producers wrote what is there now."""
     return {
         place: tuple((low, min(high, at)) for low, high in parts if low < at)
         if (at := cut.get(place)) is not None
@@ -57,7 +59,7 @@ def uncut(
 
 
 def gaps(written: Iterable[Range], start: int, end: int) -> list[Range]:
-    """The parts of `[start, end)` that no range covers, ascending."""
+    """Return the parts of `[start, end)` that no range covers, ascending."""
     found, at = [], start
     for low, high in sorted(written):
         if low >= end:
@@ -71,7 +73,7 @@ def gaps(written: Iterable[Range], start: int, end: int) -> list[Range]:
 
 
 def owned_elsewhere(topic: str, target: str, merged: bool, neighbours: Iterable[Neighbour]) -> Refusal | None:
-    """Why another flow's claim on topic `target` stands against copying `topic` to it; None: it does not.
+    """Return why another flow's claim on topic `target` forbids copying `topic` to it; None: it does not.
 
     `merged`: the own flow agrees to share it.
     """
@@ -86,7 +88,7 @@ def owned_elsewhere(topic: str, target: str, merged: bool, neighbours: Iterable[
 
 
 def without_owned_elsewhere(plan: Plan, merged: Collection[str], neighbours: Collection[Neighbour]) -> Plan:
-    """The plan without what goes to a target topic that another flow owns; `merged` are target topics to be shared."""
+    """Return the plan without what goes to a target topic of another flow; `merged` are target topics to be shared."""
     refusals: dict[str, Refusal] = {}
     for topic, target in plan.copies:
         refusal = owned_elsewhere(topic, target, target in merged, neighbours)

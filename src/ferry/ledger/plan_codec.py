@@ -1,6 +1,6 @@
 """A plan as ledger records: split below the broker's record limit, sealed with count and digest.
 
-An unsealed plan does not exist: a driver that dies while it writes leaves nothing that a task could act on.
+An unsealed plan does not exist: a driver that dies while it writes leaves nothing that a task could follow.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from ferry.ledger.slice_codec import CHANGE, SLICE
 from ferry.ledger.unit_codec import ERA_FORM, parse_unit_lines, unit_lines
 from ferry.model import PLAN_VERSION, Plan, Record, RefusalKind
 
-# The seal is one record: what a plan may have thousands of stands in its parts, a line each. Earlier Ferrys pass over
-# lines that they do not know, as those of ACLs: the run that planned has made the changes.
+# The seal is one record, so the lists of a plan that may be long are in its parts, a line each. Earlier Ferrys skip
+# lines that they do not know, such as those of ACLs: the run that planned has made the changes.
 _LINES = {
     "refusals": "refusal",
     "changes": "change",
@@ -56,17 +56,17 @@ PLAN = Form(
     F("source_cluster_id"),
     F("target_cluster_id"),
     F("max_seconds"),
-    F("caught_up", default=0),  # absent in plans of earlier Ferrys, which pass it over in turn
+    F("caught_up", default=0),  # absent in plans of earlier Ferrys, which skip it in turn
     F("cut_short", default=False, omit=lambda plan: not plan.cut_short),
     F("lifted", kind=many(enum(RefusalKind)), default=(), omit=lambda plan: not plan.lifted),
 )
 
 PART_BYTES = 400_000
-"""Uncompressed bytes of one plan record: under the default message.max.bytes (1 MiB) whatever the names are."""
+"""Uncompressed bytes of one plan record: below the default message.max.bytes (1 MiB), however long the names are."""
 
 
 def plan_records(plan: Plan, part_bytes: int = PART_BYTES) -> list[Record]:
-    """The plan's records in the order in which they must be written; the seal is the last."""
+    """Return the plan's records in the order in which they must be written; the seal is the last."""
     head = PLAN.dump(plan)
     lines = [encode(piece) for piece in head.pop("slices")]
     for name, word in _LINES.items():
@@ -91,7 +91,7 @@ def plan_records(plan: Plan, part_bytes: int = PART_BYTES) -> list[Record]:
 
 
 def is_idle_seal(value: bytes | None) -> bool:
-    """Whether a seal says that its plan has nothing to do; one of an earlier Ferry does not say it."""
+    """Return whether a seal shows that its plan has nothing to do; a seal of an earlier Ferry does not show it."""
     if value is None or b'"idle":true' not in value:
         return False
     with reading("seal of a plan in the ledger"):
@@ -99,7 +99,9 @@ def is_idle_seal(value: bytes | None) -> bool:
 
 
 def parse_plan(parts: Mapping[int, bytes], seal: bytes, where: str) -> Plan:
-    """The plan from its parts and seal; BadInput when a part is missing or changed, or the format newer."""
+    """Return the plan from its parts and seal. Raises BadInput when a part is missing or changed, or the format is
+    newer.
+    """
     with reading(where):
         return _parsed(parts, decode_value(seal, where), where)
 

@@ -1,11 +1,12 @@
-"""Receipts that are given up: their records are gone on both sides, and nobody asks for their runs any more (ADR 26).
+"""Pruned receipts: neither side has their records any more, and the ledger has deleted their runs (ADR 26).
 
 ```
 ["pruned", lane, target topic, partition]   up to where; a fifth part, `since`, where a run went back on the partition
 ```
 
-That record comes first, and from then on no reader takes what it gives up from the ledger, whether it is still there or
-not. The tombstones follow in later runs, so many in each: `done` says up to where they are written.
+That record comes first. From then on no reader uses the receipts that it prunes, whether they are still in the ledger
+or not. The tombstones follow in later runs, a limited number in each: `done` is the source offset up to which they are
+written.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ PRUNED = "pruned"
 
 
 class Copy(NamedTuple):
-    """Receipts of a target partition between two ways back: within it offsets ascend on both sides."""
+    """Receipts of a target partition between two times that a run went back: within it offsets ascend on both sides."""
 
     lane: str
     target: TopicPartition
@@ -36,17 +37,16 @@ class Copy(NamedTuple):
 
     @classmethod
     def of(cls, chain: Chain) -> Copy:
-        """The copy that a chain belongs to; topics that got ids in between have two chains in one copy."""
+        """Return the copy that a chain belongs to; a topic that got its id in between has two chains in one copy."""
         return cls(lane=chain.lane, target=chain.target, since=chain.since)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pruned:
-    """Receipts of `copy` that are given up.
+    """Receipts of `copy` that are pruned.
 
     They have the source offsets `[start, end)` and the target offsets `[target_start, target_next)`. Those that end at
-    `done` or before have their tombstones. The log starts are those that the run saw that moved
-    `end` last.
+    `done` or before have their tombstones. The log starts are those that were seen by the run that moved `end` last.
     """
 
     copy: Copy
@@ -62,7 +62,7 @@ class Pruned:
     target_log_start: int
 
     def held(self, gaps: Iterable[Gap]) -> Range:
-        """The source offsets of which the receipts still held, for no later gap says otherwise."""
+        """Return the source offsets for which the receipts still held, because no later gap took them back."""
         voids = (
             gap.void_from
             for gap in gaps
@@ -71,7 +71,11 @@ class Pruned:
         return self.start, max(self.start, min([self.end, *voids]))
 
     def range(self, gaps: Iterable[Gap], *, backward: bool = False) -> Range:
-        """As `held`; `backward` as target offsets, none where a gap has taken some back: they do not ascend past it."""
+        """Return the source offsets for which the receipts still held; with `backward`, the target offsets.
+
+        If a gap has taken some of them back, `backward` returns an empty range: target offsets do not ascend past the
+        gap.
+        """
         start, end = self.held(gaps)
         if not backward:
             return start, end
@@ -79,7 +83,7 @@ class Pruned:
 
 
 def pruned(view: LedgerView) -> dict[Copy, Pruned]:
-    """What is given up, of all lanes."""
+    """Return what is pruned, of all lanes."""
     found = {}
     for key, record in view.of_kind(PRUNED):
         if record.value is not None:
@@ -89,12 +93,12 @@ def pruned(view: LedgerView) -> dict[Copy, Pruned]:
 
 
 def unswept(view: LedgerView, lane: str) -> list[Pruned]:
-    """What a lane has given up and not all tombstones are written of."""
+    """Return what a lane has pruned whose tombstones are not all written."""
     return [one for one in pruned(view).values() if one.copy.lane == lane and one.done < one.end]
 
 
 def pruned_record(one: Pruned) -> Record:
-    """The record that gives receipts up, or says that more of their tombstones are written."""
+    """Make the record that prunes receipts, or that records more of their tombstones as written."""
     lane, target, since = one.copy
     key: list[object] = [PRUNED, lane, target.topic, target.partition]
     if since >= 0:
@@ -119,16 +123,16 @@ PRUNED_FORM = Form(
 )
 
 pruned_json = PRUNED_FORM.dump
-"""The documented JSON object."""
+"""Return the documented JSON object."""
 
 
 def parse_pruned(lane: str, target: TopicPartition, body: Json) -> Pruned:
-    """Inverse of `pruned_record`; lane and target are in the key."""
+    """Return what a record of `pruned_record` holds; lane and target are in the key."""
     return PRUNED_FORM.load(body, copy=Copy(lane=lane, target=target, since=body["since"]))
 
 
 def pruned_at(view: LedgerView, lane: str, topic: str, partition: int | None, offset: int) -> list[Pruned]:
-    """What was given up of a source topic (narrowed to a partition) that had an offset."""
+    """Return what was pruned of a source topic (narrowed to a partition) and contains an offset."""
     return [
         one
         for one in pruned(view).values()
@@ -141,7 +145,7 @@ def pruned_at(view: LedgerView, lane: str, topic: str, partition: int | None, of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogStarts:
-    """What is the first offset of partitions on either side, and the ids of their topics and of the source cluster."""
+    """The first offsets of partitions on both sides, and the ids of their topics and of the source cluster."""
 
     source_cluster_id: str = ""
     source_ids: Mapping[str, str] = field(default_factory=dict)
@@ -151,10 +155,11 @@ class LogStarts:
 
 
 def candidates(view: LedgerView, lane: str) -> list[tuple[Chain, Sequence[Block]]]:
-    """The chains of a lane with the blocks that might be given up, were their records gone.
+    """Return the chains of a lane with the blocks that could be pruned if their records were gone.
 
-    Not the last block, so that each chain keeps some of its map, and none that may hold receipts of a run that the
-    ledger remembers: its report counts them. A block is written after all of its receipts.
+    The last block of a chain is left out, so that each chain keeps some of its map. Blocks that may hold receipts of a
+    run that the ledger still has are left out, too, because its report counts them. A block is written after all of its
+    receipts.
     """
     known = pruned(view)
     oldest = min((record.offset for key, record in view.of_kind("run") if key[1] == lane), default=0)
@@ -173,11 +178,11 @@ def candidates(view: LedgerView, lane: str) -> list[tuple[Chain, Sequence[Block]
 def given_up(
     view: LedgerView, some: Iterable[tuple[Chain, Sequence[Block]]], starts: LogStarts, *, run: str, at_ms: int
 ) -> list[Pruned]:
-    """What of `some` candidates is to be given up: blocks of which neither side has a record any more.
+    """Return what of `some` candidates is to be pruned: blocks of which neither side has a record any more.
 
-    The target may keep records for longer than the source does: the way back needs their receipts. Nothing is given
-    up where a topic or the source cluster is another than that of the receipts, for its log start says nothing of
-    theirs.
+    The target may keep records for longer than the source: the way back needs their receipts. Nothing is pruned when a
+    topic or the source cluster is another than that of the receipts, because its log start then shows nothing about
+    them.
     """
     known = pruned(view)
     found: dict[Copy, Pruned] = {}
@@ -194,7 +199,7 @@ def given_up(
             continue
         copy = Copy.of(of)
         before = found.get(copy) or known.get(copy)
-        # Of several chains, as where a transform came and went, the one that reaches furthest may come first.
+        # Of several chains, as when a transform was added and removed, the one that reaches furthest may come first.
         found[copy] = Pruned(
             copy=copy,
             source=of.source,
@@ -212,7 +217,7 @@ def given_up(
 
 
 def without_pruned(chains: Mapping[Chain, Links], view: LedgerView) -> dict[Chain, Links]:
-    """Chains without the blocks whose tombstones are written."""
+    """Return the chains without the blocks whose tombstones are written."""
     done = {copy: one.done for copy, one in pruned(view).items() if one.done >= 0}
     return {
         of: links if (upto := done.get(Copy.of(of))) is None else _behind(links, upto) for of, links in chains.items()
@@ -224,6 +229,6 @@ def _behind(links: Links, upto: int) -> Links:
 
 
 def ranges(some: Iterable[Pruned], gaps: Collection[Gap], *, backward: bool = False) -> tuple[Range, ...]:
-    """The offsets that were given up and that no gap took back before, empty ranges left out."""
+    """Return the offsets that were pruned and that no gap took back before, without empty ranges."""
     found = (one.range(gaps, backward=backward) for one in some)
     return tuple(sorted(one for one in found if one[0] < one[1]))

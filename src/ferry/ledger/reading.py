@@ -1,8 +1,8 @@
-"""One guard for every record of the ledger that is read: it is what Ferry writes, or one BadInput names its offset.
+"""One guard for every record of the ledger that is read: it is in Ferry's form, or one BadInput names its offset.
 
-Any principal with WRITE on the ledger can put anything there. A key that is none of Ferry's means nothing
-(`ferry.ledger.codec.decode_key`); below a key of Ferry's, a value that is not as Ferry writes it stops the
-reader, because that record may be the last word on what was copied.
+Any principal with WRITE on the ledger can write anything to it. A key that is not Ferry's means nothing
+(`ferry.ledger.codec.decode_key`). Under a key of Ferry's, a value that is not in Ferry's form stops the reader, because
+that record may decide what was copied.
 """
 
 from __future__ import annotations
@@ -25,12 +25,14 @@ T = TypeVar("T")
 Check = Callable[[Any], bool]
 
 _WRONG = (*MALFORMED, BadInput)
-"""What parsing raises when a field is missing, or of another kind."""
+"""The errors of parsing when a field is missing, or of another kind."""
 _LEAST, _MOST = -(2**63), 2**63 - 1
 
 
 def read_as(record: LedgerRecord, parse: Callable[[Json], T]) -> T:
-    """What a record's value says; BadInput when it is not as Ferry writes it, or of a newer format."""
+    """Return a record's value as `parse` reads it. Raises BadInput when it is not in Ferry's form, or of a newer
+    format.
+    """
     where = f"ledger record at offset {record.offset}"
     if record.value is None:
         raise BadInput(f"{where} has no value")
@@ -46,50 +48,53 @@ def read_as(record: LedgerRecord, parse: Callable[[Json], T]) -> T:
 
 @contextmanager
 def reading(what: str) -> Iterator[None]:
-    """The same guard around what several records make: a plan, a summary, a switch."""
+    """Raise BadInput for errors in what several records make together: a plan, a summary, a switch."""
     try:
         yield
     except _WRONG as error:
-        if isinstance(error, BadInput) and "ledger" in str(error):  # it has said where, and what to do
+        if isinstance(error, BadInput) and "ledger" in str(error):  # it has named the place and the remedy
             raise
         raise BadInput(wrong(what, b"", error)) from error
 
 
 def checked(found: T) -> T:
-    """`found` itself; TypeError when a field is not of the kind that it is declared to be."""
+    """Return `found` itself. Raises TypeError when a field is not of its declared kind."""
     if not _conforms(found):
         raise TypeError(f"a field of {type(found).__name__} is of another kind")
     return found
 
 
 def wrong(where: str, key: bytes, error: BaseException) -> str:
-    """That a record is not as Ferry writes it, with the remedy."""
+    """Return the message that a record is not in Ferry's form, with the remedy."""
     of = f" with key {key[:80].decode(errors='replace')}" if key else ""
     why = str(error) if isinstance(error, BadInput) else f"{type(error).__name__}: {error}"
     return f"{where}{of} is not as Ferry writes it ({why[:200]}): {REMEDY}"
 
 
 def whole(value: object) -> int:
-    """A whole number of 64 bits; TypeError for all else."""
+    """Return a whole number of 64 bits. Raises TypeError for anything else."""
     if isinstance(value, int) and is_whole(value):
         return value
     raise TypeError(f"{value!r:.40} is no whole number of 64 bits")
 
 
 def slots(value: object) -> int:
-    """A number of slots; TypeError for all else. Each is fenced by name, so that a great number would never end."""
+    """Return a number of slots. Raises TypeError for anything else.
+
+    Each slot is fenced by its name, so the fencing of a huge number would never end.
+    """
     if 0 <= whole(value) <= MOST_SLOTS:
         return whole(value)
     raise TypeError(f"{value!r:.40} is no number of slots")
 
 
 def is_whole(value: object) -> bool:
-    """Whether it is a whole number of 64 bits."""
+    """Return whether a value is a whole number of 64 bits."""
     return isinstance(value, int) and _LEAST <= value <= _MOST
 
 
 def text(value: object) -> str:
-    """A text; TypeError for all else."""
+    """Return a text. Raises TypeError for anything else."""
     if not isinstance(value, str):
         raise TypeError(f"{value!r:.40} is no text")
     return value
@@ -113,7 +118,7 @@ _PLAIN: dict[Any, Check] = {
 
 @cache
 def _check_of(hint: Any) -> Check:
-    """Whether a value is of a declared kind."""
+    """Return the check of a declared kind."""
     if hint in _PLAIN:
         return _PLAIN[hint]
     if get_origin(hint) is not None:
@@ -124,7 +129,7 @@ def _check_of(hint: Any) -> Check:
 
 
 def _check_of_parts(hint: Any) -> Check:
-    """Of what is made of other kinds."""
+    """Return the check of a kind that is made of other kinds."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Literal:
         return lambda value: value in arguments
@@ -148,7 +153,7 @@ def _check_of_parts(hint: Any) -> Check:
 
 
 def _names_of(hint: Any) -> tuple[str, ...]:
-    """The fields of a dataclass or named tuple; none of all else."""
+    """Return the fields of a dataclass or named tuple; none of anything else."""
     if isinstance(hint, type) and dataclasses.is_dataclass(hint):
         return tuple(one.name for one in dataclasses.fields(hint))
     if isinstance(hint, type) and issubclass(hint, tuple):
@@ -157,7 +162,7 @@ def _names_of(hint: Any) -> tuple[str, ...]:
 
 
 def _flat(kind: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """The fields of a record and of the records in it, by their dotted names."""
+    """Yield the fields of a record and of the records in it, by their dotted names."""
     hints = get_type_hints(kind)
     for name in _names_of(kind):
         if _names_of(hints[name]):
@@ -167,7 +172,9 @@ def _flat(kind: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _check_of_fields(kind: type) -> Check:
-    """Of a record of named fields: those of simple kinds by the types of all of them at once, which is quick."""
+    """Return the check of a record of named fields. Fields of simple kinds are checked by their types at once, for
+    speed.
+    """
     hints = dict(_flat(kind))
     simple = tuple(name for name in hints if hints[name] in (int, str, bool, bytes) or _is_enum(hints[name]))
     others = [(attrgetter(name), _check_of(hints[name])) for name in hints if name not in simple]

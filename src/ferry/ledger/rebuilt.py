@@ -1,4 +1,4 @@
-"""A ledger that was written again from an export: the record that says so, and what may be replaced by it.
+"""A ledger that was written again from an export: the record of that, and what may be replaced by it.
 
 ```
 ["rebuilt", upto]    who wrote the ledger again up to this offset, when, and from which export
@@ -20,12 +20,14 @@ from ferry.messages.catalogue import sentence
 from ferry.model import Fate, Flow, LedgerRecord, OpenedRun, Record, Sentence
 
 FILLER = Record(key=encode(["filler"]), value=None)
-"""What lies where the lost ledger had a marker, or nothing any more: a tombstone of a key that means nothing."""
+"""A tombstone of a key that means nothing, written where the lost ledger had a marker or nothing any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rebuild:
-    """Who wrote a ledger again, and from what. Behind the export, at `upto`, lies what was carried over, then this."""
+    """Who wrote a ledger again, and from what. The carried records follow the export at `upto`, and this record follows
+    them.
+    """
 
     upto: int
     who: str
@@ -37,11 +39,11 @@ class Rebuild:
     replaced: int
     """Records of a ledger that runs had begun after the loss, and that was deleted."""
     offset: int = -1
-    """Where the record lies; in its place, not in it."""
+    """Ledger offset of the record; it is not part of the record's value."""
 
     @property
     def sentence(self) -> Sentence:
-        """What whoever reads on has to know."""
+        """The note for the runs that continue."""
         return sentence(
             "run.ledger-rebuilt",
             who=self.who,
@@ -52,13 +54,13 @@ class Rebuild:
 
 
 def rebuild_record(rebuild: Rebuild) -> Record:
-    """Marks the rebuild, behind all that it wrote."""
+    """Make the record that marks the rebuild, after all that it wrote."""
     body = {name: value for name, value in asdict(rebuild).items() if name != "offset"}
     return Record(key=encode(["rebuilt", rebuild.upto]), value=encode({"v": LEDGER_VERSION, "kind": "rebuilt", **body}))
 
 
 def newest_rebuild(view: LedgerView) -> Rebuild | None:
-    """The last time that the ledger was written again; None when it never was."""
+    """Return the last rebuild of the ledger; None when there was none."""
     found = None
     for _, record in view.of_kind("rebuilt"):
         one = replace(read_as(record, _parse_rebuild), offset=record.offset)
@@ -71,7 +73,7 @@ def _parse_rebuild(body: Json) -> Rebuild:
 
 
 def rebuild_notes(view: LedgerView, opened: OpenedRun) -> list[Sentence]:
-    """That the ledger was rebuilt, for the first run of a lane since."""
+    """Return the note that the ledger was rebuilt, for the first run of a lane since."""
     rebuilt = newest_rebuild(view)
     earlier = (run.generation for run in view.runs if run.record.lane == opened.record.lane)
     if rebuilt is None or any(rebuilt.offset < generation < opened.generation for generation in earlier):
@@ -81,21 +83,21 @@ def rebuild_notes(view: LedgerView, opened: OpenedRun) -> list[Sentence]:
 
 @dataclass(slots=True, kw_only=True)
 class Successor:
-    """The ledger that lies where a lost one is to be rebuilt, taken in record by record, ascending.
+    """The ledger that is in the place of the lost one, taken in record by record, ascending.
 
-    `lanes` are those of the export, whose beginnings count.
+    `lanes` are those of the export. Where they begin is taken from the export.
     """
 
     lanes: Collection[str]
     records: int = 0
     slots: dict[str, int] = field(default_factory=dict)
-    """By lane how many slots may have writers."""
+    """By lane the number of slots that may have writers."""
     flows: set[Flow] = field(default_factory=set)
-    """Every name of the flow under which they may."""
+    """Every name of the flow that those writers may have."""
     is_exported: bool = False
-    """Whether it is the very ledger that was exported, so not lost."""
+    """Whether it is the same ledger that was exported, so not lost."""
     topics: set[str] = field(default_factory=set)
-    """Target topics that it has receipts of, and the export has not."""
+    """Target topics of which it has receipts that the export lacks."""
     _carried: dict[bytes, Record] = field(default_factory=dict)
     _evidence: Counter[str] = field(default_factory=Counter)
 
@@ -127,12 +129,14 @@ class Successor:
 
     @property
     def carried(self) -> list[Record]:
-        """What goes behind the export: pauses, ACLs of Ferry, and where lanes and windows begin that are new to it."""
+        """The records that follow the export: pauses, Ferry's ACLs, and the beginnings of lanes and windows that it
+        lacks.
+        """
         return list(self._carried.values())
 
     @property
     def evidence(self) -> str:
-        """What it says that no other record does, and a rebuild would lose; empty when that is nothing."""
+        """What only these records show, so that a rebuild would lose it, as text; empty when there is nothing."""
         return ", ".join(f"{count} {_plural(kind)}" for kind, count in self._told())
 
     def _told(self) -> list[tuple[str, int]]:

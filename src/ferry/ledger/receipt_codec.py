@@ -2,12 +2,12 @@
 
 ```
 ["receipt", lane, topic, partition, start]       of one source partition; in format 2 where a transform made its records
-["unit", lane, run, topic, partition, start]     dealt, from all partitions of a topic (ADR 39); always in format 2
+["unit", lane, run, topic, partition, start]     repartitioned, from all partitions of a topic (ADR 39); format 2
 ["last", lane, topic, partition]                 the same value again: the target partition's last one
 ```
 
-Topic and partition are the target's. Whoever plans reads the last receipts of its lane, so a Ferry that reads format 1
-alone stops there.
+Topic and partition are the target's. Each plan reads the last receipts of its lane, so a Ferry that reads only format 1
+stops there.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ UNIT = "unit"
 
 
 def receipt_records(receipt: Receipt) -> tuple[Record, Record]:
-    """A receipt under its own key and again as the target partition's last one."""
+    """Make a receipt's record under its own key, and again as the target partition's last one."""
     value = encode(receipt_json(receipt))
     lane, target, start = receipt.lane, receipt.target, receipt.start
     key = receipt_key(lane, target, start, receipt.since)
@@ -48,7 +48,7 @@ def receipt_records(receipt: Receipt) -> tuple[Record, Record]:
 
 
 def receipt_key(lane: str, target: TopicPartition, start: int, since: int) -> bytes:
-    """The key of a receipt that begins at a source offset."""
+    """Return the key of a receipt that begins at a source offset."""
     key: list[object] = ["receipt", lane, target.topic, target.partition, start]
     if since >= 0:  # the same source offset may have been copied before
         key.append(since)
@@ -56,7 +56,7 @@ def receipt_key(lane: str, target: TopicPartition, start: int, since: int) -> by
 
 
 AGES = optional(row(AgeStats, least=None))
-"""The least, the mean, the most, and of how many."""
+"""The least, the mean, the most, and the number of records."""
 
 ORIGIN = fields(Origin, host="host:pid")
 
@@ -74,11 +74,11 @@ def _is_verbatim(receipt: Receipt) -> bool:
 
 
 BY_SLOT = (F("flow", kind=FLOW), F("lane"), F("run"), F("generation"), F("slot"))
-"""Who wrote it."""
+"""The fields that name the writer."""
 
 RECEIPT = Form(
     Receipt,
-    # A Ferry that knows no transformed records would go on with bytes.
+    # A Ferry without transformed records would continue to copy the topic as bytes.
     *head("receipt", lambda receipt: UNIT_VERSION if receipt.transform else LEDGER_VERSION),
     *BY_SLOT,
     F("topic", "source.topic", says="name at the source"),
@@ -106,7 +106,7 @@ RECEIPT = Form(
     F("target_topic_id", kind=TOPIC_ID),
     F("source_cluster_id"),
     F("origin", kind=ORIGIN),
-    # Absent in records of earlier Ferrys, which pass them over in turn.
+    # Absent in records of earlier Ferrys, which skip them in turn.
     F("target_cluster_id", default="", says="empty: an earlier version wrote it"),
     F(
         "missing",
@@ -230,16 +230,16 @@ DEALT_RECEIPT = Form(
 
 
 def receipt_json(receipt: Receipt) -> Json:
-    """A receipt as the documented JSON object."""
+    """Return a receipt as the documented JSON object."""
     return RECEIPT.dump(receipt) if receipt.reads is None else DEALT_RECEIPT.dump(receipt)
 
 
 parse_receipt = RECEIPT.load
-"""Inverse of `receipt_json`, of a chunk of one source partition."""
+"""Return the receipt of one source partition from the object that `receipt_json` made."""
 
 
 def parse_dealt_receipt(body: Json) -> Receipt:
-    """Inverse of `receipt_json`, of a dealt chunk."""
+    """Return the receipt of a repartitioned chunk from the object that `receipt_json` made."""
     starts, ends, count = body["begins"], body["reached"], body["records"]
     segment = Segment(source_start=sum(starts), target_start=body["target_start"], count=count)
     return DEALT_RECEIPT.load(
@@ -252,12 +252,12 @@ def parse_dealt_receipt(body: Json) -> Receipt:
 
 
 def is_unit(value: bytes | None) -> bool:
-    """Whether a receipt's value is of this kind, without decoding it."""
+    """Return whether a receipt's value is that of a repartitioned chunk, without decoding it."""
     return value is not None and b'"kind":"unit"' in value
 
 
 def receipt_place(record: LedgerRecord, lane: str) -> TopicPartition | None:
-    """The target partition of a receipt's own record of a lane; None: it is something else."""
+    """Return the target partition of a receipt's own record of a lane; None: the record is something else."""
     key = decode_key(record.key)
     if key[:2] == ["receipt", lane]:
         return TopicPartition(topic=key[2], partition=key[3])
@@ -265,5 +265,5 @@ def receipt_place(record: LedgerRecord, lane: str) -> TopicPartition | None:
 
 
 def parsed_receipt(record: LedgerRecord) -> Receipt:
-    """The receipt of such a record."""
+    """Return the receipt of a record of kind `receipt` or `unit`."""
     return read_as(record, parse_dealt_receipt if record.key.startswith(b'["unit"') else parse_receipt)

@@ -1,4 +1,4 @@
-"""What the ledger says was copied: receipts, each partition's last one, and how far a lane has come."""
+"""What the ledger shows as copied: receipts, each partition's last one, and how far a lane has come."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ferry.model import Fate, LedgerRecord, Plan, Receipt, TopicPartition
 def last_receipts(
     view: LedgerView, lane: str, words: Collection[Collection[bytes]] | None = None
 ) -> dict[TopicPartition, Receipt]:
-    """The last committed receipt of every target partition that the lane copies as bytes.
+    """Return the last committed receipt of every target partition that the lane copies as bytes.
 
-    With `words` of those that have all of one.
+    With `words`, only receipts whose value contains all words of one of its collections.
     """
     return {
         TopicPartition(topic=parts[2], partition=parts[3]): view.last(key)
@@ -31,11 +31,11 @@ def _has(value: bytes, words: Collection[Collection[bytes]]) -> bool:
 
 
 def lane_ends(view: LedgerView, lane: str, plan: Plan | None = None) -> dict[TopicPartition, int]:
-    """How far the lane has come, as source offsets by source partition.
+    """Return how far the lane has come, as source offsets by source partition.
 
-    As a `plan` has it to know: a partition that it went back on is left out as long as nobody has copied since. One
-    that a later run went back on has come as far as the plan wanted: what the plan left there is not missing any more.
-    What was copied to a topic of another name counts for that one alone.
+    With a `plan`, the answer is for that plan. A partition that it went back on is left out until a run has copied
+    since. A partition that a later run went back on has come as far as the plan wanted: what the plan left there is not
+    missing any more. What was copied to a topic of another name does not count.
     """
     pieces = {} if plan is None else {piece.source: piece for piece in plan.kept}
     ends: dict[TopicPartition, int] = {}
@@ -58,7 +58,7 @@ def receipts(
     topic: str | None = None,
     target: TopicPartition | None = None,
 ) -> Iterable[Receipt]:
-    """Committed receipts in ledger order, narrowed by lane, run, source topic or target partition."""
+    """Yield committed receipts in ledger order, narrowed by lane, run, source topic or target partition."""
     named = [encode(name) for name in (run, topic) if name is not None]
     for key, record in view.of_kind("receipt"):
         if lane is not None and key[1] != lane:
@@ -76,9 +76,9 @@ def receipts(
 def heard_receipts(
     records: Iterable[LedgerRecord], kind: str, lane: str, generation: int
 ) -> tuple[list[Receipt], int | None]:
-    """A run's committed receipts (kind "receipt", or the "last" of each partition) in a part of the ledger.
+    """Return a run's committed receipts (kind "receipt", or the "last" of each partition) in a part of the ledger.
 
-    Also the offset of the first record that is undecided, from which to read again; None when there is none.
+    Also returns the offset of the first record that is undecided, from which to read again; None when there is none.
     """
     found: list[Receipt] = []
     first_open: int | None = None
@@ -96,7 +96,7 @@ def heard_receipts(
 
 
 def open_receipts(view: LedgerView, lane: str | None = None) -> Iterable[Receipt]:
-    """Receipts (of a lane) whose transactions are not decided yet."""
+    """Yield the receipts (of a lane) whose transactions are not decided yet."""
     for record in view.open:
         key = decode_key(record.key)
         if record.value is not None and key[:1] == ["receipt"] and lane in (None, key[1]):

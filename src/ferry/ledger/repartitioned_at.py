@@ -1,4 +1,4 @@
-"""Which chunks have an offset of a topic that is dealt to other partitions: a record of it is in one of these. Pure."""
+"""Which chunks cover an offset of a repartitioned topic: a record of that offset is in one of them. Pure."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ class Dealt(StrEnum):
     """How far a target partition has come with an offset."""
 
     PASSED = "passed"
-    """A chunk has it: its record was written there, if it was for that partition."""
+    """A chunk covers it: its record was written there, if it was for that partition."""
     FORGOTTEN = "forgotten"
-    """It was passed, and the receipt has gone with its run."""
+    """It was passed, and the receipt was deleted with its run."""
     EARLIER = "earlier"
-    """It lies before the rule that is in force, and no receipt has it any more; or before the lane's start."""
+    """It is before the rule that is in force, and no receipt covers it any more; or it is before the lane's start."""
     AHEAD = "ahead"
     """Not copied yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DealtAt:
-    """A target partition, and the chunk that has the offset, where there is one.
+    """A target partition, and the chunk that covers the offset, if there is one.
 
-    `keyless`: a record without a key goes there, of its topics to one.
+    `keyless`: a record without a key goes to this partition, in one of the topic's target topics.
     """
 
     target: TopicPartition
@@ -38,7 +38,7 @@ class DealtAt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dealing:
-    """What the ledger says of a source topic that is dealt: the rules in force, at least one.
+    """What the ledger shows about a repartitioned source topic: the rules in force, at least one.
 
     `lasts` and `receipts` are by target partition: the last one of each, and all that are left, ascending.
     """
@@ -49,16 +49,16 @@ class Dealing:
 
     @property
     def newest(self) -> Era:
-        """The rule by which records are dealt now; one of those that began with it, where there are several topics."""
+        """The newest rule; one of those that began with it, where there are several target topics."""
         return max(self.eras, key=lambda era: era.since)
 
 
 def dealt_at(
     eras: Iterable[Era], receipts: Mapping[TopicPartition, Sequence[Receipt]], source: TopicPartition, offset: int
 ) -> list[DealtAt]:
-    """What is known of a source offset, by target partition; empty: the topic was never dealt.
+    """Return what is known of a source offset, by target partition; empty: the topic was never repartitioned.
 
-    `receipts` are those that the ledger still has, by target partition, the last ones among them, ascending.
+    `receipts` are those that the ledger still has, by target partition, with the last ones, ascending.
     """
     known = [era for era in eras if era.source_topic == source.topic]
     if not known:

@@ -1,4 +1,4 @@
-"""What became of a run: its plan beside its receipts."""
+"""The outcome of a run: its plan compared with its receipts."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ NOTHING_DEALT: Mapping[TopicPartition, Receipt] = {}
 
 
 class RunState(StrEnum):
-    """How a run ended, as far as the ledger tells."""
+    """How a run ended, as far as the ledger shows."""
 
     SUCCESS = "success"
     PARTIAL = "partial"
@@ -49,9 +49,9 @@ class RunState(StrEnum):
 class Report:
     """A run as evidence.
 
-    `unfinished` are slices without receipts up to their end that nobody refused; `left` are those that the run's time
-    did not suffice for: the next run goes on there, and nothing is wrong. `done` counts the slices that are copied to
-    their end by now, by whichever run.
+    `unfinished` are slices without receipts up to their end that were not refused. `left` are those for which the run's
+    time did not suffice: the next run continues there, and nothing is wrong. `done` counts the slices that are copied
+    to their end by now, by whichever run.
     """
 
     plan: Plan
@@ -64,29 +64,33 @@ class Report:
     sifted: Mapping[str, FilterCounts] = field(default_factory=dict)
     """What transforms read and kept in the run's last attempt, by source topic."""
     groups: GroupOutcome | None = None
-    """What became of the consumer groups; None when nobody looked at them (yet)."""
+    """The outcome of the consumer groups; None when they were not processed (yet)."""
     verified: RunVerified | None = None
-    """What came of verifying what was copied; None when nobody did (yet)."""
+    """The result of the verification of the copy; None when there was none (yet)."""
     verify_due: VerifyMode = VerifyMode.OFF
     """How the run was to verify itself."""
     superseded: str = ""
-    """The newest run of the lane, which has what is unfinished of this one; empty: it is this one, or nothing is."""
+    """The newest run of the lane, which has what is unfinished of this one; empty: it is this one, or nothing is
+    unfinished.
+    """
     uncounted: tuple[Slice, ...] = ()
-    """Slices whose receipts the ledger has forgotten, because their copies were deleted later: no figure has them."""
+    """Slices whose receipts the ledger has deleted, because their copies were deleted later: no figure
+    includes them.
+    """
 
     @property
     def kept(self) -> tuple[Receipt, ...]:
-        """Those of them whose records keep the number of their partition."""
+        """The receipts whose records keep the number of their partition."""
         return tuple(one for one in self.receipts if not one.dealt)
 
     @property
     def dealt(self) -> tuple[Receipt, ...]:
-        """Those of what was dealt to other partitions."""
+        """The receipts of repartitioned topics."""
         return tuple(one for one in self.receipts if one.dealt)
 
     @property
     def records(self) -> int:
-        """Records copied."""
+        """Number of records copied."""
         return sum(receipt.records for receipt in self.receipts)
 
     @property
@@ -96,49 +100,49 @@ class Report:
 
     @property
     def batches(self) -> int:
-        """Batches written."""
+        """Number of batches written."""
         return sum(receipt.batches for receipt in self.receipts)
 
     @property
     def transcoded(self) -> int:
-        """Those of them that were written anew."""
+        """Number of those batches that were encoded again."""
         return sum(receipt.transcoded for receipt in self.receipts)
 
     @property
     def missing(self) -> int:
-        """Source offsets in what was copied that the source has no record of."""
+        """Number of source offsets in the copied ranges of which the source has no record."""
         return sum(receipt.missing or 0 for receipt in self.receipts)
 
     @property
     def dead_letters(self) -> int:
-        """Records that a transform could not be applied to, and that are among the dead letters."""
+        """Number of records on which a transform failed, and that are dead letters."""
         return sum(receipt.dead_letters for receipt in self.receipts)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the plan notes, and what is to be known of the copy."""
+        """The notes of the plan, and those about the copy."""
         told = missing_notes(self.plan, self.receipts), transform_notes(self.receipts), dealt_notes(self.dealt)
         taken = superseded_notes(self.plan, self.superseded)
         return (*self.plan.notes, *taken, *chain.from_iterable(told), *sifted_notes(self.sifted))
 
     @property
     def throttled(self) -> ThrottleTime:
-        """How long the run's tasks were held back, all together."""
+        """How long the run's tasks were throttled, all together."""
         return throttling(self.receipts)
 
     @property
     def seconds(self) -> float:
-        """From opening the run to its last receipt."""
+        """Seconds from opening the run to its last receipt."""
         last = max((receipt.at_ms for receipt in self.receipts), default=self.started_ms)
         return max(0, last - self.started_ms) / 1000
 
     @property
     def state(self) -> RunState:
-        """success: nothing refused or missing, no group failed, nothing found to differ; failed: no part of what it was
-        for was done; else partial.
+        """How the run ended.
 
-        What the run was for are its slices. Where it has none, partitions that rightly have nothing to copy are the
-        part that was done.
+        `success`: nothing is refused or missing, no group failed, and no difference was found. `failed`: no part of the
+        run's work was done. `partial`: all other cases. The work of a run is its slices. Where it has none, partitions
+        that rightly have nothing to copy count as work done.
         """
         if not self.refusals and not self.unfinished:
             failed = self.groups is not None and self.groups.failed
@@ -158,20 +162,20 @@ class GuardCount:
 
 
 GUARDS = frozenset(guard.kind for guard in GUARD_KEYS) | {RefusalKind.STUCK.value}
-"""The kinds of refusals that a policy, or somebody by hand, may lift."""
+"""The kinds of refusals that a policy, or an operator by hand, may lift."""
 
 
 class Tripped(NamedTuple):
-    """A guard by the word of its refusals, what came of it (a field of GuardCount), and the source topic."""
+    """A guard by the word of its refusals, what followed (a field of GuardCount), and the source topic."""
 
     guard: str
     did: str
     topic: str
-    """Empty where the whole flow is meant, or the plan keeps no name."""
+    """Empty when the whole flow is meant, or the plan keeps no name."""
 
 
 def tripped(refusals: Iterable[Refusal], gaps: Iterable[Gap], lifted: Iterable[RefusalKind] = ()) -> Counter[Tripped]:
-    """How often each guard tripped, by topic; `lifted` is what was skipped without a gap."""
+    """Count how often each guard tripped, by topic; `lifted` is what was skipped without a gap."""
     told = Counter(
         Tripped(refusal.kind.value, "refused", refusal.topic) for refusal in refusals if refusal.kind.value in GUARDS
     )
@@ -185,7 +189,7 @@ def tripped(refusals: Iterable[Refusal], gaps: Iterable[Gap], lifted: Iterable[R
 def guard_counts(
     refusals: Iterable[Refusal], gaps: Iterable[Gap], lifted: Iterable[RefusalKind] = ()
 ) -> dict[str, GuardCount]:
-    """Of the guards that tripped, by the word of their refusals; the arguments are those of `tripped`."""
+    """Count the guards that tripped, by the word of their refusals; the arguments are those of `tripped`."""
     told: dict[str, Counter[str]] = {}
     for (guard, did, _), count in tripped(refusals, gaps, lifted).items():
         told.setdefault(guard, Counter())[did] += count
@@ -193,10 +197,11 @@ def guard_counts(
 
 
 def missing_notes(plan: Plan, receipts: Iterable[Receipt]) -> list[Sentence]:
-    """One for each partition that lacks offsets though its topic shows no compaction.
+    """Return a note for each partition that lacks offsets though its topic shows no compaction.
 
-    No refusal: compaction that was switched off has left such holes for ever, and no answer of a broker tells its from
-    those of a damaged log. Nothing else on a broker makes them: retention and DeleteRecords move the log's start.
+    It is no refusal. Compaction that was switched off has left such holes for ever, and no answer of a broker
+    distinguishes them from those of a damaged log. Nothing else on a broker makes them: retention and DeleteRecords
+    move the log's start.
     """
     compacted = {piece.source for piece in plan.slices if piece.compacted}
     found: dict[TopicPartition, tuple[int, int, int]] = {}
@@ -211,10 +216,11 @@ def missing_notes(plan: Plan, receipts: Iterable[Receipt]) -> list[Sentence]:
 
 
 def transform_notes(receipts: Iterable[Receipt]) -> list[Sentence]:
-    """What each transform made of the offsets that receipts have: the ledger's own figures, which no retry doubles.
+    """Return what each transform made of the offsets that receipts have: the ledger's own figures, which no retry
+    doubles.
 
-    Which offsets without a record in the copy a transform left out, and which were markers or compacted, no receipt
-    tells: the job counts that while it reads.
+    Some offsets have no record in the copy: a transform left it out, or they were markers or compacted. Receipts do not
+    show which; the job counts that while it reads.
     """
     found: dict[str, list[int]] = {}
     for receipt in receipts:
@@ -237,7 +243,7 @@ def transform_notes(receipts: Iterable[Receipt]) -> list[Sentence]:
 
 
 def sifted_notes(sifted: Mapping[str, FilterCounts]) -> list[Sentence]:
-    """What transforms left out in an attempt, as they were counted while records were read."""
+    """Return what transforms left out in an attempt, as counted while records were read."""
     return [
         sentence("transform.sifted", topic=topic, records=one.read, left_out=one.left_out)
         for topic, one in sorted(sifted.items())
@@ -245,7 +251,9 @@ def sifted_notes(sifted: Mapping[str, FilterCounts]) -> list[Sentence]:
 
 
 def read_of(units: Iterable[Receipt]) -> dict[tuple[str, str], int]:
-    """By source and target topic how many offsets were read for what was dealt: once, for however many partitions."""
+    """Return by source and target topic how many offsets were read for repartitioned copies: each once for all
+    partitions.
+    """
     by_topics: dict[tuple[str, str], list[Receipt]] = {}
     for unit in units:
         by_topics.setdefault((unit.source.topic, unit.target.topic), []).append(unit)
@@ -253,7 +261,7 @@ def read_of(units: Iterable[Receipt]) -> dict[tuple[str, str], int]:
 
 
 def dealt_notes(units: Collection[Receipt]) -> list[Sentence]:
-    """What was dealt of each topic, in a run."""
+    """Return a note for each repartitioned topic of a run."""
     read = read_of(units)
     found = []
     for topic, target in sorted(read):
@@ -274,12 +282,14 @@ def dealt_notes(units: Collection[Receipt]) -> list[Sentence]:
 
 
 def superseded_notes(plan: Plan, newer: str) -> list[Sentence]:
-    """That the run `newer` (empty: none) began before this one was finished, and what follows from that."""
+    """Return the note that the run `newer` (empty: none) began before this one was finished, and what follows from
+    that.
+    """
     return [sentence("run.superseded", run=plan.run, newer=newer, lane=plan.lane)] if newer else []
 
 
 def unfinished_sentence(report: Report, piece: Slice) -> str:
-    """How far an unfinished slice came, and which run copies the rest."""
+    """Return how far an unfinished slice came, and which run copies the rest."""
     rest = f"ferry run --resume {report.plan.run}, or the next run, copies the rest"
     if report.superseded:
         rest = f"run {report.superseded} has the lane now, and it, or the next run, copies the rest"
@@ -290,7 +300,7 @@ def unfinished_sentence(report: Report, piece: Slice) -> str:
 
 
 def as_known(figure: str, report: Report) -> str:
-    """A figure of what a run copied, as far as the ledger still has its receipts; empty where it has none."""
+    """Return a figure of what a run copied, as far as the ledger still has its receipts; empty where it has none."""
     if not report.uncounted:
         return figure
     return f"at least {figure}" if report.records else ""
@@ -301,7 +311,7 @@ UNKNOWN = "how much the run copied is not known any more"
 
 
 def uncounted_sentence(report: Report) -> str | None:
-    """What the figures of a run do not have; None when they have all."""
+    """Return what the figures of a run lack; None when they are complete."""
     if not report.uncounted:
         return None
     known = f"the run copied at least {count_of(report.records, 'record')}" if report.records else UNKNOWN
@@ -309,7 +319,7 @@ def uncounted_sentence(report: Report) -> str | None:
 
 
 def pieces_sentence(plan: Plan) -> str:
-    """How many slices a plan has, and how many units if any."""
+    """Return how many slices a plan has, and how many units if any."""
     slices, units = count_of(len(plan.kept), "slice"), count_of(len(plan.dealt), "unit")
     if not plan.dealt:
         return slices
@@ -317,17 +327,17 @@ def pieces_sentence(plan: Plan) -> str:
 
 
 def missing_sentence(count: int) -> str | None:
-    """How many offsets have no record; None where all have."""
+    """Return how many offsets have no record; None where all have."""
     return f"missing at the source: {count} offset(s) in what was copied have no record" if count else None
 
 
 def throttling(receipts: Iterable[Receipt]) -> ThrottleTime:
-    """How long the tasks were held back whose receipts these are, all together."""
+    """Return how long the tasks with these receipts were throttled, all together."""
     return sum((receipt.throttled for receipt in receipts), NOT_THROTTLED)
 
 
 def throttled_sentence(found: ThrottleTime) -> str | None:
-    """Who held a run's tasks back, and for how long; None when nobody did."""
+    """Return what throttled a run's tasks, and for how long; None when nothing did."""
     parts = [
         f"{ms / 1000:.1f} s by {who}"
         for ms, who in (
@@ -348,11 +358,11 @@ def report_of(
     ended: Outcome | None,
     lasts: Mapping[TopicPartition, Receipt] = NOTHING_DEALT,
 ) -> Report:
-    """The report of a run from its plan, its receipts and what its copy step recorded.
+    """Return the report of a run from its plan, its receipts and what its copy step recorded.
 
-    `lane_ends` are where the lane stands by source partition: what a later run, or a later attempt at this one, copied
-    of its slices is not missing, whatever became of the slot at first. `lasts` say the same of dealt ones, by target
-    partition.
+    `lane_ends` are the positions of the lane by source partition. What a later run, or a later attempt at this one,
+    copied of its slices is not missing, even if the slot failed at first. `lasts` are the last receipts of
+    repartitioned slices, by target partition, for the same purpose.
     """
     written = tuple(sorted(receipts, key=lambda one: (one.dealt, one.target if one.dealt else one.source, one.start)))
     copied = {
@@ -385,18 +395,18 @@ def report_of(
 
 
 def without_groups(report: Report, why: str) -> Report:
-    """The report of a run whose groups could not be looked at."""
+    """Return the report of a run whose groups could not be processed."""
     left = Left(group="", place=None, why=Why.FAILED, message=sentence("groups.none-translated", why=why))
     return replace(report, groups=GroupOutcome(groups=0, offsets=0, unchanged=0, left=(left,), inexact={}))
 
 
 def verified_sentences(found: RunVerified | None) -> list[str]:
-    """What came of verifying a run; nothing where nobody did."""
+    """Return the result of a run's verification in sentences; none when there was no verification."""
     return [] if found is None else [*(f"differs: {complaint}" for complaint in found.complaints), found.sentence]
 
 
 def not_verified(report: Report, why: str) -> Report:
-    """The report of a run that was to verify itself and could not."""
+    """Return the report of a run that should have verified itself and could not."""
     found = RunVerified(
         mode=report.verify_due,
         generation=report.plan.generation,

@@ -1,4 +1,4 @@
-"""Which plan a run goes on with: the one that the ledger has, or a new one; and what of it is still to be copied."""
+"""The plan that a run continues with: the ledger's or a new one; and what of it must still be copied."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ferry.model import OpenedRun, Plan, Slice
 
 
 def kept_plan(view: LedgerView, lane: str, run: str) -> Plan | None:
-    """The plan that the ledger has of a run, which it keeps whoever tries it again; None: the run is to be opened.
+    """Return the plan that the ledger has of a run, which every further try keeps; None: the run must be opened.
 
     Raises Superseded when it was never planned and a newer run owns the lane.
     """
@@ -30,7 +30,10 @@ def kept_plan(view: LedgerView, lane: str, run: str) -> Plan | None:
 
 
 def resumed_plan(view: LedgerView, lane: str, run: str) -> Plan:
-    """The same where a plan there must be: BadInput when the ledger has none."""
+    """Return the plan that the ledger has of a run. Raises BadInput when there is none.
+
+    Raises Superseded when it was never planned and a newer run owns the lane.
+    """
     plan = kept_plan(view, lane, run)
     if plan is None:
         raise _unplanned(view, lane, run)
@@ -38,7 +41,9 @@ def resumed_plan(view: LedgerView, lane: str, run: str) -> Plan:
 
 
 def planned_run(view: LedgerView, lane: str, run: str) -> tuple[Plan, OpenedRun]:
-    """A run's sealed plan and its opening, whoever owns the lane now; BadInput when the ledger has no plan of it."""
+    """Return a run's sealed plan and its opening, whichever run owns the lane now. Raises BadInput when there is no
+    plan.
+    """
     opened = opened_run(view, lane, run)
     plan = plan_of(view, opened) if opened is not None else None
     if opened is None or plan is None:
@@ -47,7 +52,7 @@ def planned_run(view: LedgerView, lane: str, run: str) -> tuple[Plan, OpenedRun]
 
 
 def refuse_planned(view: LedgerView, lane: str, run: str) -> None:
-    """Raise BadInput when the ledger has a plan of this run already: a new one under its name would hide it."""
+    """Raise BadInput when the ledger already has a plan of this run: a new one under its name would hide it."""
     opened = opened_run(view, lane, run)
     if opened is not None and plan_of(view, opened) is not None:
         raise BadInput(f"run {run} exists already: give another id, or --resume {run} to copy what it left")
@@ -66,15 +71,16 @@ def _unplanned(view: LedgerView, lane: str, run: str) -> BadInput:
 
 
 def plan_of(view: LedgerView, opened: OpenedRun) -> Plan | None:
-    """The plan that was sealed when the run was opened; None when it did not come to that."""
+    """Return the plan that was sealed when the run was opened; None when none was sealed."""
     found = sealed_plan(view, opened.record.lane, opened.record.run, opened.generation)
     return found[0] if found is not None else None
 
 
 def slices_left(view: LedgerView, plan: Plan) -> list[Slice]:
-    """The slices of a plan that the ledger does not have up to their ends.
+    """Return the slices of a plan that the ledger does not have up to their ends.
 
-    Raises Superseded when there are such, and a newer run owns the lane: only that run and later ones may copy them.
+    Raises Superseded when there are such slices and a newer run owns the lane: only that run and later ones may copy
+    them.
     """
     ends = lane_ends(view, plan.lane, plan)
     left: list[Slice] = [piece for piece in plan.kept if ends.get(piece.source, -1) < piece.end]

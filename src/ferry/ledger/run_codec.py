@@ -25,14 +25,15 @@ from ferry.model import (
 
 
 def run_record(run: RunRecord) -> Record:
-    """The record that opens a run."""
+    """Make the record that opens a run."""
     return Record(key=encode(["run", run.lane, run.run]), value=encode(RUN.dump(run)))
 
 
 def fenced_record(lane: str, run: str, generation: int, slots: int, flows: Collection[Flow]) -> Record:
-    """The slots that a run has fenced, and under which names of the flow: earlier writers wrote before this record.
+    """Make the record of the slots that a run has fenced, and of the names of the flow that it fenced them under.
 
-    It also keeps the number and the names when the run records that had them are compacted away.
+    All earlier writers wrote before this record. It also keeps the number and the names when the run records that had
+    them are compacted away.
     """
     body = {
         "v": LEDGER_VERSION,
@@ -46,7 +47,7 @@ def fenced_record(lane: str, run: str, generation: int, slots: int, flows: Colle
 
 
 def writers_of(record: LedgerRecord) -> tuple[int, frozenset[Flow]]:
-    """How many slots writers may have, and under which names of the flow, as a run or fenced record says."""
+    """Return how many slots may have writers, and under which names of the flow, from a run or fenced record."""
     return read_as(record, _parse_writers)
 
 
@@ -65,23 +66,23 @@ RUN = Form(
     F("config_digest"),
     F("started_ms"),
     F("origin", kind=fields(Origin)),
-    # Absent in records of earlier Ferrys, which pass these two over in turn: no new version of the format.
+    # Absent in records of earlier Ferrys, which skip these two in turn: no new version of the format.
     F("deployment", default=""),
     F("took_over", default=""),
 )
 
 parse_run = RUN.load
-"""Inverse of `run_record`."""
+"""Return the run of a record that `run_record` made."""
 
 
 def attempt_record(lane: str, run: str, generation: int, started_ms: int, origin: Origin) -> Record:
-    """The record that begins an execution of a run's copy step; its offset is the attempt's number."""
+    """Make the record that begins an execution of a run's copy step; its offset is the attempt's number."""
     begun = Attempt(run=run, generation=generation, number=-1, started_ms=started_ms, origin=origin)
     return _attempt_record(lane, begun)
 
 
 def ended_record(lane: str, attempt: Attempt) -> Record:
-    """The record that calls an attempt off."""
+    """Make the record that ends an attempt."""
     return _attempt_record(lane, replace(attempt, ended=True))
 
 
@@ -100,7 +101,10 @@ _ATTEMPT = Form(
 
 
 def parse_attempt(run: str, offset: int, body: Json) -> Attempt:
-    """Inverse of `attempt_record` and `ended_record`; the run's id is in the key, `offset` is where the record lies."""
+    """Return the attempt of a record of `attempt_record` or `ended_record`.
+
+    The run's id is in the key; `offset` is the record's ledger offset.
+    """
     ends = body["ends"]
     return _ATTEMPT.load(body, run=run, number=offset if ends is None else ends, ended=ends is not None)
 
@@ -116,10 +120,10 @@ REFUSAL = Form(
 )
 
 parse_refusal = REFUSAL.load
-"""Inverse of `refusal_json`."""
+"""Return the refusal of a JSON object that `refusal_json` made."""
 
 refusal_json = REFUSAL.dump
-"""A refusal as the documented JSON object."""
+"""Return a refusal as the documented JSON object."""
 
 
 def outcome_record(
@@ -129,7 +133,10 @@ def outcome_record(
     time_over: Sequence[int],
     sifted: Mapping[str, FilterCounts] = NOTHING_FILTERED,
 ) -> Record:
-    """What the tasks of a run refused, the slots that ended because the run's time was over, and what was sifted."""
+    """Make the record of what the tasks of a run refused.
+
+    It also has the slots that ended because the run's time was over, and what transforms read and kept.
+    """
     body: Json = {
         "v": LEDGER_VERSION,
         "kind": "outcome",

@@ -1,4 +1,4 @@
-"""What the ledger says of runs: who owns the lane, which slots to fence, plans, attempts and outcomes."""
+"""What the ledger shows about runs: the owner of a lane, the slots to fence, plans, attempts and outcomes."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from ferry.model import Attempt, FilterCounts, Flow, LedgerRecord, OpenedRun, Pl
 
 
 def newest_run(view: LedgerView, lane: str) -> OpenedRun | None:
-    """The run that owns the lane: the one with the highest generation."""
+    """Return the run that owns the lane: the one with the highest generation."""
     return max((run for run in view.runs if run.record.lane == lane), key=lambda run: run.generation, default=None)
 
 
 def opened_run(view: LedgerView, lane: str, run: str) -> OpenedRun | None:
-    """The newest run record with this run id; None when there is none, or the ledger has let it go."""
+    """Return the newest run record with this run id; None when there is none, or the ledger has deleted it."""
     found = [opened for opened in view.remembered(lane) if opened.record.run == run]
     return found[-1] if found else None
 
 
 def has_run(view: LedgerView, lane: str) -> bool:
-    """Whether the lane has receipts, or a run that may have looked at the source.
+    """Return whether the lane has receipts, or a run that may have read the source.
 
-    A switch opens a run of the flow back only to write where it begins: that one has not.
+    A switch opens a run of the flow back only to record where that flow begins: that run has not read the source.
     """
     if any(decode_key(key.encode())[1] == lane for key in view.keys("last")):
         return True
@@ -41,15 +41,17 @@ def has_run(view: LedgerView, lane: str) -> bool:
 def _may_have_looked(view: LedgerView, opened: OpenedRun) -> bool:
     try:
         found = sealed_plan(view, opened.record.lane, opened.record.run, opened.generation)
-    except (LookupError, BadInput):  # it lies before a summary, which only a run writes that looks, or cannot be read
+    # it is before a summary, which only a run that reads the source writes, or cannot be read
+    except (LookupError, BadInput):
         return True
     return found is None or found[0].looked
 
 
 def slots_to_fence(view: LedgerView, lane: str) -> int:
-    """How many slots any run of the lane may have writers on: all of them are fenced before positions are read.
+    """Return how many slots any run of the lane may have writers on: all are fenced before positions are read.
 
-    Opening a run again under its name lets compaction drop the earlier run record; what was fenced then still counts.
+    When a run is opened again under its name, compaction may drop its earlier record; what was fenced then still
+    counts.
     """
     opened = [run.record.slots for run in view.runs if run.record.lane == lane]
     fenced = [
@@ -59,9 +61,9 @@ def slots_to_fence(view: LedgerView, lane: str) -> int:
 
 
 def flows_to_fence(view: LedgerView, lane: str) -> frozenset[Flow]:
-    """Every name of the flow under which runs of the lane may have writers: an alias may have had another name then.
+    """Return every name of the flow under which runs of the lane may have writers: an alias may have been renamed.
 
-    Runs find each other in the ledger, which is the target's; their writers' names have the target's alias in them.
+    Runs find each other in the ledger, which is the target's; their writers' names contain the target's alias.
     """
     opened = {run.record.flow for run in view.runs if run.record.lane == lane}
     fenced = (
@@ -73,15 +75,15 @@ def flows_to_fence(view: LedgerView, lane: str) -> frozenset[Flow]:
 
 
 def superseded_by(view: LedgerView, lane: str, generation: int) -> OpenedRun | None:
-    """The newer run of the lane, if there is one; a task that sees it must stop."""
+    """Return the newer run of the lane, if there is one; a task that sees it must stop."""
     newest = newest_run(view, lane)
     return newest if newest is not None and newest.generation > generation else None
 
 
 def newer_attempt(view: LedgerView, lane: str, run: str, generation: int, number: int) -> Attempt | None:
-    """Why the attempt with this number must stop: a later one at the same opened run, or its own end.
+    """Return why the attempt with this number must stop: a later one at the same opened run, or its own end.
 
-    None when it need not. An end says nothing about attempts that began after the one that it names.
+    None when it need not. An end does not affect attempts that began after the one that it names.
     """
     for key, record in view.of_kind("attempt"):
         if key[1:] == [lane, run]:
@@ -92,12 +94,12 @@ def newer_attempt(view: LedgerView, lane: str, run: str, generation: int, number
 
 
 def outlived(view: LedgerView, lane: str, keep: int) -> list[Record]:
-    """Tombstones for run, plan, attempt, outcome, checkpoint and verified records of runs that the ledger lets go.
+    """Return tombstones for the records (of KINDS_OF_RUN) of runs that the ledger deletes.
 
-    What stays is the newest run and, of those before it, the `keep` newest that copied, refused or changed something,
-    and the `keep` newest that did nothing: idle runs push out none that copied. To be written only by a run that has
-    fenced their slots. Receipts stay: they are the offset map. Those of units go: the last one of each target partition
-    stays, under a key of its own.
+    The newest run stays. Of the runs before it, two groups stay: the `keep` newest that copied, refused or changed
+    something, and the `keep` newest that did nothing. So idle runs displace none that copied. Only a run that has
+    fenced their slots may write the tombstones. Receipts stay, because they are the offset map. Those of units are
+    deleted: the last one of each target partition stays, under a key of its own.
     """
     last = {run.record.run: run.generation for run in view.remembered(lane)}
     runs = [run for run in view.remembered(lane) if last[run.record.run] == run.generation]
@@ -114,7 +116,7 @@ def outlived(view: LedgerView, lane: str, keep: int) -> list[Record]:
 
 
 def _did_nothing(view: LedgerView, opened: OpenedRun) -> bool:
-    """Whether a run has no sealed plan, or one with nothing to do, and wrote no group."""
+    """Return whether a run has no sealed plan, or one with nothing to do, and wrote no group."""
     lane, run = opened.record.lane, opened.record.run
     key = _seal_key(lane, run, opened.generation)
     seal = view.by_key.get(key)
@@ -131,15 +133,15 @@ def _seal_key(lane: str, run: str, generation: int) -> str:
 
 
 def is_remembered(view: LedgerView, opened: OpenedRun) -> bool:
-    """Whether the ledger still has a run's record, and so its plan if there was one."""
+    """Return whether the ledger still has a run's record, and so its plan if there was one."""
     return any(one.generation == opened.generation for one in view.remembered(opened.record.lane))
 
 
 def sealed_plan(view: LedgerView, lane: str, run: str, generation: int) -> tuple[Plan, int] | None:
-    """The plan that a run sealed at this generation, and the offset of its seal; None when there is none.
+    """Return the plan that a run sealed at this generation, and the offset of its seal; None when there is none.
 
     A run that is opened again under its name has another generation, and so a plan of its own. Raises LookupError when
-    there is one that this view was not given: it lies before the summary.
+    the ledger has a plan that this view was not given, because it is before the summary.
     """
     ends = (encode(["plan", lane, run, generation, end]).decode() for end in (0, SEAL))
     if any(key in view.rolled.left and key not in view.by_key for key in ends):
@@ -165,11 +167,11 @@ class Outcome:
     refusals: tuple[Refusal, ...]
     time_over: frozenset[int]
     sifted: Mapping[str, FilterCounts] = field(default_factory=dict)
-    """What transforms read and kept in the attempt that told last, by source topic."""
+    """What transforms read and kept in the attempt that reported last, by source topic."""
 
 
 def outcome(view: LedgerView, lane: str, run: str) -> Outcome | None:
-    """The outcome that a run's copy step recorded; None when it did not (yet)."""
+    """Return the outcome that a run's copy step recorded; None when it did not (yet)."""
     for key, record in view.of_kind("outcome"):
         if key[1:] == [lane, run]:
             return read_as(record, _parse_outcome)

@@ -1,4 +1,4 @@
-"""Sentences on the wire: beside the text of each, its code and its facts. Texts without a code are texts alone."""
+"""Sentences on the wire: the text of each with its code and its facts. Texts without a code have only the text."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OF_MESSAGE = (
     F("code", lambda one: code_of(one.message), typed(str), omit=lambda one: not code_of(one.message), says=CODE_SAYS),
     F("facts", lambda one: facts_of(one.message), FACTS, omit=lambda one: not facts_of(one.message), says=FACTS_SAY),
 )
-"""The fields of a form whose value has a sentence as `message`; only written, see `read_sentence`."""
+"""The fields of a form whose value has a sentence as `message`. They are only written; `read_sentence` reads them."""
 
 NOTED = Form(
     Sentence,
@@ -43,7 +43,7 @@ def _noted(notes: Iterable[str]) -> list[Json]:
 
 
 def noted_in(name: str) -> F:
-    """The field of a form that has, as data, those of the attribute `name` that have a code."""
+    """Return the field of a form that has, as data, the entries of the attribute `name` that have a code."""
 
     def of(value: Any) -> list[Json]:
         return _noted(getattr(value, name))
@@ -53,17 +53,17 @@ def noted_in(name: str) -> F:
 
 
 def sentence_fields(said: str) -> Json:
-    """What is written beside the text of a sentence."""
+    """Return what is written in addition to the text of a sentence."""
     return {"code": said.code, "facts": dict(said.facts)} if isinstance(said, Sentence) else {}
 
 
 def read_sentence(said: object, body: Json) -> str:
-    """The text with what `body` has of its code and facts; the bare text of one that has none."""
+    """Return the text with its code and facts from `body`; only the text when it has no code."""
     known = text(said)
     return Sentence(known, text(body["code"]), _facts(body.get("facts", {}))) if "code" in body else known
 
 
 def with_codes(notes: Iterable[str], noted: Collection[Json]) -> tuple[str, ...]:
-    """Texts, with the code and facts of those that `noted` has as data."""
+    """Return the texts, with the code and facts of those that `noted` has as data."""
     known = {one["message"]: read_sentence(one["message"], one) for one in noted}
     return tuple(known.get(one, one) for one in notes)

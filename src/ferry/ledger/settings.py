@@ -5,33 +5,33 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 SAFE_REPLICAS = 3
-"""From so many replicas on, two of them must have a record before it counts."""
+"""Number of replicas from which on two of them must have a record before it counts."""
 
 
 NOT_READY = {"unclean.leader.election.enable": "true"}
-"""What a ledger has while it is being rebuilt: `settings_refusal` lets no run begin in it."""
+"""The setting of a ledger while it is being rebuilt: `settings_refusal` lets no run begin in it."""
 
 
 def wanted_replicas(configured: int, brokers: int) -> int:
-    """Replicas of the ledger: as configured, as far as the cluster has brokers."""
+    """Return the replicas of the ledger: as configured, as far as the cluster has brokers."""
     return min(configured, brokers)
 
 
 def wanted_in_sync(replicas: int) -> int:
-    """Its `min.insync.replicas`: one less than three replicas could lose what only the leader had."""
+    """Return its `min.insync.replicas`. With 1, three replicas could lose what only the leader had."""
     return 2 if replicas >= SAFE_REPLICAS else 1
 
 
 def created_with(replicas: int) -> dict[str, str]:
-    """The settings that a new ledger gets."""
+    """Return the settings that a new ledger gets."""
     return {
         "cleanup.policy": "compact",
         "min.insync.replicas": str(wanted_in_sync(replicas)),
         "unclean.leader.election.enable": "false",
         "compression.type": "producer",
-        # By the broker's clock, so that ours can be held against it.
+        # By the broker's clock, so that our clock can be compared with it.
         "message.timestamp.type": "LogAppendTime",
-        # Compaction leaves the newest segment alone: small ones keep what every run reads short.
+        # Compaction leaves the newest segment alone: with small segments, every run reads less.
         "segment.bytes": str(64 << 20),
         "segment.ms": str(24 * 3600 * 1000),
         "min.cleanable.dirty.ratio": "0.2",
@@ -41,9 +41,9 @@ def created_with(replicas: int) -> dict[str, str]:
 def settings_refusal(
     where: str, *, partitions: int, replicas: int, wanted: int, configs: Mapping[str, str]
 ) -> str | None:
-    """What is wrong with a ledger's settings, and the remedy; None when it keeps receipts.
+    """Return what is wrong with a ledger's settings, and the remedy; None when it keeps receipts.
 
-    `replicas` are those of its partition, `wanted` is `wanted_replicas`; a setting that is not shown is not met.
+    `replicas` are those of its partition, `wanted` is `wanted_replicas`. A setting that is not shown counts as wrong.
     """
     if partitions != 1:
         return f"{where} has {partitions} partitions where one is needed: move it away and let Ferry create it"

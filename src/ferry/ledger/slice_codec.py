@@ -13,12 +13,12 @@ from ferry.model import ChangeKind, Slice, TopicChange
 
 
 def _since_later(name: str, says: str = "") -> F:
-    """A number that no earlier Ferry knows; -1, and left out, where there is nothing to say."""
+    """Return a field for a number that earlier Ferrys do not know; -1, and left out, where there is nothing to say."""
     return F(name, default=-1, omit=lambda piece: getattr(piece, name) < 0, says=says)
 
 
 def _where_said(name: str, default: object, says: str) -> F:
-    """A field that is left out where there is nothing to say."""
+    """Return a field that is left out where there is nothing to say."""
     return F(name, default=default, omit=lambda piece: not getattr(piece, name), says=says)
 
 
@@ -55,10 +55,10 @@ SLICE = Form(
 )
 
 parse_slice = SLICE.load
-"""Inverse of `slice_json`."""
+"""Return the slice of a JSON object that `slice_json` made."""
 
 slice_json = SLICE.dump
-"""A slice as the documented JSON object."""
+"""Return a slice as the documented JSON object."""
 
 
 _PAIRS = Kind(dict, lambda values: tuple(sorted(values.items())), lambda: of_type(dict[str, str]))
@@ -83,7 +83,7 @@ CHANGE = Form(
 )
 
 parse_change = CHANGE.load
-"""Inverse of `change_json`."""
+"""Return the topic change of a JSON object that `change_json` made."""
 
 change_json = CHANGE.dump
-"""A topic change as the documented JSON object."""
+"""Return a topic change as the documented JSON object."""

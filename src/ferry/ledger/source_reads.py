@@ -1,4 +1,4 @@
-"""How far source partitions were read, as receipts say it, and whether a log still is the one that was read. Pure."""
+"""How far source partitions were read, by receipts, and whether a log is still the one that was read. Pure."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ class Read(NamedTuple):
 
 
 def reads_of_units(lasts: Iterable[Receipt]) -> list[Read]:
-    """What last receipts of units say of the source's partitions: what was read furthest in each leader epoch.
+    """Return what the last receipts of units show about the source's partitions: the furthest read in each leader
+    epoch.
 
-    Not only the furthest of all: of a log that was cut one unit may have the records of before, another those of now.
-    Ascending by partition, and by what was read of it.
+    The furthest of all is not enough: after a log was cut, one unit may have the old records and another one the new
+    ones. Ascending by partition, and by what was read of it.
     """
     found: dict[tuple[TopicPartition, int], Read] = {}
     for last in lasts:
@@ -34,9 +35,9 @@ def reads_of_units(lasts: Iterable[Receipt]) -> list[Read]:
 
 
 def diverged(last: Receipt | Read, epoch_end: int) -> int | None:
-    """Where the source's log parts from what the last receipt copied; None when it does not.
+    """Return where the source's log departs from what the last receipt copied; None when it does not.
 
-    `epoch_end` is where the log now says that the leader epoch of the receipt ended, -1 when it does not know. Also
-    where compaction left nothing before the receipt's end, its epoch is of a log that reached that end.
+    `epoch_end` is where the receipt's leader epoch now ends in the log, -1 when the log does not know it. This holds
+    also where compaction left nothing before the receipt's end: its epoch is of a log that reached that end.
     """
     return epoch_end if 0 <= epoch_end < last.end else None

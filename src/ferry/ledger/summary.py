@@ -1,8 +1,8 @@
 """A summary of the ledger inside the ledger: what a reader needs of everything before an offset (ADR 20).
 
-Every record that it stands for stays where it is, so it is no authority of its own: whoever cannot read it, or is an
-earlier Ferry, reads the whole ledger and comes to the same. It is written in parts, sealed with count and digest: one
-that was not written to its end does not exist.
+Every record that it replaces stays where it is, so the summary itself decides nothing. A reader that cannot read it, or
+an earlier Ferry, reads the whole ledger and gets the same result. It is written in parts, sealed with count and digest:
+a summary that was not written to its end does not exist.
 """
 
 from __future__ import annotations
@@ -33,19 +33,23 @@ SUMMARY = "summary"
 MAP = "map"
 
 SUMMARISED_FROM = 20_000
-"""Records behind the last summary after which a new one is written, where that is more than it has itself: reading so
-many takes a quarter of a second."""
+"""Records after the last summary from which on a new one is written; or twice what the summary has, if that is more.
+
+Reading this many takes a quarter of a second.
+"""
 
 _LEFT = frozenset(name for name, kind in KINDS.items() if not kind.in_summary)
-"""Kinds that are not in summaries. Plans with nothing to do are: they are short, and by them a run knows which ones it
-may let go first."""
+"""Kinds that are not in summaries. Plans with nothing to do are in them: they are short.
+
+They show a run which runs it may delete first.
+"""
 
 _BLOCKS_A_LINE = 10_000
 _KEYS_A_LINE = 200
 
 
 def rolled_up(view: LedgerView) -> LedgerView:
-    """The same knowledge in short: what is decided for good of receipts becomes rows of offset maps.
+    """Return the same view in short: receipts that are finally decided become rows of offset maps.
 
     Raises BadInput on records of a newer format.
     """
@@ -79,18 +83,18 @@ def rolled_up(view: LedgerView) -> LedgerView:
 
 
 def _is_idle(view: LedgerView, part: LedgerRecord) -> bool:
-    """Whether a piece of a plan is of one that has nothing to do."""
+    """Return whether a piece of a plan belongs to one that has nothing to do."""
     seal = view.by_key.get(encode([*decode_key(part.key)[:4], SEAL]).decode())
     return seal is not None and is_idle_seal(seal.value)
 
 
 def _kind(key: str) -> str:
-    """The kind in a key as it is written, without reading all of it."""
+    """Return the kind in a key as it is written, without decoding all of it."""
     return key[2 : key.find('"', 2)] if key.startswith('["') else ""
 
 
 def block_records(blocks: Sequence[tuple[Chain, Block]], generation: int) -> list[Record]:
-    """The records of new blocks. Their keys are used once: a summary names a block by where it lies."""
+    """Make the records of new blocks. Their keys are used once: a summary names a block by its ledger offset."""
     return [
         Record(
             key=encode([MAP, of.lane, of.target.topic, of.target.partition, generation, number]),
@@ -112,7 +116,7 @@ def block_records(blocks: Sequence[tuple[Chain, Block]], generation: int) -> lis
 
 
 def parse_block(record: LedgerRecord, of: Chain) -> list[MapEntry]:
-    """The rows in a block's record; BadInput when it is not one."""
+    """Return the rows in a block's record. Raises BadInput when it is not one."""
     where = f"block of the offset map of {of.target} at ledger offset {record.offset}"
     if record.value is None or decode_key(record.key)[:1] != [MAP]:
         raise BadInput(f"{where} is not there: restore the ledger with `ferry ledger rebuild`")
@@ -121,7 +125,7 @@ def parse_block(record: LedgerRecord, of: Chain) -> list[MapEntry]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seal:
-    """What makes a summary exist: its parts lie before the seal at `at`, from `first` on."""
+    """What makes a summary exist: its parts are before the seal at `at`, from `first` on."""
 
     at: int
     generation: int
@@ -136,7 +140,7 @@ _SEAL = Form(Seal, *head(SUMMARY), F("parts"), F("digest"), F("first"), F("upto"
 
 
 def summary_parts(view: LedgerView, generation: int, part_bytes: int = PART_BYTES) -> list[Record]:
-    """The parts of a summary of a rolled up view whose blocks are written; to be sealed by `seal_record`."""
+    """Return the parts of a summary of a rolled up view whose blocks are written; to be sealed by `seal_record`."""
     parts: list[list[bytes]] = [[]]
     filled = 0
     for line in _lines(view):
@@ -151,7 +155,7 @@ def summary_parts(view: LedgerView, generation: int, part_bytes: int = PART_BYTE
 
 
 def seal_record(parts: Sequence[Record], view: LedgerView, generation: int, first: int, at_ms: int) -> Record:
-    """The record that makes a summary exist; `first` is the ledger offset of its first part."""
+    """Make the record that makes a summary exist; `first` is the ledger offset of its first part."""
     seal = Seal(
         at=-1,
         generation=generation,
@@ -182,7 +186,9 @@ def _lines(view: LedgerView) -> Iterator[bytes]:
 
 
 def seals(records: Iterable[LedgerRecord]) -> list[Seal]:
-    """The seals among records, the one that reaches furthest first; BadInput when a newer Ferry wrote one."""
+    """Return the seals among records, the one that reaches furthest first. Raises BadInput when a newer Ferry wrote
+    one.
+    """
     found = []
     for record in records:
         key = decode_key(record.key)
@@ -192,9 +198,9 @@ def seals(records: Iterable[LedgerRecord]) -> list[Seal]:
 
 
 def parse_summary(seal: Seal, records: Iterable[LedgerRecord]) -> LedgerView | None:
-    """The view that a summary stands for, to be read on from its `end`; None when a part is missing or another.
+    """Return the view that a summary contains, to be continued from its `end`; None when a part is missing or changed.
 
-    `records` lie from `seal.first` to the seal.
+    `records` are those from `seal.first` to the seal.
     """
     parts: dict[int, bytes] = {}
     for record in records:
@@ -266,24 +272,24 @@ def _with_line(links: Links, of: Chain, body: Mapping[str, Any], seal: Seal) -> 
 
 
 def _runs(by_key: Mapping[str, LedgerRecord]) -> Iterator[OpenedRun]:
-    """The runs by generation. Those that were opened again under their names count once, as after compaction."""
+    """Yield the runs by generation. Those that were opened again under their names count once, as after compaction."""
     for key, record in sorted(by_key.items(), key=lambda entry: entry[1].offset):
         if _kind(key) == "run" and record.value is not None:
             yield OpenedRun(record=read_as(record, parse_run), generation=record.offset)
 
 
 def is_due(view: LedgerView) -> bool:
-    """Whether so much lies behind the last summary that a new one is to be written."""
+    """Return whether the ledger has so many records after the last summary that a new one must be written."""
     upto = view.rolled.upto
     own = sum(record.offset < upto for record in view.by_key.values()) + len(view.rolled.chains)
     return view.end - view.rolled.summarised > max(SUMMARISED_FROM, 2 * own)
 
 
 def superseded_records(view: LedgerView) -> list[Record]:
-    """Tombstones, once a new summary of a rolled up view is sealed: for all summaries in it but the newest.
+    """Return tombstones for all summaries in a rolled up view but the newest, once a new one is sealed.
 
-    That one stays for who is reading it. A block that no summary names may belong to one that is being written: it
-    goes when its run is so old that the ledger has forgotten it.
+    The newest stays for processes that are reading it. A block that no summary names may belong to a summary that is
+    being written: it is deleted when its run is so old that the ledger has deleted it.
     """
     runs = {run.generation for run in view.runs}
     left = {key: decode_key(key.encode()) for key in view.rolled.left}

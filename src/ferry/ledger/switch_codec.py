@@ -7,7 +7,7 @@
 ["switch", id, "end"]        finished or abandoned, by whom and why
 ```
 
-They lie in the ledger on the cluster that is switched to: it is there whatever becomes of the other one.
+They are in the ledger on the cluster that is switched to: that cluster is there, whatever happens to the other one.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ from ferry.model.switch import (
 
 END = "end"
 ID = re.compile(r"[A-Za-z0-9._-]{1,100}")
-"""What a switch may be called: its id is part of a file's name."""
+"""The form of a switch's id, which is part of a file's name."""
 
 
 def switch_record(switch: Switch) -> Record:
-    """The record that opens a switch."""
+    """Make the record that opens a switch."""
     body = {"v": LEDGER_VERSION, "kind": "switch", **SWITCH.dump(switch)}
     return Record(key=encode(["switch", switch.id]), value=encode(body))
 
@@ -89,11 +89,11 @@ SWITCH = Form(
 )
 
 parse_switch = SWITCH.load
-"""Inverse of `switch_json`; options that a later Ferry knows are passed over."""
+"""Return the switch of a JSON object that `switch_json` made; options of a later Ferry are skipped."""
 
 
 switch_json = SWITCH.dump
-"""A switch as the documented JSON object."""
+"""Return a switch as the documented JSON object."""
 
 _STEP = (F("who"), F("begun_ms"))
 _BEGUN = Form(StepBegun, *head("switch-step"), F("state", lambda _: "begun"), *_STEP, F("token"))
@@ -105,12 +105,12 @@ _DONE = Form(StepDone, *head("switch-step"), F("state", lambda _: "done"), *_STE
 
 
 def begun_record(switch: str, begun: StepBegun) -> Record:
-    """Somebody begins a step, or begins it again."""
+    """Make the record that an operator begins a step, or begins it again."""
     return Record(key=encode(["switch", switch, begun.step.value]), value=encode(_BEGUN.dump(begun)))
 
 
 def done_records(switch: str, done: StepDone, part_bytes: int = PART_BYTES) -> list[Record]:
-    """A step that is done: its rows in parts, and behind them the record that names and digests them."""
+    """Make the records of a step that is done: its rows in parts, and after them the record with their digest."""
     parts: list[list[bytes]] = []
     filled = part_bytes
     for row in done.evidence.rows:
@@ -138,25 +138,28 @@ SWITCH_END = Form(
 )
 
 parse_end = SWITCH_END.load
-"""Inverse of `end_record`."""
+"""Return the end of a record that `end_record` made."""
 
 
 def end_record(switch: str, end: SwitchEnd) -> Record:
-    """A switch has ended."""
+    """Make the record that a switch has ended."""
     return Record(key=encode(["switch", switch, END]), value=encode(SWITCH_END.dump(end)))
 
 
 def open_switches(view: LedgerView) -> dict[str, SwitchState]:
-    """As `switch_states`, of those that have not ended: the rows of the others are not looked at."""
+    """Return the switches of a ledger that have not ended, by id; the rows of the others are not read.
+
+    Raises BadInput when a step's rows are incomplete, or not those that were written.
+    """
     keys = [key[1:] for key, _ in view.of_kind("switch")]
     ended = {name for name, *rest in keys if rest == [END]}
     return switch_states(view, {str(name) for name, *_ in keys} - ended)
 
 
 def switch_states(view: LedgerView, only: Collection[str] | None = None) -> dict[str, SwitchState]:
-    """All switches of a ledger (or `only` those) by id, in the order in which they were opened.
+    """Return all switches of a ledger (or `only` those) by id, in the order in which they were opened.
 
-    BadInput where a step's rows are not all there, or not those that were written.
+    Raises BadInput when a step's rows are incomplete, or not those that were written.
     """
     opened: dict[str, LedgerRecord] = {}
     steps: dict[str, dict[str, LedgerRecord]] = {}
@@ -238,4 +241,4 @@ STEP = Form(
 )
 
 step_json = STEP.dump
-"""A step that is done, as the documented JSON object."""
+"""Return a step that is done, as the documented JSON object."""

@@ -1,6 +1,6 @@
-"""One rate for all tasks of a run, which do not talk to each other: each takes an equal part of it.
+"""One rate for all tasks of a run, which do not communicate: each takes an equal part of it.
 
-How many can be at work at once is bounded by whoever starts them; which slots have come to their end is in the ledger.
+The program that starts the tasks limits how many run at once. The ledger shows which slots have ended.
 """
 
 from __future__ import annotations
@@ -12,18 +12,19 @@ from ferry.model import LedgerRecord, Plan, TopicPartition
 
 
 def share(bytes_per_second: int, at_once: int, unfinished: int) -> float:
-    """The bytes a second that one task may take, of a flow's rate.
+    """Return the bytes a second that one task may take, of a flow's rate.
 
-    `at_once` is the most tasks that are at work at the same time, `unfinished` the slots that are not known to have
-    come to their end, the own one included. At no time are more tasks at work than the smaller of the two, and a slot
-    that has ended does not begin again; so the shares of those at work never add up to more than the rate, however
-    late each of them hears of the others' ends.
+    `at_once` is the most tasks that run at the same time. `unfinished` are the slots that are not known to have ended,
+    the own one included. The number of running tasks never exceeds the smaller of the two, and a slot that has ended
+    does not begin again. So the shares of the running tasks never add up to more than the rate, however late each task
+    learns of the others' ends.
     """
     return bytes_per_second / max(1, min(at_once, unfinished))
 
 
 class Unfinished:
-    """The slots of a run whose slices the committed receipts do not cover yet, from the ledger's records as they come.
+    """The slots of a run whose slices the committed receipts do not cover yet, by the ledger's records as they are
+    read.
 
     A slot that ends without having copied all (a refusal, the run's time) stays among them: it may be tried again.
     """
@@ -40,9 +41,9 @@ class Unfinished:
         return sum(1 for places in self._left.values() if places)
 
     def hear(self, records: Iterable[LedgerRecord]) -> int | None:
-        """Take in records of the ledger; the offset of the first undecided one, from which to read again.
+        """Take in records of the ledger; return the offset of the first undecided one, from which to read again.
 
-        What is heard twice counts once.
+        A record that is read twice counts once.
         """
         receipts, first_open = heard_receipts(records, "last", self._lane, self._generation)
         for receipt in receipts:

@@ -1,4 +1,4 @@
-"""What a run copied of each topic: the ranges of offsets on both sides, for whoever goes on from there."""
+"""What a run copied of each topic: the ranges of offsets on both sides, for programs that continue from there."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ferry.model import Receipt, TopicPartition
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionRange:
-    """Source offsets `[start, end)` of a partition; their records lie in target `[target_start, target_end)`."""
+    """Source offsets `[start, end)` of a partition; their records are in target `[target_start, target_end)`."""
 
     partition: int
     start: int
@@ -23,7 +23,9 @@ class PartitionRange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DealtRange:
-    """Records that were dealt to a target partition, in `[target_start, target_end)`, from any of the source's."""
+    """Records that were repartitioned to a target partition, in `[target_start, target_end)`, from any source
+    partition.
+    """
 
     partition: int
     target_start: int
@@ -33,7 +35,7 @@ class DealtRange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceRange:
-    """What was done with of a source partition: offsets `[start, end)`."""
+    """The offsets `[start, end)` of a source partition that are done."""
 
     partition: int
     start: int
@@ -42,22 +44,22 @@ class SourceRange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicRanges:
-    """One topic that a run copied records of; `source` and `target` are its names there."""
+    """One topic of which a run copied records; `source` and `target` are its names on both sides."""
 
     source: str
     target: str
     records: int
     bytes: int
     partitions: tuple[PartitionRange, ...] | tuple[DealtRange, ...]
-    """Those of the target that got records."""
+    """The target partitions that got records."""
     read: tuple[SourceRange, ...]
-    """Where those records came from; of a topic that keeps its partitions the same ones."""
+    """The source partitions that the records came from; those of the target when the topic keeps its partitions."""
     dealt: bool = False
-    """Whether its records went to other partitions."""
+    """Whether its records were repartitioned."""
 
 
 def topic_ranges(receipts: Iterable[Receipt]) -> list[TopicRanges]:
-    """By topic, in order; topics and target partitions without a record are left out."""
+    """Return the ranges by topic, in order, without topics and target partitions that got no record."""
     every = list(receipts)
     found = [*_kept(one for one in every if not one.dealt), *_dealt(one for one in every if one.dealt)]
     return sorted(found, key=lambda one: (one.source, one.target))
@@ -106,7 +108,7 @@ def _dealt(units: Iterable[Receipt]) -> list[TopicRanges]:
 
 
 def _dealt_topic(own: list[Receipt]) -> TopicRanges:
-    """Receipts of no record, too, say what was read of the source."""
+    """Return the ranges of one topic. Receipts without records, too, show what was read of the source."""
     parts: dict[int, list[Receipt]] = {}
     for unit in own:
         if unit.records:

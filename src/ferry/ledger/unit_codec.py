@@ -1,13 +1,13 @@
 """Units, their receipts and the eras of topics as records: the record path's part of the ledger (ADR 39).
 
 ```
-["era", lane, target topic]                      by which rule records are dealt to its partitions, since when
+["era", lane, target topic]                      the rule by which records are repartitioned to it, and since when
 ["unit", lane, run, target topic, partition, n]  one chunk of one target partition; n offsets of the source, of all
-                                                 partitions together, were done with before
+                                                 partitions together, were done before
 ["last", lane, target topic, partition]          the same value again: the position, and the only one
 ```
 
-Their values have format 2. Whoever plans reads the last receipts of its lane, so an earlier Ferry stops there.
+Their values have format 2. Each plan reads the last receipts of its lane, so an earlier Ferry stops there.
 """
 
 from __future__ import annotations
@@ -63,26 +63,26 @@ DEALT_SLICE = Form(
     F("name", _number_of_target, omit=lambda piece: not _number_of_target(piece)),
     closed=True,  # a plan is carried out as it was decided, or not at all
 )
-"""A dealt slice; `name`: which one of the topic's targets its target topic is, where records name theirs."""
+"""A repartitioned slice; `name` is the index of its target topic where records choose among several topics."""
 
 
 def era_record(lane: str, era: Era) -> Record:
-    """The rule of a target topic; the last one is in force."""
+    """Make the record of a target topic's rule; the last one is in force."""
     body = {"v": UNIT_VERSION, "kind": ERA, **ERA_FORM.dump(era)}
     return Record(key=encode([ERA, lane, era.target_topic]), value=encode(body))
 
 
 parse_era = ERA_FORM.load
-"""Inverse of `era_record`."""
+"""Return the era of a record that `era_record` made."""
 
 
 def eras(view: LedgerView, lane: str) -> dict[str, Era]:
-    """The rules in force, by target topic."""
+    """Return the rules in force, by target topic."""
     return {key[2]: read_as(record, parse_era) for key, record in view.of_kind(ERA) if key[1] == lane}
 
 
 def last_units(view: LedgerView, lane: str | None) -> dict[TopicPartition, Receipt]:
-    """The last committed receipt of every target partition of the lane (None: of any) that records are dealt to."""
+    """Return the last committed receipt of every repartitioned target partition of the lane (None: of any lane)."""
     return {
         TopicPartition(topic=key[2], partition=key[3]): read_as(record, parse_dealt_receipt)
         for key, record in view.of_kind("last")
@@ -91,7 +91,7 @@ def last_units(view: LedgerView, lane: str | None) -> dict[TopicPartition, Recei
 
 
 def heard_units(records: Iterable[LedgerRecord], lane: str, generation: int) -> list[Receipt]:
-    """A run's committed receipts in a part of the ledger."""
+    """Return a run's committed receipts of units in a part of the ledger."""
     found = [
         read_as(record, parse_dealt_receipt)
         for record in records
@@ -101,7 +101,7 @@ def heard_units(records: Iterable[LedgerRecord], lane: str, generation: int) -> 
 
 
 def open_units(view: LedgerView, lane: str) -> list[Receipt]:
-    """Receipts of a lane whose transactions are not decided yet."""
+    """Return the receipts of units of a lane whose transactions are not decided yet."""
     return [
         read_as(record, parse_dealt_receipt)
         for record in view.open
@@ -110,7 +110,7 @@ def open_units(view: LedgerView, lane: str) -> list[Receipt]:
 
 
 def unit_receipts(view: LedgerView, lane: str, run: str, generation: int) -> list[Receipt]:
-    """The committed receipts of a run, in ledger order."""
+    """Return the committed receipts of units of a run, in ledger order."""
     found = (
         read_as(record, parse_dealt_receipt) for key, record in view.of_kind(UNIT) if key[1] == lane and key[2] == run
     )
@@ -118,7 +118,7 @@ def unit_receipts(view: LedgerView, lane: str, run: str, generation: int) -> lis
 
 
 def narrowed_units(view: LedgerView, lane: str, run: str | None, topic: str | None) -> list[Receipt]:
-    """The committed receipts of a lane, in ledger order, narrowed by run and source topic."""
+    """Return the committed receipts of units of a lane, in ledger order, narrowed by run and source topic."""
     found = (
         read_as(record, parse_dealt_receipt)
         for key, record in view.of_kind(UNIT)
@@ -128,7 +128,7 @@ def narrowed_units(view: LedgerView, lane: str, run: str | None, topic: str | No
 
 
 def unit_lines(dealt: Iterable[Slice]) -> list[Json]:
-    """Dealt slices as lines of a plan. Vectors that are those of the line before are left out: most are."""
+    """Return repartitioned slices as lines of a plan. Vectors that equal those of the line before are left out."""
     found: list[Json] = []
     before: Json = {"source_epochs": []}
     for piece in dealt:
@@ -140,7 +140,7 @@ def unit_lines(dealt: Iterable[Slice]) -> list[Json]:
 
 
 def parse_unit_lines(lines: Iterable[Json]) -> tuple[Slice, ...]:
-    """Inverse of `unit_lines`."""
+    """Return the slices of the lines that `unit_lines` made."""
     found: list[Slice] = []
     vectors: dict[str, Vector] = dict.fromkeys(_VECTORS, ())
     for line in lines:

@@ -1,10 +1,10 @@
-"""Units of the record path: which offsets each target partition still wants, and what an attempt has done (ADR 39).
+"""Units of the record path: which offsets each target partition still needs, and what an attempt has done (ADR 39).
 
-A record belongs to one *era* of its topic, and within it to one target partition. As long as the transform and the
-number of target partitions stay, each target partition goes on from where it stands. Before either changes, all of
-them have to stand at the same place: a record would else be written by both rules, or by none. So a change first
-finishes, by the old rule, what some partitions have and others have not; the next plan begins the new era where all of
-them stand.
+A record belongs to one *era* of its topic, and within it to one target partition. While the transform and the number of
+target partitions stay, each target partition continues from its own position. Before either changes, all of them must
+be at the same position: otherwise a record would be written by both rules, or by none. So a change first finishes, by
+the old rule, what some partitions have and others lack. The next plan begins the new era at the position of all of
+them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Log(NamedTuple):
 
 
 class Passed(NamedTuple):
-    """Offsets `[start, end)` of a source partition that retention took before a target partition had them."""
+    """Offsets `[start, end)` of a source partition that retention deleted before a target partition had them."""
 
     partition: int
     start: int
@@ -43,36 +43,40 @@ class Cut(NamedTuple):
 class Replanned(NamedTuple):
     """What a plan makes of a topic: the era's rule, and `[starts, ends)` of each target partition.
 
-    `finishing`: the wish has changed, and this plan only finishes what the rule before it has begun.
+    `finishing`: the wanted rule has changed, and this plan only finishes what the rule before it has begun.
     """
 
     era: Era
     ranges: tuple[tuple[Vector, Vector], ...]
-    """In the order of `places_of` the era's targets."""
+    """One entry for each target partition, in the order of `places_of`."""
     finishing: bool = False
     passed: tuple[Passed, ...] = ()
     cut: tuple[Cut, ...] = ()
 
 
 def places_of(era: Era, names: Sequence[str] = ()) -> list[TopicPartition]:
-    """The target partitions of an era: of its own topic, or of all `names` where records choose among several."""
+    """Return the target partitions of an era: of its own topic, or of all `names` where records choose among
+    several.
+    """
     return [TopicPartition(name, number) for name in names or (era.target_topic,) for number in range(era.partitions)]
 
 
 def standings(era: Era, lasts: Iterable[Receipt], names: Sequence[str] = ()) -> list[Vector]:
-    """Where each of `places_of` stands in an era, from the last receipts of all."""
+    """Return the position of each of `places_of` in an era, by the last receipts of all."""
     reached = {last.target: last.ends for last in lasts if last.since == era.since}
     return [reached.get(place, era.begins) for place in places_of(era, names)]
 
 
 def family(eras: Iterable[Era], era: Era) -> tuple[Era, ...]:
-    """The eras that began with this one, by target topic: one for each topic that the source topic's records go to."""
+    """Return the eras that began with this one, by target topic: one for each topic that the records go to."""
     mine = (one for one in eras if (one.source_topic, one.since) == (era.source_topic, era.since))
     return tuple(sorted(mine, key=lambda one: one.target_topic))
 
 
 def least_dealt(eras: Iterable[Era], lasts: Iterable[Receipt]) -> dict[TopicPartition, int]:
-    """By source partition up to where all target partitions have come, by the newest rule of each topic."""
+    """Return by source partition the offset that all target partitions have reached, by the newest rule of
+    each topic.
+    """
     of_target: dict[str, list[Receipt]] = {}
     for last in lasts:
         of_target.setdefault(last.target.topic, []).append(last)
@@ -83,30 +87,32 @@ def least_dealt(eras: Iterable[Era], lasts: Iterable[Receipt]) -> dict[TopicPart
     found: dict[TopicPartition, int] = {}
     for topic, mine in newest.items():
         places = [place for era in mine for place in standings(era, of_target.get(era.target_topic, ()))]
-        for number in range(min(map(len, places))):  # one that some do not know has no place yet
+        for number in range(min(map(len, places))):  # a partition that some of them do not know has no position yet
             found[TopicPartition(topic, number)] = min(place[number] for place in places)
     return found
 
 
 def joined(vectors: Sequence[Vector]) -> Vector:
-    """The least that all of them lie within; a partition that one of them does not know has offset 0 there."""
+    """Return the least vector that no given vector exceeds; a partition that one of them does not know has offset 0
+    there.
+    """
     width = max(map(len, vectors))
     return tuple(max((v[number] if number < len(v) else 0) for v in vectors) for number in range(width))
 
 
 def of_partition(vector: Vector, number: int) -> int:
-    """A vector's offset of a source partition, also of one that is newer."""
+    """Return a vector's offset of a source partition; 0 for one that is newer than the vector."""
     return vector[number] if number < len(vector) else 0
 
 
 def is_next(reached: Vector, begins: Vector) -> bool:
-    """Whether what begins there goes on where something else came to; partitions that are new begin at 0."""
+    """Return whether `begins` continues at `reached`; partitions that are new begin at 0."""
     width = max(len(reached), len(begins))
     return _widened(reached, (), width) == _widened(begins, (), width)
 
 
 def is_level(vectors: Sequence[Vector]) -> bool:
-    """Whether all of them are the same place."""
+    """Return whether all of them are the same position."""
     common = joined(vectors)
     return all(_widened(vector, (), len(common)) == common for vector in vectors)
 
@@ -120,13 +126,13 @@ def replanned(
     before: Sequence[str] = (),
     names: Sequence[str] = (),
 ) -> Replanned:
-    """What a run copies of a topic by now. Pure.
+    """Return what a run copies of a topic now. Pure.
 
     `wish` is the rule that the file wants. Its `begins` count where nothing is `known`, and for partitions that the
-    source has got since; else it begins where the era before it ends. `logs` are those of the source partitions, by
-    number. `names` are the wish's target topics, and `before` those of the known era; each its own where it has one
-    alone. They all stand at one place before another rule begins, for a record goes to one of them. Raises BadInput
-    when the source has fewer partitions than were read.
+    source has got since. Otherwise it begins where the era before it ends. `logs` are those of the source partitions,
+    by number. `names` are the wish's target topics, and `before` those of the known era; empty when the era has only
+    its own. All target partitions must be at one position before another rule begins, because a record goes to one of
+    them. Raises BadInput when the source has fewer partitions than were read.
     """
     era, ends, finishing = known, tuple(log.end for log in logs), False
     if era is None:
@@ -142,7 +148,7 @@ def replanned(
     passed, cut = _passed(places, logs, ends), _cut(places, logs)
     is_other = known is not None and {*before} != {*names}
     if is_other or (era.digest, era.partitions) != (wish.digest, wish.partitions):
-        # What a log does not have any more keeps nobody waiting.
+        # Offsets that a log has lost delay no change of the rule.
         here = [tuple(max(at, log.start) for at, log in zip(place, logs, strict=True)) for place in places]
         if is_level(here):
             begins = joined(here)
@@ -170,13 +176,15 @@ def _begun(wish: Era, begins: Vector) -> Era:
 
 
 def _widened(vector: Vector, begins: Vector, width: int) -> Vector:
-    """With partitions that the source has got since, at their beginnings: nothing of them was read."""
+    """Add partitions that the source has got since, at their beginnings: nothing of them was read."""
     more = range(len(vector), width)
     return vector + tuple(begins[number] if number < len(begins) else 0 for number in more)
 
 
 def _behind(start: Vector, logs: Sequence[Log], ends: Vector) -> Vector:
-    """Not before the log's first offset: what lies before it cannot be read, and is told as passed."""
+    """Move positions to the log's first offset if they are before it: earlier offsets cannot be read, and are
+    reported.
+    """
     return tuple(min(max(at, log.start), max(at, end)) for at, log, end in zip(start, logs, ends, strict=True))
 
 
@@ -196,15 +204,16 @@ def _passed(starts: Sequence[Vector], logs: Sequence[Log], ends: Vector) -> tupl
 
 
 def reached_at(unit: Slice, partition: int, offset: int) -> Vector:
-    """How far a unit has come when its next record is behind this one: partitions are taken one after the other."""
+    """Return how far a unit has come after this record: partitions are read one after the other."""
     return (*unit.ends[:partition], offset + 1, *unit.starts[partition + 1 :])
 
 
 def rest_of(piece: Slice, last: Receipt | None, generation: int, limit: int | None = None) -> Slice | None:
-    """What is left of a slice in the run of this generation; None: nothing.
+    """Return what is left of a slice in the run of this generation; None: nothing.
 
-    `last` is the last receipt of its target partition, of whichever run. `limit` is where it cannot go on, as a source
-    offset. A dealt slice that cannot go on is left out: its content cannot be cut short.
+    `last` is the last receipt of its target partition, of whichever run. `limit` is the source offset at which the
+    slice cannot continue. A repartitioned slice that cannot continue is left out, because its content cannot be cut
+    short.
     """
     rest = piece
     if last is not None and last.generation == generation:
@@ -215,7 +224,7 @@ def rest_of(piece: Slice, last: Receipt | None, generation: int, limit: int | No
 
 
 def _after(piece: Slice, last: Receipt) -> Slice:
-    """The slice with what the last receipt of its run says of both logs."""
+    """Return the slice with what the last receipt of its run shows about both logs."""
     rest = replace(piece, target_next=last.target_next, target_epoch=last.target_epoch)
     if piece.reads is None:
         return replace(rest, start=last.end, read_epoch=last.source_epoch, read_end=last.end)
@@ -225,17 +234,17 @@ def _after(piece: Slice, last: Receipt) -> Slice:
 
 
 def read_ranges(pieces: Iterable[Slice]) -> dict[TopicPartition, tuple[int, int]]:
-    """What has to be read of the source so that each slice finds what it wants; empty ranges are left out."""
+    """Return what must be read of the source for these slices, by partition, without empty ranges."""
     return covering(span for piece in pieces for span in piece.spans)
 
 
 def done_ranges(receipts: Iterable[Receipt]) -> dict[TopicPartition, tuple[int, int]]:
-    """What was read of the source for chunks that are committed, once for however many target partitions."""
+    """Return what was read of the source for committed chunks, once for however many target partitions."""
     return covering(span for one in receipts for span in one.spans)
 
 
 def covering(ranges: Iterable[tuple[TopicPartition, int, int]]) -> dict[TopicPartition, tuple[int, int]]:
-    """Of each partition the one range that has all of its ranges in it; empty ones are left out."""
+    """Return for each partition one range that covers all of its ranges, without empty ones."""
     found: dict[TopicPartition, tuple[int, int]] = {}
     for place, start, end in ranges:
         if start < end:
@@ -245,6 +254,6 @@ def covering(ranges: Iterable[tuple[TopicPartition, int, int]]) -> dict[TopicPar
 
 
 def is_done(unit: Slice, last: Receipt | None) -> bool:
-    """Whether a unit's target partition has come to its end by now, by whichever run."""
+    """Return whether a unit's target partition has reached the unit's end by now, by whichever run."""
     reached = () if last is None else last.ends
     return len(reached) >= len(unit.ends) and all(map(int.__ge__, reached, unit.ends))

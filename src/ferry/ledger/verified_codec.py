@@ -1,9 +1,8 @@
-"""The result of a comparison as JSON: what `ferry verify` and its Spark job answer (docs/schemas/verify.json).
+"""The result of a comparison as JSON: the answer of `ferry verify` and of its Spark job (docs/schemas/verify.json).
 
 Also the ledger's record of a run that verified itself:
-
 ```
-["verified", lane, run]                 what came of it; a run that is verified again overwrites it
+["verified", lane, run]                 the result; a run that is verified again overwrites it
 ```
 """
 
@@ -37,7 +36,7 @@ from ferry.model import (
 )
 
 SHOWN = 20
-"""Differences, and things not compared, that a run's record names."""
+"""The most differences, and things not compared, that a run's record names."""
 
 
 _RANGE = "offsets from the first up to, not including, the second; both the same: nothing, and where it would lie"
@@ -72,7 +71,7 @@ PLACE = Form(
         "records at other offsets than the ledger says",
     ),
 )
-"""Where a difference is; the records themselves are not kept."""
+"""The place of a difference; the records themselves are not kept."""
 
 DIFFERENCE = Form(
     Difference,
@@ -80,7 +79,7 @@ DIFFERENCE = Form(
     F("source_records", kind=many(WITNESS.kind)),
     F("target_records", kind=many(WITNESS.kind)),
 )
-"""The same with the records that are shown of it."""
+"""A difference, with the records that are shown of it."""
 
 NOT_COMPARED = Form(
     NotCompared,
@@ -144,11 +143,11 @@ VERIFIED = Form(
 )
 
 verified_json = VERIFIED.dump
-"""The whole answer."""
+"""Return the whole answer."""
 
 
 def due(view: LedgerView, lane: str, run: str, verification: Verification) -> VerifyMode:
-    """How a run is to verify itself; OFF where it is not, or has copied nothing.
+    """Return how a run must verify itself; OFF where it need not, or has copied nothing.
 
     One of `every_runs` is due. One that copied nothing leaves it to the next; one that did it may do it again.
     """
@@ -168,7 +167,7 @@ def due(view: LedgerView, lane: str, run: str, verification: Verification) -> Ve
 
 
 def _generations(view: LedgerView, lane: str, but: str) -> list[int]:
-    """Of the runs that verified themselves, but for one."""
+    """Return the generations of the runs that verified themselves, except one."""
     return [
         read_as(record, lambda body: whole(body["generation"]))
         for key, record in view.of_kind("verified")
@@ -177,7 +176,7 @@ def _generations(view: LedgerView, lane: str, but: str) -> list[int]:
 
 
 def of_run(result: Verified, mode: VerifyMode, generation: int, at_ms: int) -> RunVerified:
-    """What is kept of a result."""
+    """Return what is kept of a result."""
     left = [one.message for one in result.not_compared if one.asked]
     return RunVerified(
         mode=mode,
@@ -195,7 +194,7 @@ def of_run(result: Verified, mode: VerifyMode, generation: int, at_ms: int) -> R
 
 
 def run_verified_record(lane: str, run: str, found: RunVerified) -> Record:
-    """What came of a run that verified itself."""
+    """Make the record of the result of a run that verified itself."""
     body = {"v": LEDGER_VERSION, "kind": "verified", **run_verified_json(found)}
     return Record(key=encode(["verified", lane, run]), value=encode(body))
 
@@ -216,11 +215,11 @@ RUN_VERIFIED = Form(
 )
 
 run_verified_json = RUN_VERIFIED.dump
-"""What came of a run that verified itself, as the documented JSON object."""
+"""Return the result of a run that verified itself, as the documented JSON object."""
 
 
 def run_verified(view: LedgerView, lane: str, run: str) -> RunVerified | None:
-    """What a run's record says; None when it did not verify itself (yet)."""
+    """Return what a run's record shows; None when it did not verify itself (yet)."""
     for key, record in view.of_kind("verified"):
         if key[1:] == [lane, run]:
             return read_as(record, RUN_VERIFIED.load)

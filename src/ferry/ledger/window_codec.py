@@ -35,12 +35,12 @@ WINDOW = Form(
 
 
 def window_record(found: WindowRecord) -> Record:
-    """What a window of one source topic is in offsets; written before the plan of its first run."""
+    """Make the record of the offsets of a window of one source topic; written before the plan of its first run."""
     return Record(key=encode(["window", found.lane, found.topic, found.window]), value=encode(WINDOW.dump(found)))
 
 
 def recorded_windows(view: LedgerView, lane: str) -> list[WindowRecord]:
-    """The windows of a lane, in the order in which they were first planned or last extended."""
+    """Return the windows of a lane, in the order in which they were first planned or last extended."""
     return [
         read_as(record, partial(parse_window, key))
         for key, record in view.of_kind("window")
@@ -49,19 +49,19 @@ def recorded_windows(view: LedgerView, lane: str) -> list[WindowRecord]:
 
 
 def parse_window(key: list[Any], body: Json) -> WindowRecord:
-    """Inverse of `window_record`."""
+    """Return the window of a record that `window_record` made."""
     return WINDOW.load(body, lane=key[1], window=key[3])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dropped:
-    """That a lane was dropped: by whom, when, and how much it held."""
+    """A lane that was dropped: by whom, when, and how much it held."""
 
     lane: str
     who: str
     at_ms: int
     topics: tuple[str, ...]
-    """Its topics on the target."""
+    """The lane's topics on the target."""
     records: int
 
 
@@ -69,11 +69,11 @@ DROPPED = Form(Dropped, *head("dropped"), F("who"), F("at_ms"), F("topics", kind
 
 
 def dropped_record(found: Dropped) -> Record:
-    """The last word on a lane that was dropped."""
+    """Make the final record of a lane that was dropped."""
     return Record(key=encode(["dropped", found.lane]), value=encode(DROPPED.dump(found)))
 
 
 def dropped_lanes(view: LedgerView) -> Iterable[Dropped]:
-    """The lanes that were dropped; one that was begun again since is among them."""
+    """Yield the lanes that were dropped, also one that was begun again since."""
     for key, record in view.of_kind("dropped"):
         yield read_as(record, partial(DROPPED.load, lane=key[1]))

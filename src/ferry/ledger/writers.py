@@ -1,4 +1,4 @@
-"""Who but Ferry may write to a ledger, by its cluster's ACLs: to write there is worth as much as Ferry's rights."""
+"""Who except Ferry may write to a ledger, by its cluster's ACLs: such a writer has as much power as Ferry itself."""
 
 from __future__ import annotations
 
@@ -13,19 +13,21 @@ _WRITES = frozenset({"Write", "All"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerWriters:
-    """What is known of who may write to `topic`. `acls` None: they could not be read, and `why` says it."""
+    """What is known of who may write to `topic`. `acls` is None when they could not be read; then `why` has
+    the reason.
+    """
 
     topic: str
     own: str | None
-    """Whom the brokers know Ferry as, where the file tells."""
+    """The principal that the brokers know Ferry as, where the file shows it."""
     acls: Collection[AclBinding] | None
     why: str = ""
     is_open: bool = False
-    """Whether the cluster has no authorizer, so that everybody may."""
+    """Whether the cluster has no authorizer, so that every client may write."""
 
 
 def writers_sentence(writers: LedgerWriters) -> str:
-    """Who else may write to the ledger, for people. Super users of the brokers are in no ACL."""
+    """Return who else may write to the ledger, for people. Super users of the brokers are in no ACL."""
     topic, worth = writers.topic, "which is worth as much as Ferry's own rights on what the flow copies"
     if writers.is_open:
         return f"whoever reaches the cluster may write to {topic}, {worth}: {writers.why}"
@@ -39,9 +41,10 @@ def writers_sentence(writers: LedgerWriters) -> str:
 
 
 def others(acls: Iterable[AclBinding], topic: str, own: str | None) -> list[str]:
-    """The principals, but Ferry's own, whom an ACL lets write to the topic, each with the ACL's name where it is wide.
+    """Return the principals, except Ferry's own, that an ACL lets write to the topic, with the ACL's name where it is
+    wide.
 
-    One whom another ACL forbids it from every host may not.
+    A principal that another ACL forbids it from every host may not.
     """
     about = [one for one in acls if one.operation in _WRITES and _covers(one, topic)]
     forbidden = {one.principal for one in about if not one.allows and one.host == WILDCARD}

@@ -1,1 +1,1 @@
-"""What a flow has open: its connections, and its ledger as far as it was read."""
+"""What a process has open of a flow: its connections, and its ledger as far as it was read."""

@@ -1,4 +1,4 @@
-"""What somebody else wrote, or is writing, to target partitions behind the offsets that a lane knows of."""
+"""What other producers wrote, or are writing, to target partitions after the offsets that a lane knows."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from ferry.model.observed import OpenTransaction, Unavailable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Behind:
-    """What lies behind offsets of target partitions: where those end, and what somebody else wrote or is writing.
+    """What follows the given offsets of target partitions: their ends, and what other producers wrote or are writing.
 
-    Partitions that could not be looked into are in `unseen` alone.
+    Partitions that could not be checked are in `unseen` alone.
     """
 
     ends: Mapping[TopicPartition, int]
@@ -28,7 +28,9 @@ class Behind:
 
 
 async def look_behind(target: Cluster, begins: Mapping[TopicPartition, int]) -> Behind:
-    """Look at target partitions, from `begins` on, whose own transactions have all ended: an open one is another's."""
+    """Check target partitions, from `begins` on, whose own transactions have all ended: an open one is another
+    producer's.
+    """
     stable = await listed_offsets(target, dict.fromkeys(begins, LATEST), isolation=READ_COMMITTED)
     ends = await listed_offsets(target, dict.fromkeys(stable.found, LATEST), isolation=READ_UNCOMMITTED)
     told = {place: offset for place, offset in stable.found.items() if place in ends.found}
@@ -53,9 +55,9 @@ async def others_transactions(
     ends: Mapping[TopicPartition, int],
     writers: Collection[str],
 ) -> dict[TopicPartition, OpenTransaction]:
-    """By partition that is not stable up to its end the oldest transaction that none of our `writers` has open.
+    """Return by partition that is not stable up to its end the oldest transaction that none of our `writers` has open.
 
-    One that nobody tells more of, or that has ended since, begins at the last stable offset.
+    A transaction that its leader does not report, or that has ended since, begins at the last stable offset.
     """
     held = [place for place, offset in stable.items() if offset < ends[place]]
     told = await named_transactions(target, held)

@@ -1,6 +1,6 @@
-"""The connections of one flow: the target with its ledger, and the source beside it, on one event loop.
+"""The connections of one flow on one event loop: the target with its ledger, and the source.
 
-Whoever speaks to a flow's clusters does so through these: planning, lag, each slot, and what looks into the ledger.
+All code that sends requests to a flow's clusters uses these connections: planning, lag, each slot, and ledger readers.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ SOURCE_PATIENCE_S = 5.0
 """How long a source is tried that need not answer."""
 
 IN_FLIGHT_PER_CONNECTION = 64
-"""Ferry counts produce requests itself (five); the client must not refuse the ledger reads between them."""
+"""Ferry itself limits produce requests (to five); the client must not refuse the ledger reads between them."""
 
 
 def manager_options(options: ConnectionOptions) -> Options:
-    """Connection options as keyword arguments of kafka-python's connection manager."""
+    """Return connection options as keyword arguments of kafka-python's connection manager."""
     arguments: Options = {item.name: getattr(options, item.name) for item in fields(options)}
     arguments["bootstrap_servers"] = list(options.bootstrap_servers)
     arguments["socket_options"] = list(options.socket_options)
@@ -40,24 +40,24 @@ def manager_options(options: ConnectionOptions) -> Options:
 
 
 class TargetConnection:
-    """The target of a flow and its ledger. Use as a context manager; `run` what shall happen inside."""
+    """The target of a flow and its ledger. Use it as a context manager; `run` executes work on its event loop."""
 
     def __init__(self, flow: Flow, target: ConnectionOptions, *, patience_s: float = 60.0) -> None:
-        """`patience_s`: how long an unreachable cluster is tried."""
+        """`patience_s` is how long an unreachable cluster is tried, in seconds."""
         self.target_options = target
         arguments = manager_options(target)
-        self.loop = event_loop()  # behind what can fail: it holds sockets
+        self.loop = event_loop()  # after what can fail, because it holds sockets
         self.target = Cluster(self.loop, flow.target, arguments, patience_s=patience_s)
         self.ledger = LedgerTopic(self.target, flow.source)
         self.known = LedgerCache(self.ledger)
 
     @classmethod
     def of(cls, flow: FlowConfig, *, patience_s: float = 60.0) -> Self:
-        """As the flow's configuration says; BadInput when a secret cannot be resolved."""
+        """Make the connection of a flow's configuration. Raises BadInput when a secret cannot be resolved."""
         return cls(flow.flow, flow_client_options(flow, "target", "producer"), patience_s=patience_s)
 
     def __enter__(self) -> Self:
-        """Connect; Unreachable names the cluster that does not answer."""
+        """Connect. Raises Unreachable, which names the cluster that does not answer."""
         try:
             self.run(self._open)
         except BaseException:
@@ -74,7 +74,7 @@ class TargetConnection:
         await self.target.open()
 
     def close(self) -> None:
-        """Drop the connections."""
+        """Close the connections."""
         self.target.close()
         self.loop.close()
 
@@ -84,11 +84,13 @@ class TargetConnection:
         return result
 
     async def has_ledger(self) -> bool:
-        """Whether the flow has a ledger yet."""
+        """Return whether the flow has a ledger yet."""
         return await self.ledger.exists()
 
     async def view(self) -> LedgerView:
-        """What the ledger says, old receipts in short; BadInput when there is none, for the flow never ran."""
+        """Return the ledger's view, old receipts in short. Raises BadInput when there is no ledger, because the flow
+        never ran.
+        """
         await self.ledger.find()
         return await self.known.view()
 
@@ -99,7 +101,7 @@ class FlowConnections(TargetConnection):
     def __init__(
         self, flow: Flow, target: ConnectionOptions, source: ConnectionOptions, *, patience_s: float = 60.0
     ) -> None:
-        """As TargetConnection."""
+        """`patience_s` is how long an unreachable cluster is tried, in seconds."""
         self.source_options = source
         arguments = manager_options(source)
         super().__init__(flow, target, patience_s=patience_s)
@@ -107,7 +109,7 @@ class FlowConnections(TargetConnection):
 
     @classmethod
     def of(cls, flow: FlowConfig, *, patience_s: float = 60.0) -> Self:
-        """As TargetConnection."""
+        """Make the connections of a flow's configuration. Raises BadInput when a secret cannot be resolved."""
         source = flow_client_options(flow, "source", "consumer")
         return cls(flow.flow, flow_client_options(flow, "target", "producer"), source, patience_s=patience_s)
 
@@ -117,23 +119,26 @@ class FlowConnections(TargetConnection):
         return True
 
     async def _open(self) -> None:
-        # Side by side: one of them is often far away.
+        # Both at once: one of them is often far away.
         for opening in [self.loop.call_soon_with_future(cluster.open) for cluster in (self.source, self.target)]:
             await opening
 
     def close(self) -> None:
-        """Drop the connections."""
+        """Close the connections."""
         self.source.close()
         super().close()
 
 
 class EitherSide(FlowConnections):
-    """Both clusters of a flow, as far as they answer; `down` holds why one does not."""
+    """Both clusters of a flow, as far as they answer; `down` holds by alias why one does not.
+
+    Connecting raises the target's error when neither answers.
+    """
 
     def __init__(
         self, flow: Flow, target: ConnectionOptions, source: ConnectionOptions, *, patience_s: float = 60.0
     ) -> None:
-        """As TargetConnection."""
+        """`patience_s` is how long an unreachable cluster is tried, in seconds."""
         super().__init__(flow, target, source, patience_s=patience_s)
         self.down: dict[str, FerryError] = {}
 
@@ -152,13 +157,13 @@ class EitherSide(FlowConnections):
             raise self.down[self.target.alias]
 
     def both(self, work: Callable[[Cluster], Awaitable[T]]) -> list[tuple[Cluster, Awaitable[T]]]:
-        """Begin something with each cluster that is not down, side by side."""
+        """Begin some work with each cluster that is not down, at the same time."""
         up = [cluster for cluster in (self.source, self.target) if cluster.alias not in self.down]
         return [(cluster, self.loop.call_soon_with_future(partial(work, cluster))) for cluster in up]
 
 
 class TargetFirst(EitherSide):
-    """The target, and the source as far as it answers within SOURCE_PATIENCE_S, for after a disaster it does not.
+    """The target, and the source if it answers within SOURCE_PATIENCE_S, because after a disaster it does not.
 
     Raises Unreachable when the target does not answer.
     """
@@ -166,7 +171,7 @@ class TargetFirst(EitherSide):
     def __init__(
         self, flow: Flow, target: ConnectionOptions, source: ConnectionOptions, *, patience_s: float = 60.0
     ) -> None:
-        """As TargetConnection; `patience_s` is the target's."""
+        """`patience_s` is how long an unreachable target is tried, in seconds."""
         super().__init__(flow, target, source, patience_s=patience_s)
         self.source.patience_s = min(patience_s, SOURCE_PATIENCE_S)
 

@@ -1,4 +1,4 @@
-"""Ledgers as this process knows them: opened from their newest summary, then only what came since."""
+"""Ledgers as this process knows them: opened from their newest summary, then only continued."""
 
 from __future__ import annotations
 
@@ -20,15 +20,18 @@ from ferry.ledger.runs import opened_run, sealed_plan
 from ferry.model import LedgerRecord, OpenedRun, Receipt, TopicPartition
 
 FRESH_SECONDS = 300.0
-"""How long after a reading it is read on from there. Compaction drops a tombstone after delete.retention.ms, a day
-unless set: a view older than that would keep what was taken back."""
+"""Seconds after a reading for which the next reading continues it.
+
+Compaction drops a tombstone after delete.retention.ms, a day by default. A view older than that would keep records that
+a tombstone has removed.
+"""
 
 PORTION = 20_000
 """Offsets that are read at once where only a few of the records are kept."""
 
 
 class LedgerCache:
-    """Views of one ledger, each read on from the one before."""
+    """Views of one ledger, each continued from the one before."""
 
     def __init__(self, ledger: LedgerTopic) -> None:
         self._ledger = ledger
@@ -38,7 +41,9 @@ class LedgerCache:
         self._read_ms = 0
 
     async def view(self) -> LedgerView:
-        """Everything up to the ledger's end now; raises as `LedgerTopic.read`, and BadInput for a newer format."""
+        """Return everything up to the ledger's end now. Raises BadInput for a newer format, and what `LedgerTopic.read`
+        raises.
+        """
         read_ms = wall_ms()
         end = await self._ledger.end()
         known, topic_id = self._view, self._ledger.topic_id
@@ -53,30 +58,33 @@ class LedgerCache:
 
     @property
     def last(self) -> tuple[LedgerView, int] | None:
-        """The last view, without another look, and when it was read (epoch milliseconds); None before the first."""
+        """The last view, without another reading, and when it was read (epoch milliseconds); None before the first."""
         return None if self._view is None else (self._view, self._read_ms)
 
     def learn(self, view: LedgerView, read_ms: int) -> None:
-        """Take over what was read on from the last view (since `read_ms`, epoch ms), so that it is not read again."""
+        """Keep a view that continues the last one (read since `read_ms`, epoch ms), so that it is not read again."""
         age_s = max(0, wall_ms() - read_ms) / 1000
         self._view, self._read_at, self._read_ms = view, time.monotonic() - age_s, read_ms
 
     async def view_with(self, lane: str, run: str) -> LedgerView:
-        """`view`, and in it the plan, the outcome and the receipts of a run that lie before the summary."""
+        """Return `view` with the plan, the outcome and the receipts of a run, also those from before the summary."""
         view = await self.view()
         opened = opened_run(view, lane, run)
         return view if opened is None else await self._with_runs(view, lane, [opened])
 
     async def view_of(self, run: OpenedRun) -> LedgerView:
-        """The same for a run that a view has named: also one that was opened again since, as it was."""
+        """Return `view` with the plan, the outcome and the receipts of a run that a view has named.
+
+        If the run was opened again since, the records are those of the given opening.
+        """
         return await self._with_runs(await self.view(), run.record.lane, [run])
 
     async def view_named(self, lane: str, run: str, *, most: int | None = None) -> LedgerView:
-        """As `view_with`, and also the receipts of a run whose record the ledger has let go.
+        """Return the view of `view_with`, and with it the receipts of a run whose record the ledger has deleted.
 
-        It may have been opened again since under its name, and has no sealed plan yet. They are looked for from the
-        summary back, in portions, until one has none of them; in `most` records at most (None: in all). A run that
-        copied is found whole: its receipts lie together.
+        The run may have been opened again since under its name, without a sealed plan yet. The receipts are searched
+        from the summary backwards, in portions, until a portion has none of them; in `most` records at most (None: in
+        all). A run that copied is found whole, because its receipts are close together.
         """
         view = await self.view_with(lane, run)
         opened = opened_run(view, lane, run)
@@ -89,7 +97,7 @@ class LedgerCache:
             low = max(low_most, high - PORTION)
             found = await self._portions(low, high, [name])
             upto = high
-            while found.open and upto < view.end:  # their markers lie behind the portion
+            while found.open and upto < view.end:  # their markers are after the portion
                 upto = min(view.end, upto + PORTION)
                 found = await self._portions(low, upto, [name])
             mine = {
@@ -104,7 +112,7 @@ class LedgerCache:
         return replace(view, by_key={**earlier, **view.by_key})
 
     async def view_with_newest(self, lane: str, newest: int) -> LedgerView:
-        """The same for the `newest` runs of the lane."""
+        """Return `view` with the plans, the outcomes and the receipts of the `newest` runs of the lane."""
         view = await self.view()
         return await self._with_runs(view, lane, view.remembered(lane)[-newest:])
 
@@ -112,7 +120,7 @@ class LedgerCache:
         generations = {run.generation for run in runs}
         if not generations or min(generations) >= view.rolled.upto:
             return view
-        # Whatever runs wrote lies before the record that the next but the last of them has fenced its slots.
+        # All that the runs wrote is before the record of the second run after them, which had fenced their slots.
         later = [run.generation for run in view.runs if run.record.lane == lane and run.generation > max(generations)]
         upto = min([view.end, *sorted(later)[1:2]])
         names = {run.record.run for run in runs}
@@ -125,7 +133,10 @@ class LedgerCache:
         return replace(view, by_key={**earlier, **view.by_key})
 
     async def _portions(self, start: int, end: int, names: list[bytes]) -> LedgerView:
-        """What says one of the names between two offsets: memory does not grow with what others wrote meanwhile."""
+        """Return the records between two offsets that contain one of the names.
+
+        Memory does not grow with what other runs wrote meanwhile.
+        """
         view = replace(UNREAD, end=start, parsed={})
         while view.end < end:
             records, upto = await self._ledger.read(resume_at(view), min(end, view.end + PORTION))
@@ -133,18 +144,21 @@ class LedgerCache:
         return view
 
     async def rows(self, view: LedgerView, match: Match, begins: Mapping[TopicPartition, int] = NOWHERE) -> Rows:
-        """Receipts of the matching chains in short, however old, as `rows_of`; `view` is of this ledger."""
+        """Return the receipts of the matching chains in short, however old; `view` is of this ledger.
+
+        Blocks that are wholly before `begins` (target offsets by partition) are left out.
+        """
         return await rows_of(self._ledger, view, match, begins)
 
     async def receipts_with(self, view: LedgerView, match: Match, offset: int) -> list[Receipt]:
-        """The receipts of the matching chains that have a source offset, also those that hold it no more."""
+        """Return the receipts of the matching chains that cover a source offset, even if they no longer hold for it."""
         rows = await rows_near(self._ledger, view, match, offset)
         offsets = [row.at for ones in rows.values() for row in ones if row.start <= offset < row.end]
         found = await self._ledger.read_at(offsets) if offsets else {}
         return [read_as(record, parse_receipt) for _, record in sorted(found.items()) if record.value is not None]
 
     async def block_keys(self, view: LedgerView, match: Match) -> list[bytes]:
-        """The keys of the matching chains' blocks."""
+        """Return the keys of the matching chains' blocks."""
         return await block_keys(self._ledger, view, match)
 
     async def summarise(self, view: LedgerView, generation: int, read_ms: int) -> None:
@@ -156,19 +170,21 @@ class LedgerCache:
 
 
 def _says(record: LedgerRecord, names: Collection[bytes]) -> bool:
-    """Whether one of the names is in a record, or it takes one back that may have had it."""
+    """Return whether one of the names is in a record, or the record is a tombstone, which may be for one that
+    had it.
+    """
     return record.value is None or any(name in record.key or name in record.value for name in names)
 
 
 def _is_receipt_of(record: LedgerRecord, lane: str, name: bytes) -> bool:
-    """Whether a record is a receipt that has a run's name."""
+    """Return whether a record is a receipt that contains a run's name."""
     return decode_key(record.key)[:2] == ["receipt", lane] and name in (record.value or b"")
 
 
 def _belongs(record: LedgerRecord, lane: str, runs: Collection[str], left: Mapping[str, int]) -> bool:
-    """Whether a record is a receipt, or a plan or an outcome of these runs that the ledger still has.
+    """Return whether a record is a receipt, or a plan or an outcome of these runs that the ledger still has.
 
-    `left` is Rolled's. Compaction is late: the log may still hold a plan that a later run let go of.
+    `left` is that of LedgerDigest. Compaction is late: the log may still hold a plan that a later run deleted.
     """
     key = decode_key(record.key)
     return key[:2] == ["receipt", lane] or (
@@ -185,5 +201,5 @@ class LedgerCaches:
         self._known: dict[tuple[Cluster, str], LedgerCache] = {}
 
     def of(self, cluster: Cluster, source_alias: str) -> LedgerCache:
-        """The ledger on `cluster` of the flows that come from `source_alias`."""
+        """Return the ledger on `cluster` of the flows that come from `source_alias`."""
         return self._known.setdefault((cluster, source_alias), LedgerCache(LedgerTopic(cluster, source_alias)))

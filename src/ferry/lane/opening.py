@@ -1,4 +1,4 @@
-"""What opens a run of a flow's lane: its record, and the port to fence and to write by."""
+"""What opens a run of a flow's lane: its record, and the port through which it fences and writes."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ferry.model import Origin, RunRecord
 
 
 def driver_port(flow: FlowConfig, lane: str, ledger: LedgerTopic) -> KafkaDriver:
-    """Where a run of the lane is opened: its ledger, and the slots to fence."""
+    """Return the port through which a run of the lane is opened: its ledger, and the slots to fence."""
     return KafkaDriver(ledger, flow.flow, lane, flow.transaction_timeout_ms)
 
 
 def lane_record(flow: FlowConfig, lane: str, run: str, origin: Origin, *, slots: int | None = None) -> RunRecord:
-    """The record of a run that begins now. `slots`: as many as the flow has tasks unless given."""
+    """Make the record of a run that begins now. `slots` is the flow's number of tasks by default."""
     return RunRecord(
         flow=flow.flow,
         lane=lane,

@@ -1,4 +1,6 @@
-"""Give receipts up whose records are gone on both sides, and write their tombstones, so many at a time (ADR 26)."""
+"""Prune receipts whose records neither side has any more, and write their tombstones, a limited number at a time
+(ADR 26).
+"""
 
 from __future__ import annotations
 
@@ -20,26 +22,27 @@ from ferry.ledger.summary import parse_block
 from ferry.model import Record, TopicPartition
 
 Write = Callable[[Sequence[Record]], Awaitable[object]]
-"""Writes records of one lane, all of them or none: a copy that was made again has receipts of the same keys, so a run
-that was overtaken must not write what it has found.
+"""Writes records of one lane, all of them or none.
+
+A copy that was made again has receipts with the same keys, so a superseded run must not write what it has found.
 """
 
 TOMBSTONES_A_RUN = 5_000
-"""Receipts that a run takes away at least: a tenth of a second of its time."""
+"""Receipts that a run may delete in any case: a tenth of a second of its time."""
 
 _FOR_EACH_SLICE = 4
-"""A run of many partitions takes away more, so that it does not fall behind what it writes itself."""
+"""Receipts that a run deletes for each of its slices, so that a run of many partitions deletes as fast as it writes."""
 
 
 def tombstones_of(slices: int) -> int:
-    """How many receipts a run with so many slices takes away at most, and the block that they end in."""
+    """Return the most receipts that a run with so many slices deletes; it also finishes the block in which they end."""
     return max(TOMBSTONES_A_RUN, _FOR_EACH_SLICE * slices)
 
 
 async def sweep(log: LedgerLog, view: LedgerView, lane: str, most: int, write: Write) -> None:
-    """Write tombstones for about `most` receipts of the lane that earlier runs gave up, then how far they reach.
+    """Write tombstones for about `most` receipts of the lane that earlier runs pruned, then how far they reach.
 
-    No reader takes those receipts any more, so it may end anywhere; whoever comes next begins where the records say.
+    No reader uses those receipts any more, so the sweep may end anywhere. The next run begins where the records show.
     """
     left = most
     for one in unswept(view, lane):
@@ -53,7 +56,9 @@ async def sweep(log: LedgerLog, view: LedgerView, lane: str, most: int, write: W
 async def unswept_tombstones(
     log: LedgerLog, view: LedgerView, lane: str, topics: Collection[str] | None = None
 ) -> list[Record]:
-    """Tombstones for all that the lane gave up (of some target topics), which is about to be forgotten whole."""
+    """Return tombstones for all that the lane has pruned (of some target topics) and that is about to be
+    deleted whole.
+    """
     found: list[Record] = []
     for one in unswept(view, lane):
         if topics is None or one.copy.target.topic in topics:
@@ -63,10 +68,10 @@ async def unswept_tombstones(
 
 
 async def _tombstones(log: LedgerLog, view: LedgerView, one: Pruned, most: int) -> tuple[list[Record], int]:
-    """Tombstones for receipts between `done` and `end`, and up to which source offset they reach.
+    """Return tombstones for receipts between `done` and `end`, and the source offset that they reach.
 
-    Of each block those of its receipts come first, for it is what names them. Who died before he said how far he had
-    come may have taken blocks away already, and the log cleaner with them.
+    The tombstones of a block's receipts come before the block's own, because the block names them. A run that died
+    before it recorded its progress may have deleted blocks already, and the log cleaner may have removed them.
     """
     blocks = sorted(_blocks(view, one), key=lambda entry: entry[1].start)
     chosen: list[tuple[Chain, Block]] = []
@@ -99,7 +104,9 @@ def _blocks(view: LedgerView, one: Pruned) -> Iterator[tuple[Chain, Block]]:
 
 
 def _unblocked(view: LedgerView, one: Pruned) -> Iterator[bytes]:
-    """The keys of those that are in no block of this view: it was read without the summary that has them in blocks."""
+    """Yield the keys of receipts that are in no block of this view: it was read without the summary with
+    their blocks.
+    """
     for of, links in view.rolled.chains.items():
         if Copy.of(of) == one.copy:
             rows = (row for row in rest_of(of, links) if row.end <= one.end)
@@ -115,9 +122,9 @@ def _unblocked(view: LedgerView, one: Pruned) -> Iterator[bytes]:
 async def give_up(
     view: LedgerView, lane: str, run: str, source: Cluster, target: Cluster, write: Write
 ) -> list[Pruned]:
-    """Record what of the lane's receipts is of no use any more, by where the logs of both clusters begin now.
+    """Record which of the lane's receipts are of no use any more, by where the logs of both clusters begin now.
 
-    Both clusters are asked only when the ledger has something that might go. Raises Unreachable.
+    Both clusters are asked only when the ledger has something that might be pruned. Raises Unreachable.
     """
     some = candidates(view, lane)
     if not some:

@@ -15,7 +15,7 @@ from ferry.ledger.summary import parse_block
 from ferry.model import TopicPartition
 
 Rows: TypeAlias = Mapping[Chain, list[MapEntry]]
-"""By chain, in ledger order."""
+"""Rows by chain, in ledger order."""
 
 NOWHERE: Mapping[TopicPartition, int] = {}
 
@@ -23,12 +23,15 @@ NOWHERE: Mapping[TopicPartition, int] = {}
 async def rows_of(
     log: LedgerLog, view: LedgerView, match: Match, begins: Mapping[TopicPartition, int] = NOWHERE
 ) -> Rows:
-    """The rows of all matching chains; without blocks that lie wholly before `begins`, target offsets by partition."""
+    """Return the rows of all matching chains, without blocks that are wholly before `begins`.
+
+    `begins` are target offsets by partition.
+    """
     return await _picked(log, view, match, lambda of, block: block.target_next > begins.get(of.target, -1))
 
 
 async def rows_near(log: LedgerLog, view: LedgerView, match: Match, offset: int) -> Rows:
-    """The rows of the matching chains in blocks that hold a source offset, and what lies in no block."""
+    """Return the rows of the matching chains in blocks that contain a source offset, and those that are in no block."""
     return await _picked(log, view, match, lambda _, block: block.start <= offset < block.end)
 
 
@@ -44,7 +47,7 @@ async def _picked(log: LedgerLog, view: LedgerView, match: Match, pick: Callable
 
 
 async def block_keys(log: LedgerLog, view: LedgerView, match: Match) -> list[bytes]:
-    """The keys of the matching chains' blocks in the ledger."""
+    """Return the keys of the matching chains' blocks in the ledger."""
     ats = {block.at for links in chains_of(view, match).values() for block in links.blocks if block.at >= 0}
     return [record.key for record in (await log.read_at(ats)).values()] if ats else []
 
@@ -52,7 +55,9 @@ async def block_keys(log: LedgerLog, view: LedgerView, match: Match) -> list[byt
 async def read_blocks(
     log: LedgerLog, chains: Mapping[Chain, Links], asked: Collection[tuple[Chain, int]]
 ) -> dict[tuple[Chain, int], list[MapEntry]]:
-    """The rows of some blocks, named by chain and index. BadInput when one is not where the summary says."""
+    """Return the rows of some blocks, named by chain and index. Raises BadInput when one is not where the
+    summary says.
+    """
     found = {}
     places: dict[int, tuple[Chain, int]] = {}
     for of, index in asked:

@@ -1,4 +1,4 @@
-"""A lane of a flow over open connections: both clusters and the ledger, as every act on them begins."""
+"""A lane of a flow over open connections: both clusters and the ledger, the start of every act on them."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from ferry.ledger.ledger import UNREAD, LedgerView
 T = TypeVar("T")
 
 SETTLE_SECONDS = 5.0
-"""How long a report waits for commit markers: they follow an acknowledged commit within milliseconds."""
+"""How long a report waits for commit markers, which follow an acknowledged commit within milliseconds."""
 
 
 class LaneSession:
     """The connections to both clusters of one flow, in one lane. Use as a context manager."""
 
     def __init__(self, flow: FlowConfig, *, lane: str | None = None, patience_s: float = 60.0) -> None:
-        """`lane`: the flow's own unless named. `patience_s`: how long an unreachable cluster is tried."""
+        """`lane` is the flow's own by default. `patience_s` is how long an unreachable cluster is tried, in seconds."""
         flow = lane_flow(flow, lane)
         self.flow = flow
         self.lane = lane or flow.lane
@@ -36,7 +36,10 @@ class LaneSession:
         self._known = self._ledgers.of(self._target, flow.flow.source)
 
     def __enter__(self) -> Self:
-        """Connect to both clusters; Unreachable names the one that does not answer."""
+        """Connect to both clusters.
+
+        Raises Unreachable, which names the cluster that does not answer, and Refused when both are the same cluster.
+        """
         self.connections.__enter__()
         if self._source.cluster_id and self._source.cluster_id == self._target.cluster_id:
             self.close()
@@ -54,15 +57,15 @@ class LaneSession:
         self.close()
 
     def close(self) -> None:
-        """Drop the connections."""
+        """Close the connections."""
         self.connections.close()
 
     async def view_if_any(self, run: str | None = None) -> LedgerView:
-        """The ledger, or an empty one for a flow that never ran."""
+        """Return the ledger's view, or an empty one for a flow that never ran."""
         return await self.view(run) if await self.connections.has_ledger() else UNREAD
 
     async def settled_view(self) -> LedgerView:
-        """The ledger once the markers of committed chunks have arrived, or SETTLE_SECONDS have passed."""
+        """Return the ledger's view once the markers of committed chunks have arrived, or SETTLE_SECONDS have passed."""
         until = time.monotonic() + SETTLE_SECONDS
         view = await self.view()
         while view.open and time.monotonic() < until:
@@ -71,7 +74,7 @@ class LaneSession:
         return view
 
     async def view(self, run: str | None = None) -> LedgerView:
-        """The ledger, with all that belongs to a run, however old that is."""
+        """Return the ledger's view, with all that belongs to a run, however old that is."""
         return await self._known.view() if run is None else await self._known.view_with(self.lane, run)
 
     def wait_for(self, work: Callable[[], Awaitable[T]]) -> T:

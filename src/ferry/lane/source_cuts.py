@@ -1,4 +1,4 @@
-"""Where source logs part from what was copied of them, by their leader epochs (KIP-320)."""
+"""Where source logs depart from what was copied of them, by their leader epochs (KIP-320)."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ferry.model import Receipt, TopicPartition
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceCuts:
-    """`at`: partitions whose logs were cut, and from which offset on they have other records than were copied, or none.
+    """By partition (`at`) the offset from which on a log that was cut lacks the copied records, or has others.
 
-    `untold` are those that have no leader epochs to tell it by, or no topic ids, so that the epochs may be another
-    topic's of the name; that leaves their ends. Of `silent` ones the leader has changed, and does not answer.
+    `untold` partitions have no leader epochs to compare, or no topic ids, so that the epochs may be those of another
+    topic of the name. Only their ends can show a cut. The `silent` ones have another leader, which does not answer.
     """
 
     at: dict[TopicPartition, int] = field(default_factory=dict)
@@ -25,10 +25,10 @@ class SourceCuts:
 
 
 async def source_cuts(source: Cluster, lasts: Iterable[Receipt | Read]) -> SourceCuts:
-    """Look at the logs of last receipts, without those that the metadata of `source` lack.
+    """Check the logs of last receipts, without those that the metadata of `source` lack.
 
-    As long as the leader is the one that was read from, nothing was cut: mostly nobody is asked. Of a log with several
-    the least counts.
+    While the leader is the one that was read from, nothing was cut: most often no broker is asked. If several receipts
+    show a cut of a log, the smallest offset counts.
     """
     changed: list[Receipt | Read] = []
     untold: set[TopicPartition] = set()

@@ -1,4 +1,4 @@
-"""Open a ledger from its newest summary and what lies behind it, and write the next summary (ADR 20)."""
+"""Open a ledger from its newest summary and what follows it, and write the next summary (ADR 20)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ferry.ledger.summary import (
 from ferry.model import LedgerRecord, Record
 
 FIRST_WINDOW = 4_096
-"""Offsets before the end that are looked through for a summary at first; each window is twice the one before."""
+"""Offsets before the end that are searched for a summary at first; each window is twice the one before."""
 
 PORTION = 200_000
 """Offsets that are folded at once where no summary helps: memory does not grow with the ledger."""
@@ -35,31 +35,36 @@ class LedgerLog(Protocol):
     """The ledger's log, as far as summaries need it; `ferry.kafka.produce.ledger_topic.LedgerTopic` is one."""
 
     async def start(self) -> int:
-        """The first offset that is kept."""
+        """Return the first offset that is kept."""
 
     async def read(self, start: int | None = None, end: int | None = None) -> tuple[list[LedgerRecord], int]:
-        """Records of `[start, end)` with fates, and the offset read up to."""
+        """Return the records of `[start, end)` with their fates, and the offset that was read up to."""
 
     async def read_gapless(self, start: int, end: int) -> tuple[list[LedgerRecord], int, bool]:
-        """As `read`; also whether no offset is missing."""
+        """Return the records of `[start, end)` with their fates, and the offset that was read up to.
+
+        The third value is whether no offset is missing.
+        """
 
     async def read_untransacted(self, start: int, end: int) -> list[LedgerRecord]:
-        """Records of `[start, end)` that were written outside transactions."""
+        """Return the records of `[start, end)` that were written outside transactions."""
 
     async def read_at(self, offsets: Collection[int]) -> dict[int, LedgerRecord]:
-        """The records at some offsets."""
+        """Return the records at some offsets."""
 
     async def append_each(self, records: Sequence[Record], *, batch_bytes: int = ...) -> list[int]:
-        """Write records durably, in batches of about this size; the offset of each."""
+        """Write records durably, in batches of about this size; return the offset of each."""
 
     async def tombstones_kept_ms(self) -> int:
-        """How long compaction keeps a tombstone at least (delete.retention.ms); 0 when that cannot be learned."""
+        """Return how long compaction keeps a tombstone at least (delete.retention.ms); 0 when that cannot be
+        learned.
+        """
 
 
 async def open_ledger(log: LedgerLog, end: int) -> LedgerView:
-    """The view of everything up to `end`: from the newest summary and its tail, or from the whole ledger.
+    """Return the view of everything up to `end`: from the newest summary and its tail, or from the whole ledger.
 
-    Raises as the log does, and BadInput for records of a newer format.
+    Raises BadInput for records of a newer format, and what the log raises.
     """
     begin = await log.start()
     if end - begin > FIRST_WINDOW:
@@ -80,15 +85,15 @@ async def _from_summary(log: LedgerLog, begin: int, end: int) -> LedgerView | No
             records, at, gapless = await log.read_gapless(resume_at(base), end)
             if gapless or await _keeps_tombstones(log, seal):
                 return fold_on(base, records, at)
-            return None  # an older one has a longer tail, and so more that may be gone
+            return None  # an older summary has a longer tail, and so more that may be gone
         high, window = low, 2 * window
     return None
 
 
 async def _keeps_tombstones(log: LedgerLog, seal: Seal) -> bool:
-    """Whether the summary is so young that compaction cannot have dropped a tombstone that came after it.
+    """Return whether the summary is so young that compaction cannot have dropped a tombstone that came after it.
 
-    A record of the summary that was taken back since would be taken for good otherwise. Half of the time is left for
+    Otherwise a record of the summary that a tombstone has removed since would count. Half of the time is left for
     clocks that differ.
     """
     age = wall_ms() - seal.at_ms
@@ -96,7 +101,7 @@ async def _keeps_tombstones(log: LedgerLog, seal: Seal) -> bool:
 
 
 async def _whole(log: LedgerLog, end: int) -> LedgerView:
-    # No portion has a name here: it would be held until the last one is read.
+    # No portion has a name here: it would stay in memory until the last one is read.
     view = fold_on(UNREAD, *await log.read(None, min(end, await log.start() + PORTION)))
     upto = view.end
     while view.end < end:
@@ -107,13 +112,13 @@ async def _whole(log: LedgerLog, end: int) -> LedgerView:
 
 
 async def write_summary(log: LedgerLog, view: LedgerView, generation: int, read_ms: int) -> LedgerView:
-    """Write a summary of a view that was read up to a record of the writer's own; the view in short.
+    """Write a summary of a view that was read up to a record of the writer's own; return the view in short.
 
-    `read_ms` (epoch milliseconds) is when the view was read: readers reckon the summary's age from there, however late
-    it is written.
+    `read_ms` (epoch milliseconds) is when the view was read. Readers compute the summary's age from it, however late it
+    is written.
 
-    Blocks first, then the parts, the seal last: a writer that dies leaves nothing that a reader would take. Then the
-    summaries before the last one go.
+    Blocks come first, then the parts, and the seal last: a writer that dies leaves nothing that a reader would use.
+    Then the summaries before the last one are deleted.
     """
     view = rolled_up(view)
     fresh = unwritten(view.rolled)

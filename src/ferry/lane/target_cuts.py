@@ -11,10 +11,12 @@ from ferry.model import Receipt, TopicPartition
 
 
 async def target_cuts(target: Cluster, lasts: Iterable[Receipt]) -> dict[TopicPartition, int]:
-    """By target partition of these last receipts whose log was cut: from where on it has other records, or none.
+    """Return by target partition of these last receipts where its log was cut: it has other records from there on, or
+    none.
 
-    `target` knows its topics from before. Left out are those that leader epochs tell nothing of: receipts of earlier
-    Ferrys, copies that were created again, leaders that do not answer (a copy task asks them again before it writes).
+    `target` must have the metadata of its topics. Left out are those about which leader epochs show nothing: receipts
+    of earlier Ferrys, copies that were created again, and leaders that do not answer. A copy task asks such leaders
+    again before it writes.
     """
     written: dict[TopicPartition, Mark] = {}
     for last in lasts:

@@ -1,4 +1,4 @@
-"""The receipts of units that a ledger still has: those in a view, and older ones where they lie."""
+"""The receipts of units that a ledger still has: those in a view, and older ones at their ledger offsets."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ ByPlace = dict[TopicPartition, list[Receipt]]
 
 
 def receipts_in_view(view: LedgerView, lane: str, lasts: Lasts) -> ByPlace:
-    """By target partition of these last receipts what the view has of it, ascending."""
+    """Return by target partition of these last receipts the receipts that the view has, ascending."""
     topics = {place.topic for place in lasts}
     return _by_place((record for key, record in view.of_kind(UNIT) if _is_of(key, lane, topics)), lasts)
 
 
 async def receipts_from_ledger(log: LedgerLog, view: LedgerView, lane: str, lasts: Lasts, topics: set[str]) -> ByPlace:
-    """The same with all that lies before the summary of these target topics."""
+    """Return by target partition the receipts of the view, and those of `topics` from before the summary, ascending."""
     left = {key: at for key, at in view.rolled.left.items() if topics and key not in view.by_key}
     older = [at for key, at in left.items() if _is_of(decode_key(key.encode()), lane, topics)]
     known = receipts_in_view(view, lane, lasts)
@@ -37,13 +37,15 @@ async def receipts_from_ledger(log: LedgerLog, view: LedgerView, lane: str, last
 
 
 async def receipts_of_topic(log: LedgerLog, view: LedgerView, lane: str, topic: str) -> tuple[Lasts, ByPlace]:
-    """The last receipt of each target partition that a source topic was dealt to; and all, as far back as there are."""
+    """Return the last receipt of each target partition of a repartitioned source topic, and all receipts that
+    are left.
+    """
     lasts = {place: last for place, last in last_units(view, lane).items() if last.source.topic == topic}
     return lasts, await receipts_from_ledger(log, view, lane, lasts, {place.topic for place in lasts})
 
 
 async def dealing_of(log: LedgerLog, view: LedgerView, lane: str, topic: str) -> Dealing | None:
-    """What the ledger says of a source topic that is dealt to other partitions; None where it is not."""
+    """Return what the ledger shows about a repartitioned source topic; None when it is not repartitioned."""
     rules = [era for era in eras(view, lane).values() if era.source_topic == topic]
     if not rules:
         return None
@@ -64,6 +66,6 @@ def _by_place(records: Iterable[LedgerRecord], lasts: Lasts) -> ByPlace:
     for place, mine in found.items():
         mine.sort(key=lambda one: one.end)
         last = lasts.get(place)
-        if last is not None and (not mine or mine[-1] != last):  # its own record has gone with its run
+        if last is not None and (not mine or mine[-1] != last):  # its own record was deleted with its run
             mine.append(last)
     return found

@@ -1,4 +1,4 @@
-"""Ferry's words as values: flows, plans, slices, segments, receipts. Frozen; offsets and times are int."""
+"""Ferry's terms as values: flows, plans, slices, segments, receipts. Frozen; offsets and times are int."""
 
 from ferry.model.acl import EVERYBODY, WILDCARD, AclBinding, AclChange
 from ferry.model.adoption import Adoption, Predecessor

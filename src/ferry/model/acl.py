@@ -1,25 +1,26 @@
-"""ACLs of a cluster as values, in the words of kafka-acls, and what a run changes of them on the target."""
+"""ACLs of a cluster as values, in the words of kafka-acls, and a run's changes to those of the target."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 EVERYBODY = "User:*"
-"""The principal that stands for all (`StandardAuthorizer.WILDCARD_PRINCIPAL`)."""
+"""The principal that means all principals (`StandardAuthorizer.WILDCARD_PRINCIPAL`)."""
 
 WILDCARD = "*"
-"""The literal name that stands for all resources of a type, and the host that stands for all hosts."""
+"""The literal name that means all resources of a type, and the host that means all hosts."""
 
 UNKNOWN = "number-"
-"""What a word of a newer Kafka begins with, for which Ferry knows the number alone."""
+"""The prefix of a word of a newer Kafka, of which Ferry knows only the number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class AclBinding:
     """One ACL of a cluster (Kafka's `AclBinding`, KIP-290).
 
-    `resource_type` is `topic`, `group`, `transactional-id`, `cluster`, or one that Ferry leaves alone; `pattern_type`
-    is `literal` or `prefixed`; `permission` is `allow` or `deny`. Operations are spelled as kafka-acls does: `Read`.
+    `resource_type` is `topic`, `group`, `transactional-id`, `cluster`, or a type that Ferry leaves alone.
+    `pattern_type` is `literal` or `prefixed`; `permission` is `allow` or `deny`. Operations have the spelling of
+    kafka-acls: `Read`.
     """
 
     resource_type: str
@@ -43,7 +44,7 @@ class AclBinding:
 
     @property
     def allows(self) -> bool:
-        """Whether it permits; else it forbids."""
+        """Whether it permits; otherwise it forbids."""
         return self.permission == "allow"
 
     def __str__(self) -> str:
@@ -54,9 +55,9 @@ class AclBinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AclChange:
-    """An ACL to create on the target, or to delete there, and the ACL at the source that it was made from.
+    """An ACL to create or delete on the target, and the ACL of the source that it was made from.
 
-    `again`: Ferry had made it before, and somebody else took it away.
+    `again`: Ferry had made it before, and another client deleted it.
     """
 
     kind: str  # "create" | "delete"

@@ -1,4 +1,6 @@
-"""Adoptions: partitions that a lane took over from another replicator, which copied them up to there (ADR 23)."""
+"""Adoptions: partitions that a lane took over from another replicator, which had copied them up to an offset
+(ADR 23).
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from ferry.model.flow import Flow, TopicPartition
 
 
 class Predecessor(StrEnum):
-    """Who copied a partition before the lane did."""
+    """The replicator that copied a partition before the lane did."""
 
     MM1 = "mm1"
     MM2 = "mm2"
@@ -19,10 +21,10 @@ class Predecessor(StrEnum):
 class Adoption:
     """One partition as its predecessor left it.
 
-    It copied the source offsets `[start, end)`; its records lie in `[target_start, target_next)` of the target, with
-    whatever else was there by then. No segment says which is which: all that is known are `pairs`, a source offset and
-    the target offset of its record, ascending by both (MirrorMaker 2's offset syncs). `where` is what the position was
-    read from. Times are ms.
+    The predecessor copied the source offsets `[start, end)`. Their records are in `[target_start, target_next)` of the
+    target, with all other records that were there. No segment shows which record is which. Known are only the `pairs`
+    (MirrorMaker 2's offset syncs): a source offset and the target offset of its record, ascending by both. `where` is
+    what the position was read from. Times are ms.
     """
 
     flow: Flow

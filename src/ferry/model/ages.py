@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgeStats:
-    """Milliseconds to a moment: the least, the mean and the most, of so many records (or groups, where it says so).
+    """The age in milliseconds at a moment: the least, the mean and the most, and the number of records (or of groups).
 
-    Below 0 where a timestamp lay ahead of it.
+    An age is below 0 when the timestamp was later than the moment.
     """
 
     min: int
@@ -20,7 +20,7 @@ class AgeStats:
 
 
 def all_ages(ages: Iterable[AgeStats | None]) -> AgeStats | None:
-    """The ages of all; None where none is known."""
+    """Return the ages of all records together; None where none is known."""
     known = [one for one in ages if one is not None]
     if not known:
         return None

@@ -1,4 +1,4 @@
-"""Checkpoints: where a consumer group stands, translated from the source to the target."""
+"""Checkpoints: the committed offset of a consumer group, translated from the source to the target."""
 
 from __future__ import annotations
 
@@ -14,28 +14,30 @@ class Found(StrEnum):
 
     EXACT = "exact"
     GAP = "gap"
-    """Nothing of the offset was copied: a reader goes on at the next copied record."""
+    """Nothing of the offset was copied: a reader continues at the next copied record."""
     AHEAD = "ahead"
-    """The group is ahead of what is copied: it goes on at the copied end, and may read again."""
+    """The group is ahead of the copy: it continues at the copied end, and may read records again."""
     BEFORE = "before"
-    """The group stands before what was copied: it goes on at the first copied record."""
+    """The group is before what was copied: it continues at the first copied record."""
     APPROXIMATE = "approximate"
-    """The group stands in what another replicator copied: it goes on at or before its record, and may read again."""
+    """The group is in what another replicator copied: it continues at or before its record, and may read
+    records again.
+    """
     LOG_START = "log-start"
-    """The target has deleted the copy, by retention or by hand: the group goes on where its log starts."""
+    """The target has deleted the copy, by retention or by hand: the group continues at the start of its log."""
     AGAIN = "again"
-    """The topic is dealt to other partitions: the group misses nothing from there on, and reads some records again."""
+    """The topic is repartitioned: the group misses nothing from there on, and reads some records again."""
 
 
 class Checkpoint(NamedTuple):
-    """One group's offset on one source partition, and the offset that stands for it at the target.
+    """One group's offset on one source partition, and the translated offset on the target.
 
-    Offsets are those of the next record to read. `metadata` is what the group's consumer noted with its offset. A
-    tuple, as a run makes one for each partition of each group.
+    Offsets are those of the next record to read. `metadata` is what the group's consumer stored with its offset. It is
+    a tuple, because a run makes one for each partition of each group.
 
-    In a topic that is dealt to other partitions `read` is what the group has read of each of the source's, and
-    `source_offset` the sum of that; `source` has the topic, and the number of the target's partition. `again` records
-    at most are read again; None: nobody knows how many.
+    In a repartitioned topic, `read` is the group's offset on each source partition, and `source_offset` their sum;
+    `source` has the topic, and the number of the target's partition. At most `again` records are read again; None: the
+    number is not known.
     """
 
     group: str

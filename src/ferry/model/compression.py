@@ -18,7 +18,7 @@ class Codec(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compression:
-    """A codec to write with, and how hard it tries; `level` None is the codec's own default (KIP-390)."""
+    """A codec to write with, and its level; None is the codec's own default (KIP-390)."""
 
     codec: Codec
     level: int | None = None

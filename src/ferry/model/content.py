@@ -1,4 +1,4 @@
-"""A record as readers of a topic see it: what a copy has to keep, and the offset, which it need not."""
+"""A record as readers of a topic see it: what a copy has to keep, and the offset, which it need not keep."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 
 class Content(NamedTuple):
-    """One record. `timestamp` is ms, null is None. `headers` are as format v2 has them: equal bytes, equal headers.
+    """One record. `timestamp` is ms, null is None. `headers` are bytes of format v2: equal bytes, equal headers.
 
-    A tuple, as inner loops compare it: all but the offset is `content[1:]`.
+    It is a tuple, because inner loops compare it: all but the offset is `content[1:]`.
     """
 
     offset: int
@@ -21,7 +21,9 @@ class Content(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContentDigest:
-    """A record as far as it is compared: `digest` is of key, value and headers. `timestamp_ms` None: log append."""
+    """What is compared of a record: `digest` is of key, value and headers. `timestamp_ms` is None for log
+    append time.
+    """
 
     offset: int
     timestamp_ms: int | None
@@ -29,6 +31,6 @@ class ContentDigest:
     leader_epoch: int = -1
 
     def same_as(self, other: ContentDigest) -> bool:
-        """Whether one is a copy of the other: log append times are their own broker's."""
+        """Return whether one is a copy of the other. Log append times are not compared: each broker sets its own."""
         times = {self.timestamp_ms, other.timestamp_ms}
         return self.digest == other.digest and (None in times or len(times) == 1)

@@ -12,8 +12,8 @@ from ferry.model.flow import TopicPartition
 class Due(NamedTuple):
     """What a delivery has for one target partition, or for the beginning of it.
 
-    `digest` is the sum of the records' own 64-bit digests, modulo 2^64: it tells a frame that gives something else, it
-    is no proof against somebody who wants it to be the same.
+    `digest` is the sum of the records' own 64-bit digests, modulo 2^64. It detects a frame that gives other records; it
+    is no proof against a deliberate forgery.
     """
 
     records: int
@@ -30,7 +30,7 @@ class TargetShape:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settled:
-    """What a delivery is, frozen before any of it is written: later attempts must have the same."""
+    """The content of a delivery, frozen before any of it is written: later attempts must have the same."""
 
     topics: Mapping[str, TargetShape]
     due: Mapping[TopicPartition, Due] = field(default_factory=dict)
@@ -41,8 +41,8 @@ class Settled:
 class DeliveryReceipt:
     """How much of a delivery one target partition has, from its beginning; in the transaction of its last part.
 
-    `first` and `last` are the target offsets of the first and the last record. Records of others, and markers of
-    transactions, may lie between.
+    `first` and `last` are the target offsets of the first and the last record. Records of other producers, and markers
+    of transactions, may be between them.
     """
 
     place: TopicPartition
@@ -55,18 +55,18 @@ class DeliveryReceipt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownBatches:
-    """What an attempt knew of all batches from the records before offset `upto`: a later one reads on from there."""
+    """What an attempt knew of all batches from the records before offset `upto`: a later one continues from there."""
 
     upto: int
     written: frozenset[int] = frozenset()
-    """Those that are written whole."""
+    """The batches that are written whole."""
     begun: frozenset[int] = frozenset()
-    """Those that are settled, and not written whole."""
+    """The batches that are settled, and not written whole."""
     forgotten: int = -1
 
 
 class WrittenPart(NamedTuple):
-    """A row of the answer: where the records of a delivery lie in one target partition."""
+    """A row of the answer: the offsets of a delivery's records in one target partition."""
 
     topic: str
     partition: int
@@ -77,7 +77,7 @@ class WrittenPart(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """A delivery that is written whole. `already`: by an earlier call, this one wrote nothing."""
+    """A delivery that is written whole. `already`: an earlier call wrote it, and this one wrote nothing."""
 
     application: str
     batch: int
@@ -86,5 +86,5 @@ class Written:
 
     @property
     def records(self) -> int:
-        """How many there are, of all partitions."""
+        """Number of records in all partitions."""
         return sum(part.records for part in self.parts)

@@ -1,4 +1,6 @@
-"""What a comparison of two clusters finds: where they differ, what could not be compared, and the records to show."""
+"""The result of a comparison of two clusters: where they differ, what could not be compared, and the records
+to show.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from enum import StrEnum
 from ferry.model.flow import TopicPartition
 
 Range = tuple[int, int]
-"""Offsets `[start, end)`; of a difference, an empty one says where something would lie."""
+"""Offsets `[start, end)`; the empty range of a difference is the place where records are missing."""
 
 
 class DifferenceKind(StrEnum):
@@ -27,18 +29,19 @@ class DifferenceKind(StrEnum):
     ORDER = "order"
     """The same records in another order."""
     MOVED = "moved"
-    """The records lie in another partition of the target topic."""
+    """The records are in another partition of the target topic."""
     DUPLICATE = "duplicate"
-    """The target has the records once more; only told where a mirror without a ledger wrote them."""
+    """The target has the records once more; reported only where a mirror without a ledger wrote them."""
     DISPLACED = "displaced"
-    """The same records in the same order, at other offsets than the ledger says: translated offsets are wrong there."""
+    """The same records in the same order, at other offsets than in the ledger: translated offsets are wrong there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Witness:
-    """A record that is shown. Sizes are bytes (None: null); digests are keyed, alike in one report and no other.
+    """A record that is shown. Sizes are bytes (None: null). Digests are keyed: comparable in one report and in no
+    other.
 
-    The texts are empty unless values were asked for; then they are what begins key, value and headers.
+    The texts are empty unless values were asked for; then they are the beginnings of key, value and headers.
     """
 
     offset: int
@@ -55,7 +58,7 @@ class Witness:
 
     @property
     def content(self) -> tuple[int, str, str, str]:
-        """Equal for records that are equal but for their offsets."""
+        """The fields that are equal for records that differ only in their offsets."""
         return self.timestamp_ms, self.key_digest, self.value_digest, self.headers_digest
 
 
@@ -81,7 +84,7 @@ class NotComparedKind(StrEnum):
     """Why source offsets were not compared; stable words."""
 
     SOURCE_DELETED = "source-deleted"
-    """Retention, or somebody, deleted them at the source."""
+    """Retention, or a client, deleted them at the source."""
     TARGET_DELETED = "target-deleted"
     NOT_COPIED = "not-copied"
     """No receipt has them (yet)."""
@@ -93,15 +96,15 @@ class NotComparedKind(StrEnum):
     NOT_STABLE = "not-stable"
     """A transaction is open before them on the target."""
     PARTITION_COUNT = "partition-count"
-    """The two topics have not as many partitions, so a record's partition says nothing about its copy's."""
+    """The two topics have different numbers of partitions, so a record's partition does not show its copy's."""
     NOTHING_IN_COMMON = "nothing-in-common"
-    """No record there is like any of the other side's near it, so it is not known where to go on."""
+    """No record there equals any of the other side's near it, so it is not known where to continue."""
     TRANSFORM_CHANGED = "transform-changed"
-    """They were copied by another transform than the file has today, so today's says nothing of what lies there."""
+    """They were copied by another transform than the file has today, so today's shows nothing about them."""
     TRANSFORMED = "transformed"
-    """A transform makes the copy, and without a ledger nobody knows of which records."""
+    """A transform makes the copy, and without a ledger it is not known of which records."""
     DEALT = "dealt"
-    """Their topic gets other partitions, and no receipt says where each record went."""
+    """Their topic is repartitioned, and no receipt shows the partition of each record."""
     NEEDS_SPARK = "needs-spark"
     """They were copied by a transform, and there is no Spark here that would apply it again."""
     UNREADABLE = "unreadable"

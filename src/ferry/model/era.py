@@ -1,4 +1,4 @@
-"""Eras: since when, and by which rule, records of a topic are dealt to other partitions."""
+"""Eras: since when, and by which rule, records of a topic are repartitioned."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from ferry.model.reads import Vector
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Era:
-    """Since when, and by which rule, records of a source topic are dealt to partitions of a target topic.
+    """Since when, and by which rule, records of a source topic are repartitioned to a target topic.
 
     A record belongs to exactly one era: the last one that begins at or before its offset in its source partition.
-    `since` is the generation of the run that began it, `begins` where it begins, `digest` that of the transform, and
-    `partitions` how many the target had.
+    `since` is the generation of the run that began the era, and `begins` the offsets where it begins. `digest` is that
+    of the transform, and `partitions` the target's number of partitions.
     """
 
     source_topic: str
@@ -25,4 +25,4 @@ class Era:
     source_topic_id: str = ""
     target_topic_id: str = ""
     spec: str = ""
-    """The transform itself, as JSON: what an era has begun is finished by it, whatever the file says by then."""
+    """The transform itself, as JSON: it finishes what its era has begun, even when the file has another one by then."""

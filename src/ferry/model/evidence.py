@@ -1,4 +1,4 @@
-"""What a drill or a switch leaves behind as evidence: who did what when, what would be lost, and what was measured."""
+"""The evidence of a drill or a switch: who did what when, what would be lost, and what was measured."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ferry.model.flow import Flow, TopicPartition
 
 
 class EvidenceKind(StrEnum):
-    """What was done. The first four are drills, the others are for good."""
+    """What was done. The first four are drills, the others are real."""
 
     TABLETOP = "tabletop"
     SHADOW = "shadow"
@@ -22,7 +22,7 @@ class EvidenceKind(StrEnum):
 
     @property
     def is_drill(self) -> bool:
-        """Whether it was an exercise."""
+        """Whether it was a rehearsal."""
         return self in (EvidenceKind.TABLETOP, EvidenceKind.SHADOW, EvidenceKind.PARTIAL, EvidenceKind.FULL)
 
 
@@ -54,7 +54,7 @@ class EvidenceCluster:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimelineStep:
-    """One step of the timeline. Times are ms; `approved_by` is empty where nobody was asked."""
+    """One step of the timeline. Times are ms; `approved_by` is empty where no approval was needed."""
 
     name: str
     title: str
@@ -67,7 +67,7 @@ class TimelineStep:
 
     @property
     def seconds(self) -> float:
-        """How long it took."""
+        """How long it took, in seconds."""
         return (self.ended_ms - self.began_ms) / 1000
 
 
@@ -89,12 +89,12 @@ class Loss:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupMoved:
-    """One consumer group: where it was taken to, and what its members read twice or never there.
+    """One consumer group: where it was moved, and which records its members read twice or never there.
 
-    Offsets were `committed` for some of its `partitions`; of these `exact` go on at the very record that they would
-    have read next, None: nobody compared. `reread` and `skipped` count records of these partitions, None where that
-    cannot be said; `beyond` are source offsets that the group had read beyond what was copied; `lag` is what it had not
-    read at the source before anything was changed. None of either: not known.
+    Offsets were `committed` for some of its `partitions`. Of these, `exact` continue at exactly the record that they
+    would have read next. `reread` and `skipped` count records of these partitions. `beyond` counts source offsets that
+    the group had read beyond the copy; `lag` is what it had not read at the source before anything was changed. None of
+    any of them: not known.
     """
 
     group: str
@@ -121,7 +121,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goal:
-    """One figure beside what it should be at most; `wanted` None: nobody said. `measured` None: not known."""
+    """One figure and its upper limit. `wanted` None: no limit was set. `measured` None: not known."""
 
     name: str
     unit: str
@@ -130,7 +130,7 @@ class Goal:
 
     @property
     def is_met(self) -> bool | None:
-        """Whether the figure is within the goal; None without a goal. Not known is not met."""
+        """Whether the figure is within the limit; None without a limit. A figure that is not known does not meet it."""
         if self.wanted is None:
             return None
         return self.measured is not None and self.measured <= self.wanted
@@ -138,7 +138,7 @@ class Goal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """What a comparison of both clusters' content said, in short."""
+    """The result of a comparison of both clusters' content, in short."""
 
     equal: bool
     complete: bool
@@ -162,7 +162,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceReport:
-    """All of it. `id` is unique in a flow; `who` began it. Times are ms, `rto_s` seconds from the loss to service.
+    """A whole report. `id` is unique in a flow; `who` began it. Times are ms, `rto_s` seconds from the loss to service.
 
     A figure of None is not known, or was not measured.
     """
@@ -186,7 +186,7 @@ class EvidenceReport:
     """When the losses were measured; 0: they were not."""
     rto_s: float | None = None
     rto_means: str = ""
-    """What the RTO was taken of, or why it is not known, in a sentence."""
+    """What the RTO was computed from, or why it is not known, in a sentence."""
     from_start_s: float | None = None
     """Seconds from the start of the command to service; None: not known, or no client was moved."""
     groups: tuple[GroupMoved, ...] = ()
@@ -201,38 +201,40 @@ class EvidenceReport:
 
     @property
     def seconds(self) -> float:
-        """From first to last."""
+        """Seconds from the beginning to the end."""
         return (self.ended_ms - self.began_ms) / 1000
 
     @property
     def lost_records(self) -> int | None:
-        """Records of all partitions that the target lacks, at most; None when a partition does not tell."""
+        """Records of all partitions that the target lacks, at most; None when the number is not known for a
+        partition.
+        """
         if not self.losses_at_ms:
             return None
         return summed([loss.records for loss in self.losses])
 
     @property
     def lost_seconds(self) -> float | None:
-        """The largest age of what the target lacks; None when a partition that lacks something does not tell."""
+        """The largest age of what the target lacks; None when it is not known for a partition."""
         if not self.losses_at_ms or any(loss.records is None or loss.seconds is None for loss in self.losses):
             return None
         return max((loss.seconds for loss in self.losses if loss.seconds is not None), default=0.0)
 
     @property
     def reread(self) -> int | None:
-        """Records that the groups read twice; None when one cannot tell, or there is no group."""
+        """Records that the groups read twice; None when it is not known for a group, or there is no group."""
         return summed([group.reread for group in self.groups]) if self.groups else None
 
 
 def summed(counts: Collection[int | None]) -> int | None:
-    """The sum of counts; None where one of them is not known."""
+    """Return the sum of counts; None where one of them is not known."""
     known = [count for count in counts if count is not None]
     return sum(known) if len(known) == len(counts) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
-    """The report before a report in its folder: file name and SHA-256 (hex) of its JSON, and of its page, if any."""
+    """The report before a report in its folder: file name, SHA-256 (hex) of its JSON, and of its page, if any."""
 
     name: str
     sha256: str
@@ -241,7 +243,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signer:
-    """Whose key signs: the algorithm, and the SHA-256 (hex) of the public key's SubjectPublicKeyInfo (RFC 5280)."""
+    """The key that signs: the algorithm, and the SHA-256 (hex) of the public key's SubjectPublicKeyInfo (RFC 5280)."""
 
     algorithm: str
     key_sha256: str

@@ -28,7 +28,7 @@ class Flow:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """`"a->b"` as a flow; raises BadInput when it is not of that form."""
+        """Parse `"a->b"` as a flow. Raises BadInput when it is not of that form."""
         source, arrow, target = (part.strip() for part in text.partition("->"))
         if not (source and arrow and target) or "->" in target:
             raise BadInput(f"flow {text!r} is not of the form source->target, for example primary->backup")
@@ -36,7 +36,7 @@ class Flow:
 
 
 class TopicPartition(NamedTuple):
-    """One partition of one topic, on whichever cluster the context names; a tuple, as inner loops hash it."""
+    """One partition of one topic, on the cluster that the context names; a tuple, because inner loops hash it."""
 
     topic: str
     partition: int

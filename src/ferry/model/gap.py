@@ -1,4 +1,4 @@
-"""Gaps: places that a lane passed over, or went back from, because somebody or some policy said so."""
+"""Gaps: places that a lane passed over, or went back from, because an operator or a policy decided it."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class Lifted(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gap:
-    """What became of one partition where a refusal, `why`, was lifted.
+    """The place of one partition where a refusal, `why`, was lifted.
 
-    `skip`: source offsets `[start, end)` are not on the target. `restart`: the lane stood at `start`, and goes on at
-    `end`. What receipts of runs before `generation` say of source offsets from `void_from` on (-1: none) does not hold
-    any more. `since` is that of the lane's last receipt, `topic_id` the source topic's. Of gaps that were written by
-    earlier versions neither who decided nor the reason is known.
+    `skip`: source offsets `[start, end)` are not on the target. `restart`: the lane was at `start`, and continues at
+    `end`. Receipts of runs before `generation` do not hold any more for source offsets from `void_from` on (-1: all
+    hold). `since` is that of the lane's last receipt, `topic_id` the source topic's. Gaps of earlier versions have
+    neither who decided nor the reason.
     """
 
     source: TopicPartition

@@ -1,4 +1,4 @@
-"""Consumer groups: what kind they are, who is in them, and where they stand."""
+"""Consumer groups: their kinds, their members, and their committed offsets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ferry.model.flow import TopicPartition
 
 
 class GroupKind(StrEnum):
-    """Kafka's `GroupType`, in the brokers' words; `unknown` is what brokers before 3.8 do not say."""
+    """Kafka's `GroupType`, in the brokers' words; `unknown` on brokers before 3.8, which do not report it."""
 
     CLASSIC = "classic"
     CONSUMER = "consumer"
@@ -20,7 +20,7 @@ class GroupKind(StrEnum):
 
 
 NO_STATE = ""
-"""The state of a group on brokers before 2.6, which do not say it."""
+"""The state of a group on brokers before 2.6, which do not report it."""
 
 _WITHOUT_MEMBERS = frozenset({"Empty", "Dead", NO_STATE})
 
@@ -37,7 +37,7 @@ class ListedGroup:
 
     @property
     def is_active(self) -> bool:
-        """Whether it has members, as far as its state tells; where it does not, the broker refuses what it must."""
+        """Whether it has members, by its state. Where the state is not known, the broker refuses what it must."""
         return self.state not in _WITHOUT_MEMBERS
 
 
@@ -53,7 +53,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribedGroup:
-    """A group with its members; none when nobody is in it."""
+    """A group with its members, if it has any."""
 
     name: str
     kind: GroupKind
@@ -62,17 +62,17 @@ class DescribedGroup:
 
     @property
     def owners(self) -> dict[TopicPartition, Member]:
-        """Who reads each partition."""
+        """The member that reads each partition."""
         return {place: member for member in self.members for place in member.owns}
 
 
 class CommittedOffset(NamedTuple):
-    """Where a group stands on a partition: the next offset to read, and what its consumer noted with it.
+    """The committed offset of a group on a partition: the next offset to read, and its metadata.
 
-    A tuple, as there are many: one for each partition of each group.
+    It is a tuple, because there are many: one for each partition of each group.
     """
 
     offset: int
     metadata: str = ""
     leader_epoch: int = -1
-    """Of the last record read, as the consumer said; -1: it did not."""
+    """The leader epoch of the last record read, as the consumer reported it; -1: it did not."""

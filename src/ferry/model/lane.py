@@ -1,4 +1,4 @@
-"""Lanes beside the live one: what their names say, and the scratch topics that they write to."""
+"""Lanes other than the live one: what their names mean, and the scratch topics that they write to."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from ferry.errors import BadInput
 
 
 class LaneKind(StrEnum):
-    """What a lane beside the live one is for; its name begins with the word."""
+    """The purpose of a lane other than the live one; its name begins with the word."""
 
     BACKFILL = "backfill"
     """Windows of history (`ferry backfill`)."""
     DRILL = "drill"
-    """A rehearsal: copies that nobody reads in earnest."""
+    """A rehearsal: its copies have no real readers."""
     APPEND = "append"
-    """Windows of history behind what the live topics hold, out of order: whoever names such a lane wants that."""
+    """Windows of history, appended to the live topics out of order: a lane is named so only on purpose."""
 
     @property
     def has_scratch_topics(self) -> bool:
@@ -29,13 +29,13 @@ _SCRATCH = re.compile(r".+\.(backfill|drill)\.((?:\1)-[A-Za-z0-9][A-Za-z0-9_-]{0
 
 
 def lane_kind(lane: str) -> LaneKind | None:
-    """What a lane of this name is for; None for a live one, whatever the file calls it."""
+    """Return what a lane of this name is for; None for a live one, whatever the file calls it."""
     found = _LANE.fullmatch(lane)
     return None if found is None else LaneKind(found.group(1))
 
 
 def check_lane(lane: str, kind: LaneKind, *others: LaneKind) -> str:
-    """The lane's name as it is; BadInput when a lane of this kind (or of `others`) cannot be called so."""
+    """Return the lane's name. Raises BadInput when a lane of this kind (or of `others`) cannot have the name."""
     if lane_kind(lane) not in (kind, *others):
         raise BadInput(
             f"lane {lane!r} is not a {kind} lane: name it {kind}-NAME, where NAME has up to 40 letters, digits, "
@@ -45,12 +45,14 @@ def check_lane(lane: str, kind: LaneKind, *others: LaneKind) -> str:
 
 
 def scratch_topic(target: str, lane: str) -> str:
-    """Where a lane writes what the live lane writes to the topic `target`; that one itself for a live lane."""
+    """Return the topic to which a lane writes what the live lane writes to `target`; for a live lane `target`
+    itself.
+    """
     kind = lane_kind(lane)
     return target if kind is None or not kind.has_scratch_topics else f"{target}.{kind}.{lane}"
 
 
 def scratch_lane(topic: str) -> str | None:
-    """The lane whose scratch topic has this name; None when it is no scratch topic."""
+    """Return the lane whose scratch topic has this name; None when it is no scratch topic."""
     found = _SCRATCH.fullmatch(topic)
     return None if found is None else found.group(2)

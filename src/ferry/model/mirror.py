@@ -9,9 +9,9 @@ from ferry.model.flow import TopicPartition
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetSync:
-    """The record at offset `upstream` of a source partition lies at offset `downstream` of its copy.
+    """The record at offset `upstream` of a source partition is at offset `downstream` of its copy.
 
-    `source` is named as at the source.
+    `source` has the name at the source.
     """
 
     source: TopicPartition
@@ -21,7 +21,7 @@ class OffsetSync:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupCheckpoint:
-    """A consumer group that stands at `upstream` of a source partition goes on at `downstream` of its copy `target`."""
+    """A consumer group at `upstream` of a source partition continues at `downstream` of its copy `target`."""
 
     group: str
     target: TopicPartition
@@ -32,7 +32,7 @@ class GroupCheckpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heartbeat:
-    """The flow between two aliases was at work at `at_ms`."""
+    """The flow between two aliases was running at `at_ms`."""
 
     source_alias: str
     target_alias: str

@@ -17,9 +17,10 @@ class Unavailable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenTransaction:
-    """A transaction that holds back a partition's last stable offset: from where, and its last record's time (ms).
+    """A transaction that holds back a partition's last stable offset: its first offset, and its last record's time
+    (ms).
 
-    What its leader does not tell is -1, or an empty `transactional_id`.
+    What its leader does not report is -1, or an empty `transactional_id`.
     """
 
     producer_id: int
@@ -29,7 +30,7 @@ class OpenTransaction:
 
     @classmethod
     def untold(cls, start: int) -> OpenTransaction:
-        """One of which its leader says nothing, or no more."""
+        """Make a transaction about which its leader reports nothing, or no more."""
         return cls(producer_id=-1, start=start, last_ms=-1)
 
 
@@ -43,7 +44,7 @@ class BrokerSpace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counted:
-    """How many there are of something at the source; None when it did not tell, for the reason `why`."""
+    """The number of some things at the source; None when it is not known, for the reason `why`."""
 
     count: int | None
     why: str = ""

@@ -14,7 +14,9 @@ from ferry.model.reads import Reads, Vector
 from ferry.model.refusal import Refusal, RefusalKind
 
 PLAN_VERSION = 2
-"""The newest that this Ferry reads: 2 has what the record path copies, which no earlier one must copy as bytes."""
+"""The newest format that this Ferry reads: format 2 has record path slices, which no earlier Ferry may copy
+as bytes.
+"""
 
 
 class ChangeKind(StrEnum):
@@ -33,9 +35,9 @@ class ChangeKind(StrEnum):
 class TopicChange:
     """A change to a topic of the target that must come before the copy.
 
-    `partitions` are those that it has afterwards. A replication factor of -1 is the target's default, 0 says nothing:
-    only a new topic is given one. `configs` are the settings to make; None resets one to the target's default, which
-    only CONFIGURE does. `was` holds what is in force before, where CONFIGURE changes it.
+    `partitions` are those that it has afterwards. A replication factor of -1 is the target's default; 0 means none,
+    because only a new topic gets one. `configs` are the settings to make; None resets one to the target's default,
+    which only CONFIGURE does. `was` holds what is in force before, where CONFIGURE changes it.
     """
 
     kind: ChangeKind
@@ -49,7 +51,9 @@ class TopicChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unsupported:
-    """Something of the source that Ferry leaves to the operator; `count` is None where the cluster does not tell."""
+    """Something of the source that Ferry leaves to the operator; `count` is None where the cluster does not
+    report it.
+    """
 
     what: str
     """A stable word: `client-quotas`, `scram-users`, `schema-ids`, `streams-state`."""
@@ -61,12 +65,14 @@ class Unsupported:
 class Slice:
     """What a run copies into one target partition by one slot: source offsets `[start, end)`.
 
-    Both may lie inside a batch, whose records outside stay behind. `target_next` is the target offset behind the last
-    receipt's data (-1: no receipt yet). The topic ids are as Kafka's tools print them; empty when the broker has none.
+    Both may be inside a batch, whose records outside the range are not copied. `target_next` is the target offset after
+    the last receipt's data (-1: no receipt yet). The topic ids have the form of Kafka's tools; empty when the broker
+    has none.
 
-    A slice is *dealt* where records of all partitions of the source topic go into its target partition by their keys:
-    `reads` says which offsets of each then, and `start` and `end` are its sums. `source` has the topic, and as number
-    its own among the topic's slices: the target partition's, counted on over the topics where there are several.
+    A slice is repartitioned (`dealt`) when its topic gets other partitions: records of all source partitions go into its target partition by
+    their keys. Then `reads` has the offsets of each source partition, and `start` and `end` are its sums. `source` has
+    the topic, and as number the slice's own number in the topic. That is the target partition's, counted through all
+    target topics when there are several.
     """
 
     source: TopicPartition
@@ -81,12 +87,14 @@ class Slice:
     target_next: int = -1
     log_start: int = 0
     merged: bool = False
-    """Whether others write to the target topic, too: their records may lie between ours."""
+    """Whether other flows write to the target topic, too: their records may be between ours."""
     target_end: int = -1
     """Where the target partition ended when the plan was made; -1: not known."""
     since: int = -1
-    """The run, by its generation, that last went back on this partition (ADR 18), or began the rule by which records
-    are dealt; -1: none did."""
+    """The run, by its generation, that last went back on this partition (ADR 18); -1: none did.
+
+    For a repartitioned slice, the run that began the repartitioning rule.
+    """
     compacted: bool = False
     """Whether the source topic showed `compact` in its cleanup.policy when the plan was made."""
     read_epoch: int = -1
@@ -95,17 +103,17 @@ class Slice:
     target_epoch: int = -1
     """A leader epoch of the target in which its log reached `target_next` (KIP-101); -1: not known."""
     transform: str = ""
-    """The name of the transform by which its records are made; empty: they are copied as they are, or dealt."""
+    """The name of the transform that makes its records; empty: they are copied unchanged, or repartitioned."""
     transform_digest: str = ""
-    """Digest of that transform, or of the one that deals."""
+    """Digest of that transform, or of the one that repartitions."""
     reads: Reads | None = None
-    """Which offsets of each source partition a dealt slice is of; None: it is of `source` alone."""
+    """The offsets of each source partition that a repartitioned slice reads; None: it reads `source` alone."""
     partitions: int = 0
-    """To how many partitions of the target topic records are dealt; 0: they are not."""
+    """The number of partitions of the target topic that records are repartitioned to; 0: they are not."""
 
     @property
     def told(self) -> str:
-        """What a sentence calls it."""
+        """The name of the slice in sentences."""
         return f"{self.target}, dealt from topic {self.source.topic}," if self.dealt else str(self.source)
 
     @property
@@ -115,41 +123,45 @@ class Slice:
 
     @property
     def offsets(self) -> int:
-        """Width in source offsets; an upper bound of the records, most of which a dealt slice leaves to others."""
+        """Width in source offsets. It is an upper bound of the records; a repartitioned slice leaves most of them to other
+        slices.
+        """
         return self.end - self.start
 
     @property
     def starts(self) -> Vector:
-        """Where it begins in each source partition that it reads."""
+        """The first offset in each source partition that it reads."""
         return (self.start,) if self.reads is None else self.reads.starts
 
     @property
     def ends(self) -> Vector:
-        """The same where it ends."""
+        """The end offset in each source partition that it reads."""
         return (self.end,) if self.reads is None else self.reads.ends
 
     @property
     def epochs(self) -> Vector:
-        """Leader epochs of what was last read of these (KIP-101); -1, or shorter: not known."""
+        """Leader epochs of what was last read of these partitions (KIP-101); -1, or shorter: not known."""
         return (self.read_epoch,) if self.reads is None else self.reads.epochs
 
     @property
     def spans(self) -> tuple[tuple[TopicPartition, int, int], ...]:
-        """The source partitions that it reads, and from where to where: `[start, end)`."""
+        """The source partitions that it reads, each with its `[start, end)`."""
         if self.reads is None:
             return ((self.source, self.start, self.end),)
         return self.reads.spans(self.source.topic)
 
     @property
     def marks(self) -> tuple[tuple[TopicPartition, int, int], ...]:
-        """What was last read of these logs: a leader epoch (-1: not known), and up to where it is of that (KIP-101)."""
+        """What was last read of these logs: a leader epoch (-1: not known), and the offset that was reached in it
+        (KIP-101).
+        """
         if self.reads is None:
             return ((self.source, self.read_epoch, self.read_end),)
         pairs = enumerate(zip(self.reads.epochs, self.reads.starts))  # noqa: B905 - epochs may be shorter
         return tuple((TopicPartition(self.source.topic, number), epoch, end) for number, (epoch, end) in pairs)
 
     def reading(self, reads: Reads) -> Slice:
-        """A dealt slice of other offsets."""
+        """Return a repartitioned slice with other offsets."""
         return replace(self, reads=reads, start=reads.start, end=reads.end)
 
 
@@ -171,28 +183,28 @@ class Plan:
     refusals: tuple[Refusal, ...] = ()
     notes: tuple[str, ...] = ()
     gaps: tuple[Gap, ...] = ()
-    """What policies passed over, or went back from, where a refusal would stand otherwise."""
+    """What policies passed over, or went back from, in place of a refusal."""
     lifted: tuple[RefusalKind, ...] = ()
-    """The same where there are no offsets to tell of, as of a topic that is gone: what each refusal would have been."""
+    """Refusals that were lifted without offsets, as for a topic that is gone: their kinds."""
     paused: tuple[str, ...] = ()
     source_cluster_id: str = ""
     target_cluster_id: str = ""
     max_seconds: int = 0
     caught_up: int = 0
     cut_short: bool = False
-    """Whether a budget left something that could be copied to a later run. Plans of earlier Ferrys do not say it."""
+    """Whether a budget left something that could be copied to a later run. Plans of earlier Ferrys do not have it."""
     drift: tuple[TopicChange, ...] = ()
-    """Changes of settings that are due and not made, for `sync.topic.configs.enabled` is off."""
+    """Changes of settings that are due and not made, because `sync.topic.configs.enabled` is off."""
     not_copied: tuple[Unsupported, ...] = ()
-    """Looked up for a plan that is only shown."""
+    """Found only for a plan that is shown and not run."""
     acls: tuple[AclChange, ...] = ()
     """Changes to the target's ACLs: those that a run made when it was planned."""
     eras: tuple[Era, ...] = ()
-    """By which rules slices are dealt: one for each of their target topics, also where the file wants another one."""
+    """The rules by which slices are repartitioned: one for each target topic, also where the file wants another one."""
 
     @property
     def version(self) -> int:
-        """The format that it takes: the oldest that has all of it."""
+        """The format that the plan needs: the oldest that can hold all of it."""
         return PLAN_VERSION if self.row_slots or self.eras else 1
 
     @property
@@ -207,27 +219,27 @@ class Plan:
 
     @property
     def dealt(self) -> tuple[Slice, ...]:
-        """The slices whose records are dealt to other partitions."""
+        """The slices of repartitioned topics."""
         return tuple(piece for piece in self.slices if piece.reads is not None)
 
     def of_slot(self, slot: int) -> tuple[Slice, ...]:
-        """The slices that one slot copies, in the order in which it does: dealt ones last, by their targets."""
+        """Return the slices that one slot copies, in its order: repartitioned ones last, by their targets."""
         dealt = (piece for piece in self.dealt if piece.slot == slot)
         kept = (piece for piece in self.kept if piece.slot == slot)
         return (*kept, *sorted(dealt, key=lambda piece: piece.target))
 
     @property
     def is_idle(self) -> bool:
-        """Whether it looked at partitions, or was paused, and there is nothing to copy, to refuse or to change.
+        """Whether its run read partitions, or was paused, and there is nothing to copy, to refuse or to change.
 
-        A run that did something else, as an adoption, looked at none, and its notes say what it did.
+        A run with another purpose, such as an adoption, read none, and its notes show what it did.
         """
         done = (self.slices, self.refusals, self.changes, self.gaps, self.lifted, self.acls, self.eras)
         return not any(done) and bool(self.caught_up or self.paused or not self.notes)
 
     @property
     def looked(self) -> bool:
-        """Whether its run looked at the source. One that skipped, adopted, or was opened by a switch did not."""
+        """Whether its run read the source. One that skipped, adopted, or was opened by a switch did not."""
         return bool(self.slices or self.caught_up)
 
     @property
@@ -246,7 +258,7 @@ class Plan:
         return tuple(sorted({piece.slot for piece in self.slices if piece.transform or piece.dealt}))
 
     def without(self, refused: Mapping[str, Refusal]) -> Plan:
-        """The plan without the slices of the source topics in `refused`, whose refusals join it."""
+        """Return the plan without the slices of the source topics in `refused`, whose refusals are added."""
         return replace(
             self,
             slices=tuple(piece for piece in self.slices if piece.source.topic not in refused),

@@ -1,4 +1,4 @@
-"""Reads: how far a target partition is done with the partitions of a source topic, where it gets records of all."""
+"""Reads: how far a target partition has come in each partition of a source topic, when it gets records of all."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ferry.model.flow import TopicPartition
 
 Vector = tuple[int, ...]
-"""An offset for each partition of a source topic, by its number: everything before it is done with."""
+"""An offset for each partition of a source topic, by its number: everything before it is done."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,15 +24,15 @@ class Reads:
 
     @property
     def start(self) -> int:
-        """How much is done with before, in offsets of all partitions together: it grows with every chunk."""
+        """The number of offsets of all partitions together that were done before: it grows with every chunk."""
         return sum(self.starts)
 
     @property
     def end(self) -> int:
-        """The same with what is read."""
+        """The number of offsets of all partitions together that are done after what is read."""
         return sum(self.ends)
 
     def spans(self, topic: str) -> tuple[tuple[TopicPartition, int, int], ...]:
-        """The partitions of the topic, and from where to where each is read: `[start, end)`."""
+        """Return the partitions of the topic, each with the `[start, end)` that is read."""
         pairs = enumerate(zip(self.starts, self.ends, strict=True))
         return tuple((TopicPartition(topic, number), start, end) for number, (start, end) in pairs)

@@ -1,4 +1,4 @@
-"""Receipts: what became of (a part of) a slice; written in the data's own transaction."""
+"""Receipts: the result of (a part of) a slice; written in the data's own transaction."""
 
 from __future__ import annotations
 
@@ -16,17 +16,16 @@ from ferry.model.throttled import NOT_THROTTLED, ThrottleTime
 class Receipt:
     """What one chunk did to one target partition.
 
-    Source offsets `[start, end)` became the `segments`; what lies between segments are gaps: control batches, records
-    of aborted transactions, and `missing` offsets that the source has no record of (compaction leaves such; None: an
-    earlier Ferry did not count them). `target_next` is the target offset behind the last
-    copied record (the commit marker comes to lie there). `digest` is the CRC-32C of all record payloads in order, as
-    written (hex); `transcoded` of the `batches` were written anew; `source_epoch` is the leader epoch of the last
-    batch. `throttled` is the whole chunk's, on one receipt of it, so that receipts add up. Times are ms, sizes bytes
-    on the wire.
+    Source offsets `[start, end)` became the `segments`. Between segments are control batches, records of aborted
+    transactions, and `missing` offsets of which the source has no record. Compaction leaves such offsets; None: an
+    earlier Ferry did not count them. `target_next` is the target offset after the last copied record (the commit marker
+    will be there). `digest` is the CRC-32C of all record payloads in order, as written (hex). `transcoded` of the
+    `batches` were encoded again; `source_epoch` is the leader epoch of the last batch. `throttled` is the whole
+    chunk's, on one receipt of it, so that receipts add up. Times are ms, sizes bytes on the wire.
 
-    A chunk is *dealt* where it has records of all partitions of the source topic: `reads` says how far of each then,
-    `start` and `end` are its sums, `source` has the number of the target partition, and a segment says nothing of
-    source offsets.
+    A chunk is repartitioned (`dealt`) when its topic gets other partitions: it has records of all source partitions. Then `reads` has the
+    offsets of each, and `start` and `end` are its sums. `source` has the number of the target partition, and a segment
+    does not name source offsets.
     """
 
     flow: Flow
@@ -51,9 +50,9 @@ class Receipt:
     missing: int | None = None
     max_timestamp_ms: int = -1
     min_timestamp_ms: int = -1
-    """The smallest first timestamp of its batches, which stay closed; -1: none had one, or it is not known."""
+    """The smallest first timestamp of its batches, which stay unopened; -1: none had one, or it is not known."""
     mean_timestamp_ms: int = -1
-    """The records' mean, each taken to lie in the middle between its batch's first and largest timestamp."""
+    """The records' mean timestamp; each record counts as halfway between its batch's first and largest timestamp."""
     ages: AgeStats | None = None
     """How old the records were when they went to the target; None where their timestamps are not known."""
     source_epoch: int = -1
@@ -62,21 +61,25 @@ class Receipt:
     source_cluster_id: str = ""
     target_cluster_id: str = ""
     since: int = -1
-    """The run, by its generation, that last went back on this partition (ADR 18), or began the rule by which records
-    are dealt; -1: none did."""
+    """The run, by its generation, that last went back on this partition (ADR 18); -1: none did.
+
+    For a repartitioned chunk, the run that began the repartitioning rule.
+    """
     target_epoch: int = -1
     """A leader epoch of the target in which its log reached `target_next` (KIP-101); -1: not known."""
     adopted: str = ""
-    """Who copied the partition up to here where the lane did not itself (`Predecessor`): an empty receipt (ADR 23)."""
+    """The replicator (`Predecessor`) that copied the partition up to here before the lane did: an empty receipt (ADR
+    23).
+    """
     transform: str = ""
-    """The name of the transform that made the records, of which it may have left some out; empty: none did."""
+    """The name of the transform that made the records, and may have left some out; empty: none did."""
     transform_digest: str = ""
     dead_letters: int = 0
     """Records that went to the dead letters in place of the copy, in the same transaction."""
     origin: Origin = LOCAL
     throttled: ThrottleTime = NOT_THROTTLED
     reads: Reads | None = None
-    """What a dealt chunk has read of each source partition; None: it is of `source` alone."""
+    """What a repartitioned chunk has read of each source partition; None: it has read `source` alone."""
 
     @property
     def dealt(self) -> bool:
@@ -85,17 +88,17 @@ class Receipt:
 
     @property
     def starts(self) -> Vector:
-        """Where it began in each partition that it has records of."""
+        """The offset where it began in each partition of which it has records."""
         return (self.start,) if self.reads is None else self.reads.starts
 
     @property
     def ends(self) -> Vector:
-        """The same where it ended: everything before is done with."""
+        """The offset where it ended in each of these partitions: everything before is done."""
         return (self.end,) if self.reads is None else self.reads.ends
 
     @property
     def spans(self) -> tuple[tuple[TopicPartition, int, int], ...]:
-        """The source partitions that it has read, and from where to where: `[start, end)`."""
+        """The source partitions that it has read, each with its `[start, end)`."""
         if self.reads is None:
             return ((self.source, self.start, self.end),)
         return self.reads.spans(self.source.topic)
@@ -112,7 +115,7 @@ class Receipt:
 
     @property
     def latency(self) -> AgeStats | None:
-        """How old the records were when the receipt was written, which the commit follows at once."""
+        """How old the records were when the receipt was written; the commit follows at once."""
         if self.ages is None:
             return None
         youngest, mean, oldest = self.max_timestamp_ms, self.mean_timestamp_ms, self.min_timestamp_ms
@@ -122,7 +125,7 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Position:
-    """A lane's place on one target partition, as kept in the group `ferry.{flow}.{lane}` (the fast check)."""
+    """A lane's position on one target partition, as kept in the group `ferry.{flow}.{lane}` (the fast check)."""
 
     target_next: int
     source_next: int

@@ -15,7 +15,7 @@ class Record:
 
 
 class Fate(Enum):
-    """What became of a record's transaction; records outside transactions are COMMITTED."""
+    """The outcome of a record's transaction; records outside transactions are COMMITTED."""
 
     COMMITTED = "committed"
     ABORTED = "aborted"
@@ -24,7 +24,7 @@ class Fate(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerRecord:
-    """A record as it lies in the ledger, with its fate at the moment of reading."""
+    """A record as it is in the ledger, with its fate at the moment of reading."""
 
     offset: int
     key: bytes

@@ -1,4 +1,4 @@
-"""A micro-run's own record in the ledger, and who started it."""
+"""A micro-run's own record in the ledger, and what started it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ferry.model.flow import Flow
 
 MOST_SLOTS = 1 << 16
-"""The most that `tasks.max` may say: each is fenced by its name, so that a number without a bound would never end."""
+"""The most that `tasks.max` may be: each slot is fenced by its name, so fencing without a limit might never end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,7 @@ LOCAL = Origin()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRecord:
-    """Opens a run. Its ledger offset is the run's generation, so no two runs share one (DESIGN: opening a run)."""
+    """Opens a run. Its ledger offset is the run's generation, so no two runs share one (docs/protocol.md)."""
 
     flow: Flow
     lane: str
@@ -36,7 +36,9 @@ class RunRecord:
     started_ms: int
     origin: Origin
     deployment: str = ""
-    """Whose run it is (`ferry.config.flow.deployment`); empty in records from before there were deployments."""
+    """The deployment of the run (`ferry.config.flow.deployment`); empty in records from before there were
+    deployments.
+    """
     took_over: str = ""
     """The deployment that the lane was taken from on purpose; empty when it was not."""
 
@@ -51,11 +53,11 @@ class OpenedRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One execution of a run's copy step, as its record in the ledger says.
+    """One execution of a run's copy step, as its record in the ledger shows.
 
-    `number` is the offset of the record that began it, so the later of two attempts has the larger one; `generation` is
-    the run's. `started_ms` is when the step began, by the clock of who began it. `ended`: it was called off, as by a
-    signal, and nothing of it may go on.
+    `number` is the offset of the record that began it, so the later of two attempts has the larger one. `generation` is
+    the run's. `started_ms` is when the step began, by the clock of the process that began it. `ended`: it was ended
+    from outside, as by a signal, and nothing of it may continue.
     """
 
     run: str
@@ -68,7 +70,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pause:
-    """Somebody stopped a flow (topic empty) or one source topic of it, until `until_ms` (0: until resumed)."""
+    """A stop of a flow (topic empty) or of one source topic of it, until `until_ms` (0: until resumed)."""
 
     topic: str
     who: str
@@ -76,9 +78,9 @@ class Pause:
     since_ms: int
     until_ms: int = 0
     lifted_by: str = ""
-    """Who resumed before its time was over, if anybody."""
+    """Who resumed before its time was over; empty: it was not resumed."""
     lifted_ms: int = 0
 
     def holds_at(self, now_ms: int) -> bool:
-        """Whether the pause still stands at `now_ms`."""
+        """Return whether the pause is still in force at `now_ms`."""
         return not self.lifted_ms and (self.until_ms == 0 or now_ms < self.until_ms)

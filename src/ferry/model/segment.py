@@ -16,17 +16,17 @@ class Segment:
 
     @property
     def source_end(self) -> int:
-        """First source offset behind the segment."""
+        """First source offset after the segment."""
         return self.source_start + self.count
 
     @property
     def target_end(self) -> int:
-        """First target offset behind the segment."""
+        """First target offset after the segment."""
         return self.target_start + self.count
 
 
 def joined(segments: Iterable[Segment]) -> tuple[Segment, ...]:
-    """The same segments with neighbours melted where both sides continue without a hole."""
+    """Return the same segments, with neighbours joined where both sides continue without a hole."""
     out: list[Segment] = []
     for segment in segments:
         last = out[-1] if out else None

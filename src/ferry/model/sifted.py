@@ -15,13 +15,13 @@ class FilterCounts(NamedTuple):
 
     @property
     def left_out(self) -> int:
-        """How many it left out."""
+        """How many records it left out."""
         return self.read - self.kept
 
     def with_more(self, other: FilterCounts) -> FilterCounts:
-        """Both together."""
+        """Return the sum of both."""
         return FilterCounts(self.read + other.read, self.kept + other.kept)
 
 
 NOTHING_FILTERED: Mapping[str, FilterCounts] = MappingProxyType({})
-"""By topic."""
+"""No counts, by topic."""

@@ -13,14 +13,14 @@ Json = dict[str, Any]
 
 
 class Verb(StrEnum):
-    """What kind of switch."""
+    """The kind of a switch."""
 
     SWITCHOVER = "switchover"
     """Planned: producers stop, the copy is complete, nothing is lost."""
     FAILOVER = "failover"
     """Unplanned: the source may be gone; what was not copied is accepted as lost, and counted."""
     FAILBACK = "failback"
-    """Planned, and back: along the reverse flow, to the cluster that was left by a switch before."""
+    """Planned, and back: along the reverse flow, to the cluster that an earlier switch left."""
 
 
 class Step(StrEnum):
@@ -84,13 +84,13 @@ STEPS: Mapping[Verb, tuple[Step, ...]] = {
         Step.REVERSE,
     ),
 }
-"""Failover stops the flow first: nothing more can be copied, and what is lost can be counted only then."""
+"""The steps of each kind, in order. A failover stops the flow first: only then can the loss be counted."""
 
 POINT_OF_NO_RETURN = Step.PROMOTE
-"""Once this is done clients may have moved: such a switch is finished, not abandoned.
+"""Once this step is done, clients may have moved: such a switch is finished, not abandoned.
 
-Begun is not done: its last look at the old cluster may refuse for good. No client is sent anywhere before the
-step behind it, which nobody begins of a switch that was given up.
+Begun is not done: its last check of the old cluster may refuse finally. No client is moved before the next step, which
+is not begun in an abandoned switch.
 """
 
 
@@ -103,45 +103,47 @@ class SwitchOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SwitchOptions:
-    """What a switch was asked for; kept with it, so that whoever goes on with it does the same. Times are seconds."""
+    """What a switch was asked for; kept with it, so that any process that continues it does the same. Times are
+    seconds.
+    """
 
     quiet_seconds: float = 10.0
-    """For so long no partition of the source may grow before its producers count as stopped."""
+    """How long no partition of the source may grow before its producers count as stopped."""
     quiet_timeout_seconds: float = 600.0
     drain_timeout_seconds: float = 3600.0
     leave_groups: tuple[str, ...] = ()
     """Groups that are not moved."""
     leave_topics: tuple[str, ...] = ()
-    """Topics that a transform made, and that a failback may leave with all that producers have written to them."""
+    """Topics that a transform made, and that a failback may leave, with all that producers have written to them."""
     leave_active: bool = False
-    """Whether groups that have members are left where they are, instead of standing against the switch."""
+    """Whether groups that have members are left where they are, instead of preventing the switch."""
     leave_unknown: bool = False
-    """Whether a failover goes on although nobody knows all groups of the source."""
+    """Whether a failover continues although not all groups of the source are known."""
     remove_write_block: bool = False
     """Whether ACLs that deny WRITE on the topics of the new side are deleted."""
     smoke: bool = True
     reverse: bool = True
     """Whether the reverse flow is started at the end."""
     interrupt: bool = False
-    """Whether a run that is at work is ended."""
+    """Whether a run that is under way is ended."""
     export: str = ""
-    """The file that records stranded on the old primary are written to."""
+    """The file to which records that are stranded on the old primary are written."""
     rpo_records: int | None = None
     rpo_seconds: float | None = None
     lost_at_ms: int | None = None
-    """When the source was lost, of a failover; None: nobody said."""
+    """When the source was lost, for a failover; None: it was not given."""
     stop: tuple[str, ...] = ()
-    """Which hooks to stop clients were given in place of the file's, as of `redirect`."""
+    """The kinds of hooks for stopping clients that were given in place of the file's: `command`, `url`."""
     redirect: tuple[str, ...] = ()
-    """Which hooks were given in place of the file's, `command`, `url`; not what they are, for that may be a secret."""
+    """The kinds of hooks that were given in place of the file's: `command`, `url`. The hook itself may be a secret."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Switch:
     """One switch, as it was opened. `via` is the flow along which clients move, from its source to its target.
 
-    `named` is the flow as it was named; of a failback `via` is its reverse. Times are ms; `at_ms` is when the command
-    began that opened it.
+    `named` is the flow that the operator named; for a failback, `via` is its reverse. Times are ms; `at_ms` is when the
+    command began that opened the switch.
     """
 
     id: str
@@ -156,7 +158,7 @@ class Switch:
 
     @property
     def back(self) -> Flow:
-        """The flow against `via`."""
+        """The reverse of `via`."""
         return Flow(source=self.via.target, target=self.via.source)
 
 
@@ -168,10 +170,10 @@ class Approval:
     who: str
     at_ms: int
     asked_by: str
-    """Who triggered the run; empty where Airflow does not say."""
+    """Who triggered the run; empty where Airflow does not report it."""
     params: str
     used_by: str = ""
-    """The switch, or the try of a drill, that was begun by it; empty: none yet."""
+    """The switch, or the try of a drill, that used the approval; empty: none yet."""
     used_ms: int = 0
 
 
@@ -197,7 +199,7 @@ class StepDone:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepBegun:
-    """A step that somebody began; `token` tells two who do it at the same time apart."""
+    """A step that was begun; `token` distinguishes two processes that begin it at the same time."""
 
     step: Step
     who: str
@@ -217,7 +219,7 @@ class SwitchEnd:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SwitchState:
-    """A switch as far as it has come; `offset` is where the ledger has the record that opened it."""
+    """A switch with its progress; `offset` is the ledger offset of the record that opened it."""
 
     switch: Switch
     offset: int
@@ -226,18 +228,18 @@ class SwitchState:
     end: SwitchEnd | None = None
 
     def rows(self, step: Step) -> tuple[Json, ...]:
-        """The rows of a step; none when it is not done, or no part of this switch."""
+        """Return the rows of a step; none when it is not done, or no part of this switch."""
         done = self.done.get(step)
         return () if done is None else done.evidence.rows
 
     def fact(self, step: Step, name: str) -> Any:
-        """One fact of a step; None when there is none."""
+        """Return one fact of a step; None when there is none."""
         done = self.done.get(step)
         return None if done is None else done.evidence.facts.get(name)
 
 
 def next_step(state: SwitchState) -> Step | None:
-    """The first step that is not done; None when all are, or the switch has ended."""
+    """Return the first step that is not done; None when all are, or the switch has ended."""
     if state.end is not None:
         return None
     return next((step for step in STEPS[state.switch.verb] if step not in state.done), None)

@@ -1,4 +1,4 @@
-"""How long a task was held back, and by whom."""
+"""How long a task was throttled, and by what."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass, fields
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThrottleTime:
-    """Milliseconds in which a task was held back; those of several tasks or chunks add up.
+    """Milliseconds for which a task was throttled; those of several tasks or chunks add up.
 
     `ferry` is the flow's own throttle: a fetch waited for its turn. `source` and `target` are quotas there: a broker
-    had asked for a pause (`throttle_time_ms`, KIP-219). What overlaps on one cluster counts once; the three may
-    overlap.
+    had asked for a pause (`throttle_time_ms`, KIP-219). Pauses that overlap on one cluster count once; the three
+    figures may overlap.
     """
 
     ferry: int = 0
@@ -33,4 +33,4 @@ class ThrottleTime:
 
 
 NOT_THROTTLED = ThrottleTime()
-"""Nothing was held back."""
+"""No throttling."""

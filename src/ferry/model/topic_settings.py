@@ -8,14 +8,14 @@ from enum import Enum
 
 
 class SettingOrigin(Enum):
-    """Where the value of a setting that a topic does not have itself comes from (DescribeConfigs' config source)."""
+    """The origin of a setting that a topic does not have itself (DescribeConfigs' config source)."""
 
     BROKERS = "dynamic"
     """Set on the brokers while they run."""
     FILE = "file"
     """The file that a broker was started with."""
     DEFAULT = "default"
-    """Kafka's own."""
+    """Kafka's own default."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ class TopicSettings:
     inherited: Mapping[str, Inherited] = field(default_factory=dict)
 
     def in_force(self, name: str) -> str | None:
-        """The value that counts; None when the cluster knows no such setting."""
+        """Return the value in force; None when the cluster has no such setting."""
         if name in self.own:
             return self.own[name]
         found = self.inherited.get(name)

@@ -11,10 +11,10 @@ from ferry.model.flow import Flow, TopicPartition
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Begin:
-    """Where a lane began with a source partition.
+    """Where a lane began in a source partition.
 
-    `unaccounted` are the offsets of its log, up to the last one copied, that neither a receipt nor a gap names: nobody
-    compared them. None is an offset that is not known: a begin that no run could ask for yet, or a log that is gone.
+    `unaccounted` are the offsets of its log, up to the last one copied, that neither a receipt nor a gap names: they
+    were not compared. An offset of None is not known: the lane has no begin yet, or the log is gone.
     """
 
     source: TopicPartition
@@ -22,11 +22,11 @@ class Begin:
     log_start: int | None
     unaccounted: tuple[Range, ...] = ()
     adopted: bool = False
-    """Whether another replicator copied what lies before."""
+    """Whether another replicator copied what is before."""
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is known that all of the log, up to the last offset copied, is in receipts and gaps."""
+        """Whether it is known that receipts and gaps cover all of the log, up to the last offset copied."""
         return self.offset is not None and self.log_start is not None and not self.unaccounted
 
     @property
@@ -50,10 +50,10 @@ class Begin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verified:
-    """What came of comparing a flow's source and target.
+    """The result of comparing a flow's source and target.
 
-    `records` are those of the source that were compared, `bytes` those of the batches that were read for it, of both
-    sides, as stored. `more` counts differences that are not told one by one.
+    `records` are those of the source that were compared. `bytes` are those of the batches that were read for it on both
+    sides, as stored. `more` counts differences that are not listed.
     """
 
     flow: Flow
@@ -69,7 +69,7 @@ class Verified:
     begins: tuple[Begin, ...] = ()
     """By source partition; empty without a ledger."""
     sample: int | None = None
-    """One of so many segments was compared; None: all were."""
+    """One of this many segments was compared; None: all were."""
     seed: int | None = None
 
     @property
@@ -84,7 +84,7 @@ class Verified:
 
     @property
     def is_whole(self) -> bool:
-        """Whether receipts and gaps name all of the logs, up to the last offsets copied."""
+        """Whether receipts and gaps cover all of the logs, up to the last offsets copied."""
         return all(one.is_whole for one in self.begins)
 
     @property
@@ -98,16 +98,17 @@ class VerifyMode(StrEnum):
 
     OFF = "off"
     RECEIPT = "receipt"
-    """What its receipts say against both logs: where they end, and the digests of what lies on the target."""
+    """What its receipts show, compared with both logs: where they end, and the digests of the records on the target."""
     CONTENT = "content"
     """Every record, on both clusters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunVerified:
-    """What came of a run that verified itself; counts as of Verified.
+    """The result of a run that verified itself; `partitions`, `bytes` and `more` have the meaning that they have in
+    Verified.
 
-    `records` are those that were read: all that the run has copied, or, of receipts, as much as was affordable.
+    `records` are those that were read: all that the run has copied, or, with receipts, as many as was affordable.
     """
 
     mode: VerifyMode
@@ -126,7 +127,7 @@ class RunVerified:
 
     @property
     def sentence(self) -> str:
-        """What came of it."""
+        """The result in one sentence."""
         count = len(self.differences) + self.more
         verdict = f"{count} difference(s)" if count else "equal" if self.equal else "not all could be compared"
         return (

@@ -14,7 +14,7 @@ from ferry.model.flow import TopicPartition
 
 
 def time_text(at_ms: int) -> str:
-    """A time (ms since the epoch) as people write it, in UTC."""
+    """Return a time (ms since the epoch) as text, in UTC."""
     return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
@@ -22,17 +22,17 @@ def time_text(at_ms: int) -> str:
 class TimeWindow:
     """From the first record of `from_ms` or later to before the first of `to_ms` or later, partition by partition.
 
-    As Kafka looks times up (ListOffsets): a log need not be ordered by time, and a record with an older timestamp
-    behind such a first one belongs to the later window.
+    Kafka finds the times (ListOffsets). A log need not be ordered by time, so a record with an older timestamp after
+    such a first one belongs to the later window.
     """
 
     from_ms: int
     to_ms: int
     allow_deleted: bool = False
-    """Whether what the source still has is enough where records of the window may have been deleted."""
+    """Whether the records that the source still has suffice, where records of the window may have been deleted."""
 
     def __post_init__(self) -> None:
-        """BadInput when it is reversed or empty."""
+        """Raise BadInput when the window is reversed or empty."""
         if self.from_ms >= self.to_ms:
             raise BadInput(
                 f"the window begins at {time_text(self.from_ms)} and ends at {time_text(self.to_ms)}, which is not "
@@ -41,16 +41,16 @@ class TimeWindow:
 
     @property
     def topics(self) -> None:
-        """It names no topic, and is for all."""
+        """None: the window names no topic, and is for all."""
         return None
 
     def of(self, _topic: str) -> TimeWindow:
-        """What it is for one topic: the same for each."""
+        """Return the window of one topic: the same for each."""
         return self
 
     @property
     def id(self) -> str:
-        """What tells it from the lane's other windows of a topic; the same for each repetition."""
+        """What distinguishes it from the lane's other windows of a topic; the same for each repetition."""
         return f"{self.from_ms}-{self.to_ms}"
 
     def __str__(self) -> str:
@@ -64,7 +64,7 @@ class OffsetWindow:
     ranges: Mapping[TopicPartition, Range]
 
     def __post_init__(self) -> None:
-        """BadInput when it holds nothing, or a range is reversed or empty."""
+        """Raise BadInput when it names no partition, or a range is reversed or empty."""
         if not self.ranges:
             raise BadInput("the window names no partition: give the offsets of one at least")
         for place, (start, end) in sorted(self.ranges.items()):
@@ -80,12 +80,12 @@ class OffsetWindow:
         return frozenset(place.topic for place in self.ranges)
 
     def of(self, _topic: str) -> OffsetWindow:
-        """As TimeWindow's."""
+        """Return the window of one topic: the same for each."""
         return self
 
     @property
     def id(self) -> str:
-        """As TimeWindow's."""
+        """What distinguishes it from the lane's other windows of a topic; the same for each repetition."""
         text = json.dumps([[*place, *part] for place, part in sorted(self.ranges.items())])
         return f"offsets-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
@@ -98,7 +98,7 @@ class OffsetWindow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicWindows:
-    """Times of their own for each of some topics; all others are left alone."""
+    """A time window for each of some topics; all others are left alone."""
 
     windows: Mapping[str, TimeWindow]
     """By source topic; one at least."""
@@ -109,7 +109,7 @@ class TopicWindows:
         return frozenset(self.windows)
 
     def of(self, topic: str) -> TimeWindow:
-        """What it is for one of its topics."""
+        """Return the window of one of its topics."""
         return self.windows[topic]
 
     def __str__(self) -> str:
@@ -120,14 +120,14 @@ class TopicWindows:
 
 
 TopicWindow = TimeWindow | OffsetWindow
-"""What a window is for one topic."""
+"""The window of one topic."""
 
 Window = TopicWindow | TopicWindows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowRecord:
-    """What a window of one source topic is in offsets, as the lane's ledger keeps it from its first run on.
+    """The offsets of a window of one source topic, as the lane's ledger keeps them from its first run on.
 
     `from_ms` and `to_ms` are None for a window that was given in offsets.
     """

@@ -69,10 +69,10 @@ class Slice:
     the last receipt's data (-1: no receipt yet). The topic ids have the form of Kafka's tools; empty when the broker
     has none.
 
-    A slice is repartitioned (`dealt`) when its topic gets other partitions: records of all source partitions go into its target partition by
-    their keys. Then `reads` has the offsets of each source partition, and `start` and `end` are its sums. `source` has
-    the topic, and as number the slice's own number in the topic. That is the target partition's, counted through all
-    target topics when there are several.
+    A slice is repartitioned (`dealt`) when its topic gets other partitions: records of all source partitions go into
+    its target partition by their keys. Then `reads` has the offsets of each source partition, and `start` and `end` are
+    its sums. `source` has the topic, and as number the slice's own number in the topic. That is the target partition's,
+    counted through all target topics when there are several.
     """
 
     source: TopicPartition
@@ -123,8 +123,8 @@ class Slice:
 
     @property
     def offsets(self) -> int:
-        """Width in source offsets. It is an upper bound of the records; a repartitioned slice leaves most of them to other
-        slices.
+        """Width in source offsets. It is an upper bound of the records; a repartitioned slice leaves most of them to
+        other slices.
         """
         return self.end - self.start
 

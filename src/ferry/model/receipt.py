@@ -23,9 +23,9 @@ class Receipt:
     `batches` were encoded again; `source_epoch` is the leader epoch of the last batch. `throttled` is the whole
     chunk's, on one receipt of it, so that receipts add up. Times are ms, sizes bytes on the wire.
 
-    A chunk is repartitioned (`dealt`) when its topic gets other partitions: it has records of all source partitions. Then `reads` has the
-    offsets of each, and `start` and `end` are its sums. `source` has the number of the target partition, and a segment
-    does not name source offsets.
+    A chunk is repartitioned (`dealt`) when its topic gets other partitions: it has records of all source partitions.
+    Then `reads` has the offsets of each, and `start` and `end` are its sums. `source` has the number of the target
+    partition, and a segment does not name source offsets.
     """
 
     flow: Flow

@@ -1,1 +1,1 @@
-"""Configuration: MirrorMaker 2's properties file with Ferry's own keys in it. Reading it touches no network."""
+"""Configuration: MirrorMaker 2's properties file with Ferry's own keys in it. Reading it uses no network."""

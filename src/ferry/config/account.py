@@ -1,4 +1,4 @@
-"""What became of every line of a file: none is passed over in silence."""
+"""The effect of every line of a file: no line is skipped silently."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _ONCE = "exactly.once.source.support"
 
 
 class LineFate(Enum):
-    """What a line does."""
+    """The effect of a line."""
 
     USED = "used"
     NOT_YET = "not acted on yet"
     """It is read, its value is in force, and no run does anything with it so far."""
     UNNEEDED = "not needed"
     OVERRIDDEN = "overridden"
-    """Other lines say the same with more weight, for every flow that would read it."""
+    """Other lines set the same with higher precedence, for every flow that would read it."""
     WITHOUT_EFFECT = "without effect"
-    """Nothing reads it as the file stands: its flow is not enabled, or its place is one that does not count."""
+    """Nothing reads it in this file: its flow is not enabled, or its place is one that does not count."""
     PROBLEM = "problem"
 
 
@@ -45,11 +45,11 @@ class LineAccount:
     by: tuple[int, ...] = ()
     """The lines that override it."""
     why: str = ""
-    """Empty for a line that is used, and for one with a problem: the problem says it."""
+    """Empty for a line that is used, and for one with a problem, which has its own message."""
 
 
 def account(entries: Sequence[Property], examined: Examined, problems: Sequence[Problem]) -> tuple[LineAccount, ...]:
-    """Every one of `entries` (the whole file, with what Java drops) and what it does, in file order."""
+    """Return the effect of each of `entries` (the whole file, with the duplicates that Java drops), in file order."""
     return _Accounts(
         examined=examined,
         flows=effective(examined),
@@ -74,7 +74,7 @@ class _Accounts:
         return tuple(self._one(entry, unneeded) for entry in sorted(entries, key=lambda entry: entry.line))
 
     def _used(self) -> Iterator[int]:
-        """The lines that some value in force comes from."""
+        """Yield the lines from which a value in force comes."""
         by_key = self.examined.entries.by_key
         for flow in self.flows:
             yield from (one.line for one in (*flow.settings, *flow.clients) if one.line is not None)
@@ -83,7 +83,7 @@ class _Accounts:
                 if entry is not None:
                     yield entry.line
             if self.configs[flow.flow].heartbeats_at_source.enabled:
-                # Of the flow back, which need not be enabled for it.
+                # Keys of the flow back, which need not be enabled for it.
                 back = self.examined.entries.under(f"{flow.flow.target}->{flow.flow.source}.emit.heartbeats.")
                 yield from (entry.line for entry in back.values())
         for alias in self.examined.clusters:
@@ -123,7 +123,7 @@ class _Accounts:
         )
 
     def _rivals(self, place: Place) -> Iterator[Setting]:
-        """The values that are in force where this place would count."""
+        """Yield the values that are in force where this place would count."""
         role, bare = place.client or (None, place.name)
         if _counts_elsewhere(place):
             return
@@ -138,7 +138,7 @@ class _Accounts:
                 yield from (one for one in flow.clients if one.name in in_force)
 
     def _readers(self, place: Place) -> tuple[Effective, ...]:
-        """The enabled flows that the place belongs to."""
+        """Return the enabled flows that the place belongs to."""
         if place.flow is not None:
             return tuple(flow for flow in self.flows if flow.flow == place.flow)
         if place.alias is not None:
@@ -146,7 +146,7 @@ class _Accounts:
         return self.flows
 
     def _why(self, place: Place) -> str:
-        """Why a line that is known, and that nothing overrides, does nothing."""
+        """Return why a line that is known, and that nothing overrides, has no effect."""
         if place.flow is not None and place.flow in self.examined.disabled:
             return f"flow {place.flow} is not enabled"
         if not self._readers(place):
@@ -160,7 +160,7 @@ class _Accounts:
 
 
 def _counts_elsewhere(place: Place) -> bool:
-    """Whether a flow's setting stands behind a cluster's alias, where MirrorMaker 2 takes it for another client's."""
+    """Return whether a flow's setting is after a cluster's alias, where MirrorMaker 2 reads it for another client."""
     return place.alias is not None and place.client is None and place.name.startswith("replication.policy.")
 
 

@@ -1,4 +1,4 @@
-"""The clients of every enabled flow tried out as far as that goes without a network: values, stores, logins."""
+"""Check the clients of every enabled flow without a network: values, stores, logins."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _PARTS = ("ssl.truststore.", "ssl.key", "sasl.")
 
 
 _NOT_HERE = ("login.file.unreadable", "login.jaas.unreadable")
-"""Codes of errors that another machine, which has the file, may not have."""
+"""Codes of errors that do not occur on a machine that has the file."""
 
 
 def check_clients(examined: Examined) -> tuple[Problem, ...]:
-    """What is wrong with the clients. What is not on this machine is a warning: it may be on another one.
+    """Return what is wrong with the clients. What is missing on this machine is a warning: another machine may have it.
 
-    A line that has an error already is not told again.
+    A line that has an error already is not reported again.
     """
     told = {problem.line for problem in examined.problems if problem.severity is Severity.ERROR and problem.line}
     problems: dict[Problem, None] = {}
@@ -54,7 +54,7 @@ def _tried(examined: Examined, config: FlowConfig, side: Side, role: Role) -> It
         return
     left: Mapping[str, str] = dict(config.clients[side, role])
     if _SERVERS not in left:
-        return  # told where the cluster is looked at
+        return  # reported where the cluster is checked
     for weakness in weaknesses(left):
         yield _problem(examined, config, side, role, weakness, Severity.WARNING)
     while True:
@@ -91,9 +91,9 @@ def _first_error(
 
 
 def _without(properties: Mapping[str, str], name: str) -> dict[str, str]:
-    """The properties without what an error about `name` spoils, so that the rest can be tried."""
+    """Return the properties without those that an error about `name` affects, so that the rest can be checked."""
     if name == _SERVERS:
-        # A client without brokers could not be tried at all.
+        # A client without brokers could not be checked at all.
         return {**properties, _SERVERS: "broker:9092"}
     part = next((part for part in _PARTS if name.startswith(part)), None)
     if part is None:
@@ -107,7 +107,7 @@ def _without(properties: Mapping[str, str], name: str) -> dict[str, str]:
 def _problem(
     examined: Examined, config: FlowConfig, side: Side, role: Role, message: str, severity: Severity
 ) -> Problem:
-    """The finding at the line of the property that the message begins with."""
+    """Return the finding at the line of the property that the message begins with."""
     alias = config.flow.source if side == "source" else config.flow.target
     name = named_in(message)
     origin = None if name is None else origin_of(name, config.origins[side, role], alias)

@@ -36,7 +36,7 @@ DEPARTURES = (
         "every run is exactly once, whatever the file says (MirrorMaker 2: disabled)",
     ),
 )
-"""Settings whose default is not MirrorMaker 2's, the value that makes the difference, and the sentence that says so."""
+"""Settings whose default is not MirrorMaker 2's: the value that makes the difference, and the sentence about it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,13 +46,15 @@ class Effective:
     flow: Flow
     settings: tuple[Setting, ...]
     clients: tuple[Setting, ...]
-    """Properties of the flow's two clients that a line of the file sets and Ferry reads, by side, role (`*`: of every
-    client of the side) and Java name."""
+    """Properties of the flow's two clients that a line of the file sets and Ferry reads.
+
+    Their names have side, role (`*`: every client of the side) and Java name.
+    """
     departures: tuple[str, ...]
 
 
 def effective(examined: Examined) -> tuple[Effective, ...]:
-    """The enabled flows in order."""
+    """Return the enabled flows in order."""
     return tuple(
         Effective(
             flow=config.flow,
@@ -65,7 +67,7 @@ def effective(examined: Examined) -> tuple[Effective, ...]:
 
 
 def enabled_line(examined: Examined, flow: Flow) -> int | None:
-    """The line that says whether the flow exists; None when none does."""
+    """Return the line that sets whether the flow exists; None when none does."""
     entry = examined.entries.by_key.get(f"{flow}.enabled")
     return None if entry is None else entry.line
 
@@ -77,7 +79,7 @@ def _clients(examined: Examined, flow: Flow) -> Iterator[Setting]:
             known = find(name, role)
             if known is None or known.fate is Fate.UNNEEDED or (role == "consumer" and name in _ALREADY_SHOWN):
                 continue
-            # One line for all clients of this side, as bootstrap servers and security mostly are.
+            # One line for all clients of this side, as is usual for bootstrap servers and security.
             lines = {properties[name].line if name in properties else None for properties in by_role.values()}
             yield Setting.of(f"{side}.{'*' if len(lines) == 1 else role}.{name}", entry, "")
 

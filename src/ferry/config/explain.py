@@ -1,4 +1,4 @@
-"""What a key means: Ferry's own, and every key that MirrorMaker 2 knows."""
+"""The meaning of each key: Ferry's own, and every key of MirrorMaker 2."""
 
 from __future__ import annotations
 
@@ -65,23 +65,23 @@ class Explanation:
 
     name: str
     places: tuple[str, ...]
-    """What may stand before the name; empty text: the top level."""
+    """The prefixes that the name may have; empty text: the top level."""
     values: str
     default: str | None
-    """Ferry's, or Kafka's of a key that is not used; None: there is none."""
+    """Ferry's default, or Kafka's for a key that is not used; None: there is none."""
     kafkas_default: str | None
-    """MirrorMaker 2's default, where Ferry departs from it."""
+    """MirrorMaker 2's default, where Ferry's is different."""
     fate: str
     """`used`, `not acted on yet`, `not needed` or `refused`."""
     text: str
     note: str | None = None
-    """Why the key that was asked for has no effect as it is written; None: it has, or no place was named."""
+    """Why the key that was asked for has no effect as it is written; None: it has an effect, or no place was named."""
 
 
 def explain(key: str) -> tuple[Explanation, ...]:
-    """The meanings of `key`, which may be written with alias, flow and client before it.
+    """Return the meanings of `key`, which may have an alias, a flow and a client before it.
 
-    Raises BadInput for a key that neither Kafka nor Ferry knows, naming the nearest one.
+    Raises BadInput for a key that neither Kafka nor Ferry has; it names the nearest one.
     """
     parts = key.strip().split(".")
     for start in range(len(parts)):
@@ -97,7 +97,7 @@ def explain(key: str) -> tuple[Explanation, ...]:
 
 
 def _in_place(key: str, found: tuple[Explanation, ...]) -> tuple[Explanation, ...]:
-    """Those that count where `key` stands; where none does, all, with a note."""
+    """Return those that count in the place of `key`; where none does, all, with a note."""
     if any(key == one.name for one in found):
         return found
     here = tuple(one for one in found if any(_is_at(key.removesuffix(one.name), place) for place in one.places))
@@ -114,13 +114,15 @@ def _in_place(key: str, found: tuple[Explanation, ...]) -> tuple[Explanation, ..
 
 
 def _is_at(prefix: str, place: str) -> bool:
-    """Whether `prefix` is a case of `place`."""
+    """Return whether `prefix` is a case of `place`."""
     pattern = re.escape(place).replace(re.escape("{alias}"), _ALIAS).replace(re.escape("S->T"), f"{_ALIAS}->{_ALIAS}")
     return re.fullmatch(pattern, prefix) is not None
 
 
 def _nearest(parts: list[str]) -> str | None:
-    """The nearest key, behind the same alias, flow or client; of all ends of the given one, the most alike counts."""
+    """Return the nearest key, after the same alias, flow or client. Of all ends of the given key, the most similar
+    counts.
+    """
     known = {one.name for one in every_key()}
     found: list[tuple[float, int, str]] = []
     for start in range(len(parts)):
@@ -133,7 +135,7 @@ def _nearest(parts: list[str]) -> str | None:
 
 
 def every_key() -> Iterator[Explanation]:
-    """All keys: Ferry's own first, then Kafka's by group and name."""
+    """Yield all keys: Ferry's own first, then Kafka's by group and name."""
     yield from (_of_ferry(key) for key in (*FERRY_KEYS, *TRANSFORM_KEYS, CONNECTION))
     groups: tuple[Group, ...] = ("flow", "worker", *ROLES)
     for group in groups:
@@ -151,7 +153,7 @@ def every_key() -> Iterator[Explanation]:
 
 
 def _is_at_home(key: KnownKey) -> bool:
-    """Whether the key is listed in its own group: what every client has is listed once."""
+    """Return whether the key is listed in its own group: a key that every client has is listed once."""
     return key.group == "flow" or key.name not in keys_of("flow")
 
 
@@ -176,7 +178,7 @@ def _named(name: str) -> Iterator[Explanation]:
     for group in groups:
         if (known := find(name, group)) is not None:
             one = _of_kafka(known)
-            # What a key does for all clients alike is said once.
+            # A meaning that is the same for all clients is shown once.
             same = replace(one, places=())
             merged[same] = merged.get(same, ()) + one.places
     yield from (replace(one, places=places) for one, places in merged.items())
@@ -208,7 +210,7 @@ def _of_kafka(key: KnownKey) -> Explanation:
 
 
 def _defaults(key: KnownKey) -> tuple[str | None, str | None]:
-    """Ferry's and MirrorMaker 2's."""
+    """Return Ferry's default and MirrorMaker 2's."""
     if key.group in ROLES and key.fate is not Fate.UNNEEDED and key.name in _OF_FERRYS_CLIENTS:
         return _OF_FERRYS_CLIENTS[key.name], _OF_MIRROR_MAKERS_CLIENTS.get(key.name, key.default)
     # The connectors' own default is true, but MirrorMaker 2 sets false for a flow without a line.

@@ -9,7 +9,9 @@ from ferry.config.text.properties import written
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstCluster:
-    """One side of the flow. `ca` is a PEM file of the authorities; with `tls` and none, the system's count."""
+    """One side of the flow. `ca` is a PEM file of the authorities; with `tls` and no file, the system's authorities
+    count.
+    """
 
     alias: str
     servers: str
@@ -18,7 +20,7 @@ class FirstCluster:
 
 
 def first_file(source: FirstCluster, target: FirstCluster, topics: str) -> str:
-    """The text of the file."""
+    """Return the text of the file."""
     flow = f"{source.alias}->{target.alias}"
     lines = [
         "# MirrorMaker 2's own format; `ferry config explain KEY` says what a key does.",

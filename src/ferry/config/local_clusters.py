@@ -1,6 +1,6 @@
 """`--clusters` and FERRY_CLUSTERS: the local clusters. Flows into others belong to another data centre.
 
-Source: option `--clusters` of MirrorMaker 2, by which several data centres share one file.
+Source: option `--clusters` of MirrorMaker 2, with which several data centres share one file.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ F = TypeVar("F", Flow, FlowConfig)
 
 
 def local_clusters(text: str | None) -> tuple[str, ...]:
-    """The aliases in `text`, with blanks or commas between; none: every cluster is local."""
+    """Return the aliases in `text`, with blanks or commas between; none: every cluster is local."""
     return tuple(dict.fromkeys(alias for alias in re.split(r"[\s,]+", text or "") if alias))
 
 
@@ -35,7 +35,7 @@ def check_local(local: Collection[str], known: Collection[str], file: Path | str
 
 
 def into(local: Collection[str], flows: Iterable[F]) -> tuple[F, ...]:
-    """The flows whose target is local."""
+    """Return the flows whose target is local."""
     return tuple(flow for flow in flows if not local or _target(flow) in local)
 
 

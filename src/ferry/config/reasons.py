@@ -20,13 +20,13 @@ class Why:
 
     taken: bool
     reason: str
-    """Half a sentence that goes on from the name."""
+    """Half a sentence that continues from the name."""
     setting: Setting | None = None
     item: str | None = None
 
 
 def why_topic(flow: FlowConfig, settings: Iterable[Setting], topic: str) -> Why:
-    """What the flow makes of the source's `topic`, in the order in which `TopicSelection` asks."""
+    """Return what the flow does with the source's `topic`, in the order of the checks of `TopicSelection`."""
     never = _never(topic)
     if never is not None:
         return Why(taken=False, reason=never)
@@ -47,7 +47,7 @@ def why_topic(flow: FlowConfig, settings: Iterable[Setting], topic: str) -> Why:
 
 
 def _goes_round(flow: FlowConfig, topic: str) -> str | None:
-    """Why a topic that the lists take is not copied, as it belongs to another flow as well."""
+    """Return why a topic that the lists take is not copied because it also belongs to another flow."""
     made = flow.selection.transformed_there(topic) if flow.topics.takes(topic) else None
     if made is not None:
         return f"is left alone: {made}"
@@ -56,7 +56,7 @@ def _goes_round(flow: FlowConfig, topic: str) -> str | None:
 
 
 def _never(topic: str) -> str | None:
-    """Why no setting makes a flow copy the topic."""
+    """Return why no setting makes a flow copy the topic."""
     illegal = illegal_name(topic)
     if illegal is not None:
         return f"is no topic's name, for it {illegal}; one name can be asked for, no pattern"
@@ -67,7 +67,7 @@ def _never(topic: str) -> str | None:
 
 
 def why_group(flow: FlowConfig, settings: Iterable[Setting], group: str) -> Why:
-    """What the flow makes of the consumer group `group`."""
+    """Return what the flow does with the consumer group `group`."""
     by_name = {setting.name: setting for setting in settings}
     why = _listed("groups", flow.groups.include, flow.groups.exclude, by_name, group)
     return replace(why, reason=f"{why.reason}, and no run acts on groups yet") if not is_acted_on("groups") else why
@@ -83,7 +83,9 @@ def _listed(key: str, include: PatternList, exclude: PatternList, settings: dict
 
 
 def _item(patterns: PatternList, name: str) -> str | None:
-    """The first item that matches by itself; None when only the joined list does (a group that holds a comma)."""
+    """Return the first item that matches by itself; None when only the joined list does (a group that holds a
+    comma).
+    """
     for item in patterns.items:
         try:
             if compile_java(item).fullmatch(name) is not None:

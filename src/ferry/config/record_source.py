@@ -1,7 +1,7 @@
-"""What somebody wants to read of a cluster, record by record, in the options of a Spark reader.
+"""What to read of a cluster, record by record, in the options of a Spark reader.
 
 `config` and `cluster` name a cluster of a configuration file; `kafka.*` are a client's own properties, by Java's names.
-Spark shows options in plans and logs, so a secret may stand in them as a reference only.
+Spark shows options in plans and logs, so an option may hold a secret only as a reference.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ T = TypeVar("T")
 
 CONFIG_VARIABLE = "FERRY_CONFIG"
 TASK_RECORDS = 500_000
-"""Offsets of one task, unless somebody says another number."""
+"""Offsets of one task by default."""
 
 _KAFKA = "kafka."
 _OPTIONS = ("config", "cluster", "topics", "path", "from", "to", "task.records")
 _ISOLATION = "isolation.level"
 _NO_FILE_ALIAS = "kafka"
-"""What a cluster is called in messages that no file names."""
+"""The name in messages of a cluster that no file names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +82,7 @@ def record_source(options: Mapping[str, str]) -> RecordSource:
 
 
 def read_option(options: Mapping[str, str], name: str, default: str, read: Callable[[str], T]) -> T:
-    """The value of an option; raises BadInput with its name ahead."""
+    """Return the value of an option. Raises BadInput with its name ahead."""
     try:
         return read(options.get(name, default))
     except BadValue as error:
@@ -97,8 +97,9 @@ def _bound(options: Mapping[str, str], name: str, default: str) -> Start:
 
 
 def check_names(options: Mapping[str, str], known_names: Sequence[str], role: Role) -> None:
-    """Raise BadInput for an option that is neither one of these nor a property of such a client, Refused for one that
-    is not supported.
+    """Check the names of options, which are `known_names` or properties of such a client.
+
+    Raises BadInput for a name that is neither, and Refused for one that is not supported.
     """
     for name in options:
         if name in known_names:
@@ -116,7 +117,7 @@ def check_names(options: Mapping[str, str], known_names: Sequence[str], role: Ro
 
 
 def cluster_of(options: Mapping[str, str], role: Role) -> tuple[str, ClientProperties]:
-    """The cluster's name in messages, and how such a client reaches it, secrets resolved. Raises BadInput."""
+    """Return the cluster's name in messages, and how such a client reaches it, secrets resolved. Raises BadInput."""
     given = {name.removeprefix(_KAFKA): value for name, value in options.items() if name.startswith(_KAFKA)}
     if given:
         for name in ("config", "cluster"):
@@ -141,7 +142,7 @@ def cluster_of(options: Mapping[str, str], role: Role) -> tuple[str, ClientPrope
 
 
 def _refuse_shown_secret(key: str, value: str) -> None:
-    """Raise BadInput for a secret that stands in an option itself."""
+    """Raise BadInput for a secret that is written in an option itself."""
     shown = is_secret(key) and not has_reference(value)
     if key == JAAS and not shown:
         try:

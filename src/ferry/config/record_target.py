@@ -1,4 +1,4 @@
-"""Where somebody wants to write a frame of his own, in the words of the options of `ferry.config.record_source`."""
+"""Where to write a DataFrame of the user, in options as those of `ferry.config.record_source`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ferry.model import Compression
 _OPTIONS = ("config", "cluster", "ledger.replication.factor", "transaction.timeout.ms")
 _OWN = ("transactional.id", "enable.idempotence", "acks")
 _NAME = re.compile(r"[a-zA-Z0-9._-]{1,150}")
-"""What a topic and a transactional id may have in their names."""
+"""The form of the names of topics and transactional ids."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +30,7 @@ class RecordTarget:
 
 
 def record_target(options: Mapping[str, str]) -> RecordTarget:
-    """Read the options; names in lower case. Raises BadInput, or Refused for what is not supported."""
+    """Read the options; their names are in lower case. Raises BadInput, or Refused for what is not supported."""
     check_names(options, _OPTIONS, "producer")
     for name in _OWN:
         if f"kafka.{name}" in options:
@@ -51,7 +51,7 @@ def record_target(options: Mapping[str, str]) -> RecordTarget:
 
 
 def check_application(application: object, batch: object) -> None:
-    """Raise BadInput for a name of an application, or a number of a batch, that cannot be one."""
+    """Raise BadInput for an application name, or a batch number, that is not allowed."""
     if not isinstance(application, str) or _NAME.fullmatch(application) is None:
         raise BadInput(f"application is {application!r}: write letters, digits, dots, dashes, underscores; 150 at most")
     if not isinstance(batch, int) or isinstance(batch, bool) or not 0 <= batch < 2**63:

@@ -1,4 +1,4 @@
-"""The whole configuration file: clusters, flows, and what is wrong with it. No network is touched here."""
+"""The whole configuration file: clusters, flows, and what is wrong with it. The network is not used here."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ferry.model import Flow
 
 _MOST_NAMED = 4
 MAX_FILE_BYTES = 4 * 1024 * 1024
-"""No configuration is that long; what is longer is another kind of file, given by mistake."""
+"""No configuration is that long; a longer file is of another kind, given by mistake."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,12 +38,15 @@ class Settings:
     """Only flows into these clusters are here; empty: into all."""
 
     def near(self, local: tuple[str, ...]) -> Settings:
-        """The same file, with the flows into `local` clusters only; BadInput for a cluster that it does not have."""
+        """Return the same file, with the flows into `local` clusters only.
+
+        Raises BadInput for a cluster that the file does not have.
+        """
         check_local(local, self.clusters, self.path)
         return replace(self, flows=into(local, self.flows), local=local)
 
     def flow(self, text: str) -> FlowConfig:
-        """The enabled flow `source->target`; raises BadInput, naming the known ones, when there is none."""
+        """Return the enabled flow `source->target`. Raises BadInput, naming the known ones, when there is none."""
         wanted = Flow.parse(text)
         for config in self.flows:
             if config.flow == wanted:
@@ -60,14 +63,14 @@ class Settings:
         )
 
     def only_flow(self) -> FlowConfig:
-        """The only enabled flow; raises BadInput, naming the known ones, when there are others or none."""
+        """Return the only enabled flow. Raises BadInput, naming the known ones, when there are others or none."""
         if len(self.flows) == 1:
             return self.flows[0]
         known = some([f"'{config.flow}'" for config in self.flows]) or "none"
         raise BadInput(f"{self.path} has {len(self.flows)} enabled flows ({known}): name one")
 
     def cluster(self, alias: str) -> ClusterConfig:
-        """The cluster named `alias`; raises BadInput, naming the known ones, when there is none."""
+        """Return the cluster named `alias`. Raises BadInput, naming the known ones, when there is none."""
         if alias not in self.clusters:
             raise BadInput(
                 f"{self.path}: cluster {alias!r} is not among {', '.join(self.clusters)}; add it to clusters"
@@ -76,16 +79,16 @@ class Settings:
 
 
 def some(names: Sequence[str]) -> str:
-    """The names of flows inside of a sentence, as many as can be read there."""
+    """Return the names of flows for a sentence, as many as can be read there."""
     more = len(names) - _MOST_NAMED
     first = ", ".join(names[:_MOST_NAMED])
     return first if more <= 0 else f"{first} and {more} more, which ferry flows lists"
 
 
 def load(path: Path, lookup: Lookup = nobody, *, deployment: str | None = None) -> Settings:
-    """The settings of the file at `path`; `lookup` is asked for the Airflow connections that it names.
+    """Return the settings of the file at `path`; `lookup` is asked for the Airflow connections that it names.
 
-    `deployment` is the id where neither the file nor the environment gives one; None: of this host and path.
+    `deployment` is the id where neither the file nor the environment gives one; None: that of this host and path.
 
     Raises BadInput when the file cannot be read or holds an error, or FERRY_DEPLOYMENT is no name, and what `lookup`
     raises.
@@ -94,12 +97,16 @@ def load(path: Path, lookup: Lookup = nobody, *, deployment: str | None = None) 
 
 
 def parse_settings(text: str, file: str, lookup: Lookup = nobody) -> Settings:
-    """As `load`, of the file's `text`, which is called `file` in messages."""
+    """Return the settings of the file's `text`, which is called `file` in messages; `lookup` has the Airflow
+    connections.
+
+    Raises BadInput when the text holds an error, and what `lookup` raises.
+    """
     return _settings(examine(text, file, lookup), Path(file), None)
 
 
 def read_text(path: Path) -> str:
-    """The text of a configuration file; raises BadInput when there is none, or when it is not UTF-8."""
+    """Return the text of a configuration file. Raises BadInput when there is none, or when it is not UTF-8."""
     try:
         size = path.stat().st_size
         if size > MAX_FILE_BYTES:

@@ -1,1 +1,1 @@
-"""What a file makes of a flow: its topics and groups, names, limits, guards and clients."""
+"""What a file defines for a flow: its topics and groups, names, limits, guards and clients."""

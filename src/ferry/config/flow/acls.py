@@ -1,4 +1,4 @@
-"""How ACLs are taken over: `ferry.sync.acls.policy` and `ferry.sync.acls.principal.mapping`."""
+"""How ACLs are copied: `ferry.sync.acls.policy` and `ferry.sync.acls.principal.mapping`."""
 
 from __future__ import annotations
 
@@ -18,24 +18,26 @@ _PLACE = re.compile(r"\\(.)|\$([0-9])")
 
 
 class AclPolicy(StrEnum):
-    """Which ACLs of the source are taken over."""
+    """Which ACLs of the source are copied."""
 
     READ = "read"
-    """As careful as MirrorMaker 2: the read side of single topics."""
+    """The read side of single topics, as in MirrorMaker 2."""
     FULL = "full"
-    """All of topics, groups, transactional ids and the cluster."""
+    """All ACLs of topics, groups, transactional ids and the cluster."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrincipalRule:
-    """Principals that `pattern` (Java's) matches wholly become `replacement`; without one their ACLs are left out."""
+    """Principals that `pattern` (Java's) matches wholly become `replacement`; with an empty one, their ACLs are left
+    out.
+    """
 
     pattern: str
     replacement: str
     _compiled: re.Pattern[str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Raises BadValue with the remedy."""
+        """Compile the pattern. Raises BadValue with the remedy."""
         try:
             compiled = compile_java(self.pattern)
         except NotExpressible as error:
@@ -56,7 +58,7 @@ class PrincipalRule:
             raise BadValue(sentence("value.principal", replacement=self.replacement))
 
     def applied(self, principal: str) -> str | None:
-        """What becomes of the principal; empty: its ACLs are left out; None: the rule is not about it."""
+        """Return the mapped principal; empty: its ACLs are left out; None: the rule does not match it."""
         match = self._compiled.fullmatch(principal)
         if match is None:
             return None
@@ -65,14 +67,16 @@ class PrincipalRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrincipalMapping:
-    """Who a principal of the source is on the target: the first rule about it counts. Without rules: the same one."""
+    """The principal on the target for each of the source: the first matching rule counts. Without rules: the
+    same one.
+    """
 
     rules: tuple[PrincipalRule, ...] = ()
 
     def of(self, principal: str) -> str | None:
-        """The principal on the target; empty: its ACLs are left out; None: no rule is about it.
+        """Return the principal on the target; empty: its ACLs are left out; None: no rule matches it.
 
-        `User:*`, Kafka's word for everybody, is no pattern and needs no rule.
+        `User:*`, Kafka's principal for all, is no pattern and needs no rule.
         """
         if principal == EVERYBODY or not self.rules:
             return principal
@@ -82,16 +86,18 @@ class PrincipalMapping:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AclSync:
-    """What `ferry.sync.acls.*` say."""
+    """The values of `ferry.sync.acls.*`."""
 
     policy: AclPolicy = AclPolicy.READ
     mapping: PrincipalMapping = PrincipalMapping()
     asked: bool = field(default=False, compare=False)
-    """Whether the file itself says `sync.topic.acls.enabled`; it is on also where nothing does."""
+    """Whether the file itself sets `sync.topic.acls.enabled`; without a line it is on, too."""
 
 
 def principal_mapping(text: str) -> PrincipalMapping:
-    """Rules `PATTERN => PRINCIPAL` with semicolons between them: principals hold commas. Raises BadValue."""
+    """Parse rules `PATTERN => PRINCIPAL` with semicolons between them, because principals hold commas. Raises
+    BadValue.
+    """
     rules = []
     for written in (part.strip() for part in _BETWEEN_RULES.split(text)):
         if not written:

@@ -1,4 +1,4 @@
-"""Who is told how a flow fares, and when."""
+"""Who is alerted about a flow, and when."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from ferry.messages.catalogue import sentence
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alerts:
-    """Where a flow's metrics go, and the callback that Airflow's tasks call."""
+    """Where a flow's metrics go, and the callback of Airflow's tasks."""
 
     metrics_folder: str | None = None
-    """Where Prometheus's node_exporter looks for text files; None: none are written."""
+    """Where Prometheus's node_exporter reads text files; None: none are written."""
     metrics_per_partition: bool = False
-    """Whether what is told per topic is told per partition instead."""
+    """Whether metrics of a topic are written for each of its partitions instead."""
     late_intervals: int = 3
-    """So many times in a row a run was due and none succeeded; 0: nobody counts."""
+    """The number of due runs in a row without success that counts as late; 0: they are not counted."""
     callback: str | None = None
-    """Import path of a function or of an Airflow notifier; None: nobody is called."""
+    """Import path of a function or of an Airflow notifier; None: there is no callback."""
     arguments: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
-    """What the callback is made or called with."""
+    """The arguments with which the callback is made or called."""
 
 
 def folder(text: str) -> str | None:
-    """An absolute path; empty: none."""
+    """Read an absolute path; empty: none."""
     path = text.strip()
     if path and not path.startswith("/"):
         raise BadValue(sentence("value.folder.not-absolute", path=path))
@@ -36,7 +36,7 @@ def folder(text: str) -> str | None:
 
 
 def import_path(text: str) -> str | None:
-    """`package.module.name`; empty: none. It is imported where it is called, not here."""
+    """Read `package.module.name`; empty: none. It is imported where it is called, not here."""
     path = text.strip()
     if path and ("." not in path or not all(part.isidentifier() for part in path.split("."))):
         raise BadValue(sentence("value.import-path", path=path))
@@ -44,7 +44,7 @@ def import_path(text: str) -> str | None:
 
 
 def arguments(text: str) -> Mapping[str, object]:
-    """A JSON object; empty: no arguments."""
+    """Read a JSON object; empty: no arguments."""
     if not text.strip():
         return MappingProxyType({})
     try:

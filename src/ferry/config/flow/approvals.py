@@ -1,4 +1,4 @@
-"""Who approves in Airflow of what moves clients or touches production."""
+"""Who approves in Airflow what moves clients or changes production."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ OWN = "ferry.approve.own"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approvers:
-    """`users` are names or ids of Airflow's users, empty: whoever may answer there; `own`: also who has asked."""
+    """`users` are names or ids of Airflow's users; empty: all that may answer there. `own`: also the user who asked."""
 
     users: tuple[str, ...] = ()
     own: bool = False

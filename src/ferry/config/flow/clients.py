@@ -1,6 +1,6 @@
 """Java client properties as options of Ferry's connections and of confluent-kafka.
 
-What a key does here is in `docs/configuration.md`. A security setting that cannot be honoured is refused: a connection
+The effect of a key is in `docs/configuration.md`. A security setting that cannot be honoured is refused: a connection
 is never opened with less protection than the file asks for.
 """
 
@@ -25,17 +25,19 @@ from ferry.model import Codec, Compression
 T = TypeVar("T")
 
 MAX_FRAME_BYTES = 2**31 - 1
-"""Kafka's own bound on a response; a Java client has no smaller one, and fetch sizes keep responses far below it."""
+"""Kafka's own limit of a response. A Java client has no smaller one, and fetch sizes keep responses far below it."""
 
 _LEVELS = {Codec.GZIP: (-1, 9), Codec.LZ4: (1, 17), Codec.ZSTD: (-131_072, 22)}
-"""Kafka's bounds of `compression.*.level` (KIP-390)."""
+"""Kafka's limits of `compression.*.level` (KIP-390)."""
 
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionOptions:
-    """How to reach a cluster. Times are milliseconds; `ferry.kafka.options` puts it into kafka-python's words."""
+    """How to reach a cluster. Times are ms; `ferry.lane.connections.manager_options` makes kafka-python's arguments of
+    it.
+    """
 
     bootstrap_servers: tuple[str, ...]
     client_id: str
@@ -56,7 +58,7 @@ class ConnectionOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchOptions:
-    """Sizes of fetches; None where the file says nothing and the engine chooses."""
+    """Sizes of fetches; None where the file has no value and the engine chooses."""
 
     max_bytes: int | None
     partition_max_bytes: int | None
@@ -71,28 +73,32 @@ ENGINE_CHOOSES = FetchOptions(max_bytes=None, partition_max_bytes=None, min_byte
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProduceOptions:
-    """Produce requests; None where the file says nothing and the engine chooses."""
+    """Sizes and compression of produce requests; None where the file has no value and the engine chooses."""
 
     max_request_bytes: int | None
     compression: Compression | None
-    """What all batches are compressed with; None: each keeps what it has."""
+    """The compression of all batches; None: each batch keeps its own."""
 
 
 def flow_client_options(flow: FlowConfig, side: Side, role: Role) -> ConnectionOptions:
-    """Connection options of one of a flow's clients. Raises as `kafka_python_options`, with file, line and key."""
-    # Stable per flow, so that a broker's quotas and logs know it.
+    """Return the connection options of one of a flow's clients.
+
+    Raises BadInput for a value that cannot be read, Refused for a setting that is not supported; with file, line and
+    key.
+    """
+    # Stable per flow, so that a broker's quotas and logs can name it.
     return _of_cluster(
         flow, side, role, lambda found: kafka_python_options({"client.id": f"ferry.{flow.flow}", **found})
     )
 
 
 def flow_fetch_options(flow: FlowConfig) -> FetchOptions:
-    """Bounds of a flow's fetches at the source. Raises as `fetch_options`, with file, line and key."""
+    """Return the limits of a flow's fetches at the source. Raises BadInput with file, line and key."""
     return _of_cluster(flow, "source", "consumer", fetch_options)
 
 
 def flow_produce_options(flow: FlowConfig) -> ProduceOptions:
-    """How a flow's batches are produced at the target. Raises as `produce_options`, with file, line and key."""
+    """Return how a flow's batches are produced on the target. Raises BadInput with file, line and key."""
     return _of_cluster(flow, "target", "producer", produce_options)
 
 
@@ -107,7 +113,7 @@ def _of_cluster(flow: FlowConfig, side: Side, role: Role, read: Callable[[Mappin
 
 
 def kafka_python_options(properties: Mapping[str, str]) -> ConnectionOptions:
-    """How to connect. `properties` are effective and resolved, by Java names.
+    """Return how to connect. `properties` are effective and resolved, by Java names.
 
     Raises BadInput for a value that cannot be read, Refused for a setting that is not supported.
     """
@@ -136,7 +142,7 @@ def kafka_python_options(properties: Mapping[str, str]) -> ConnectionOptions:
 
 
 def confluent_options(properties: Mapping[str, str]) -> dict[str, str | int]:
-    """Options of confluent-kafka (librdkafka's names) for the same connection.
+    """Return options of confluent-kafka (librdkafka's names) for the same connection.
 
     Raises BadInput for a value that cannot be read, Refused for a setting that is not supported.
     """
@@ -192,7 +198,7 @@ def _confluent_login(who: Login | None) -> dict[str, str | int]:
 
 
 def fetch_options(properties: Mapping[str, str]) -> FetchOptions:
-    """Fetch sizes of an effective consumer; raises BadInput for a value that cannot be read."""
+    """Return the fetch sizes of an effective consumer. Raises BadInput for a value that cannot be read."""
     return FetchOptions(
         max_bytes=_optional(properties, "fetch.max.bytes", 0),
         partition_max_bytes=_optional(properties, "max.partition.fetch.bytes", 0),
@@ -203,7 +209,9 @@ def fetch_options(properties: Mapping[str, str]) -> FetchOptions:
 
 
 def produce_options(properties: Mapping[str, str]) -> ProduceOptions:
-    """Sizes and compression of an effective producer; raises BadInput for a value that cannot be read."""
+    """Return the sizes and the compression of an effective producer. Raises BadInput for a value that cannot
+    be read.
+    """
     return ProduceOptions(
         max_request_bytes=_optional(properties, "max.request.size", 1), compression=_compression(properties)
     )
@@ -249,7 +257,7 @@ def _socket_options(properties: Mapping[str, str]) -> tuple[tuple[int, int, int]
     options = [(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1), (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]
     for key, option in (("send.buffer.bytes", socket.SO_SNDBUF), ("receive.buffer.bytes", socket.SO_RCVBUF)):
         size = _optional(properties, key, -1)
-        # -1 means what the system gives; so does an absent key, because large fetches profit from its autotuning.
+        # -1 means the system's default; so does an absent key, because large fetches profit from its autotuning.
         if size is not None and size >= 0:
             options.append((socket.SOL_SOCKET, option, size))
     return tuple(options)

@@ -12,24 +12,24 @@ from ferry.errors import BadInput
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterConfig:
-    """Properties by their Java names, as written: references to secrets are looked up by `client`, never kept."""
+    """Properties by their Java names, as written: `client` resolves references to secrets, which are never kept."""
 
     alias: str
     bootstrap_servers: str
-    """Empty when an Airflow connection holds them that nobody has looked up."""
+    """Empty when an Airflow connection holds them that was not fetched."""
     properties: ClientProperties
-    """What counts for every client of the cluster: bootstrap servers and security."""
+    """The properties for every client of the cluster: bootstrap servers and security."""
     consumer: ClientProperties
     producer: ClientProperties
     admin: ClientProperties
     providers: Providers
     connection: str | None = None
-    """The Airflow connection that stands in for the cluster's own settings."""
+    """The Airflow connection in place of the cluster's own settings."""
     is_unknown: bool = False
-    """Whether that connection is not looked up, so that no client can be had."""
+    """Whether that connection was not fetched, so that no client can be made."""
 
     def client(self, role: Role) -> ClientProperties:
-        """Effective properties of a client that serves no flow, secrets resolved.
+        """Return the effective properties of a client that serves no flow, secrets resolved.
 
         Raises BadInput when a referenced variable, file or entry is missing, or the connection is unknown here.
         """

@@ -1,4 +1,4 @@
-"""Where a flow's dead letters go: records that a transform cannot be applied to, with `poison = skip` (KIP-298)."""
+"""Where a flow's dead letters go: records on which a transform failed, with `poison = skip` (KIP-298)."""
 
 from __future__ import annotations
 
@@ -11,13 +11,18 @@ TOLERANCE = "errors.tolerance"
 """Kafka Connect's keys (`SinkConnectorConfig`, `ConnectorConfig`)."""
 
 PARTITIONS = 1
-"""Of a topic that Ferry makes, as Connect's (`DeadLetterQueueReporter`); one that has more gets letters to all."""
+"""Partitions of a topic that Ferry creates, as with Connect (`DeadLetterQueueReporter`).
+
+If the topic has more partitions, letters go to all of them.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetters:
-    """The topic on the target, its replicas when Ferry makes it (None: as of other topics), and whether letters tell
-    in headers where they come from and why."""
+    """The topic on the target, and its replicas when Ferry creates it (None: those of other topics).
+
+    `context`: letters have headers with their origin and the reason.
+    """
 
     topic: str
     replication_factor: int | None = None
@@ -25,5 +30,5 @@ class DeadLetters:
 
 
 def usual_topic(source: str) -> str:
-    """What the topic is called unless the file says: an internal name, which no flow copies on."""
+    """Return the topic's default name: an internal one, which no flow copies."""
     return f"ferry-dead-letters.{source}.internal"

@@ -1,7 +1,7 @@
-"""Which deployment a run belongs to: `ferry.deployment`, else FERRY_DEPLOYMENT, else where the file is used from.
+"""The deployment of a run: `ferry.deployment`, else FERRY_DEPLOYMENT, else where the file is used from.
 
-A deployment is one file and all that runs by it, be it on many machines. Two that work on one lane by different files
-would each undo what the other means; `ferry.ledger.deployments` refuses that.
+A deployment is one file and all that runs with it, on one machine or many. Two deployments on one lane with different
+files would each undo the other's work; `ferry.ledger.deployments` refuses that.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ _EXECUTION_PATH = "/execution"
 
 
 def deployment_id(given: str, environment: Mapping[str, str], default: str) -> str:
-    """The id: what the file gives, else the variable, else `default`; BadInput for a variable that holds no name."""
+    """Return the id: the file's, else the variable's, else `default`. Raises BadInput for a variable that holds no
+    name.
+    """
     text = environment.get(DEPLOYMENT_VARIABLE, "").strip()
     if given or not text:
         return given or default
@@ -33,15 +35,16 @@ def deployment_id(given: str, environment: Mapping[str, str], default: str) -> s
 
 
 def of_file(path: Path) -> str:
-    """The default on a command line: this host and the file's true path."""
+    """Return the default on a command line: this host and the file's real path."""
     return f"{socket.gethostname()}:{path.resolve()}"
 
 
 def of_airflow(base_url: str, execution_url: str) -> str:
-    """The default in Airflow: the address of its API server, which all of its workers are told and no other's are.
+    """Return the default in Airflow: the address of its API server, which all of its workers have and no others.
 
-    Of `[api] base_url` and `[core] execution_api_server_url` the first that leads to another host; workers may then
-    come and go under any host name. An Airflow whose addresses are all loopback is on this one host, whose name joins.
+    It is the first of `[api] base_url` and `[core] execution_api_server_url` that leads to another host. So the id
+    stays the same whatever the workers' host names are. If all addresses are loopback, Airflow is on this one host, and
+    its name is added.
     """
     places = [_place(base_url), _place(execution_url)]
     for place in places:
@@ -52,7 +55,7 @@ def of_airflow(base_url: str, execution_url: str) -> str:
 
 
 def _place(url: str) -> str | None:
-    """Host, port and path of an URL; without a login that it may hold."""
+    """Return host, port and path of a URL, without a login that it may hold."""
     parts = urlsplit(url.strip())
     if not parts.hostname:
         return None

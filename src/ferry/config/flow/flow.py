@@ -30,7 +30,7 @@ DEFAULT_REPLICATION_FACTOR = 2
 
 
 MOST_RUNS = 100
-"""Runs that a ledger remembers, so the most between two that verify themselves."""
+"""Runs that a ledger keeps, so the most between two runs that verify themselves."""
 
 _PERIODIC = (
     "sync_topic_acls",
@@ -49,7 +49,7 @@ _POLICY_DEFAULTS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """The most that one micro-run takes on. None is no limit."""
+    """The most that one micro-run copies. None is no limit."""
 
     max_bytes: int
     max_records: int | None
@@ -75,7 +75,7 @@ class SwitchHook:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Periodic:
-    """Something that MirrorMaker 2 repeats: Ferry does it at most once in `interval_s` seconds, when a run is on."""
+    """Something that MirrorMaker 2 repeats: a run does it at most once in `interval_s` seconds."""
 
     enabled: bool
     interval_s: int | None
@@ -110,13 +110,13 @@ class FlowConfig:
     enabled: bool
     topics: TopicFilter
     selection: TopicSelection
-    """`topics` together with policy, internal names, heartbeats and loops: ask this one whether a topic is copied."""
+    """`topics` together with policy, internal names, heartbeats and loops; it decides whether a topic is copied."""
     back: TopicSelection | None = field(default=None, repr=False, compare=False)
-    """The same of the flow in the opposite direction; None where the file does not enable one."""
+    """The selection of the flow in the opposite direction; None where the file does not enable one."""
     groups: GroupFilter
     """Consumer groups whose offsets are translated."""
     policy: ReplicationPolicy
-    """With what transforms make of its names, as far as a source topic's name decides it."""
+    """The policy with the names that transforms give, as far as a source topic's name decides them."""
     policy_name: str
     """`DefaultReplicationPolicy`, `IdentityReplicationPolicy`, or the import path of the user's class."""
     merge: PatternList
@@ -125,35 +125,38 @@ class FlowConfig:
     policy_properties: Mapping[str, str]
     """The flow's `replication.policy.*`, as written."""
     replication_factor: int | None
-    """As the file says (-1: the target broker's default); None when it does not: then DEFAULT_REPLICATION_FACTOR."""
+    """The file's value (-1: the target broker's default); None without one: then DEFAULT_REPLICATION_FACTOR."""
     replication_from_source: bool
     """Whether new topics have as many replicas as their source topics (`ferry.replication.factor`)."""
     sync_topic_deletes: bool
     """Whether copies of deleted source topics are deleted."""
     target_free_percent: int | None
-    """What must stay free of a target broker's log directories; None: nobody looks."""
+    """The percentage that must stay free in a target broker's log directories; None: it is not checked."""
     sync_topic_configs: bool
     sync_topic_configs_interval_s: int | None
     config_exclude: PatternList
-    """Topic configurations that are not taken over from the source."""
+    """Topic configurations that are not copied from the source."""
     use_defaults_from: Side
-    """Whose broker default counts for a topic configuration that the source topic does not set itself."""
+    """The side whose broker default counts for a topic configuration that the source topic does not set itself."""
     sync_topic_acls: Periodic
     acls: AclSync
-    """Which ACLs are taken over, and for whom, where `sync_topic_acls` is on."""
+    """Which ACLs are copied, and for which principals, where `sync_topic_acls` is on."""
     sync_group_offsets: Periodic
-    """Enabled unless the file says otherwise, which is not MirrorMaker 2's default."""
+    """Enabled unless the file disables it, which is not MirrorMaker 2's default."""
     refresh_topics: Periodic
     refresh_groups: Periodic
     emit_checkpoints: Periodic
     emit_heartbeats: Periodic
     heartbeats_at_source: Periodic
-    """Heartbeats of the flow back, at the source: only where `T->S.emit.heartbeats.enabled` itself is true, and that
-    flow is not enabled. MirrorMaker 2 writes them unless that line is false."""
+    """Heartbeats of the flow back, at the source.
+
+    They are written only where `T->S.emit.heartbeats.enabled` itself is true and that flow is not enabled. MirrorMaker
+    2 writes them unless that line is false.
+    """
     emit_offset_syncs: bool
     internal_topics: InternalTopics
     exactly_once_source_support: str
-    """As the target cluster's line says it; Ferry is exactly once whatever it says."""
+    """The value of the target cluster's line; Ferry is exactly once whatever it is."""
     tasks_max: int
     isolation_level: str
     start: Start
@@ -169,30 +172,30 @@ class FlowConfig:
     verification: Verification = Verification()
     lane: str
     deployment: str
-    """Whose runs these are (`ferry.config.flow.deployment`); empty as long as nobody has looked beyond the file."""
+    """The deployment of the runs (`ferry.config.flow.deployment`); empty while only the file was read."""
     task_memory_bytes: int
     chunk_bytes: int
     chunk_seconds: int
     portion_bytes: int
-    """About how much of transformed topics is sorted before it is written, for each task at once."""
+    """About how many bytes of transformed topics are sorted before they are written, in each task at once."""
     transaction_timeout_ms: int
     throttle_bytes_per_second: int | None
-    """Most that a run fetches; None is no limit."""
+    """The most that a run fetches; None is no limit."""
     ledger_replication_factor: int | None
     prunes_ledger: bool
-    """Whether receipts go from the ledger once both sides have lost their records."""
+    """Whether receipts are deleted from the ledger once both sides have lost their records."""
     rpo: RecoveryPoint
     stop: SwitchHook
     redirect: SwitchHook
     retries: int
     alerts: Alerts
-    """Metrics, limits and who is called."""
+    """Metrics, limits and the callback."""
     spark_conn_id: str
     pool: str
     clients: Mapping[tuple[Side, Role], ClientProperties]
     """Properties as written, unresolved; `client` resolves them."""
     origins: Mapping[tuple[Side, Role], Mapping[str, Origin]]
-    """Where they are written."""
+    """Where the properties are written."""
     providers: Providers
     connections: Mapping[str, str] = field(default_factory=dict)
     """The Airflow connection in place of a cluster's settings, by alias."""
@@ -200,15 +203,15 @@ class FlowConfig:
     report: ReportConfig = field(default_factory=ReportConfig)
     """Where reports of drills and switches go, and the goals in them."""
     transforms: tuple[TransformSpec, ...] = ()
-    """What is copied record by record, and changed on the way; all else goes as bytes (ADR 39)."""
+    """What is copied record by record, and changed on the way; all else is copied as bytes (ADR 39)."""
     dead_letters: DeadLetters
-    """Where records go that a transform with `poison = skip` cannot be applied to."""
+    """The topic for records on which a transform with `poison = skip` failed."""
     unknown: frozenset[str] = frozenset()
-    """Aliases whose connection is not looked up: their clients cannot be had."""
+    """Aliases whose connection was not fetched: their clients cannot be made."""
 
     @property
     def syncs_acls(self) -> bool:
-        """Whether runs take ACLs over."""
+        """Whether runs copy ACLs."""
         return self.sync_topic_acls.enabled and self.sync_topic_acls.interval_s is not None
 
     @property
@@ -223,11 +226,11 @@ class FlowConfig:
 
     @property
     def finds_new_groups(self) -> bool:
-        """Whether runs translate groups, too, of which the ledger has nothing yet."""
+        """Whether runs also translate groups that the ledger does not have yet."""
         return self.refresh_groups.enabled and self.refresh_groups.interval_s is not None
 
     def client(self, side: Side, role: Role) -> ClientProperties:
-        """Effective Java-named properties of the flow's client on one side, secrets resolved.
+        """Return the effective Java-named properties of the flow's client on one side, secrets resolved.
 
         Raises BadInput when a referenced variable, file or entry is missing, or the connection is unknown here.
         """
@@ -237,30 +240,32 @@ class FlowConfig:
         return self.providers.resolve_all(self.clients[side, role])
 
     def transform_of(self, topic: str) -> TransformSpec | None:
-        """The transform of a source topic; None: it is copied as it is. Raises Refused for one that two name."""
+        """Return the transform of a source topic; None: it is copied unchanged. Raises Refused for one that
+        two name.
+        """
         return transform_of(self.transforms, topic)
 
     def copies_of(self, topic: str) -> tuple[str, ...]:
-        """The names of a source topic's copies, of which records may choose; most topics have one."""
+        """Return the names of a source topic's copies, among which records may choose; most topics have one."""
         return copies_of(self.policy, self.flow.source, topic)
 
     def first_name(self, topic: str) -> str:
-        """What the steps of a transform find as the name of the copy: the policy's own, before any route or lane."""
+        """Return the copy's name as the steps of a transform see it: the policy's own, before any route or lane."""
         return innermost(self.policy).format_remote_topic(self.flow.source, topic)
 
     def where(self, side: Side, role: Role, name: str) -> str:
-        """File, line and key of a client's property; the cluster's alias where the file does not hold it."""
+        """Return file, line and key of a client's property; the cluster's alias where the file does not hold it."""
         alias = self.flow.source if side == "source" else self.flow.target
         return str(self.origins[side, role].get(name, f"cluster {alias}"))
 
     def digest(self) -> str:
-        """SHA-256 (hexadecimal) of what the flow copies, where to, and how much at a time.
+        """Return the SHA-256 (hexadecimal) of what the flow copies, where to, and how much at a time.
 
         The same meaning gives the same digest, whatever the order of lines and of items in a list. How clusters are
-        reached, when and with which resources a run works is left out: that may differ from machine to machine. The
-        plan compares the clusters' own ids. Values of secret keys do not enter it, so it can be shown.
+        reached, and when and with which resources a run works, is left out: that may differ between machines. The plan
+        compares the clusters' own ids. Values of secret keys are not part of it, so it can be shown.
 
-        A key that comes to be later may enter only where it is not at its default: else files that do not name it
+        A key that is added later may be part of it only where it is not at its default. Otherwise files without the key
         would change their digest with Ferry's version (ADR 12).
         """
         shown: dict[str, object] = {
@@ -287,7 +292,7 @@ class FlowConfig:
             "budget": [self.budget.max_bytes, self.budget.max_records, self.budget.max_seconds],
             "lane": self.lane,
         }
-        # "source" above stands for the default, which was "source" as long as nothing was written.
+        # "source" above is the default, which was "source" while nothing was written.
         if self.internal_topics.offset_syncs_location == "source":
             shown["offset_syncs_at_source"] = True
         if self.replication_from_source:
@@ -304,14 +309,14 @@ class FlowConfig:
 
 
 def refuse_foreign_topic(flow: FlowConfig, topic: str) -> None:
-    """Raise BadInput for a topic that the flow does not copy anyway: a misspelt pause would hold nothing back."""
+    """Raise BadInput for a topic that the flow does not copy: a misspelt pause would pause nothing."""
     why = flow.selection.why_not(topic)
     if why is not None:
         raise BadInput(f"flow {flow.flow} does not copy topic {topic} ({why}): name one of its source topics")
 
 
 def _set(patterns: PatternList) -> list[str]:
-    """A list of patterns as what it means: any of them, in whatever order."""
+    """Return a list of patterns in a form that does not depend on their order."""
     return sorted(set(patterns.items))
 
 

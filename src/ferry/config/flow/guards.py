@@ -13,26 +13,26 @@ from ferry.messages.catalogue import sentence
 
 
 class OnGuard(StrEnum):
-    """What becomes of the topic or partition that a guard is about (ADR 18)."""
+    """What happens to the topic or partition of a guard (ADR 18)."""
 
     FAIL = "fail"
-    """It is refused, and the run is red until somebody looks at it."""
+    """It is refused, and the run is red until an operator acts."""
     RESTART = "restart"
-    """What the target holds stays as it is; behind it the source is copied again, from where both still agree."""
+    """What the target holds stays unchanged. The source is copied again after it, from where both sides still agree."""
     SKIP = "skip"
-    """It goes on where it stands: said in the plan, and kept in the ledger as a gap with what is passed over."""
+    """It continues at its position: the plan shows it, and the ledger keeps a gap with what is passed over."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuardPolicy:
-    """One guard's policy: `default`, but for topics that a pattern of `exceptions` names; the first one counts."""
+    """One guard's policy: `default`, except for topics that a pattern of `exceptions` names; the first match counts."""
 
     default: OnGuard = OnGuard.FAIL
     exceptions: tuple[tuple[OnGuard, PatternList], ...] = ()
     """Patterns of source topics, in the file's order."""
 
     def of(self, topic: str) -> OnGuard:
-        """What becomes of a source topic."""
+        """Return the policy for a source topic."""
         return next((policy for policy, pattern in self.exceptions if pattern.matches(topic)), self.default)
 
     def __str__(self) -> str:
@@ -44,7 +44,7 @@ FAIL = GuardPolicy()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guards:
-    """The guards that a file may soften; all others fail."""
+    """The guards that a file may set; all others fail."""
 
     topics_none: GuardPolicy = FAIL
     topic_gone: GuardPolicy = FAIL
@@ -58,12 +58,12 @@ class Guards:
     clock_skew: GuardPolicy = FAIL
 
     def of(self, kind: str, topic: str) -> OnGuard:
-        """What becomes of a source topic that is refused for `kind`: the refusal's word is the guard's name."""
+        """Return the policy for a source topic that is refused for `kind`: the refusal's word is the guard's name."""
         policy: GuardPolicy = getattr(self, kind.replace("-", "_"))
         return policy.of(topic)
 
     def digested(self) -> dict[str, str]:
-        """What of it enters a configuration's digest: of guards that came later only those that are not at `fail`."""
+        """Return the guards for a configuration's digest: of later guards only those that are not at `fail`."""
         first = ("topic_gone", "retention_passed")
         values: dict[str, GuardPolicy] = {one.name: getattr(self, one.name) for one in fields(self)}
         return {name: str(policy) for name, policy in values.items() if name in first or policy != FAIL}
@@ -71,16 +71,16 @@ class Guards:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuardKey:
-    """One guard as the file names it, with the policies that make sense for it."""
+    """One guard as the file names it, with the policies that it may have."""
 
     attribute: str
-    """Of Guards."""
+    """The attribute of Guards."""
     policies: tuple[OnGuard, ...]
     per_topic: bool = True
 
     @property
     def kind(self) -> str:
-        """The word of the refusals that it is about."""
+        """The word of its refusals."""
         return self.attribute.replace("_", "-")
 
     @property
@@ -105,7 +105,9 @@ GUARD_KEYS = (
 
 
 def guard_policy(guard: GuardKey) -> Callable[[str], GuardPolicy]:
-    """A reader of `fail`, or of `fail, skip:logs.*, restart:orders`: a policy for all topics, others for some."""
+    """Return a reader of `fail`, or of `fail, skip:logs.*, restart:orders`: a policy for all topics, others
+    for some.
+    """
     words = ", ".join(guard.policies)
 
     def policy(text: str) -> OnGuard:

@@ -9,12 +9,12 @@ EVERY_SECONDS = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LagStart:
-    """So many records behind in all, or an oldest one of such an age, start a run; None: that does not."""
+    """A total lag of `records`, or an age of `seconds` of the oldest record, starts a run; None: that starts none."""
 
     records: int | None = None
     seconds: int | None = None
     every_seconds: int = EVERY_SECONDS
-    """How often the lag is looked at."""
+    """How often the lag is checked, in seconds."""
 
     def __bool__(self) -> bool:
         return self.records is not None or self.seconds is not None

@@ -1,4 +1,4 @@
-"""A flow as a lane beside the live one has it: other topics on the target, and nothing but copying."""
+"""A flow in a lane other than the live one: other topics on the target, and nothing but copying."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ _NEVER = Periodic(enabled=False, interval_s=None)
 
 
 def lane_flow(flow: FlowConfig, lane: str | None) -> FlowConfig:
-    """The flow as a session in `lane` has it: `in_lane` for a backfill or a drill, else as it is."""
+    """Return the flow for a session in `lane`: `in_lane` for a backfill or a drill, otherwise the flow itself."""
     return flow if lane is None or lane_kind(lane) is None else in_lane(flow, lane)
 
 
 def in_lane(flow: FlowConfig, lane: str) -> FlowConfig:
-    """The flow in `lane`: for a backfill or a drill with scratch topics, and without all that belongs to live alone.
+    """Return the flow in `lane`: a backfill or a drill has scratch topics, and nothing that belongs to live alone.
 
-    No guard is softened, no topic deleted, no ACL, group or topic of MirrorMaker 2 touched; heartbeats are no history,
-    and each scratch topic has one writer, also where live merges. Its runs do not verify themselves.
-    Budgets, resources and clients stay the flow's.
-    A lane that appends to the live topics has live's guard of other writers: it is one there, and live is one to it.
-    Another live lane (`ferry.lane`) is the flow as it is.
+    No guard is softened, no topic deleted, and no ACL, group or topic of MirrorMaker 2 changed. Heartbeats are not
+    copied, because they are no history. Each scratch topic has one writer, also where live merges. Its runs do not
+    verify themselves. Budgets, resources and clients stay those of the flow.
+
+    A lane that appends to the live topics has live's guard of foreign writers, because live and the lane are foreign
+    writers to each other. Another live lane (`ferry.lane`) is the flow itself.
     """
     kind = lane_kind(lane)
     if kind is None or lane == flow.lane:

@@ -31,18 +31,18 @@ class Origin:
 
 
 def origins_of(file: str, entries: Mapping[str, Property]) -> dict[str, Origin]:
-    """The origin of each property, by its Java name."""
+    """Return the origin of each property, by its Java name."""
     return {name: Origin(file=file, line=entry.line, key=entry.key) for name, entry in entries.items()}
 
 
 def named_in(message: str) -> str | None:
-    """The property that an error of a client begins with, by its Java name."""
+    """Return the property that an error of a client begins with, by its Java name."""
     match = _NAME.match(message)
     return None if match is None else match.group()
 
 
 def origin_of(name: str, origins: Mapping[str, Origin], alias: str) -> Origin | None:
-    """Where the property is written; where it is missing, the line that makes it necessary. None: nothing does."""
+    """Return where the property is written; where it is missing, the line that makes it necessary. None: none does."""
     if name in origins:
         return origins[name]
     for beginning, askers in _ASKED_BY:
@@ -56,7 +56,7 @@ def origin_of(name: str, origins: Mapping[str, Origin], alias: str) -> Origin | 
 
 
 def placed(message: str, origins: Mapping[str, Origin], alias: str) -> str:
-    """An error of a client of cluster `alias` with the place before it, as `ferry config check` shows it."""
+    """Return an error of a client of cluster `alias` with the place before it, as `ferry config check` shows it."""
     name = named_in(message)
     origin = None if name is None else origin_of(name, origins, alias)
     if name is None or origin is None:
@@ -65,7 +65,7 @@ def placed(message: str, origins: Mapping[str, Origin], alias: str) -> str:
 
 
 def said_of(name: str, message: str) -> str:
-    """The rest of a sentence about a property, whose place is named before it."""
+    """Return the rest of a sentence about a property, whose place is named before it."""
     rest = message.removeprefix(name)
     for mark in (": ", "="):
         if rest.startswith(mark):

@@ -1,4 +1,4 @@
-"""`replication.policy.class` of a flow, as `ferry.policy.make_policy` understands it."""
+"""`replication.policy.class` of a flow, in the form of `ferry.policy.make_policy`."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ from ferry.policy import (
 def flow_policy(
     text: str, flow: Flow, *, separator: str, internal_separator_enabled: bool, properties: Mapping[str, str]
 ) -> tuple[str, ReplicationPolicy]:
-    """The policy and its short name. `properties` are the flow's `replication.policy.*`, for a class of the user's own.
+    """Return the policy and its short name. `properties` are the flow's `replication.policy.*`, for a class of the
+    user.
 
-    Raises BadValue for a class that is not known, cannot be imported, or does not keep the Protocol.
+    Raises BadValue for a class that is not known, cannot be imported, or does not implement the Protocol.
     """
     given = {
         **properties,

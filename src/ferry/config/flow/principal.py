@@ -1,4 +1,4 @@
-"""Whom a cluster's brokers know Ferry as, as far as the file says it: the principal that ACLs are granted to.
+"""The principal that a cluster's brokers know Ferry as, by the file: ACLs are granted to it.
 
 Sources: `DefaultKafkaPrincipalBuilder`, `KerberosShortNamer` and `SslPrincipalMapper` of Kafka 4.3.0, each with its
 default rules.
@@ -19,19 +19,19 @@ from ferry.config.text.secrets import ClientProperties, has_reference
 from ferry.errors import BadInput, Refused
 
 _SPECIAL = frozenset(',=+<>#;"\\')
-"""Java and RFC 4514 escape these in different ways."""
+"""Java and RFC 4514 escape these characters in different ways."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Principal:
-    """A principal as ACLs name it, `User:...`; None where the file does not say it, and `why` not."""
+    """A principal as ACLs name it, `User:...`; None where the file does not show it, and `why` has the reason."""
 
     name: str | None
     why: str
 
 
 def principal_of(flow: FlowConfig, side: Side) -> Principal:
-    """The principal of the flow's client on that side. What comes out of a reference is not shown: it is not known."""
+    """Return the principal of the flow's client on that side. A name that comes from a reference is not known."""
     alias = flow.flow.source if side == "source" else flow.flow.target
     if alias in flow.unknown:
         return _unknown(unknown_here(flow.connections[alias]))
@@ -47,7 +47,7 @@ def principal_of(flow: FlowConfig, side: Side) -> Principal:
 
 
 def security_protocol(flow: FlowConfig, side: Side) -> str:
-    """How that side's listener is protected. Raises BadInput where a reference in it leads nowhere."""
+    """Return how that side's listener is protected. Raises BadInput where a reference in it cannot be resolved."""
     return _plain(flow, side, "security.protocol", "PLAINTEXT").strip().upper()
 
 
@@ -83,7 +83,9 @@ def _by_login(flow: FlowConfig, side: Side) -> Principal:
 
 
 def short_name(principal: str) -> str:
-    """What `sasl.kerberos.principal.to.local.rules = DEFAULT` makes of a principal of the brokers' own realm."""
+    """Return the short name of `sasl.kerberos.principal.to.local.rules = DEFAULT` for a principal of the brokers'
+    realm.
+    """
     return principal.partition("@")[0].partition("/")[0]
 
 
@@ -101,7 +103,7 @@ def _by_certificate(properties: ClientProperties) -> Principal:
 
 
 def distinguished_name(subject: x509.Name) -> str | None:
-    """A subject as Java's `X500Principal.getName()` spells it; None for parts whose spelling is not certain."""
+    """Return a subject as Java's `X500Principal.getName()` spells it; None for parts whose spelling is not certain."""
     for part in subject.rdns:
         (one, *others) = part
         text = one.value

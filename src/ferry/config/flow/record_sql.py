@@ -1,9 +1,9 @@
-"""What is wrong with a transform's SQL, as far as it is certain without Spark: asked wherever a file is read.
+"""What is wrong with a transform's SQL, as far as it is certain without Spark: checked wherever a file is read.
 
-sqlglot reads the text, by its dialect of Spark. It is not Spark: what it alone does not understand is a doubt and no
-error, and what it does not look at (types, queries in expressions) is left to the job, which asks Spark before it
-copies anything. A function that Spark does not have by itself is a doubt, for a catalogue may have it. Spark is the
-oracle of the tests: what is called wrong here, it refuses.
+sqlglot reads the text, in its dialect of Spark. It is not Spark: what only sqlglot does not understand is a doubt and
+no error. What it does not check (types, queries in expressions) is left to the job, which asks Spark before it copies
+anything. A function that Spark does not have by itself is a doubt, because a catalogue may have it. The tests compare
+with Spark: what is called wrong here, Spark refuses.
 """
 
 from __future__ import annotations
@@ -19,23 +19,29 @@ _SETS = {"Union": "UNION", "Except": "EXCEPT", "Intersect": "INTERSECT"}
 
 
 def query_slip(sql: str) -> Slip | None:
-    """The first slip of `SELECT ... FROM records WHERE ...`; None where none is found."""
+    """Return the first slip of `SELECT ... FROM records WHERE ...`; None where none is found."""
     return _slip(sql, "", "", True)
 
 
 def condition_slip(sql: str, *, columns_known: bool) -> Slip | None:
-    """Of a condition; `columns_known`: it is asked of records as they are read, and of no query's result."""
+    """Return the first slip of a condition; None where none is found.
+
+    `columns_known`: the condition is on records as they are read, and not on a query's result.
+    """
     return _slip(sql, f"SELECT * FROM {TABLE} WHERE TRUE AND (\n", "\n)", columns_known)
 
 
 def expression_slip(sql: str, *, columns_known: bool) -> Slip | None:
-    """Of an expression of a record; else as of a condition."""
+    """Return the first slip of an expression of a record; None where none is found.
+
+    `columns_known`: the expression is on records as they are read, and not on a query's result.
+    """
     return _slip(sql, "SELECT * EXCEPT (target), CAST((\n", f"\n) AS STRING) AS target FROM {TABLE}", columns_known)
 
 
 @lru_cache(maxsize=256)
 def _slip(sql: str, before: str, after: str, columns_known: bool) -> Slip | None:
-    # Here, for to import it takes a tenth of a second, and few files need it.
+    # Imported here, because the import takes a tenth of a second, and few files need it.
     import sqlglot  # noqa: PLC0415
     from sqlglot.errors import ParseError, SqlglotError, TokenError  # noqa: PLC0415
 
@@ -59,5 +65,5 @@ def _slip(sql: str, before: str, after: str, columns_known: bool) -> Slip | None
         found = next(Query(queries[0], text, columns_known).slips(), None)
     elif len(queries) == 1 and type(queries[0]).__name__ in _SETS:
         found = Slip(why=not_of_one_record(_SETS[type(queries[0]).__name__]))
-    # Else brackets around it, or what only Spark reads: its to say.
+    # Otherwise it is a query in brackets, or something that only Spark reads: Spark decides.
     return found or next(text.unknown_functions(), None)

@@ -1,4 +1,4 @@
-"""A transform's SQL as words, and what they alone say is wrong with it: see `ferry.config.flow.record_sql`."""
+"""A transform's SQL as words, and the slips that the words alone show: see `ferry.config.flow.record_sql`."""
 
 from __future__ import annotations
 
@@ -29,27 +29,27 @@ _AGGREGATES = frozenset(("avg", "count", "max", "min", "sum"))
 _SHARE = "tablesample"
 _TOLD = _RANDOM | MOMENTARY | _GENERATORS | _AGGREGATES | {_SHARE}
 _BEGINNINGS = frozenset(("SELECT", "FROM", "TABLE", "("))
-"""Of queries; a command is none."""
+"""The words that a query begins with; a command is no query."""
 _OPEN, _CLOSE = ("(", "[", "{"), (")", "]", "}")
 _ENDLESS = frozenset((",", ".", "=", "==", "<", ">", "<=", ">=", "<=>", "<>", "!=", "+", "-", "/", "||", "->", "::"))
-"""What nothing ends with."""
+"""The signs with which no text ends."""
 _BEHIND_STAR = frozenset(("REPLACE", "RENAME", "EXCLUDE"))
-"""What other engines write behind a star, where Spark has EXCEPT alone."""
+"""Words that other engines allow after a star, where Spark allows only EXCEPT."""
 _BEFORE_STAR = frozenset(("SELECT", ",", "."))
-"""What a star behind is all columns, and no multiplication."""
+"""A star after one of these means all columns, and no multiplication."""
 _BEFORE_NAMES = frozenset((".", ")", "]", "AS"))
-"""Behind these a word with a bracket is no function of the session: a catalogue's, a method, or columns of an alias."""
+"""After these a word with a bracket is no function of the session: a catalogue's, a method, or columns of an alias."""
 _SYNTAX = frozenset(
     (
         "cast", "dateadd", "extract", "geography", "geometry", "identifier", "overlay", "position", "struct", "time",
         "timediff", "timestampadd", "timestampdiff", "try_cast",
     )
 )  # fmt: skip
-"""Words with a bracket that Spark's grammar has, and not its list of functions."""
+"""Words with a bracket that are in Spark's grammar, and not in its list of functions."""
 _MISSING = re.compile(r"Missing (?:(?P<mark>.+) from )?(?P<line>\d+):(?P<column>\d+)")
 
 _NAMES = frozenset(("VAR", "IDENTIFIER", "STRING", "NUMBER"))
-"""Kinds of words behind which a word with a bracket is no call: columns of an alias."""
+"""Kinds of words after which a word with a bracket is no call: columns of an alias."""
 _ASKED = "the job asks Spark before it copies anything, and ferry plan --sample asks it now"
 _OF_SESSION = "correct it unless Spark's catalogue there has a function of that name"
 _DOUBT = f"is not understood without Spark{{}}: correct it if it is a slip; {_ASKED}"
@@ -57,7 +57,7 @@ _DOUBT = f"is not understood without Spark{{}}: correct it if it is a slip; {_AS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slip:
-    """What is wrong with a text, at a place in it, from 1."""
+    """What is wrong with a text, at a place in it, counted from 1."""
 
     why: str
     """Half a sentence, whose subject is the text."""
@@ -73,27 +73,29 @@ class Slip:
 
 @lru_cache(maxsize=1)
 def spark_functions() -> frozenset[str]:
-    """Names of the functions that Spark has by itself (`spark_functions.json`, by tools/spark_functions.py)."""
+    """Return the names of the functions that Spark has by itself (`spark_functions.json`, by
+    tools/spark_functions.py).
+    """
     text = resources.files("ferry.config.flow").joinpath("spark_functions.json").read_text(encoding="utf-8")
     return frozenset(json.loads(text)["names"])
 
 
 class Text:
-    """A text, what it consists of, and where in the writer's part of it something stands."""
+    """A text, its tokens, and the places in the writer's part of it."""
 
     def __init__(self, whole: str, start: int, end: int) -> None:
         self.whole, self._start, self._end = whole, start, end
         self.tokens: Sequence[Token] = ()
 
     def slip(self, at: int, why: str, *, is_sure: bool = True) -> Slip:
-        """A slip at a place in the whole text."""
+        """Return a slip at a place in the whole text."""
         at = min(max(at, self._start), max(self._start, self._end - 1))
         line = self.whole.count("\n", self._start, at) + 1
         column = at - max(self._start, self.whole.rfind("\n", self._start, at) + 1) + 1
         return Slip(why=why, line=line, column=column, is_sure=is_sure)
 
     def unclosed(self, error: Exception) -> Slip:
-        """What could not be cut into words."""
+        """Return the slip of a text that could not be divided into words."""
         found = _MISSING.search(f"{error.__cause__}")
         if found is None:
             return self.doubt(None, None)
@@ -103,7 +105,7 @@ class Text:
         return self.slip(at, f"opens {found['mark'] or 'a comment'} that nothing closes: close it")
 
     def written(self) -> Iterator[Slip]:
-        """What the words alone say."""
+        """Yield the slips that the words alone show."""
         first = self.tokens[0] if self.tokens and not self._start else None
         if first is not None and first.text.upper() == "WITH":
             yield self.slip(first.start, not_of_one_record("WITH"))
@@ -137,7 +139,7 @@ class Text:
                 yield self.slip(token.start, not_the_same(name))
 
     def _statements(self, mine: Sequence[Token]) -> Iterator[Slip]:
-        """More than one: a query may end with semicolons, a part of one has none."""
+        """Yield a slip for more than one statement: a query may end with semicolons, a part of one has none."""
         ends = [number for number, token in enumerate(mine) if self._is_sign(token, (";",))]
         if ends and self._start:
             yield self.slip(mine[ends[0]].start, "has a ; where it is a part of a statement: take it out")
@@ -145,7 +147,9 @@ class Text:
             yield self.slip(mine[ends[0]].start, "has several statements: write one, and nothing behind the ;")
 
     def unknown_functions(self) -> Iterator[Slip]:
-        """Doubts of functions that Spark does not have by itself: a catalogue may, or an extension of the session."""
+        """Yield doubts about functions that Spark does not have by itself: a catalogue may, or an extension of the
+        session.
+        """
         mine = self._mine()
         for number, token in enumerate(mine[:-1]):
             name, before = token.text.lower(), mine[number - 1] if number else None
@@ -160,11 +164,11 @@ class Text:
                 yield self.slip(token.start, why, is_sure=False)
 
     def _mine(self) -> list[Token]:
-        """The words of the writer's part."""
+        """Return the words of the writer's part."""
         return [token for token in self.tokens if self._start <= token.start < self._end]
 
     def _brackets(self, mine: Sequence[Token]) -> Iterator[Slip]:
-        """A bracket without its other one; where the whole has such, it is in the writer's part."""
+        """Yield a slip for a bracket without its other one, placed in the writer's part."""
         if self._unpaired(self.tokens) is not None:
             token = self._unpaired(mine) or self._unpaired(self.tokens)
             if token is not None and token.text in _CLOSE:
@@ -190,13 +194,15 @@ class Text:
         return self.whole[token.start : token.start + len(token.text)] != token.text
 
     def doubt(self, line: int | None, column: int | None) -> Slip:
-        """What sqlglot does not understand, and Spark may; by where the word ends, as sqlglot tells."""
+        """Return a doubt about what sqlglot does not understand and Spark may; at the word whose end sqlglot
+        reports.
+        """
         word = next((one for one in self.tokens if (one.line, one.col) == (line, column)), None)
         if word is None or not self._start <= word.start < self._end:
             return Slip(why=_DOUBT.format(""), is_sure=False)
         return self.slip(word.start, _DOUBT.format(f" (near {word.text})"), is_sure=False)
 
     def place_of(self, quoted: str) -> int:
-        """Where a text in quotes stands."""
+        """Return the place of a text in quotes."""
         found = (one.start for one in self.tokens if one.text == quoted and self._quoted(one))
         return next(found, self._start)

@@ -23,7 +23,7 @@ from ferry.config.flow.selection_rules import (
 RECORD_COLUMNS = (
     "topic", "partition", "offset", "timestamp", "timestampType", "key", "value", "headers", "target", "poison",
 )  # fmt: skip
-"""What SQL can name: a record's columns in Spark, and those that Ferry adds."""
+"""The columns that SQL can name: a record's columns in Spark, and those that Ferry adds."""
 
 _BARE = frozenset(
     ("current_date", "current_time", "current_timestamp", "current_user", "localtimestamp", "session_user", "user")
@@ -56,23 +56,26 @@ _CLAUSES = {
 
 @dataclass(frozen=True, slots=True)
 class _Columns:
-    """What a query's FROM offers."""
+    """The columns that a query's FROM offers."""
 
     names: tuple[str, ...]
-    """As they are written, for the writer; asked in lower case."""
+    """The names as written, for messages; they are compared in lower case."""
     plain: frozenset[str]
-    """In lower case: the record's own of them that have no fields."""
+    """In lower case: those of the record's own columns that have no fields."""
     tables: frozenset[str]
-    """In lower case: what may stand before a column's name."""
+    """In lower case: the tables that may be named before a column."""
     is_known: bool
-    """Whether these are all."""
+    """Whether these are all columns."""
 
     def has(self, name: str) -> bool:
-        """Whether there is a column of that name."""
+        """Return whether there is a column of that name."""
         return name.lower() in {one.lower() for one in self.names}
 
     def is_table(self, parts: Sequence[str], aliases: set[str]) -> bool:
-        """Whether a name begins with a table's: of a table and a column of one name it is the one that has the rest."""
+        """Return whether a name begins with a table's.
+
+        If a table and a column have the same name, the one that has the rest of the name is meant.
+        """
         if len(parts) < 2 or parts[0].lower() not in self.tables:
             return False
         return self.has(parts[1]) or not (self.has(parts[0]) or parts[0].lower() in aliases)
@@ -94,7 +97,7 @@ class Query:
         self._tree, self._text, self._known = tree, text, columns_known
 
     def slips(self) -> Iterator[Slip]:
-        """All that is certain."""
+        """Yield all slips that are certain."""
         from sqlglot import expressions as exp  # noqa: PLC0415 - it takes a tenth of a second, and few files need it
 
         yield from self._parts(exp)
@@ -103,7 +106,7 @@ class Query:
             return
         chain = [*_chain(exp, self._tree)]
         if any(all(one is not known for known in chain) for one in self._tree.find_all(exp.Select)):
-            return  # a query in an expression: Spark's to say
+            return  # a query in an expression: Spark decides
         table = chain[-1].args["from_"].this if chain[-1].args.get("from_") else None
         if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier) or _is_altered(table):
             return
@@ -121,7 +124,7 @@ class Query:
                 yield from self._result(exp)
 
     def _parts(self, exp: Any) -> Iterator[Slip]:
-        """Parts of any query that no selection has."""
+        """Yield a slip for each part that no selection may have."""
         for query in self._tree.find_all(exp.Select):
             for name, what in _CLAUSES.items():
                 if query.args.get(name):
@@ -134,7 +137,7 @@ class Query:
             yield Slip(why=not_of_one_record("a window function"))
 
     def _columns(self, exp: Any, query: Any, offered: _Columns) -> Iterator[Slip]:
-        """Names that nothing has, and fields of what has none."""
+        """Yield a slip for each name that no column has, and for fields of columns that have none."""
         own = [one for one in query.find_all(exp.Column, exp.Alias) if one.find_ancestor(exp.Select) is query]
         aliases = {one.alias.lower() for one in own if isinstance(one, exp.Alias)}
         variables = {name.name.lower() for one in query.find_all(exp.Lambda) for name in one.expressions}
@@ -176,11 +179,11 @@ class Query:
         return self._text.slip(at, f"names a column {named.name}, which {whose} not have; {remedy}")
 
     def _may_be_no_column(self, exp: Any, column: Any, name: str) -> bool:
-        """Words that functions of Spark take, and that sqlglot reads as columns."""
+        """Return whether a word is one that functions of Spark take, and that sqlglot reads as a column."""
         return name in _UNITS and isinstance(column.parent, exp.Func)
 
     def _result(self, exp: Any) -> Iterator[Slip]:
-        """Columns that the result lacks or has anew, where its names are plain."""
+        """Yield a slip for each column that the result lacks or changes, where its names are plain."""
         of_star: set[str] = set()
         named: dict[str, Any] = {}
         for one in self._tree.expressions:
@@ -215,7 +218,7 @@ def _no_fields(column: str, field: str) -> str:
 
 
 def _chain(exp: Any, tree: Any) -> Iterator[Any]:
-    """A query, the one in its FROM, and so on to the innermost."""
+    """Yield a query, the one in its FROM, and so on to the innermost."""
     while True:
         yield tree
         source = tree.args.get("from_")
@@ -226,12 +229,12 @@ def _chain(exp: Any, tree: Any) -> Iterator[Any]:
 
 
 def _is_altered(table: Any) -> bool:
-    """Whether something makes other rows or columns of a table, or of a query in brackets, than it has."""
+    """Return whether something gives a table, or a query in brackets, other rows or columns than it has."""
     return any(table.args.get(name) for name in ("sample", "pivots", "joins", "laterals"))
 
 
 def _from(source: Any, inner: _Columns) -> _Columns:
-    """What a FROM offers: the records, or what the query within answers."""
+    """Return what a FROM offers: the records, or the result of the query within."""
     alias = source.args.get("alias")
     if alias is not None and alias.args.get("columns"):
         return _NOTHING
@@ -240,7 +243,7 @@ def _from(source: Any, inner: _Columns) -> _Columns:
 
 
 def _answered(exp: Any, query: Any, offered: _Columns) -> _Columns:
-    """The columns of a query's result, where its names are plain."""
+    """Return the columns of a query's result, where its names are plain."""
     names: dict[str, str] = {}
     plain: set[str] = set()
     for one in query.expressions:

@@ -1,4 +1,4 @@
-"""Where reports of drills and switches go, who signs them, and what the figures in them are held against."""
+"""Where reports of drills and switches go, which key signs them, and the goals for their figures."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ NOTHING = ClientProperties(values_by_key={})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportConfig:
-    """`folder` is a path or a URL, `is_named` whether the file says which. `rto_seconds` None: no goal.
+    """Where reports go: `folder` is a path or a URL, and `is_named` whether the file sets it.
 
-    `dirs` are the other places that a form may name.
+    `rto_seconds` None: no goal. `dirs` are the other places that a form may name.
     """
 
     folder: str = "ferry-reports"
@@ -33,13 +33,14 @@ class ReportConfig:
     providers: Providers = field(default_factory=Providers, repr=False, compare=False)
 
     def key(self) -> Mapping[str, str]:
-        """Key and password, secrets resolved; BadInput when one cannot be looked up."""
+        """Return key and password, secrets resolved. Raises BadInput when one cannot be resolved."""
         return self.providers.resolve_all(self.signing)
 
     def allows(self, named: str) -> bool:
-        """Whether a form may name a place: one of the file's, or what is below a folder of them, with links followed.
+        """Return whether a form may name a place: one of the file's, or one below a folder of them, with links
+        followed.
 
-        Of a URL all has to be the same: what leads elsewhere in it depends on its scheme.
+        A URL must be the same as a whole: which parts of it lead elsewhere depends on its scheme.
         """
         places = (self.folder, *self.dirs)
         local = local_path(named)
@@ -51,7 +52,7 @@ class ReportConfig:
 
 
 def local_path(place: str) -> Path | None:
-    """The path of a place on this machine; None where it is a URL of another scheme than `file`."""
+    """Return the path of a place on this machine; None where it is a URL of another scheme than `file`."""
     scheme, separator, rest = place.partition("://")
     if not separator:
         return Path(place)

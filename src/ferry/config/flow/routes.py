@@ -1,6 +1,6 @@
-"""Which topic a transform's steps send records to, as far as the source topic alone decides it.
+"""The topic to which a transform's steps send records, as far as the source topic alone decides it.
 
-What is known so is the topic's name in the plan: created, claimed and guarded as that of a policy (ADR 39).
+A topic that is known in this way is in the plan: created, claimed and guarded as one that a policy names (ADR 39).
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - of UTC, as all that is counted f
 
 
 def target_by_steps(steps: Iterable[Step], topic: str, target: str) -> str:
-    """The topic that records of `topic` go to, where the policy says `target`: one route behind the other.
+    """Return the topic that records of `topic` go to, where the policy names it `target`: one route after the other.
 
-    SQL and functions before the steps are taken not to change it: a record that they send elsewhere is refused.
-    Raises NotKnown, with half a sentence, where each record says it itself.
+    SQL and functions before the steps are assumed not to change it: a record that they send elsewhere is refused.
+    Raises NotKnown, with half a sentence, where each record decides it itself.
     """
     for step in steps:
         match step:
@@ -51,7 +51,7 @@ def target_by_steps(steps: Iterable[Step], topic: str, target: str) -> str:
 
 
 def why_by_record(step: Step) -> str | None:
-    """That a step names copies record by record, whatever their source topic, and why; None: it does not."""
+    """Return that a step names copies record by record, whatever their source topic, and why; None: it does not."""
     if isinstance(step, Route | RouteByTime) and step.when is not None and isinstance(step.when.test, TopicMatches):
         return None
     try:
@@ -65,7 +65,7 @@ def why_by_record(step: Step) -> str | None:
 
 
 def _holds(name: str, when: When | None, target: str) -> bool:
-    """Whether a step is for all records of the topic that is called `target` by now, or for none."""
+    """Return whether a step is for all records of the topic that is now called `target`, or for none."""
     if when is None:
         return True
     if not isinstance(when.test, TopicMatches):
@@ -75,7 +75,7 @@ def _holds(name: str, when: When | None, target: str) -> bool:
 
 
 def routed(step: Route, target: str) -> str:
-    """The name that a route makes of another; as in Kafka, what it replaces is the first match *within* the name."""
+    """Return the name that a route gives to `target`; as in Kafka, it replaces the first match *within* the name."""
     pattern = compile_java(step.pattern)
     found = pattern.search(target)
     if found is None or pattern.fullmatch(target) is None:
@@ -84,7 +84,7 @@ def routed(step: Route, target: str) -> str:
 
 
 def routed_by_time(step: RouteByTime, target: str, timestamp_ms: int) -> str:
-    """The name that a route makes of another by a record's time. ValueError: it is in no year from 1 to 9999."""
+    """Return the name that a route gives by a record's time. Raises ValueError for a year outside 1 to 9999."""
     try:
         moment = _EPOCH + timedelta(milliseconds=timestamp_ms)
     except OverflowError:
@@ -95,7 +95,10 @@ def routed_by_time(step: RouteByTime, target: str, timestamp_ms: int) -> str:
 
 @lru_cache(maxsize=16)
 def _time_form(time_format: str) -> str:
-    """A format of `SimpleDateFormat` as one of Python for a moment, its year's last two digits and its milliseconds."""
+    """Return a format of `SimpleDateFormat` as one of Python.
+
+    It takes a moment, its year's last two digits and its milliseconds.
+    """
     return "".join(_TIME_FIELDS.get(part[0]) or _literal(part[0]) for part in _TIME_PARTS.finditer(time_format))
 
 

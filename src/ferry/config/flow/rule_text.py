@@ -1,6 +1,6 @@
-"""A transform as text, for the ledger: what an era has begun is finished by it, whatever the file says by then.
+"""A transform as text, for the ledger: it finishes what its era has begun, even when the file has another one by then.
 
-A salt is a secret. A reference to one is kept, and looked up again; one that is written out stays in the file alone.
+A salt is a secret. A reference to one is kept, and resolved again; a salt that is written out stays in the file alone.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _STEPS: dict[str, type[Any]] = {
 
 
 def rule_text(spec: TransformSpec, spark_version: str = "") -> str:
-    """The transform as JSON, without a salt that is written out; with the version of Spark that carries it out."""
+    """Return the transform as JSON, without a salt that is written out, and with the version of Spark that runs it."""
     body = {
         "name": spec.name,
         "topics": list(spec.topics.items),
@@ -46,9 +46,10 @@ def rule_text(spec: TransformSpec, spark_version: str = "") -> str:
 
 
 def parse_rule(text: str, now: Sequence[TransformSpec]) -> TransformSpec:
-    """Inverse of `rule_text`; a salt that it does not have, and how secrets are looked up, are of the file's `now`.
+    """Return the transform of a text that `rule_text` made.
 
-    Raises Refused for text that this Ferry does not know: a newer one has written it.
+    A salt that the text lacks, and how secrets are resolved, come from the file's `now`. Raises Refused for text that
+    this Ferry does not know: a newer one has written it.
     """
     try:
         body = json.loads(text)
@@ -76,13 +77,13 @@ def parse_rule(text: str, now: Sequence[TransformSpec]) -> TransformSpec:
 
 
 def spark_of(text: str) -> str:
-    """Which PySpark carried a rule out, as ` (PySpark 4.2.0)`; empty where the text does not say."""
+    """Return the version of PySpark that ran a rule, as ` (PySpark 4.2.0)`; empty where the text does not have it."""
     found = json.loads(text).get("spark", "")
     return f" (PySpark {found})" if found else ""
 
 
 def _plain(value: object) -> object:
-    """A step, or what is in one: dataclasses by the name of their class."""
+    """Return a step, or a value in one: dataclasses by the name of their class."""
     if is_dataclass(value) and not isinstance(value, type):
         inside = {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
         return {"is": type(value).__name__, **inside}

@@ -1,7 +1,7 @@
-"""What a selection of records may not have, in the words of those who write it (ADR 39).
+"""What a selection of records may not have, as half sentences about the text (ADR 39).
 
-Asked twice: of a text where a file is read (`ferry.config.flow.record_sql`), and of Spark's analysed plan before
-anything is copied (`ferry.features.records.rules.selection`). The sentences are the same.
+The rules are checked twice: for a text where a file is read (`ferry.config.flow.record_sql`), and for Spark's analysed
+plan before anything is copied (`ferry.features.records.rules.selection`). The sentences are the same.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ KEPT: Mapping[str, str] = {
     "value": "binary",
     "headers": "array<struct<key:string,value:binary>>",
 }
-"""Columns that a selection has to have, with Spark's names of their types."""
+"""Columns that a selection must have, with Spark's names of their types."""
 
 UNCHANGED = ("partition", "offset")
-"""Of these the record's own: they say where it came from."""
+"""Columns that must be the record's own: they are its place of origin."""
 
 MOMENTARY = frozenset(
     (
@@ -29,23 +29,23 @@ MOMENTARY = frozenset(
         "input_file_name", "localtimestamp", "now", "session_user", "user", "version",
     )
 )  # fmt: skip
-"""Functions that Spark calls deterministic, for they are so within one query. The next attempt is another query."""
+"""Functions that Spark calls deterministic, because they are so within one query. The next attempt is another query."""
 
 _MOMENT = re.compile(r"\s*(now|today|tomorrow|yesterday)\b", re.IGNORECASE)
 
 
 def is_momentary(text: str) -> bool:
-    """Whether Spark reads a text as a time of the moment in which it plans: 'now', 'today', also with a zone."""
+    """Return whether Spark reads a text as a time of the moment in which it plans: 'now', 'today', also with a zone."""
     return _MOMENT.match(text) is not None
 
 
 def not_of_one_record(what: str) -> str:
-    """Of a part of SQL by which a row does not come of one record."""
+    """Return the sentence about a part of SQL by which a row is not made from one record."""
     return f"has {what}: each row has to come of one record, by SELECT, FROM records and WHERE alone"
 
 
 def not_the_same(function: str) -> str:
-    """Of a call of a function."""
+    """Return the sentence about a call of a function that differs each time."""
     return (
         f"calls {function}(), which is not the same each time: a retry would write other records than the attempt "
         "before it; use the record's timestamp, partition and offset instead, or a constant"
@@ -53,7 +53,7 @@ def not_the_same(function: str) -> str:
 
 
 def of_the_moment(text: str) -> str:
-    """Of a time that is written as text."""
+    """Return the sentence about a time of the moment that is written as text."""
     return (
         f"has the time '{text}', which is not the same each time: a retry would write other records than the attempt "
         "before it; use the record's timestamp instead, or a constant"
@@ -61,7 +61,7 @@ def of_the_moment(text: str) -> str:
 
 
 def takes_share() -> str:
-    """Of TABLESAMPLE."""
+    """Return the sentence about TABLESAMPLE."""
     return (
         "has TABLESAMPLE, which does not take the same records each time: a retry would write other records than the "
         "attempt before it; use ferry.transform.NAME.sample = 10% instead"
@@ -69,20 +69,20 @@ def takes_share() -> str:
 
 
 def star_with(word: str) -> str:
-    """Of a star and what Spark does not have behind one."""
+    """Return the sentence about a star and a word after it that Spark does not have."""
     return f"has * {word} (...), which Spark does not have: write * EXCEPT (key), and what key becomes AS key"
 
 
 def drops(column: str) -> str:
-    """Of a query without a column that a record needs."""
+    """Return the sentence about a query without a column that a record needs."""
     return f"drops the column {column}: select it too, as by SELECT * EXCEPT (...)"
 
 
 def changes(column: str) -> str:
-    """Of a query that gives a record another place."""
+    """Return the sentence about a query that gives a record another place."""
     return f"changes the column {column}, which says where a record came from: leave it as it is"
 
 
 def reads(table: str) -> str:
-    """Of a query of something else."""
+    """Return the sentence about a query that reads another table."""
     return f"reads {table}: FROM records is all there is"

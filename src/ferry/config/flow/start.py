@@ -1,4 +1,4 @@
-"""Where the first run of a flow begins on partitions that exist by then; later partitions always begin at earliest."""
+"""Where the first run of a flow begins on the partitions that exist then; later partitions always begin at earliest."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ferry.model import TopicPartition
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _OFFSET = re.compile(r"([^:\s]+):([0-9]+):([0-9]+)")
 _DURATION = "by_duration:"
-"""How Kafka 4 begins an `auto.offset.reset` that counts back from now (KIP-1106)."""
+"""The prefix of an `auto.offset.reset` of Kafka 4 that counts back from now (KIP-1106)."""
 _REMEDY = "write earliest, latest, a time such as 2026-01-31T06:00:00Z, epoch milliseconds, or topic:partition:offset"
 
 
@@ -46,7 +46,7 @@ Start = StartEarliest | StartLatest | StartTime | StartOffsets
 
 
 def parse_start(text: str) -> Start:
-    """`earliest`, `latest`, an ISO 8601 time with its zone, epoch milliseconds, or `topic:partition:offset,…`."""
+    """Parse `earliest`, `latest`, an ISO 8601 time with its zone, epoch milliseconds, or `topic:partition:offset,…`."""
     value = text.strip()
     match value.lower():
         case "earliest":

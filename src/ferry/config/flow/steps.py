@@ -1,8 +1,8 @@
-"""What a transform does to each record, step by step: the ready-made steps, and those of Connect that Ferry knows.
+"""What a transform does to each record, step by step: the ready-made steps, and those of Connect that Ferry has.
 
-Plain data; `ferry.features.records.spark.steps` carries them out. A step with `when` leaves alone the records that it
-does not hold for. Names of topics are those of the target, as Connect's transforms see them (`SourceTask` has named
-them).
+Plain data; `ferry.features.records.spark.steps` carries them out. A step with `when` leaves records unchanged for which
+the condition does not hold. Names of topics are those of the target, as Connect's transforms see them (`SourceTask` has
+named them).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from enum import StrEnum
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicMatches:
-    """The whole name of the target topic is matched by a Java regular expression (`TopicNameMatches`)."""
+    """A Java regular expression matches the whole name of the target topic (`TopicNameMatches`)."""
 
     pattern: str
 
@@ -33,7 +33,7 @@ class IsTombstone:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class When:
-    """Whether a step is for a record; `negate` is Connect's."""
+    """Whether a step is for a record; `negate` has Connect's meaning."""
 
     test: TopicMatches | HasHeader | IsTombstone
     negate: bool = False
@@ -55,14 +55,16 @@ class Keep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """Keep so many of a million: by the hash of the key, else of partition and offset. So a key has all or none."""
+    """Keep this share of a million, by the hash of the key, else of partition and offset. All records of a key share a
+    fate.
+    """
 
     parts_per_million: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddHeader:
-    """One more header at the end, whatever others there are (`InsertHeader`). `value` is written as UTF-8."""
+    """Add one more header at the end, whatever others there are (`InsertHeader`). `value` is written as UTF-8."""
 
     name: str
     value: str
@@ -79,41 +81,41 @@ class DropHeaders:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provenance:
-    """Headers that say where a record came from: cluster, topic, partition, offset, each as text."""
+    """Add headers with a record's origin: cluster, topic, partition, offset, each as text."""
 
     cluster: str
 
 
 class Change(StrEnum):
-    """What becomes of what a path leads to."""
+    """What happens to a value that a path leads to."""
 
     REDACT = "redact"
-    """Nothing of it is left but its type: "", 0, false, [], {} (`MaskField`)."""
+    """Only its type stays: "", 0, false, [], {} (`MaskField`)."""
     HASH = "hash"
-    """The HMAC-SHA-256 of it with the salt, in hexadecimal, as a string: equal stays equal."""
+    """It becomes its HMAC-SHA-256 with the salt, in hexadecimal, as a string: equal values stay equal."""
     REMOVE = "remove"
-    """The field goes, name and all (`ReplaceField`, exclude)."""
+    """The field is removed with its name (`ReplaceField`, exclude)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Json:
-    """Change values of JSON where paths lead; all other bytes stay. A value that is no JSON is poison; null is none.
+    """Change values of JSON where paths lead; all other bytes stay. A value that is no JSON is poison; null is not.
 
-    A path is `$` and then `.name`, `['name']`, `[*]` (each item of a list) or `.*` (each value), as of JSONPath.
+    A path is `$` and then `.name`, `['name']`, `[*]` (each item of a list) or `.*` (each value), as in JSONPath.
     """
 
     paths: tuple[str, ...]
     change: Change
     replacement: str | None = None
-    """With REDACT: in place of what is of the type; a number has to be one in JSON's writing (`MaskField`)."""
+    """With REDACT: the value in place of values of its type; a number must be written as in JSON (`MaskField`)."""
     is_object: bool = False
-    """Whether a value that is JSON and no object is poison, too, as for Connect's."""
+    """Whether a value that is JSON but no object is poison, too, as with Connect."""
     when: When | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OnlyFields:
-    """Of the top level of a JSON object only these fields, and new names for some (`ReplaceField`).
+    """Keep only these fields of the top level of a JSON object, with new names for some (`ReplaceField`).
 
     `include` empty: all of them.
     """
@@ -124,54 +126,57 @@ class OnlyFields:
 
 
 CAST_TYPES = ("int8", "int16", "int32", "int64", "float32", "float64", "boolean", "string")
-"""What can be cast to, by Connect's names."""
+"""The types of a cast, by Connect's names."""
 Casts = tuple[tuple[tuple[str, ...], str], ...]
-"""Of each type the paths that lead to what becomes of it; none: the whole."""
+"""For each type the paths of the values to cast; no path: the whole."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cast:
-    """Make JSON of another type where paths lead (`Cast`), or all of it; else as Json, also of the key's."""
+    """Cast JSON to another type where paths lead (`Cast`), or all of it; also JSON of the key.
+
+    A value that is no JSON is poison; null is not.
+    """
 
     paths: tuple[str, ...]
-    """None: the whole value."""
+    """No path: the whole value."""
     to: str
     """One of CAST_TYPES."""
     of_key: bool = False
     is_object: bool = False
-    """As of Json."""
+    """Whether a value that is JSON but no object is poison, too, as with Connect."""
     when: When | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HashKey:
-    """The HMAC-SHA-256 of the key with the salt, in hexadecimal; no key stays none."""
+    """Replace the key by its HMAC-SHA-256 with the salt, in hexadecimal; a null key stays null."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """Another topic for those whose whole name is matched by a Java regular expression (`RegexRouter`)."""
+    """Give another topic to records whose whole topic name a Java regular expression matches (`RegexRouter`)."""
 
     pattern: str
     replacement: str
-    """As Java's `Matcher.replaceFirst` reads it: `$1`, `${name}`, a backslash before what stands for itself."""
+    """In the form of Java's `Matcher.replaceFirst`: `$1`, `${name}`, a backslash before a literal character."""
     when: When | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RouteByTime:
-    """Another topic by the record's time in UTC (`TimestampRouter`)."""
+    """Give another topic by the record's time in UTC (`TimestampRouter`)."""
 
     topic_format: str
     """With `${topic}` and `${timestamp}`."""
     time_format: str
-    """As Java's `SimpleDateFormat` reads it, of the letters y M d H m s S."""
+    """In the form of Java's `SimpleDateFormat`, with the letters y M d H m s S."""
     when: When | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rename:
-    """Another topic by an expression of SQL, in which `target` is the name that the policy gives."""
+    """Give another topic by an expression of SQL, in which `target` is the name that the policy gives."""
 
     sql: str
 
@@ -196,12 +201,15 @@ STEP_VERSIONS: Mapping[type[Step], int] = {
     RouteByTime: 1,
     Rename: 1,
 }
-"""One more where a step makes something else of a record than the Ferry before did. It is part of the digest of a
-transform that has the step: what was copied before was then made by an earlier transform, and is not called altered."""
+"""The version of each step. It grows where a step makes something else of a record than it did in earlier Ferrys.
+
+It is part of the digest of a transform that has the step. So what was copied before counts as made by an earlier
+transform, and not as altered.
+"""
 
 
 def meaning_of(steps: Iterable[Step]) -> list[list[object]]:
-    """What the steps do, for a digest: names, parameters, and the version behind the first one."""
+    """Return what the steps do, for a digest: names, parameters, and a version that is not the first."""
     found: list[list[object]] = []
     for step in steps:
         version = STEP_VERSIONS[type(step)]

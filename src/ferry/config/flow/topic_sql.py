@@ -1,9 +1,9 @@
-"""Expressions of SQL that name a topic by another topic's name, worked out without Spark when a run is planned.
+"""Expressions of SQL that name a topic by another topic's name, computed without Spark when a run is planned.
 
-Only what is the same for all records of a topic, in the words that Java's and Python's text functions have alike: its
-name (`topic`), the policy's name of the copy (`target`), literals, `concat` and `regexp_replace`. Spark carries the
-expression out for each record, and a record that it sends elsewhere is refused; so what is read here in another way
-than Spark does writes nothing wrong. sqlglot reads the text, by its dialect of Spark.
+Only expressions that are the same for all records of a topic are computed, with text functions that Java and Python
+share. These are the topic's name (`topic`), the policy's name of the copy (`target`), literals, `concat` and
+`regexp_replace`. Spark evaluates the expression for each record, and a record that it sends elsewhere is refused. So a
+difference to Spark's reading writes nothing wrong. sqlglot reads the text, in its dialect of Spark.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ class NotKnown(Exception):
 
 @lru_cache(maxsize=4096)
 def topic_by_sql(sql: str, topic: str, target: str) -> str:
-    """The name that `sql` has for records of `topic`, where `target` is that of the policy.
+    """Return the name that `sql` gives for records of `topic`, where `target` is the policy's name.
 
-    Raises NotKnown where a record is needed to tell, or Spark.
+    Raises NotKnown where a record is needed to decide, or Spark.
     """
     return _text(_parsed(sql), {"topic": topic, "target": target})
 
 
 @lru_cache(maxsize=256)
 def _parsed(sql: str) -> Expr:
-    """The text as a tree, all of whose columns are known of a topic."""
-    # Here, for to import it takes a tenth of a second, and few files need it.
+    """Return the text as a tree, all of whose columns are known of a topic."""
+    # Imported here, because the import takes a tenth of a second, and few files need it.
     import sqlglot  # noqa: PLC0415
     from sqlglot.errors import SqlglotError  # noqa: PLC0415
     from sqlglot.expressions import Column  # noqa: PLC0415
@@ -54,7 +54,7 @@ def _parsed(sql: str) -> Expr:
 
 
 def _text(node: Any, columns: Mapping[str, str]) -> str:  # noqa: PLR0911 - one line for each kind
-    """What a node is."""
+    """Return the text of a node."""
     given = {name for name, one in node.args.items() if one not in (None, [], False)}
     match type(node).__name__:
         case "Column" if given <= {"this", "table"}:

@@ -1,4 +1,4 @@
-"""Transforms of a flow: which topics are copied record by record, and what becomes of their records (ADR 39)."""
+"""Transforms of a flow: the topics that are copied record by record, and how their records change (ADR 39)."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from ferry.policy import ReplicationPolicy, RoutedPolicy
 TIME_ZONE = "UTC"
 """The session's time zone, which the job sets."""
 ANSI = True
-"""Spark's ANSI mode, likewise: what cannot be cast is an error, not a null."""
+"""Spark's ANSI mode, which the job sets, too: what cannot be cast is an error, not a null."""
 CONNECT = "transforms"
-"""The name of the transform that Connect's own key makes; no other can have it without being one of two."""
+"""The name of the transform that Connect's own key makes; no other transform can have it."""
 SALT = "ferry.transform.{}.salt"
 _NO_SALT = ""
 
 
 class Poison(StrEnum):
-    """What becomes of a record that the transform cannot be applied to."""
+    """What happens to a record on which the transform failed."""
 
     FAIL = "fail"
     SKIP = "skip"
     """It goes to the dead letters."""
     PASS = "pass"
-    """It is copied as it is."""
+    """It is copied unchanged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,32 +42,35 @@ class TransformSpec:
 
     name: str
     topics: PatternList
-    """Of the source, as the flow's own `topics`; the flow must take them, too."""
+    """Topics of the source, in the form of the flow's own `topics`; the flow must take them, too."""
     sql: str | None = None
     """SELECT ... FROM records WHERE ..."""
     function: str | None = None
     """`package.module:callable`, DataFrame -> DataFrame."""
     steps: tuple[Step, ...] = ()
     partitions: int | None = None
-    """Of the target topics; None: as many as the source has."""
+    """Partitions of the target topics; None: as many as the source has."""
     targets: tuple[str, ...] = ()
-    """As written, with `{topic}` and `{target}`: the topics that records may name as theirs, each for itself; empty: a
-    source topic has one copy. With `partitions` alone."""
+    """The topics that records may name as their target, as written, with `{topic}` and `{target}`.
+
+    Each record names its own; empty: a source topic has one copy. Only with `partitions`.
+    """
     poison: Poison = Poison.FAIL
     salt: str = field(default=_NO_SALT, repr=False)
-    """What hashes are made with, as written: a reference, as a rule. `secret` looks it up."""
+    """The salt of hashes, as written: usually a reference. `secret` resolves it."""
     timeout_ms: int = field(default=0, compare=False)
-    """How long one Spark task of it may take; 0: as long as it does. What a record becomes is the same."""
+    """How long one Spark task of it may take, in ms; 0: no limit. It does not change the records."""
     providers: Providers = field(default_factory=Providers, repr=False, compare=False)
 
     def secret(self) -> bytes:
-        """The salt, looked up. Raises BadInput when a variable, file or entry is missing."""
+        """Return the resolved salt. Raises BadInput when a variable, file or entry is missing."""
         return self.providers.resolved(SALT.format(self.name), self.salt).encode()
 
     def target_of(self, topic: str, target: str) -> str | None:
-        """The topic that records of `topic` go to for which the policy says `target`; None where a record says it.
+        """Return the topic that records of `topic` go to, where the policy names it `target`; None where records
+        decide.
 
-        Of several the first one.
+        Of several topics the first one.
         """
         if self.targets:
             return self.targets_of(topic, target)[0]
@@ -77,11 +80,13 @@ class TransformSpec:
             return None
 
     def targets_of(self, topic: str, target: str) -> tuple[str, ...]:
-        """Those of which records of `topic` name one, where the policy says `target`; empty: the topic has one copy."""
+        """Return the topics among which records of `topic` choose, where the policy names it `target`; empty: there is
+        one copy.
+        """
         return tuple(one.replace("{topic}", topic).replace("{target}", target) for one in self.targets)
 
     def why_unknown(self, topic: str, target: str) -> str | None:
-        """Why `target_of` does not know it, as half a sentence; None: it does."""
+        """Return why `target_of` does not know the topic, as half a sentence; None: it does."""
         if self.targets:
             return None
         try:
@@ -91,12 +96,13 @@ class TransformSpec:
         return None
 
     def digest(self, *, spark_version: str, time_zone: str = TIME_ZONE, ansi: bool = ANSI, code: str = "") -> str:
-        """SHA-256 (hexadecimal) of all that decides what a record becomes. `code`: a digest of the function's own.
+        """Return the SHA-256 (hexadecimal) of all that decides what a record becomes. `code`: a digest of the
+        function's own.
 
-        `topics` does not: a record's outcome is its own, whichever other topics the transform is for.
+        `topics` is not part of it: what a record becomes does not depend on the transform's other topics.
 
-        The salt enters slowly hashed (scrypt): another salt is another transform, and nobody may try salts against a
-        digest faster than against the records. Raises as `secret`.
+        The salt enters slowly hashed (scrypt). Another salt makes another transform, and salts cannot be tried against
+        a digest faster than against the records. Raises BadInput when the salt cannot be resolved.
         """
         shown: dict[str, object] = {
             "sql": self.sql,
@@ -113,7 +119,7 @@ class TransformSpec:
         return hashlib.sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()
 
     def meaning(self) -> list[object]:
-        """What of it enters the digest of the flow's file: that needs no secret and no Spark."""
+        """Return what enters the digest of the flow's file: what needs no secret and no Spark."""
         return [
             sorted(set(self.topics.items)), self.sql, self.function,
             [[type(step).__name__, asdict(step)] for step in self.steps], self.partitions, self.poison,
@@ -122,7 +128,7 @@ class TransformSpec:
 
 
 def routed_policy(base: ReplicationPolicy, transforms: Sequence[TransformSpec]) -> ReplicationPolicy:
-    """How copies are named: as `base` says, and then as the transforms say whose route the source topic decides."""
+    """Return the policy that names copies: `base`, and then the transforms whose route the source topic decides."""
     routes = any(isinstance(step, Route | Rename) for spec in transforms for step in spec.steps)
     if not routes and not any(spec.targets for spec in transforms):
         return base
@@ -142,13 +148,13 @@ def _several(transforms: Sequence[TransformSpec], topic: str, target: str) -> tu
 
 
 def _only(transforms: Sequence[TransformSpec], topic: str) -> TransformSpec | None:
-    """The transform of a topic; one that two name is refused, and has the policy's name."""
+    """Return the transform of a topic; a topic that two name is refused, and has the policy's name."""
     found = [spec for spec in transforms if spec.topics.matches(topic)]
     return found[0] if len(found) == 1 else None
 
 
 def transform_of(transforms: Sequence[TransformSpec], topic: str) -> TransformSpec | None:
-    """The transform of a source topic; None: it is copied as it is. Raises Refused for one that two name."""
+    """Return the transform of a source topic; None: it is copied unchanged. Raises Refused for one that two name."""
     found = [spec for spec in transforms if spec.topics.matches(topic)]
     if len(found) > 1:
         names = " and ".join(f"ferry.transform.{spec.name}.topics" for spec in found)

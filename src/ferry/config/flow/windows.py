@@ -1,4 +1,4 @@
-"""Windows as people write them: two times, two for each topic, or offsets by topic and partition."""
+"""Windows as users write them: two times, two for each topic, or offsets by topic and partition."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ def parse_window(
     *,
     allow_deleted: bool = False,
 ) -> Window:
-    """A window of two times, of `topic=time/time` items, or of `topic:partition:offset` items.
+    """Parse a window of two times, of `topic=time/time` items, or of `topic:partition:offset` items.
 
-    A time is ISO 8601 with a zone, or epoch milliseconds. Raises BadInput, which names options as the command line has
-    them.
+    A time is ISO 8601 with a zone, or epoch milliseconds. Raises BadInput, which names the options of the command line.
     """
     if start_offsets or end_offsets:
         if start is not None or end is not None or topic_times:
@@ -67,7 +66,10 @@ def _of_offsets(starts: dict[TopicPartition, int], ends: dict[TopicPartition, in
 
 
 def time_ms(option: str, text: str) -> int:
-    """A time of an option, ISO 8601 with its zone or epoch milliseconds, as the latter; raises BadInput."""
+    """Parse a time of an option, ISO 8601 with its zone or epoch milliseconds; return epoch milliseconds.
+
+    Raises BadInput for any other text.
+    """
     try:
         found = parse_start(text)
     except BadValue as error:

@@ -1,1 +1,1 @@
-"""Every key that there is: MirrorMaker 2's and Ferry's own, where each may stand, and what its values are."""
+"""Every key that there is: MirrorMaker 2's and Ferry's own, its places, and its values."""

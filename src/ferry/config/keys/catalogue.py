@@ -1,4 +1,4 @@
-"""The keys that MirrorMaker 2 knows, by the place they stand in: top level, a cluster, a flow, one of its clients.
+"""The keys of MirrorMaker 2, by their place: top level, a cluster, a flow, one of its clients.
 
 Names, types and defaults are those of Kafka's ConfigDefs (`kafka_keys.json`, written by tools/kafka_keys.py).
 """
@@ -52,7 +52,7 @@ class KnownKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Family:
-    """Keys with a free part in their name, which no ConfigDef lists."""
+    """Keys with a variable part in their name, which no ConfigDef lists."""
 
     name: re.Pattern[str]
     shown: str
@@ -73,7 +73,7 @@ _OF_SINKS = {
         "whether dead letters tell in headers where they come from and why; `true` unless set"
     ),
 }
-"""Keys that Connect reads for sinks alone: no ConfigDef of MirrorMaker lists them."""
+"""Keys that Connect reads for sinks only: no ConfigDef of MirrorMaker lists them."""
 
 FAMILIES = (
     Family(
@@ -160,12 +160,12 @@ def _keys() -> Mapping[Group, Mapping[str, KnownKey]]:
 
 
 def keys_of(group: Group) -> Mapping[str, KnownKey]:
-    """The keys of a group by name."""
+    """Return the keys of a group by name."""
     return _keys()[group]
 
 
 def find(name: str, *groups: Group) -> KnownKey | None:
-    """The key called `name` in the first of `groups` that has it, or the family it belongs to."""
+    """Return the key called `name` in the first of `groups` that has it, or the family it belongs to."""
     for group in groups:
         if name in keys_of(group):
             return keys_of(group)[name]
@@ -178,7 +178,7 @@ def find(name: str, *groups: Group) -> KnownKey | None:
 
 
 def default_of(name: str, group: Group = "flow") -> str:
-    """Java's default of a key as text; it must have one."""
+    """Return Java's default of a key as text. Raises LookupError when it has none."""
     default = keys_of(group)[name].default
     if default is None:
         raise LookupError(f"{name} has no default")
@@ -186,15 +186,16 @@ def default_of(name: str, group: Group = "flow") -> str:
 
 
 def is_acted_on(setting: str) -> bool:
-    """Whether runs do something with the setting of a flow that goes by this name; those of Ferry's own all count."""
+    """Return whether runs act on a flow's setting of this name; they do on all of Ferry's own."""
     known = find(setting, "flow")
     return known is None or known.fate is not Fate.NOT_YET
 
 
 def may_be_shown(key: str) -> bool:
-    """Whether the value under a full key may appear: it is known, and no secret. A misspelt key may hold a password.
+    """Return whether the value under a full key may appear: the key is known, and no secret.
 
-    A switch without the end of its `enabled` is as good as known: its value is true or false.
+    A misspelt key may hold a password. A switch without the end of its `enabled` counts as known: its value is true or
+    false.
     """
     if is_secret(key):
         return False

@@ -1,7 +1,7 @@
-"""What becomes of each key of MirrorMaker 2: used, not acted on yet, not needed, or refused, and why.
+"""The fate of each key of MirrorMaker 2: used, not acted on yet, not needed, or refused, and why.
 
-The rules stand in groups: keys of a flow (or of the top level), of Connect's worker, and of the three clients. The
-first rule whose expression matches the whole name counts. Every key of Kafka's ConfigDefs is met by a rule (tested).
+The rules are in groups: keys of a flow (or of the top level), of Connect's worker, and of the three clients. The first
+rule whose expression matches the whole name counts. A rule matches every key of Kafka's ConfigDefs (tested).
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ class Fate(Enum):
 
     USED = "used"
     NOT_YET = "not acted on yet"
-    """It is read and checked, and its value kept; what it is for no run does so far."""
+    """It is read and checked, and its value kept; no run acts on it so far."""
     UNNEEDED = "not needed"
     REFUSED = "refused"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """What becomes of the keys that `name` matches; `text` is the meaning of a key that is read, else the reason."""
+    """The fate of the keys that `name` matches; `text` is the meaning of a key that is read, else the reason."""
 
     name: re.Pattern[str]
     fate: Fate
@@ -212,5 +212,5 @@ RULES: dict[Group, tuple[Rule, ...]] = {
 
 
 def rule_of(group: Group, name: str) -> Rule | None:
-    """The first rule of the group that meets `name`."""
+    """Return the first rule of the group that matches `name`."""
     return next((rule for rule in RULES[group] if rule.name.fullmatch(name)), None)

@@ -20,29 +20,31 @@ Side = Literal["source", "target"]
 ROLES: tuple[Role, ...] = ("consumer", "producer", "admin")
 SIDES: tuple[Side, ...] = ("source", "target")
 ROLE_AT: Mapping[Side, Role] = {"source": "consumer", "target": "producer"}
-"""As which client Ferry reaches each side of a flow: all that it asks there, it asks as this one."""
+"""The client as which Ferry reaches each side of a flow, for all of its requests there."""
 CLIENTS: tuple[tuple[Side, Role], ...] = tuple(ROLE_AT.items())
-"""The clients that Ferry has of a flow."""
+"""The clients that Ferry has for a flow."""
 
 
 def is_common_client_key(name: str) -> bool:
-    """Whether `name` counts for all clients of a cluster without a role before it (`MirrorClientConfig`)."""
+    """Return whether `name` counts for all clients of a cluster without a role before it (`MirrorClientConfig`)."""
     return name in ("bootstrap.servers", "security.protocol") or name.startswith(("ssl.", "sasl."))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entries:
-    """The entries of a file by key; of duplicates the last one, as Java has it."""
+    """The entries of a file by key; of duplicates the last one, as in Java."""
 
     file: str
     by_key: Mapping[str, Property]
     connected: Mapping[str, Mapping[str, Property] | None] = field(default_factory=dict)
-    """Settings out of Airflow connections, by alias and key; None for one that is not looked up, or cannot be used."""
+    """Settings from Airflow connections, by alias and key; None for one that was not fetched, or cannot be used."""
     refused: Mapping[str, str] = field(default_factory=dict)
     """Why a connection cannot be used, by alias."""
 
     def with_connections(self, lookup: Callable[[str], Mapping[str, str] | None]) -> Entries:
-        """With the settings of the connections that `lookup` knows, as if they stood on the lines that name them."""
+        """Return the entries with the settings of the connections that `lookup` has, as if written on the lines that
+        name them.
+        """
         connected: dict[str, Mapping[str, Property] | None] = {}
         refused: dict[str, str] = {}
         for key, entry in self.by_key.items():
@@ -57,25 +59,25 @@ class Entries:
         return replace(self, connected=connected, refused=refused)
 
     def connection(self, alias: str) -> str | None:
-        """The Airflow connection that stands in for the cluster's settings, if one does."""
+        """Return the Airflow connection in place of the cluster's settings; None when there is none."""
         return self.by_key[f"{alias}.{CONNECTION.name}"].value.strip() if alias in self.connected else None
 
     def is_unknown(self, alias: str) -> bool:
-        """Whether the cluster's settings are in a connection that is not looked up."""
+        """Return whether the cluster's settings are in a connection that was not fetched."""
         return alias in self.connected and self.connected[alias] is None
 
     def under(self, prefix: str) -> dict[str, Property]:
-        """The entries whose key begins with `prefix`, by the rest of their key."""
+        """Return the entries whose key begins with `prefix`, by the rest of their key."""
         return {key[len(prefix) :]: entry for key, entry in self.by_key.items() if key.startswith(prefix)}
 
     def of_flow(self, flow: Flow, name: str) -> Property | None:
-        """`S->T.name`, else the top-level `name`."""
+        """Return the entry of `S->T.name`, else of the top-level `name`."""
         return self.by_key.get(f"{flow}.{name}") or self.by_key.get(name)
 
     def of_cluster(self, alias: str) -> dict[str, Property]:
-        """The cluster's properties. Common client keys fall back to the top level, and fill each role.
+        """Return the cluster's properties. Common client keys fall back to the top level, and apply to each role.
 
-        With a connection, that alone says how to reach the cluster: what its Test button tries is what a run uses.
+        With a connection, only the connection counts: its Test button tries what a run uses.
         """
         found = {**self.under(f"{alias}."), **(self.connected.get(alias) or {})}
         common: dict[str, Property] = {}
@@ -88,17 +90,17 @@ class Entries:
         return common | found
 
     def of_cluster_client(self, alias: str, role: Role) -> dict[str, Property]:
-        """What a client of the cluster gets when no flow is involved."""
+        """Return the properties of a client of the cluster when no flow is involved."""
         cluster = self.of_cluster(alias)
         common = {name: entry for name, entry in cluster.items() if is_common_client_key(name)}
         return common | _stripped(cluster, f"{role}.")
 
     def of_flow_client(self, flow: Flow, side: Side, role: Role) -> dict[str, Property]:
-        """What a flow's client of one side gets, weakest first:
+        """Return the properties of a flow's client of one side.
 
-        common keys of the cluster, `S->T.{side}.cluster.*` (common keys only), `S->T.{role}.*`, `{alias}.{role}.*`
-        (with common keys of the cluster and the top level in it), `S->T.{side}.{role}.*`, and for the producer of the
-        target `S->T.producer.override.*`, which Connect applies last.
+        The sources are, weakest first: common keys of the cluster, `S->T.{side}.cluster.*` (common keys only),
+        `S->T.{role}.*`, `{alias}.{role}.*` (with common keys of the cluster and the top level in it), and
+        `S->T.{side}.{role}.*`. For the producer of the target, `S->T.producer.override.*` comes last, as in Connect.
         """
         cluster = self.of_cluster(flow.source if side == "source" else flow.target)
         own = self.under(f"{flow}.")

@@ -1,4 +1,4 @@
-"""Ferry's own keys: name, default, values and meaning. The documentation's table and the reader both come from here."""
+"""Ferry's own keys: name, default, values and meaning. The documentation's table and the reader both use this list."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FerryKey:
-    """One key, written `ferry.x` for all flows or `S->T.ferry.x` for one. `default` is the text the reader reads."""
+    """One key, written `ferry.x` for all flows or `S->T.ferry.x` for one. `default` is the text that the
+    reader parses.
+    """
 
     name: str
     default: str
@@ -542,7 +544,7 @@ TRANSFORM_PARTS = {key.name.removeprefix("ferry.transform.{name}."): key for key
 
 
 def transform_key(name: str) -> tuple[str, FerryKey] | None:
-    """The transform that a key is of (`ferry.transform.{name}.part`), and the key; None for every other one."""
+    """Return the transform of a key (`ferry.transform.{name}.part`), and the key; None for every other key."""
     rest = name.removeprefix("ferry.transform.")
     if rest == name:
         return None
@@ -558,6 +560,6 @@ CONNECTION = FerryKey(
     values="an Airflow connection id",
     meaning="the connection of type Kafka cluster that replaces the cluster's own settings",
 )
-"""The one key after a cluster's alias."""
+"""The only key after a cluster's alias."""
 
 FERRY_KEYS_BY_NAME = {key.name: key for key in FERRY_KEYS}

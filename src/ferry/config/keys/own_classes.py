@@ -1,4 +1,4 @@
-"""Java classes of the user's own: Kafka hands each all keys of the place that names it, so none of these is unknown."""
+"""Java classes of the user: Kafka gives each all keys of the place that names it, so none of these keys is unknown."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ _OF_POLICIES = ("DefaultReplicationPolicy", "IdentityReplicationPolicy")
 
 
 def own_classes(value: str) -> list[str]:
-    """The classes of a value that are not Kafka's; a word without a package is no class."""
+    """Return the classes of a value that are not Kafka's; a word without a package is no class."""
     names = (name.strip() for name in value.split(","))
     return [name for name in names if "." in name and not name.startswith(_KAFKAS)]
 
 
 def names_own_class(entries: Mapping[str, Property], *groups: Group) -> bool:
-    """Whether one of `entries`, by their names in `groups`, names a class that is not Kafka's."""
+    """Return whether one of `entries`, by their names in `groups`, names a class that is not Kafka's."""
     return any(own_classes(entry.value) for name, entry in entries.items() if _names_classes(name, groups))
 
 
 def names_own_class_for_all(entries: Mapping[str, Property]) -> bool:
-    """Whether a line at top level names such a class, by the keys of the whole file.
+    """Return whether a line at top level names such a class, by the keys of the whole file.
 
-    MirrorMaker 2 hands no unknown key of the top level on, but whoever wrote one beside its class meant no other key. A
-    policy is none of these: Ferry loads it, and gives it `replication.policy.*` alone.
+    MirrorMaker 2 does not pass unknown keys of the top level on. But a user who wrote one next to a class meant no
+    other key. A policy is none of these classes: Ferry loads it, and gives it `replication.policy.*` alone.
     """
     others = {name: entry for name, entry in entries.items() if not name.startswith("replication.policy.")}
     return names_own_class(others, "flow", "worker")
 
 
 def is_own_policy(value: str) -> bool:
-    """Whether `replication.policy.class` names a class that does not come with Kafka."""
+    """Return whether `replication.policy.class` names a class that does not come with Kafka."""
     return value.strip() not in _OF_POLICIES and not value.strip().startswith(_KAFKAS)
 
 

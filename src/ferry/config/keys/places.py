@@ -1,4 +1,4 @@
-"""Where a key stands: at top level, behind a cluster's alias or a flow, and before which client."""
+"""The place of a key: at top level, after a cluster's alias or a flow, and before which client."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ _REACHES = re.compile(r"(?:(source|target)\.)?(cluster|consumer|producer)\.(?:ov
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A key taken apart. `owner` is the prefix up to the alias or flow (empty at top level), `name` what follows it."""
+    """The parts of a key. `owner` is the prefix up to the alias or flow (empty at top level), `name` what
+    follows it.
+    """
 
     owner: str
     flow: Flow | None
@@ -30,10 +32,10 @@ class Place:
 
     @property
     def client(self) -> tuple[Role, str] | None:
-        """The client's role and the key's name for it, where the key is one of a client."""
+        """The client's role and the key's name for it, where the key belongs to a client."""
         if self._only_looks_like_a_clients():
             return None
-        # A side can be told where a flow is named; at top level it has no effect, and is told as such.
+        # A side can be named after a flow; at top level it has no effect, and is reported.
         match = (_CLIENT if self.alias is not None else _CLIENT_OF_FLOW).fullmatch(self.name)
         if match is None:
             return None
@@ -41,9 +43,9 @@ class Place:
 
     @property
     def reached(self) -> str:
-        """The cluster of which the key says how one client reaches it; empty for other keys.
+        """The cluster that one client reaches by this key; empty for other keys.
 
-        Of a flow's clients those that Ferry has count: the consumer at the source, the producer at the target.
+        Of a flow's clients those of Ferry count: the consumer at the source, the producer at the target.
         """
         client = self.client
         if self.alias is not None:
@@ -56,7 +58,7 @@ class Place:
         return {"source": self.flow.source, "target": self.flow.target}.get(meant, "") if side in (None, meant) else ""
 
     def known(self) -> KnownKey | None:
-        """What Kafka knows under this key, in this place."""
+        """Return what Kafka knows under this key, in this place."""
         client = self.client
         if client is not None:
             return find(client[1], client[0])
@@ -72,12 +74,12 @@ class Place:
         return find(self.name, "worker")
 
     def _only_looks_like_a_clients(self) -> bool:
-        """Whether the whole name is a key of the worker or of a flow, such as `admin.timeout.ms`."""
+        """Return whether the whole name is a key of the worker or of a flow, such as `admin.timeout.ms`."""
         groups: tuple[Group, ...] = ("worker",) if self.alias is not None else ("flow", "worker")
         return find(self.name, *groups) is not None
 
     def neighbours(self) -> list[str]:
-        """The keys that might have been meant, without the owner."""
+        """Return the keys that might have been meant, without the owner."""
         client = self.client
         if client is not None:
             head = self.name[: -len(client[1])]
@@ -88,12 +90,12 @@ class Place:
 
 
 def longest_first(aliases: Iterable[str]) -> tuple[str, ...]:
-    """The aliases in the order to try them in: one may begin with another one."""
+    """Return the aliases in the order in which to try them: one may begin with another one."""
     return tuple(sorted(aliases, key=len, reverse=True))
 
 
 def flow_of(key: str, aliases: tuple[str, ...]) -> Flow | None:
-    """The flow between two of `aliases` (longest first) that a key stands behind."""
+    """Return the flow, between two of `aliases` (longest first), that a key begins with."""
     source, arrow, rest = key.partition("->")
     if not arrow or source not in aliases:
         return None
@@ -102,7 +104,7 @@ def flow_of(key: str, aliases: tuple[str, ...]) -> Flow | None:
 
 
 def place_of(key: str, aliases: tuple[str, ...]) -> Place:
-    """Take a key apart; `aliases` are in the order of `longest_first`."""
+    """Divide a key into its parts; `aliases` are in the order of `longest_first`."""
     flow = flow_of(key, aliases)
     if flow is not None:
         return Place(owner=f"{flow}.", flow=flow, alias=None, name=key[len(str(flow)) + 1 :])

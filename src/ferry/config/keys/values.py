@@ -37,7 +37,7 @@ _LONG_MAX = 2**63 - 1
 
 
 def boolean(text: str) -> bool:
-    """`true` or `false` in any case."""
+    """Read `true` or `false` in any case."""
     match text.strip().lower():
         case "true":
             return True
@@ -47,8 +47,8 @@ def boolean(text: str) -> bool:
 
 
 def integer(low: int, high: int | None = None) -> Callable[[str], int]:
-    """A reader of whole numbers from `low` to `high`."""
-    # A bound that no sensible value comes near would only hide the one that matters.
+    """Return a reader of whole numbers from `low` to `high`."""
+    # A limit that no sensible value comes near would only hide the one that matters.
     named = high if high is not None and high < _LONG_MAX else None
     bounds = f" from {low} to {named}" if named is not None else f" of at least {low}" if low > -_LONG_MAX else ""
 
@@ -66,7 +66,7 @@ def integer(low: int, high: int | None = None) -> Callable[[str], int]:
 
 
 def interval(text: str) -> int | None:
-    """Seconds of an interval; a negative number means never, and is None."""
+    """Read the seconds of an interval; a negative number means never, and is None."""
     try:
         seconds = integer(-_LONG_MAX - 1, _LONG_MAX)(text)
     except BadValue as error:
@@ -77,7 +77,7 @@ def interval(text: str) -> int | None:
 
 
 def replication_factor(text: str) -> int:
-    """Replicas of a topic, or -1 for the broker's default."""
+    """Read the replicas of a topic, or -1 for the broker's default."""
     number = integer(-1, _MAX_REPLICAS)(text)
     if number == 0:
         raise BadValue(sentence("value.replicas.zero"))
@@ -85,7 +85,7 @@ def replication_factor(text: str) -> int:
 
 
 def side(text: str) -> Side:
-    """`source` or `target`."""
+    """Read `source` or `target`."""
     match text.strip():
         case "source":
             return "source"
@@ -95,7 +95,7 @@ def side(text: str) -> Side:
 
 
 def java_class(known: str) -> Callable[[str], str]:
-    """A reader of the one class that Ferry knows the meaning of."""
+    """Return a reader of the one class that Ferry accepts."""
 
     def read(text: str) -> str:
         if text.strip() != known:
@@ -106,25 +106,25 @@ def java_class(known: str) -> Callable[[str], str]:
 
 
 def optional_integer(low: int, high: int | None = None) -> Callable[[str], int | None]:
-    """Like `integer`, where no text means None."""
+    """Return a reader of whole numbers from `low` to `high`; no text means None."""
     read = integer(low, high)
     return lambda text: read(text) if text.strip() else None
 
 
 def optional_name(text: str) -> str:
-    """Like `name`, where no text means none."""
+    """Read a word of letters, digits, dot, underscore and hyphen; no text is the empty name."""
     return name(text) if text.strip() else ""
 
 
 def location(text: str) -> str:
-    """A folder, or the URL of one."""
+    """Read a folder, or the URL of one."""
     if not text.strip() or "\0" in text:
         raise BadValue(sentence("value.folder", value=text))
     return text.strip()
 
 
 def locations(text: str) -> tuple[str, ...]:
-    """Folders by full paths, or URLs of some, between commas."""
+    """Read folders by full paths, or URLs of some, with commas between."""
     found = tuple(location(item) for item in items(text))
     for one in found:
         if "://" not in one and not one.startswith("/"):
@@ -133,7 +133,7 @@ def locations(text: str) -> tuple[str, ...]:
 
 
 def one_of(choices: Sequence[str]) -> Callable[[str], str]:
-    """A reader of one word of `choices`."""
+    """Return a reader of one word of `choices`."""
 
     def read(text: str) -> str:
         if text.strip() not in choices:
@@ -144,18 +144,18 @@ def one_of(choices: Sequence[str]) -> Callable[[str], str]:
 
 
 def optional_one_of(choices: Sequence[str]) -> Callable[[str], str | None]:
-    """Like `one_of`, where no text means None."""
+    """Return a reader of one word of `choices`; no text means None."""
     read = one_of(choices)
     return lambda text: read(text) if text.strip() else None
 
 
 def items(text: str) -> tuple[str, ...]:
-    """A list: items between commas, without the blanks around them; empty items are dropped."""
+    """Read a list: items between commas, without the blanks around them; empty items are dropped."""
     return tuple(item for item in re.split(r"\s*,\s*", text.strip()) if item)
 
 
 def pattern_list(text: str) -> PatternList:
-    """A list of Java regular expressions."""
+    """Read a list of Java regular expressions."""
     listed = items(text)
     try:
         return PatternList(items=listed)
@@ -173,14 +173,14 @@ def _is_pattern(item: str) -> bool:
 
 
 def name(text: str) -> str:
-    """A word of letters, digits, dot, underscore and hyphen."""
+    """Read a word of letters, digits, dot, underscore and hyphen."""
     if not _NAME.fullmatch(text.strip()):
         raise BadValue(sentence("value.name", value=text))
     return text.strip()
 
 
 def live_lane(text: str) -> str:
-    """The name of a lane of scheduled runs."""
+    """Read the name of a lane of scheduled runs."""
     kind = lane_kind(name(text))
     if kind is not None:
         raise BadValue(sentence("value.lane", value=text, lane=kind))
@@ -188,19 +188,19 @@ def live_lane(text: str) -> str:
 
 
 def text(value: str) -> str:
-    """Any text that is not empty."""
+    """Read any text that is not empty."""
     if not value.strip():
         raise BadValue(sentence("value.empty"))
     return value.strip()
 
 
 def optional_text(value: str) -> str | None:
-    """Any text; None where there is none."""
+    """Read any text; None where there is none."""
     return value.strip() or None
 
 
 def optional_url(value: str) -> str | None:
-    """An `http` or `https` address with a host; None where there is none."""
+    """Read an `http` or `https` address with a host; None where there is none."""
     if not value.strip():
         return None
     address = urlsplit(value.strip())
@@ -210,14 +210,14 @@ def optional_url(value: str) -> str | None:
 
 
 def separator(value: str) -> str:
-    """What stands between alias and topic; it must be legal in a topic name."""
+    """Read the separator between alias and topic; it must be legal in a topic name."""
     if not _NAME.fullmatch(value):
         raise BadValue(sentence("value.separator", value=value))
     return value
 
 
 def bootstrap_servers(value: str) -> str:
-    """Comma-separated `host:port`."""
+    """Read comma-separated `host:port`."""
     servers = items(value)
     if not servers:
         raise BadValue(sentence("value.servers.none"))
@@ -242,7 +242,7 @@ def bootstrap_servers(value: str) -> str:
 
 
 def schedule(value: str) -> str | None:
-    """A cron expression of five fields, one of Airflow's presets, or `none` (runs are started by hand)."""
+    """Read a cron expression of five fields, one of Airflow's presets, or `none` (runs are started by hand)."""
     expression = " ".join(value.split())
     if expression.lower() == "none":
         return None
@@ -258,7 +258,7 @@ def schedule(value: str) -> str | None:
 
 
 def windows(value: str) -> str | None:
-    """As `schedule`, without the presets that have no second tick."""
+    """Read a cron expression, a preset or `none`, without the presets that have no second tick."""
     found = schedule(value)
     if found in ("@continuous", "@once"):
         raise BadValue(sentence("value.schedule.no-windows", value=value))

@@ -1,1 +1,1 @@
-"""How clients prove who they are: JAAS, key stores, TLS, and Airflow's connections."""
+"""How clients prove their identity: JAAS, key stores, TLS, and Airflow's connections."""

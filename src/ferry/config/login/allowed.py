@@ -1,4 +1,4 @@
-"""What an Airflow connection may make this machine use: whoever edits connections does not thereby read its files.
+"""What an Airflow connection may use on this machine: a user who edits connections must not read its files by that.
 
 Kafka's clients have the list of token endpoints since CVE-2025-27817; the list of paths is Ferry's.
 """
@@ -18,20 +18,20 @@ ENDPOINT = "sasl.oauthbearer.token.endpoint.url"
 ALLOWED_URLS = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
 """The system property of Java's clients, here of KAFKA_OPTS: whole addresses with commas between."""
 PATHS_VARIABLE = "FERRY_CONNECTION_PATHS"
-"""The folders and files that connections may name, with colons between; none unless it is set."""
+"""The folders and files that connections may name, with colons between; none by default."""
 
 _JAAS = "sasl.jaas.config"
 _CACHES = ("FILE:", "file:")
 
 
 def allowed_urls() -> frozenset[str] | None:
-    """The token endpoints that may be asked; None where KAFKA_OPTS has no list."""
+    """Return the token endpoints that may be asked; None where KAFKA_OPTS has no list."""
     text = jvm_property(ALLOWED_URLS)
     return frozenset(item.strip() for item in text.split(",")) if text else None
 
 
 def not_allowed(url: str) -> str:
-    """Why a token endpoint that is not in the list is not asked, and what to do."""
+    """Return why a token endpoint that is not in the list is not asked, and what to do."""
     return (
         f"{shown_address(url)} is not among the allowed token endpoints; add it to -D{ALLOWED_URLS} of {KAFKA_OPTS} on"
         " the machines that use it, or correct it"
@@ -39,7 +39,7 @@ def not_allowed(url: str) -> str:
 
 
 def check_connection(properties: Mapping[str, str], jaas: JaasLogin | None) -> None:
-    """Refuse (BadValue) what would have this machine use its own files or logins for a connection's brokers.
+    """Refuse (BadValue) settings with which this machine would use its own files or logins for a connection's brokers.
 
     `properties` are those of the connection; `jaas` is its login module, if it has one.
     """

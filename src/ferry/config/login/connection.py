@@ -1,7 +1,7 @@
 """An Airflow connection of the type "Kafka cluster" as a cluster's settings, in place of `{alias}.*` lines.
 
-It holds what `security.protocol`, `ssl.*`, `sasl.*` and `bootstrap.servers` say in a file. Nothing here knows Airflow:
-tasks look the connection up and hand its fields over, other programs find it in `AIRFLOW_CONN_{ID}`.
+It holds the values of `security.protocol`, `ssl.*`, `sasl.*` and `bootstrap.servers`. This module does not use Airflow:
+tasks fetch the connection and pass its fields, other programs find it in `AIRFLOW_CONN_{ID}`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ JAAS = "sasl.jaas.config"
 VARIABLE = "AIRFLOW_CONN_{}"
 
 Lookup = Callable[[str], Mapping[str, str] | None]
-"""A connection's settings by its id; None where Airflow's connections are not known."""
+"""Returns a connection's settings by its id; None where Airflow's connections are not known."""
 
 _PLUGIN = "org.apache.kafka.common.security."
 _LOGINS = {
@@ -37,9 +37,9 @@ _LOGINS = {
     "SCRAM-SHA-512": (f"{_PLUGIN}scram.ScramLoginModule", "username", "password"),
     "OAUTHBEARER": (f"{_PLUGIN}oauthbearer.OAuthBearerLoginModule", "clientId", "clientSecret"),
 }
-"""Login module and the names of its two options, for mechanisms that a user and a password suffice for."""
+"""Login module and the names of its two options, for mechanisms that need only a user and a password."""
 _OWN_LOGIN = JaasLogin(module="", options={})
-"""Stands for what `_login` makes of user and password, which names no file."""
+"""The login that `_login` makes of user and password, which names no file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,13 +56,13 @@ class AirflowConnection:
 
 
 def nobody(conn_id: str) -> None:
-    """The lookup of who may not ask: parsing resolves no secret."""
+    """Return no settings: the lookup of callers that may not ask, because parsing resolves no secret."""
 
 
 def from_environment(conn_id: str) -> ClientProperties | None:
-    """The settings of the connection that the environment holds as JSON (`AIRFLOW_CONN_{ID}`), if it holds one.
+    """Return the settings of the connection that the environment holds as JSON (`AIRFLOW_CONN_{ID}`), if it holds one.
 
-    Raises BadInput when the variable is no JSON object, or as `connection_properties`.
+    Raises BadInput when the variable is no JSON object, or `connection_properties` refuses it.
     """
     name = VARIABLE.format(conn_id.upper())
     text = os.environ.get(name)
@@ -91,7 +91,7 @@ def from_environment(conn_id: str) -> ClientProperties | None:
 
 
 def unknown_here(conn_id: str) -> str:
-    """Why a cluster cannot be reached from where its connection is not known, and what to do."""
+    """Return why a cluster cannot be reached where its connection is not known, and what to do."""
     return (
         f"Airflow connection {conn_id!r} is looked up by Airflow's tasks only; set {VARIABLE.format(conn_id.upper())}"
         " to the connection in JSON to use it here"
@@ -99,10 +99,10 @@ def unknown_here(conn_id: str) -> str:
 
 
 def connection_properties(connection: AirflowConnection) -> ClientProperties:
-    """The cluster's settings by Java's names; login and password become `sasl.jaas.config`.
+    """Return the cluster's settings by Java's names; login and password become `sasl.jaas.config`.
 
-    Raises BadInput for a field that is missing, unknown, contradicts another or would show a secret, and for what
-    would have this machine use its own files or logins (`ferry.config.login.allowed`).
+    Raises BadInput for a field that is missing, unknown, contradicts another or would show a secret. Also raises it for
+    settings with which this machine would use its own files or logins (`ferry.config.login.allowed`).
     """
     try:
         return ClientProperties(values_by_key=_properties(connection))
@@ -134,7 +134,7 @@ def _servers(connection: AirflowConnection) -> str:
 
 
 def _extra(extra: Mapping[str, Any]) -> dict[str, str]:
-    """The settings that are set: the form stores null or nothing for a field that was left empty."""
+    """Return the settings that are set: the form stores null or nothing for a field that was left empty."""
     found: dict[str, str] = {}
     for key, value in extra.items():
         if value is None or value == "":
@@ -149,7 +149,7 @@ def _extra(extra: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _refuse_shown_secret(key: str, value: str) -> None:
-    """Airflow hides values by the names of their keys; these two names it does not know."""
+    """Refuse secrets under two names that Airflow does not hide: it hides values by the names of their keys."""
     if key == "ssl.keystore.key":
         raise BadValue(sentence("login.shown-key", key=key))
     if key == JAAS and any(is_secret(option) for option in _jaas(value).options):
@@ -179,6 +179,6 @@ def _login(connection: AirflowConnection, properties: Mapping[str, str]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A value in Java's login configuration, which takes backslashes for escapes and no line break."""
+    """Quote a value for Java's login configuration, which has backslash escapes and no line breaks."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
     return f'"{escaped}"'

@@ -17,7 +17,7 @@ from ferry.messages.catalogue import sentence
 
 SECTION = "KafkaClient"
 KAFKA_OPTS = "KAFKA_OPTS"
-"""Where Kafka's scripts take JVM options from, and so where a JAAS file is named."""
+"""The variable from which Kafka's scripts take JVM options; it may name a JAAS file."""
 
 _TOKEN = re.compile(
     r"""\s*(?:
@@ -48,14 +48,14 @@ class JaasLogin:
         return f"JaasLogin({self.module}, options {', '.join(self.options)})"
 
     def is_on(self, option: str) -> bool:
-        """Whether a switch such as `useKeyTab` is true."""
+        """Return whether a switch such as `useKeyTab` is true."""
         return self.options.get(option, "false").strip().lower() == "true"
 
 
 def parse_jaas(text: str, *, may_be_file: bool = True) -> JaasLogin:
-    """The one login module in `text`: `module required name="value" ...;`, or a file with a KafkaClient section.
+    """Parse the one login module in `text`: `module required name="value" ...;`, or a file with a KafkaClient section.
 
-    `may_be_file` is False where only the first will do: `${name}` in a file is a Java property of this machine.
+    `may_be_file` is False where a file is not allowed, because `${name}` in a file is a Java property of this machine.
 
     Raises BadValue, which never repeats the text: it holds passwords.
     """
@@ -71,14 +71,16 @@ def parse_jaas(text: str, *, may_be_file: bool = True) -> JaasLogin:
 
 
 def jaas_file() -> Path | None:
-    """The JAAS file that KAFKA_OPTS names as Java's `java.security.auth.login.config`; None when it names none."""
-    # Java takes a second "=" for "this file and no other", which is what happens here anyway.
+    """Return the JAAS file that KAFKA_OPTS names as Java's `java.security.auth.login.config`; None when it
+    names none.
+    """
+    # A second "=" means "this file and no other" in Java, which is what happens here anyway.
     path = jvm_property("java.security.auth.login.config").removeprefix("=").removeprefix("file:")
     return Path(path) if path else None
 
 
 def read_jaas_file(path: Path) -> JaasLogin:
-    """The login module of the file's KafkaClient section. Raises BadValue, which names the file."""
+    """Return the login module of the file's KafkaClient section. Raises BadValue, which names the file."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -92,7 +94,7 @@ def read_jaas_file(path: Path) -> JaasLogin:
 
 
 def jvm_property(name: str) -> str:
-    """The value of `-Dname=value` in KAFKA_OPTS, the last one; empty when there is none."""
+    """Return the value of `-Dname=value` in KAFKA_OPTS, the last one; empty when there is none."""
     try:
         words = shlex.split(os.environ.get(KAFKA_OPTS, ""))
     except ValueError:
@@ -113,7 +115,7 @@ def _one_module(sections: Mapping[str, list[JaasLogin]]) -> JaasLogin:
 
 
 def _expanded(reference: re.Match[str]) -> str:
-    """A Java system property, as JAAS files may name them; `${/}` is the path separator."""
+    """Return a Java system property, which JAAS files may name; `${/}` is the path separator."""
     name = reference.group(1)
     if name == "/":
         return "/"
@@ -142,7 +144,7 @@ def _sections(tokens: list[str]) -> dict[str, list[JaasLogin]]:
 
 
 def _module(tokens: list[str], at: int) -> tuple[JaasLogin, int]:
-    """The module that begins at `at`, and where the next one would."""
+    """Return the module that begins at `at`, and where the next one would begin."""
     if len(tokens) < at + 2 or tokens[at + 1].lower() not in _FLAGS:
         raise BadValue(sentence("login.jaas.no-module"))
     name = tokens[at]
@@ -159,7 +161,7 @@ def _module(tokens: list[str], at: int) -> tuple[JaasLogin, int]:
 
 
 def _tokens(text: str, *, quote: str) -> list[str]:
-    """The words and marks of `text`; `quote` is how a quote inside a value is written there."""
+    """Return the words and marks of `text`; `quote` is how a quote inside a value is written there."""
     tokens = []
     at = 0
     stripped = text.rstrip()
@@ -179,6 +181,8 @@ def _tokens(text: str, *, quote: str) -> list[str]:
 
 
 def _unescaped(escape: re.Match[str]) -> str:
-    """What StreamTokenizer makes of a backslash and what follows: a control character, an octal code, or itself."""
+    """Return what StreamTokenizer reads for a backslash and what follows: a control character, an octal code, or
+    itself.
+    """
     code = escape.group(1)
     return chr(int(code, 8)) if code[0] in "01234567" else _ESCAPED.get(code, code)

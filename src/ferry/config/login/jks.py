@@ -1,7 +1,7 @@
 """Java key stores of type JKS: certificates and keys as DER bytes.
 
-The format is that of `sun.security.provider.JavaKeyStore` and `KeyProtector`. Own code, because no kept-up library
-reads it: see docs/adr/0006-key-stores-are-read-here.md.
+The format is that of `sun.security.provider.JavaKeyStore` and `KeyProtector`. It is read here, because no maintained
+library reads it: see docs/adr/0006-key-stores-are-read-here.md.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class KeyEntry:
     chain: tuple[bytes, ...] = field(repr=False)
 
     def private_key(self, password: str) -> bytes:
-        """The key as PKCS #8 in DER. Raises WrongPassword, and Damaged for a key that is protected in another way."""
+        """Return the key as PKCS #8 in DER. Raises WrongPassword, and Damaged for a key with another protection."""
         body = _protected_bytes(self.protected)
         salt, crypted, check = (
             body[:_SALT_AND_DIGEST],
@@ -58,15 +58,15 @@ class KeyEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JavaKeyStore:
-    """What a JKS file holds."""
+    """The contents of a JKS file."""
 
     keys: tuple[KeyEntry, ...]
     trusted: tuple[bytes, ...] = field(repr=False)
-    """Certificates that stand for themselves."""
+    """Certificates that are trusted themselves."""
 
 
 def read_jks(content: bytes, password: str | None) -> JavaKeyStore:
-    """The store in `content`. Without a password its integrity is not checked, as in Java.
+    """Return the store in `content`. Without a password its integrity is not checked, as in Java.
 
     Raises WrongPassword when the password does not fit the store, Damaged when it is no JKS store or cut off.
     """
@@ -128,7 +128,7 @@ class _Reader:
 
 
 def _protected_bytes(der: bytes) -> bytes:
-    """The octets of an EncryptedPrivateKeyInfo that names JKS' own algorithm."""
+    """Return the octets of an EncryptedPrivateKeyInfo that names JKS' own algorithm."""
     content = _inside(der, 0x30)
     if not content.startswith(_PROTECTED):
         raise Damaged("its key is not protected in the way of JKS")
@@ -139,7 +139,7 @@ def _protected_bytes(der: bytes) -> bytes:
 
 
 def _inside(der: bytes, tag: int) -> bytes:
-    """The content of the DER value that `der` begins with, which must have `tag`."""
+    """Return the content of the DER value that `der` begins with, which must have `tag`."""
     if len(der) < 2 or der[0] != tag:
         raise Damaged("its key is not in DER")
     length, at = der[1], 2

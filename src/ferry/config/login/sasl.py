@@ -1,4 +1,4 @@
-"""SASL settings of Java's clients as a login: which mechanism, with whose credentials.
+"""SASL settings of Java's clients as a login: the mechanism and the credentials.
 
 Sources: `SaslConfigs`, `JaasContext`, `SaslClientAuthenticator`, KIP-768 and KIP-1139 (OAUTHBEARER), the options of
 `com.sun.security.auth.module.Krb5LoginModule`.
@@ -46,7 +46,7 @@ _MAX_FILE_BYTES = 1 << 20
 
 
 def login(properties: Mapping[str, str]) -> Login:
-    """Who logs in, and how. `properties` are effective and resolved, by Java names.
+    """Return the login. `properties` are effective and resolved, by Java names.
 
     Raises BadInput for what is missing or cannot be read, Refused for what is not supported.
     """
@@ -70,7 +70,7 @@ def login(properties: Mapping[str, str]) -> Login:
 
 
 def _refuse_classes(properties: Mapping[str, str], mechanism: str) -> None:
-    """Classes that would run in Java: those that come with Kafka are understood, others cannot be."""
+    """Refuse classes that would run in Java: those of Kafka are understood, others cannot be."""
     known = {_CALLBACK: _HANDLERS, _RETRIEVER: _RETRIEVERS} if mechanism == "OAUTHBEARER" else {}
     for key in ("sasl.client.callback.handler.class", _CALLBACK, "sasl.login.class", _RETRIEVER):
         name = properties.get(key, "").strip()
@@ -80,7 +80,7 @@ def _refuse_classes(properties: Mapping[str, str], mechanism: str) -> None:
 
 
 def jaas_login(properties: Mapping[str, str], mechanism: str) -> tuple[str, JaasLogin]:
-    """The login module, and the name of what it was read from. Raises BadInput where there is none, or not one."""
+    """Return the login module, and the name of what it was read from. Raises BadInput unless there is exactly one."""
     key = "sasl.jaas.config"
     if key in properties:
         return key, _read(key, lambda: parse_jaas(properties[key]))
@@ -118,7 +118,7 @@ def _kerberos(properties: Mapping[str, str], key: str, jaas: JaasLogin) -> Kerbe
         raise BadInput(f'{key}: option keyTab is missing; add keyTab="/path/to/the.keytab"')
     if principal is None:
         raise BadInput(f'{key}: option principal is missing; add principal="name@REALM"')
-    # A path that was looked up is not shown, but where it was written.
+    # The path may come from a reference: show where it was written, not the path.
     content = _content(f"{key}: keyTab", path, "correct the path that option keyTab has there, or its rights")
     if not content.startswith(b"\x05"):
         raise BadInput(f"{key}: keyTab {path} is no keytab; make it with kadmin's ktadd")
@@ -126,7 +126,9 @@ def _kerberos(properties: Mapping[str, str], key: str, jaas: JaasLogin) -> Kerbe
 
 
 def _service_name(properties: Mapping[str, str], key: str, jaas: JaasLogin) -> str:
-    """`sasl.kerberos.service.name` or the module's `serviceName`; as in Java, they must not contradict each other."""
+    """Return `sasl.kerberos.service.name` or the module's `serviceName`; as in Java, they must not contradict each
+    other.
+    """
     by_key = properties.get("sasl.kerberos.service.name", "").strip()
     by_module = jaas.options.get("serviceName", "").strip()
     if by_key and by_module and by_key != by_module:
@@ -182,7 +184,7 @@ def _oauth(properties: Mapping[str, str], key: str, jaas: JaasLogin) -> OAuthLog
 
 
 def _address(url: str) -> SplitResult:
-    """The parts of the endpoint's address. Raises BadInput for what is none."""
+    """Return the parts of the endpoint's address. Raises BadInput for a text that is no address."""
     wrong = BadInput(f"{ENDPOINT}: {shown_address(url)!r} is no address; write https://host/path or file:///path")
     try:
         parts = urlsplit(url)

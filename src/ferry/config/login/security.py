@@ -1,6 +1,6 @@
-"""How a client proves who it is and whom it trusts: values that hold all they need, so that they work on any machine.
+"""How a client proves its identity and what it trusts, as values that hold all they need, so that they work anywhere.
 
-Stores, keytabs and the like are read where the configuration is read; Spark's executors need none of those files.
+Stores, keytabs and similar files are read where the configuration is read; Spark's executors need none of them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class TlsOptions:
 
     check_hostname: bool
     trusted_pem: str | None = field(repr=False)
-    """Certificates that end a chain, whoever issued them, as in Java; None: those of the operating system."""
+    """Certificates that end a chain, whatever their issuer is, as in Java; None: those of the operating system."""
     chain_pem: str | None = field(repr=False)
     """The client's certificate and those up to its issuer; None: the client shows none."""
     key_pem: str | None = field(repr=False)
@@ -42,11 +42,11 @@ class OAuthLogin:
     client_secret: str = field(repr=False)
     scope: str | None
     url_encode: bool
-    """Whether id and secret are encoded in the Authorization header, as RFC 6749 asks and Kafka does on request."""
+    """Whether id and secret are encoded in the Authorization header, as RFC 6749 requires and Kafka does on request."""
     tls: TlsOptions | None
     token_file: str | None
     token: str = field(repr=False)
-    """What the file held when the configuration was read, for machines that do not have it."""
+    """The content of the file when the configuration was read, for machines without the file."""
     extensions: Mapping[str, str] = field(repr=False)
     connect_timeout_ms: int
     read_timeout_ms: int
@@ -57,11 +57,11 @@ class OAuthLogin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KerberosLogin:
-    """SASL GSSAPI, by a keytab or by a ticket cache that somebody else fills."""
+    """SASL GSSAPI, with a keytab or with a ticket cache that another program fills."""
 
     service_name: str
     principal: str | None
-    """None: whoever the ticket cache belongs to."""
+    """None: the principal of the ticket cache."""
     keytab_path: str | None
     keytab: bytes = field(repr=False)
     ticket_cache: str | None

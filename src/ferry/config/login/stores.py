@@ -1,7 +1,7 @@
-"""Key and trust stores of Kafka's clients, read as Java reads them: PEM, PKCS #12 and JKS.
+"""Key and trust stores of Kafka's clients, read in Java's way: PEM, PKCS #12 and JKS.
 
-Sources: `DefaultSslEngineFactory` of kafka-clients; `sun.security.util.KeyStoreDelegator`, by which Java takes a JKS
-store for PKCS12 and the other way round: what a store is says its first byte, not `ssl.*.type`.
+Sources: `DefaultSslEngineFactory` of kafka-clients; `sun.security.util.KeyStoreDelegator`. With the latter, Java takes
+a JKS store for PKCS12 and the other way round: the first byte of a store decides its type, not `ssl.*.type`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ferry.errors import BadInput, Refused
 from ferry.messages.catalogue import sentence
 
 UNREADABLE = (ValueError, x509.InvalidVersion)
-"""What `cryptography` raises for a certificate that it cannot read."""
+"""The errors of `cryptography` for a certificate that it cannot read."""
 
 _KINDS = ("JKS", "PKCS12", "PEM")
 _CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
@@ -34,7 +34,7 @@ _NOT_SUPPORTED = {
     "ssl.engine.factory.class": "a Java class cannot be used here; name stores instead",
 }
 _OF_JAVA = {"ssl.provider": "SunJSSE", "ssl.trustmanager.algorithm": "PKIX"}
-"""What decides in Java who speaks TLS and whom to trust, with what it is unless set: Python's TLS does the same."""
+"""Keys that decide in Java which provider does TLS and trust, with their defaults: Python's TLS does the same."""
 _BOUNDS = {"TLS": TLS_VERSIONS[-1], **{version: version for version in TLS_VERSIONS}}
 """The newest version that a value of `ssl.protocol` allows."""
 
@@ -46,7 +46,7 @@ class _Identity:
 
 
 def tls_options(properties: Mapping[str, str], prefix: str = "") -> TlsOptions:
-    """The TLS side of a client, by Java's names. `prefix` is put before a key where an error names it.
+    """Return the TLS settings of a client, by Java's names. `prefix` is put before a key where an error names it.
 
     Raises BadInput for a store that cannot be read (named with its key), Refused for what is not supported.
     """
@@ -97,7 +97,7 @@ class _Store:
         return self._properties.get(f"{self._name}.{name}", "").strip() or None
 
     def inline(self, name: str) -> str | None:
-        """A PEM text in the configuration itself. Raises BadInput beside a location or with another type."""
+        """Return a PEM text in the configuration itself. Raises BadInput next to a location, or with another type."""
         text = self._value(name)
         if text is None:
             return None
@@ -112,7 +112,7 @@ class _Store:
         return self._properties.get("ssl.key.password")
 
     def content(self) -> bytes:
-        """The bytes of the file. Raises BadInput when it cannot be read."""
+        """Return the bytes of the file. Raises BadInput when it cannot be read."""
         path = Path(self.location or "")
         try:
             with path.open("rb") as file:
@@ -126,19 +126,21 @@ class _Store:
         return content
 
     def bad(self, why: str, remedy: str, name: str = "location") -> BadInput:
-        """The file, or the text under another name, is not what it should be; a text is never repeated."""
+        """Return the error that the file, or the text under another name, is not as it should be; a text is never
+        repeated.
+        """
         if name != "location":
             return BadInput(f"{self._key}.{name}: {why}; {remedy}")
         return BadInput(f"{self._key}.location: {self.location} is no usable {self.kind} store: {why}; {remedy}")
 
     def wrong_password(self) -> BadInput:
-        """The password of the store."""
+        """Return the error about the password of the store."""
         if self.password is None:
             return BadInput(f"{self._key}.password: is missing for {self.location}; add the password of that store")
         return BadInput(f"{self._key}.password: does not open {self.location}; correct the password of that store")
 
     def wrong_key_password(self, what: str) -> BadInput:
-        """The password of the key in it."""
+        """Return the error about the password of the key in it."""
         where = self.location or f"{self._key}.key"
         return BadInput(f"{self._prefix}ssl.key.password: {what} the private key in {where}; correct it")
 
@@ -162,7 +164,7 @@ def _trusted_in(store: _Store, content: bytes) -> list[x509.Certificate]:
         return _certificates(_text(store, content))
     if _is_jks(store, content):
         found = _jks(store, content)
-        # As Java's PKIX trust manager: a key's own certificate is trusted, too.
+        # Java's PKIX trust manager, too, trusts a key's own certificate.
         ders = [*found.trusted, *(entry.chain[0] for entry in found.keys if entry.chain)]
         return [_certificate(store, der) for der in ders]
     bundle = _pkcs12(store, content)
@@ -181,7 +183,7 @@ def _identity(store: _Store) -> _Identity | None:
         return None
     else:
         identity, name = _identity_in(store, store.content()), "location"
-    # TLS would fail here, too, with less to read.
+    # TLS would fail here, too, with a less clear message.
     if identity.key.public_key() != identity.chain[0].public_key():
         why = "the private key does not belong to the first certificate"
         raise store.bad(why, "put the client's own certificate first", name)
@@ -288,7 +290,7 @@ def _pkcs12(store: _Store, content: bytes) -> pkcs12.PKCS12KeyAndCertificates:
         try:
             return pkcs12.load_pkcs12(content, secret)
         except ValueError as error:
-            # One error for all; only a password that does not fit is told apart, by its words.
+            # The library has one error for all; only a wrong password is recognised, by the words.
             if "password" not in str(error).lower():
                 raise store.bad(f"it cannot be decoded ({error})", "make the store again") from None
         except Exception as error:  # what the library does not support, such as RC2
@@ -313,7 +315,7 @@ def _p12_identity(store: _Store, content: bytes) -> _Identity:
 
 
 def _upwards(leaf: x509.Certificate, others: Sequence[x509.Certificate]) -> list[x509.Certificate]:
-    """From the certificate to its issuers, as far as `others` has them: a store keeps them in no order."""
+    """Return the certificate and its issuers, as far as `others` has them: a store keeps them in no order."""
     chain = [leaf]
     while chain[-1].issuer != chain[-1].subject:
         issuer = next((other for other in others if other.subject == chain[-1].issuer and other not in chain), None)
@@ -324,7 +326,7 @@ def _upwards(leaf: x509.Certificate, others: Sequence[x509.Certificate]) -> list
 
 
 def _versions(properties: Mapping[str, str], prefix: str) -> tuple[str, ...]:
-    """Those of `ssl.enabled.protocols`, none newer than `ssl.protocol` (as Kafka documents that key)."""
+    """Return the versions of `ssl.enabled.protocols`, none newer than `ssl.protocol` (as Kafka documents that key)."""
     protocol = properties.get("ssl.protocol", TLS_VERSIONS[-1]).strip()
     if protocol not in _BOUNDS:
         raise Refused(

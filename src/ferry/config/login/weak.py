@@ -1,4 +1,4 @@
-"""What a client's settings leave open to others on the network: allowed, and worth a warning."""
+"""Settings of a client that leave something open to others on the network: allowed, and worth a warning."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _IN_CLEAR = {"PLAIN": "the password", "OAUTHBEARER": "the token"}
 
 
 def weaknesses(properties: Mapping[str, str]) -> Iterator[str]:
-    """Sentences that begin with the key; `properties` are effective, and may hold references."""
+    """Yield sentences that begin with the key; `properties` are effective, and may hold references."""
     protocol = properties.get("security.protocol", "").strip().upper()
     mechanism = properties.get("sasl.mechanism", "GSSAPI").strip() if protocol.startswith("SASL") else ""
     if protocol == "SASL_PLAINTEXT" and mechanism in _IN_CLEAR:

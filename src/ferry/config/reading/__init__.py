@@ -1,1 +1,1 @@
-"""From text to flows: each line held against the known keys, each slip named and, where asked, put right."""
+"""From text to flows: each line compared with the known keys, each slip named and, where asked, corrected."""

@@ -19,11 +19,11 @@ _ALIAS = re.compile(r"[A-Za-z0-9._-]+")
 _NAMES = "use letters, digits, dot, underscore and hyphen only"
 _COMMENT = re.compile(r"(?:^|\s+)[#!]")
 _OLD_KEYS = ("zookeeper.connect", "zk.connect", "groupid", "mirror.topics.whitelist", "broker.list", "producer.type")
-"""Keys of the files that MirrorMaker 1 takes, and no other tool."""
+"""Keys in the files of MirrorMaker 1, and of no other tool."""
 
 
 def read_aliases(entries: Entries, findings: Findings, providers: Providers) -> tuple[str, ...]:
-    """The aliases in file order; what is wrong with the line, or its absence, is a finding."""
+    """Return the aliases in file order; what is wrong with the line, or its absence, is a finding."""
     entry = entries.by_key.get("clusters")
     if entry is None:
         return _report_missing(entries, findings)
@@ -39,7 +39,7 @@ def read_aliases(entries: Entries, findings: Findings, providers: Providers) -> 
             sentence("line.clusters.comment", alias=aliases[commented], names=_NAMES),
             correction=without_comment(entry),
         )
-        # What stands before the comment is what was meant: the lines of these clusters are right.
+        # What is before the comment is what was meant: the lines of these clusters are right.
         last = _COMMENT.split(aliases[commented], maxsplit=1)[0]
         aliases = (*aliases[:commented], *((last,) if last else ()))
     for alias in aliases:
@@ -54,7 +54,7 @@ def read_aliases(entries: Entries, findings: Findings, providers: Providers) -> 
 
 
 def _report_missing(entries: Entries, findings: Findings) -> tuple[str, ...]:
-    """Say that `clusters` is missing; answer the aliases that the other lines name, so that these can be looked at."""
+    """Report that `clusters` is missing; return the aliases that the other lines name, so that these can be checked."""
     old = next((entries.by_key[key] for key in _OLD_KEYS if key in entries.by_key), None)
     if old is not None:
         findings.report(
@@ -82,24 +82,26 @@ def _report_missing(entries: Entries, findings: Findings) -> tuple[str, ...]:
 
 
 def _named(entries: Entries) -> tuple[str, ...]:
-    """The clusters whose brokers are named, then those that only flows name, without other spellings of the same."""
+    """Return the clusters whose brokers are named, then those that only flows name, without other spellings of the
+    same.
+    """
     keys = [key for key in entries.by_key if key.endswith(".bootstrap.servers") and "->" not in key]
     named = [re.sub(r"(\.(consumer|producer|admin))?\.bootstrap\.servers$", "", key) for key in keys]
     aliases = [alias for alias in dict.fromkeys(named) if _ALIAS.fullmatch(alias)]
-    # A blank at the arrow is told by itself.
+    # A blank at the arrow is reported separately.
     torn = (torn_apart(entry) for entry in entries.by_key.values())
     keys = [read[0] if read is not None else key for key, read in zip(entries.by_key, torn, strict=True)]
     return _with_new(aliases, (alias for key in keys for alias in _ends(key)))
 
 
 def _mentioned(entries: Entries, aliases: tuple[str, ...]) -> tuple[str, ...]:
-    """Clusters of which only other settings are there, such as a login: what stands before a key of a cluster."""
+    """Return clusters of which only other settings are there, such as a login: the text before a key of a cluster."""
     found = (_before(key) for key in entries.by_key if "->" not in key and not _is_of_flow(key))
     return _with_new(list(aliases), (alias for alias in found if alias is not None))[len(aliases) :]
 
 
 def _with_new(aliases: list[str], more: Iterable[str]) -> tuple[str, ...]:
-    """The aliases with those of `more` that are no other spelling of one of them."""
+    """Return the aliases with those of `more` that are no other spelling of one of them."""
     for alias in more:
         if _ALIAS.fullmatch(alias) and not any(alias_meant(alias, (known,)) for known in aliases):
             aliases.append(alias)
@@ -107,7 +109,7 @@ def _with_new(aliases: list[str], more: Iterable[str]) -> tuple[str, ...]:
 
 
 def _before(key: str) -> str | None:
-    """What stands before the name of a key that counts behind an alias."""
+    """Return the text before the name of a key that counts after an alias."""
     parts = key.split(".")
     for end in range(1, len(parts)):
         alias, name = ".".join(parts[:end]), ".".join(parts[end:])
@@ -117,7 +119,7 @@ def _before(key: str) -> str | None:
 
 
 def _ends(key: str) -> tuple[str, ...]:
-    """Source and target of a key behind `S->T.`: the target ends where the name of a known key begins."""
+    """Return source and target of a key after `S->T.`: the target ends where the name of a known key begins."""
     source, arrow, rest = key.partition("->")
     if not arrow:
         return ()
@@ -131,5 +133,5 @@ def _is_of_flow(name: str) -> bool:
 
 
 def _is_of_one_client(key: str) -> bool:
-    """Whether a client reads `key` without a prefix, as in the files that MirrorMaker 1 is given."""
+    """Return whether a client reads `key` without a prefix, as in the files for MirrorMaker 1."""
     return key == "block.on.buffer.full" or any(key in keys_of(role) for role in ROLES)

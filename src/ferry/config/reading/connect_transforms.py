@@ -1,4 +1,4 @@
-"""`transforms` of MirrorMaker 2's file: Connect's single message transforms that Ferry knows, as one transform.
+"""`transforms` of MirrorMaker 2's file: Connect's single message transforms that Ferry has, as one transform.
 
 Sources: `org.apache.kafka.connect.transforms` and `.predicates` of Kafka 4.3.0 (KIP-66, KIP-585).
 """
@@ -49,14 +49,14 @@ from ferry.model import Flow
 T = TypeVar("T")
 
 NAME = CONNECT
-"""What the transform that they are is called, as its key."""
+"""The name of the transform that they make together, which is that of its key."""
 
 _PACKAGE = "org.apache.kafka.connect.transforms."
 _NOTHING: tuple[str, ...] = ()
 _NO_CASTS: Casts = ()
 _COMMON = ("type", "predicate", "negate", "plugin.version")
 _OWN = ("partitions", "targets")
-"""Lines of Ferry's that go with them, as `ferry.transform.transforms.partitions`."""
+"""Ferry's own lines for them, as `ferry.transform.transforms.partitions`."""
 _IGNORED = "replace.null.with.default"
 _TIME_FORMAT = re.compile(
     r"(?:(?:yyyy|yy)(?!y)|MM(?!M)|dd(?!d)|HH(?!H)|mm(?!m)|ss(?!s)|SSS(?!S)|'[^']*'|[^A-Za-z'\[\]{}#])+"
@@ -65,7 +65,7 @@ _TIME_FORMAT = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectReader:
-    """Reads them for one flow; what it meets goes to `findings`, where each value came from to `settings`."""
+    """Reads the transforms of one flow; adds problems to `findings`, and the origin of each value to `settings`."""
 
     flow: Flow
     entries: Entries
@@ -75,7 +75,7 @@ class ConnectReader:
     poison: Poison = Poison.FAIL
 
     def read(self) -> TransformSpec | None:
-        """The transform of all topics that the classes are together; None where there are none."""
+        """Return the transform for all topics that the classes make together; None where there are none."""
         line = self.entries.of_flow(self.flow, NAME)
         names = self._value(NAME, values.items, "")
         if not names:
@@ -123,7 +123,9 @@ class ConnectReader:
         return steps
 
     def _kind(self, key: str, known: Mapping[str, object], package: str) -> str | None:
-        """The class of a transform or a predicate, without its package; None, and a problem, for another."""
+        """Return the class of a transform or a predicate, without its package; None, and a problem, for
+        another class.
+        """
         entry = self._entry(f"{key}.type")
         if entry is None:
             line = self._entry(key.partition(".")[0])
@@ -166,16 +168,16 @@ class ConnectReader:
         return When(test=IsTombstone(), negate=negate)
 
     def insert_header(self, key: str, when: When | None) -> list[Step]:
-        """`InsertHeader`."""
+        """Read `InsertHeader`."""
         name = self._needed(f"{key}.header", values.text, "?")
         return [AddHeader(name=name, value=self._needed(f"{key}.value.literal", str, "?"), when=when)]
 
     def drop_headers(self, key: str, when: When | None) -> list[Step]:
-        """`DropHeaders`."""
+        """Read `DropHeaders`."""
         return [DropHeaders(names=self._needed(f"{key}.headers", _some, _NOTHING), when=when)]
 
     def replace_field(self, key: str, when: When | None) -> list[Step]:
-        """`ReplaceField$Value`: names are those of before, so what is left out goes first."""
+        """Read `ReplaceField$Value`. Names are those before the renaming, so what is left out goes first."""
         exclude = self._value(f"{key}.exclude", _fields, "")
         include = self._value(f"{key}.include", values.items, "")
         renames = self._value(f"{key}.renames", _renames, "")
@@ -188,18 +190,18 @@ class ConnectReader:
         return steps
 
     def mask_field(self, key: str, when: When | None) -> list[Step]:
-        """`MaskField$Value`."""
+        """Read `MaskField$Value`."""
         paths = self._needed(f"{key}.fields", _fields, _NOTHING)
         replacement = self._value(f"{key}.replacement", values.optional_text, "")
         self._value(f"{key}.{_IGNORED}", values.boolean, "true")
         return [Json(paths=paths, change=Change.REDACT, replacement=replacement, is_object=True, when=when)]
 
     def cast_value(self, key: str, when: When | None) -> list[Step]:
-        """`Cast$Value`."""
+        """Read `Cast$Value`."""
         return self._cast(key, when, of_key=False)
 
     def cast_key(self, key: str, when: When | None) -> list[Step]:
-        """`Cast$Key`."""
+        """Read `Cast$Key`."""
         return self._cast(key, when, of_key=True)
 
     def _cast(self, key: str, when: When | None, *, of_key: bool) -> list[Step]:
@@ -208,17 +210,17 @@ class ConnectReader:
         return [Cast(paths=paths, to=kind, of_key=of_key, is_object=bool(paths), when=when) for paths, kind in casts]
 
     def filter(self, _key: str, when: When | None) -> list[Step]:
-        """`Filter`."""
+        """Read `Filter`."""
         return [Drop(when=when)]
 
     def regex_router(self, key: str, when: When | None) -> list[Step]:
-        """`RegexRouter`."""
+        """Read `RegexRouter`."""
         pattern = self._needed(f"{key}.regex", _pattern, "x")
         replacement = self._needed(f"{key}.replacement", _replacement(pattern), "x")
         return [Route(pattern=pattern, replacement=replacement, when=when)]
 
     def timestamp_router(self, key: str, when: When | None) -> list[Step]:
-        """`TimestampRouter`."""
+        """Read `TimestampRouter`."""
         topic_format = self._value(f"{key}.topic.format", values.text, "${topic}-${timestamp}")
         time_format = self._value(f"{key}.timestamp.format", _time_format, "yyyyMMdd")
         return [RouteByTime(topic_format=topic_format, time_format=time_format, when=when)]
@@ -298,7 +300,7 @@ def _some(text: str) -> tuple[str, ...]:
 
 
 def _fields(text: str) -> tuple[str, ...]:
-    """Names of the top level as paths."""
+    """Return names of the top level as paths."""
     paths = tuple(map(written_path, values.items(text)))
     for one in paths:
         parse_path(one)
@@ -306,7 +308,7 @@ def _fields(text: str) -> tuple[str, ...]:
 
 
 def _spec(text: str) -> Casts:
-    """By type the paths of the fields; none, where a type alone is that of the whole."""
+    """Return by type the paths of the fields; none, where a type alone is for the whole value."""
     items = _some(text)
     found: dict[str, list[str]] = {}
     for one in items:

@@ -1,4 +1,4 @@
-"""Connect's keys for records that cannot be changed: `errors.tolerance` and `errors.deadletterqueue.*`."""
+"""Connect's keys for records on which a transform fails: `errors.tolerance` and `errors.deadletterqueue.*`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetterReader:
-    """Reads them for one flow; what it meets goes to `findings`, where each value came from to `settings`."""
+    """Reads the keys for one flow; adds problems to `findings`, and the origin of each value to `settings`."""
 
     flow: Flow
     entries: Entries
@@ -32,14 +32,16 @@ class DeadLetterReader:
     settings: list[Setting] = field(default_factory=list)
 
     def poison(self) -> Poison:
-        """What becomes of poison where a transform does not say it: with `errors.tolerance = all` dead letters."""
+        """Return what happens to poison where a transform does not set it: with `errors.tolerance = all` dead
+        letters.
+        """
         tolerance = self._value(TOLERANCE, values.one_of(("none", "all")), "none")
         return Poison.SKIP if tolerance == "all" else Poison.FAIL
 
     def letters(
         self, transforms: Sequence[TransformSpec], selection: TopicSelection, policy: ReplicationPolicy
     ) -> DeadLetters:
-        """The topic of dead letters; a problem where it is one that the flow writes for another purpose."""
+        """Return the topic of dead letters; report a problem where the flow writes it for another purpose."""
         usual = usual_topic(self.flow.source)
         found = DeadLetters(
             topic=self._value(NAME, _topic, "") or usual,
@@ -82,7 +84,9 @@ def _topic(text: str) -> str:
 def _not_free(
     topic: str, flow: Flow, selection: TopicSelection, policy: ReplicationPolicy, named: Sequence[str]
 ) -> str | None:
-    """What else the flow writes to a topic of the target; None: nothing. `named` are topics that transforms name."""
+    """Return what else the flow writes to a topic of the target; None: nothing. Transforms name the topics in
+    `named`.
+    """
     for upstream in (topic, policy.upstream_topic(topic), *named):
         if upstream and selection.takes(upstream) and topic in copies_of(policy, flow.source, upstream):
             return f"where the flow copies topic {upstream} to"

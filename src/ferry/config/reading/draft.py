@@ -1,4 +1,4 @@
-"""A text on its way to the file that works: its corrections are written pass by pass, its lines keep their numbers."""
+"""The way from a text to a file that works: corrections are written pass by pass, and lines keep their numbers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ _PASSES = 50
 
 @dataclass(slots=True, kw_only=True)
 class _Line:
-    """A line of the old file. `text` is None when it is gone; `above` are comments that take none of the numbers."""
+    """A line of the old file. `text` is None when it is removed; `above` are comments that have no number of
+    their own.
+    """
 
     text: str | None
     above: list[str] = field(default_factory=list)
@@ -28,11 +30,13 @@ class _Line:
 
 @dataclass(slots=True, kw_only=True)
 class Draft:
-    """The text between two passes. Every pass speaks of the lines of the old file."""
+    """The text between two passes. Every pass names the lines of the old file."""
 
     lines: list[_Line]
     added: list[_Line] = field(default_factory=list)
-    """What the old file lacks. It goes to the top in the end, and until then behind all lines that have numbers."""
+    """What the old file lacks. It is placed at the top in the end; until then it follows all lines that have
+    numbers.
+    """
     stuck: int | None = None
     """A line that is corrected in a circle."""
 
@@ -53,23 +57,23 @@ class Draft:
         return draft
 
     def numbered(self) -> str:
-        """The text for the next pass; the blank line ends an entry that the last line leaves open."""
+        """Return the text for the next pass; the blank line ends an entry that the last line leaves open."""
         lines = [line.text or "" for line in self.lines]
         if self.added:
             lines += ["", *(line.text or "" for line in self.added)]
         return "\n".join(lines)
 
     def placed(self, problem: Problem) -> Problem:
-        """The problem as one of the old file: a line that was added has no number there."""
+        """Return the problem as one of the old file: a line that was added has no number there."""
         at = problem.line
         return problem if at is None or at <= len(self.lines) else replace(problem, line=None)
 
     def told(self) -> Mapping[int, tuple[str, ...]]:
-        """What stands in the place of each corrected line, by its number in the old file."""
+        """Return what is in the place of each corrected line, by its number in the old file."""
         return {at: tuple(line.written()) for at, line in enumerate(self.lines, start=1) if line.gone}
 
     def problems(self) -> list[Problem]:
-        """What is gone, one for each line of the old file, with what stands there now."""
+        """Return the corrected problems, one for each line of the old file, with what is there now."""
         found = []
         for line in (*self.added, *self.lines):
             if line.gone:
@@ -88,7 +92,7 @@ class Draft:
         return found
 
     def text(self, line_end: str) -> str:
-        """The whole new file; what was added stands before the first entry: comments at the top stay there."""
+        """Return the whole new file. Added lines are before the first entry, so that comments at the top stay there."""
         top = min((entry.line for entry in parse_all(self.numbered())[0]), default=1) - 1
         blocks = [*self.lines[:top], *self.added, *self.lines[top:]]
         return line_end.join(text for line in blocks for text in line.written())
@@ -108,7 +112,7 @@ class Draft:
 
 
 def with_whole(problem: Problem, whole: tuple[str, ...]) -> Problem:
-    """The problem with the correction of its whole line: two slips on one line are not corrected apart."""
+    """Return the problem with the correction of its whole line: two slips on one line are not corrected separately."""
     if not whole or not problem.correction or whole == problem.correction:
         return problem
     one, every = shown(problem.correction), shown(whole)
@@ -119,9 +123,10 @@ def with_whole(problem: Problem, whole: tuple[str, ...]) -> Problem:
 
 
 def _one_per_line(problems: Sequence[Problem], ends: Mapping[int, int]) -> list[Problem]:
-    """The first correction of each line. A line to add waits for the others: what is missing may only be misspelt.
+    """Return the first correction of each line.
 
-    An entry of several lines is left to its writer, and a line that another one is to go on with waits for it.
+    A line to add waits for the others, because what is missing may only be misspelt. An entry of several lines is left
+    to its writer. A line that must continue a corrected one waits for that one.
     """
     chosen: dict[int, Problem] = {}
     for problem in problems:

@@ -1,4 +1,6 @@
-"""A file's text as clusters, flows and problems. All problems are collected; whoever calls decides what stops."""
+"""A file's text as clusters, flows and problems. All problems are collected; the caller decides which of them
+stop it.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,7 @@ _FORMAT = re.compile(r"(^|\.)transforms\.[^.]+\.(topic\.format|replacement)$")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Examined:
-    """What a text says. With an error among `problems`, clusters and flows may be incomplete."""
+    """The content of a text. With an error among `problems`, clusters and flows may be incomplete."""
 
     entries: Entries
     clusters: Mapping[str, ClusterConfig]
@@ -48,17 +50,17 @@ class Examined:
     problems: tuple[Problem, ...]
 
     def servers_line(self, alias: str) -> int | None:
-        """The line that names the cluster's brokers, or the Airflow connection that does."""
+        """Return the line that names the cluster's brokers, or the Airflow connection that does."""
         connection = self.entries.by_key.get(f"{alias}.{CONNECTION.name}")
         entry = connection or self.entries.of_cluster(alias).get("bootstrap.servers")
         return None if entry is None else entry.line
 
 
 def examine(text: str, file: str, lookup: Lookup = nobody) -> Examined:
-    """What `text` says and everything wrong with it, in file order.
+    """Return the content of `text` and everything wrong with it, in file order.
 
-    `lookup` is asked for the Airflow connections that the text names; one that it refuses (BadInput) is a problem of
-    the line that names it, as an escape that Java refuses is one of its line.
+    `lookup` is asked for the Airflow connections that the text names. A connection that it refuses (BadInput) is a
+    problem of the line that names it. An escape that Java refuses is a problem of its line.
     """
     examined = examine_once(text, file, lookup)
     if not any(problem.correction and problem.line for problem in examined.problems):
@@ -69,7 +71,10 @@ def examine(text: str, file: str, lookup: Lookup = nobody) -> Examined:
 
 
 def examine_once(text: str, file: str, lookup: Lookup = nobody) -> Examined:
-    """As `examine`, each problem with its own correction: the first that comes to mind, were it the only slip."""
+    """Return the content of `text` and everything wrong with it, each problem with its own correction.
+
+    Each correction is made as if the problem were the only slip of its line.
+    """
     properties, malformed = parse_all(text)
     entries = Entries(file=file, by_key={entry.key: entry for entry in properties}).with_connections(lookup)
     return _Examination(entries=entries, findings=Findings(file=file)).run(properties, malformed)
@@ -84,7 +89,7 @@ class _Examination:
     def run(self, properties: tuple[Property, ...], malformed: tuple[Property, ...]) -> Examined:
         for entry in malformed:
             self.findings.report(entry, entry.key, MALFORMED)
-        # What else such a line says nobody can tell.
+        # What else such a line contains is not known.
         refused, wrong = tuple(self.findings.problems), {entry.line for entry in malformed}
         for alias, why in self.entries.refused.items():
             connection = self.entries.by_key[f"{alias}.{CONNECTION.name}"]

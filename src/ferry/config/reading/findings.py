@@ -1,4 +1,4 @@
-"""What is found while a file is read: problems, and where each effective value comes from."""
+"""The findings while a file is read: problems, and where each effective value comes from."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class Setting:
 
     @property
     def is_acted_on(self) -> bool:
-        """Whether runs do something with it."""
+        """Whether runs act on it."""
         return is_acted_on(self.name)
 
     @classmethod
     def of(cls, name: str, entry: Property | None, default: str) -> Setting:
-        """The value of a line, or the default; a secret is hidden."""
+        """Return the value of a line, or the default; a secret is hidden."""
         if entry is None:
             return cls(name=name, value=default, line=None)
         value = entry.value if may_be_shown(entry.key) else HIDDEN
@@ -56,7 +56,7 @@ class Unneeded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
-    """Collects what is wrong with one file, each finding once; `in_file_order` says what of it is told."""
+    """Collects what is wrong with one file, each finding once; `in_file_order` selects and orders what is reported."""
 
     file: str
     problems: list[Problem] = field(default_factory=list)
@@ -67,7 +67,7 @@ class Findings:
         return any(problem.severity is Severity.ERROR for problem in self.problems)
 
     def corrects(self, key: str) -> bool:
-        """Whether a correction that is found already writes a line with `key`."""
+        """Return whether a correction that is found already writes a line with `key`."""
         return any(line.startswith(f"{key} = ") for one in self.problems for line in one.correction or ())
 
     def report(
@@ -102,7 +102,9 @@ class Findings:
         self.report(entry, key, message, Severity.WARNING, correction=correction)
 
     def read(self, entry: Property | None, default: T, convert: Callable[[str], T], providers: Providers) -> T:
-        """The entry's value, or the default when there is none; a bad value is a problem and then the default."""
+        """Return the entry's value, or the default when there is none; for a bad value, report a problem and return the
+        default.
+        """
         if entry is None:
             return default
         try:
@@ -124,7 +126,7 @@ class Findings:
                 correction = (written(entry.key, error.instead),)
                 hint = f": {shown(correction)}"
             message = without_values(str(error), looked_up)
-            # What was looked up may be secret: its facts are not told.
+            # A resolved value may be secret: its facts are not reported.
             said = with_text(error.message, f"{message}{hint}", () if looked_up else None)
             self.report(entry, entry.key, said, correction=correction)
             return default

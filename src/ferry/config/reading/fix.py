@@ -1,4 +1,4 @@
-"""The file that works: every slip whose meaning is clear put right, everything else left as it was."""
+"""The file that works: every slip with a clear meaning corrected, everything else unchanged."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from ferry.config.text.properties import Property, is_comment, is_continued, lin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fixed:
-    """A corrected text. `corrected` are the problems that are gone, one for each line of the old file."""
+    """A corrected text. `corrected` are the problems that were corrected, one for each line of the old file."""
 
     text: str
     corrected: tuple[Problem, ...]
-    """By line of the old file; `correction` is what stands there in the new one."""
+    """By line of the old file; `correction` is what the new file has there."""
     left: Examined
-    """What is left, by file and line of the old file."""
+    """The problems that are left, by file and line of the old file."""
     left_text: str
-    """What `left` was read from: the corrected entries on the lines of the old file, what it lacks behind them."""
+    """The text of `left`: the corrected entries on the lines of the old file, and after them what it lacks."""
     examined: Examined
-    """The same, by file and line of the new one."""
+    """The content of the new file, by its own name and lines."""
 
     @property
     def works(self) -> bool:
@@ -35,9 +35,10 @@ class Fixed:
 
 
 def fix(text: str, file: str, out: str | None = None, lookup: Lookup = nobody) -> Fixed:
-    """Correct what can be corrected without asking; `out` is the new file's name. Raises BadInput as `examine` does.
+    """Correct what can be corrected without asking; `out` is the new file's name.
 
-    A text that would differ from the old one by more than was told does not work: the first such line is an error.
+    Raises BadInput when `lookup` refuses to answer. If the new text differed from the old one by more than was
+    reported, it would not work: the first such line is an error.
     """
     draft = Draft.corrected(text, lambda current: examine_once(current, file, lookup).problems)
     current = draft.numbered()
@@ -64,10 +65,11 @@ def _by_hand(text: str, file: str, line: int) -> Problem:
 
 
 def untold_change(old: str, new: str, told: Mapping[int, tuple[str, ...]], added: Sequence[str] = ()) -> int | None:
-    """The first line of `old` by which the entries of `new` differ in more than what was told; None: there is none.
+    """Return the first line of `old` by which the entries of `new` differ in more than was reported; None: there is
+    none.
 
-    `told` are the corrections by line of `old`, `added` the entries that stand before all others. Each entry of `new`
-    must be one of these or one of `old`, in the same order, and no correction may drop a part of the value it corrects.
+    `told` are the corrections by line of `old`, `added` the entries before all others. Each entry of `new` must be one
+    of these or one of `old`, in the same order. No correction may drop a part of the value that it corrects.
     """
     got = [(entry.key, entry.value) for entry in parse_all(new)[0]]
     at = 0
@@ -84,13 +86,13 @@ def untold_change(old: str, new: str, told: Mapping[int, tuple[str, ...]], added
 def _expected(
     old: str, told: Mapping[int, tuple[str, ...]], added: Sequence[str]
 ) -> Iterator[tuple[int, list[tuple[str, str]]]]:
-    """The entries that `new` must have, by the lines of `old` that they stand for."""
+    """Yield the entries that `new` must have, by the lines of `old` that they replace."""
     physical = lines_of(old)
     yield 1, [(entry.key, entry.value) for line in added for entry in parse_all(line)[0]]
     joined: list[str] = []
     for entry in parse_all(old)[0]:
         lines = [*joined, *told.get(entry.line, physical[entry.line - 1 : entry.last_line])]
-        # A correction may let the value go on with the next entry, as its writer meant: the two are one then.
+        # A correction may let the value continue with the next entry, as its writer meant: the two are then one.
         joined = lines if entry.line in told and lines and is_continued(lines[-1]) else []
         if not joined:
             yield entry.line, [(one.key, one.value) for one in parse_all("\n".join(lines))[0]]
@@ -99,21 +101,23 @@ def _expected(
 
 
 def _keeps(entry: Property | None, correction: tuple[str, ...], new: str) -> bool:
-    """Whether all words of the value are still there: in the correction, or in another entry where it is removed."""
+    """Return whether all words of the value are still there: in the correction, or in another entry where it is
+    removed.
+    """
     if entry is None:
         return False
     texts = [" ".join(correction)]
     if all(map(is_comment, correction)):
-        # It repeats another entry, whose comment stands on a line of its own by now.
+        # It repeats another entry, whose comment is now on a line of its own.
         comments = " ".join(line for line in lines_of(new) if is_comment(line))
         texts += [f"{comments} {other.key} {other.raw}" for other in parse_all(new)[0]]
     return any(_holds(text, value) for text in texts for value in (entry.raw, entry.value))
 
 
 def _holds(text: str, part: str) -> bool:
-    """Whether `text` has the words of `part`, or, where signs were set between them, its letters and digits.
+    """Return whether `text` has the words of `part`, or, where signs were set between them, its letters and digits.
 
-    In any case: a key that was torn apart is a part of the value, and its alias may have been put right.
+    Case does not count: a key that was torn apart is a part of the value, and its alias may have been corrected.
     """
     text, part = text.lower(), part.lower()
     words = set(re.findall(r"\w+", part)) <= set(re.findall(r"\w+", text))

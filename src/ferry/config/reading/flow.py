@@ -52,7 +52,7 @@ DEPARTURES = {
     "offset-syncs.topic.location": "target",
     "exactly.once.source.support": "enabled",
 }
-"""Where Ferry's default is not MirrorMaker 2's; a value in the file wins, but nothing makes Ferry write twice."""
+"""Where Ferry's default is not MirrorMaker 2's; a value in the file wins, but no value makes Ferry write twice."""
 
 _FILTERS = {
     "topic.filter.class": f"{MIRROR_PACKAGE}DefaultTopicFilter",
@@ -63,7 +63,7 @@ _FILTERS = {
 
 _BYTE_ARRAY = "org.apache.kafka.connect.converters.ByteArrayConverter"
 _BYTES_AS_THEY_ARE = (_BYTE_ARRAY, "ByteArrayConverter", "ByteArray")
-"""The converter that changes nothing, as Connect lets it be called."""
+"""The converter that changes nothing, by the names that Connect accepts."""
 
 
 class _Parts(TypedDict):
@@ -76,7 +76,7 @@ class _Parts(TypedDict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlowReader:
-    """Reads one flow; what it meets goes to `findings`, where each value came from to `settings`."""
+    """Reads one flow; adds problems to `findings`, and the origin of each value to `settings`."""
 
     flow: Flow
     entries: Entries
@@ -85,7 +85,7 @@ class FlowReader:
     settings: list[Setting] = field(default_factory=list)
 
     def read(self) -> FlowConfig:
-        """The flow's configuration; with an error among the findings, defaults stand in its place."""
+        """Return the flow's configuration; where a finding is an error, the default takes the value's place."""
         clients = {(s, r): self.entries.of_flow_client(self.flow, s, r) for s in SIDES for r in ROLES}
         consumer = clients["source", "consumer"]
         aliases = (self.flow.source, self.flow.target)
@@ -206,7 +206,7 @@ class FlowReader:
         return own if connect is None else (*own, connect)
 
     def _parts(self) -> _Parts:
-        """What each reader of a part of the flow works with."""
+        """Return what each reader of a part of the flow works with."""
         return _Parts(
             flow=self.flow,
             entries=self.entries,
@@ -216,7 +216,7 @@ class FlowReader:
         )
 
     def _value(self, name: str, convert: Callable[[str], T], *, default: str | None = None) -> T:
-        """The flow's value, else the top level's, else the default of Ferry or Kafka."""
+        """Return the flow's value, else the top level's, else the default of Ferry or Kafka."""
         if default is None:
             ours = FERRY_KEYS_BY_NAME.get(name)
             default = ours.default if ours is not None else DEPARTURES.get(name) or default_of(name)
@@ -237,7 +237,9 @@ class FlowReader:
         )
 
     def _heartbeats_at_source(self) -> Periodic:
-        """Of the flow back, where its own line asks for them; a flow that is enabled has runs that write them."""
+        """Return the heartbeats of the flow back, where its own line asks for them; an enabled flow has runs that write
+        them.
+        """
         back = Flow(source=self.flow.target, target=self.flow.source)
         asked, enabled = (self.entries.by_key.get(f"{back}.{name}") for name in ("emit.heartbeats.enabled", "enabled"))
         name = "emit.heartbeats.interval.seconds"
@@ -357,7 +359,7 @@ class FlowReader:
     def _look_at_topics(self) -> None:
         entry = self.entries.of_flow(self.flow, "topics")
         if entry is not None and not entry.value.strip():
-            # Without the flow's name: a line at top level is told once, not for each flow.
+            # Without the flow's name: a line at top level is reported once, not for each flow.
             message = sentence("line.topics.empty")
             self.findings.warn(entry, entry.key, message)
 
@@ -366,7 +368,9 @@ class FlowReader:
             self._value(name, values.java_class(kafkas))
 
     def _refuse_what_changes_records(self, clients: Mapping[tuple[Side, Role], Mapping[str, Property]]) -> None:
-        """MirrorMaker 2 lets these change records; batches are copied as bytes, so each would be skipped in silence."""
+        """Report what changes records in MirrorMaker 2: batches are copied as bytes, so each would be skipped
+        silently.
+        """
         changing = {
             "consumer interceptor": clients["source", "consumer"].get("interceptor.classes"),
             "producer interceptor": clients["target", "producer"].get("interceptor.classes"),
@@ -386,5 +390,5 @@ class FlowReader:
 
 
 def written_properties(entries: Mapping[str, Property]) -> ClientProperties:
-    """Properties as written, references to secrets unresolved."""
+    """Return properties as written, references to secrets unresolved."""
     return ClientProperties(values_by_key={name: entry.value for name, entry in entries.items()})

@@ -1,4 +1,4 @@
-"""Every key of a file held against the known ones: slips, unknown keys, and those that are not needed."""
+"""Every key of a file compared with the known ones: slips, unknown keys, and those that are not needed."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ _FERRYS = re.compile(r"(?:^|\.)ferry\.", re.IGNORECASE)
 _MOST_GUESSES = 200
 _TRANSFORM = "ferry.transform."
 _TORN = re.compile(r"(?<!\\)(?:\\\\)*\\(?P<behind>[ \t\f]+(?P<comment>[#!].*)?)$")
-"""A value that was to be continued: there is a blank, or a comment as well, behind its last backslash."""
+"""A value that should be continued: after its last backslash there is a blank, or also a comment."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyCheck:
-    """Looks at one key after the other, whatever its flow or cluster does."""
+    """Checks one key after the other, whatever its flow or cluster does."""
 
     aliases: tuple[str, ...]
     flows: tuple[Flow, ...]
     entries: Entries
     findings: Findings
     torn: set[int] = field(default_factory=set)
-    """The lines of values that were to be continued, as far as they are told."""
+    """The reported lines of values that should be continued."""
 
     def run(self) -> tuple[Unneeded, ...]:
-        """Report what is wrong; answer the lines that Ferry knows and does not need, in file order."""
+        """Report what is wrong; return the lines that Ferry knows and does not need, in file order."""
         aliases = longest_first(self.aliases)
         torn = {entry.last_line + 1: entry for entry in self.entries.by_key.values() if _TORN.search(entry.raw)}
         unneeded = []
@@ -127,7 +127,7 @@ class KeyCheck:
                 self.findings.report(beside, beside.key, message)
 
     def _is_slip(self, entry: Property, place: Place) -> bool:
-        """Spellings that are wrong in one certain way; True when the key needs no further look."""
+        """Report spellings that are wrong in a certain way; True when the key needs no further check."""
         if place.name in RENAMED and place.alias is None:
             correction = (written_raw(f"{place.owner}{RENAMED[place.name]}", entry.raw),)
             message = sentence("line.no-effect.kafka-4", line=shown(correction))
@@ -147,7 +147,7 @@ class KeyCheck:
         return True
 
     def _is_arrow_slip(self, entry: Property) -> bool:
-        """A flow with blanks around its arrow, or with another arrow than `->`."""
+        """Report a flow with blanks around its arrow, or with another arrow than `->`."""
         read = torn_apart(entry, self.aliases)
         if read is not None:
             correction = (written_raw(*read),)
@@ -171,7 +171,7 @@ class KeyCheck:
         return True
 
     def _is_alias_slip(self, entry: Property) -> bool:
-        """A key behind something that is nearly an alias, or behind one that `clusters` does not list."""
+        """Report a key after something that is nearly an alias, or after an alias that `clusters` does not list."""
         if not self.aliases or find(entry.key, "flow", "worker") is not None:
             return False
         ahead = alias_ahead(entry.key, self.aliases)
@@ -198,7 +198,7 @@ class KeyCheck:
 
     def _report_unknown(self, entry: Property, place: Place) -> None:
         if not self.aliases:
-            # Without aliases no key behind one can be told.
+            # Without aliases no key after one can be recognised.
             return
         misplaced = self._misplaced(place)
         # Each comparison costs milliseconds: a long file of another kind must not take minutes.
@@ -213,7 +213,7 @@ class KeyCheck:
         self.findings.warn(entry, entry.key, message)
 
     def _report_torn(self, torn: Property, following: Property) -> None:
-        """Where `torn` was to go on with `following`."""
+        """Report that `torn` should be continued with `following`."""
         self.torn.add(torn.line)
         match = _TORN.search(torn.raw)
         behind, comment = match.group("behind", "comment") if match is not None else ("", None)
@@ -224,7 +224,7 @@ class KeyCheck:
         self.findings.warn(torn, torn.key, message, correction=correction)
 
     def _misplaced(self, place: Place) -> str | None:
-        """Where a key counts that has no effect in this place; None when it has one nowhere."""
+        """Return where a key counts that has no effect in this place; None when it has an effect nowhere."""
         bare = place.client[1] if place.client is not None else place.name
         if place.flow is not None and is_common_client_key(bare) and find(bare, "flow") is not None:
             side = f"{place.flow.source}.{bare} or {place.flow.target}.{bare}"
@@ -246,11 +246,11 @@ class KeyCheck:
         return None
 
     def _is_for_own_class(self, place: Place) -> bool:
-        """Whether a class of the user's own gets this key, and it is no misspelt key of Kafka."""
+        """Return whether a class of the user gets this key, and it is no misspelt key of Kafka."""
         return self._goes_with_own_class(place) and nearest(place.name, place.neighbours(), cutoff=0.9) is None
 
     def _goes_with_own_class(self, place: Place) -> bool:
-        """Whether the place names such a class: it is given what MirrorMaker 2 would give it."""
+        """Return whether the place names such a class: it gets what MirrorMaker 2 would give it."""
         if place.client is not None:
             role = place.client[0]
             if place.alias is not None:
@@ -270,7 +270,7 @@ class KeyCheck:
 
 
 def _spelt_small(place: Place) -> str | None:
-    """The known key that is spelt in other letters than small ones; None for every other key."""
+    """Return the known key that is spelt with capitals; None for every other key."""
     small = place.name.lower()
     if small == place.name or place.known() is not None or place.client is not None:
         return None
@@ -278,7 +278,9 @@ def _spelt_small(place: Place) -> str | None:
 
 
 def _switch_meant(place: Place) -> str | None:
-    """`enable`, `emit.heartbeats` and the like, which lack the end of `enabled`, as the key that was meant."""
+    """Return the key that was meant by `enable`, `emit.heartbeats` and others that lack the end of `enabled`; else
+    None.
+    """
     if place.alias is not None or place.known() is not None:
         return None
     for switch in (f"{place.name}d", f"{place.name}.enabled"):

@@ -1,4 +1,4 @@
-"""Lines of clients that MirrorMaker 2 has and Ferry does not: no line of them may be taken for one that counts."""
+"""Lines of clients that MirrorMaker 2 has and Ferry does not: the report shows that they do not count."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ferry.model import Flow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Reader:
-    """A flow's side whose client of some role MirrorMaker 2 gives a line to."""
+    """A flow's side whose client of some role reads a line in MirrorMaker 2."""
 
     flow: Flow
     side: Side
@@ -27,16 +27,16 @@ class _Reader:
 
     @property
     def role(self) -> Role:
-        """As what Ferry reaches that side."""
+        """The role in which Ferry reaches that side."""
         return ROLE_AT[self.side]
 
 
 def look_at_other_clients(
     aliases: Sequence[str], enabled: Sequence[Flow], entries: Entries, findings: Findings
 ) -> tuple[Unneeded, ...]:
-    """The lines of clients that Ferry does not have of any `enabled` flow.
+    """Return the lines of clients that Ferry does not have for any `enabled` flow.
 
-    Warns where one of them names other brokers or another login than the client that is asked instead.
+    Warns where one of them names other brokers or another login than the client that is used instead.
     """
     found = []
     ordered = longest_first(aliases)
@@ -70,7 +70,7 @@ def _readers(place: Place, enabled: Sequence[Flow]) -> Iterator[_Reader]:
 def _look_for_difference(
     entry: Property, name: str, readers: Sequence[_Reader], entries: Entries, findings: Findings
 ) -> None:
-    """A login or a broker that is left out in silence would be missed when a run is refused, or reaches another one."""
+    """Warn about a login or a broker that is left out: a run would be refused without it, or reach another broker."""
     for reader in readers:
         counts = entries.of_flow_client(reader.flow, reader.side, reader.role).get(name)
         if counts is not None and counts.value.strip() == entry.value.strip():

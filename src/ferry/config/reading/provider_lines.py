@@ -19,7 +19,7 @@ _PATHS, _PATTERN = "allowed.paths", "allowlist.pattern"
 
 
 def read_providers(entries: Entries, findings: Findings) -> Providers:
-    """The providers by name: those that need no line, and those that the file declares."""
+    """Return the providers by name: those that need no line, and those that the file declares."""
     kinds = dict(Providers().kinds)
     declared = entries.by_key.get("config.providers")
     for name in values.items(declared.value) if declared is not None else ():
@@ -37,7 +37,10 @@ def read_providers(entries: Entries, findings: Findings) -> Providers:
 
 
 def _limits(entries: Entries, findings: Findings, kinds: dict[str, ProviderKind]) -> dict[str, Limits]:
-    """Parameters are limits: ignoring one would open what the file closes, so each is kept or refused."""
+    """Return the limits of the providers; a parameter that was ignored would open what the file closes.
+
+    So each parameter is kept or refused.
+    """
     limits: dict[str, Limits] = {}
     nowhere = Providers(kinds={})
     no_path: tuple[Path, ...] = ()

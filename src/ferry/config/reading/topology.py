@@ -1,4 +1,4 @@
-"""What clusters and flows together get wrong: two aliases of one cluster, and topics that would go round."""
+"""What clusters and flows have wrong together: two aliases of one cluster, and topics that would return in a loop."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from ferry.policy import DefaultReplicationPolicy
 
 _HAS_PORT = re.compile(r":[0-9]+$")
 _MOST_SAMPLES = 1200
-"""How many names the lists of all flows together are asked for: a file is read often, a list may hold thousands."""
+"""The most names tried with the lists of all flows: a file is read often, and a list may hold thousands."""
 _MOST_NAMES = 20
-"""How many of those that a flow takes are followed through the others."""
+"""The most names that are followed through the other flows, of those that a flow takes."""
 
 
 def look_at_brokers(clusters: Mapping[str, ClusterConfig], entries: Entries, findings: Findings) -> None:
@@ -50,9 +50,9 @@ def look_at_brokers(clusters: Mapping[str, ClusterConfig], entries: Entries, fin
 
 
 def selections_of(flows: Sequence[FlowConfig]) -> tuple[TopicSelection, ...]:
-    """What each flow takes, now that all of them are known.
+    """Return what each flow takes, now that all of them are known.
 
-    What the flow the other way transforms does not go back.
+    Topics that the opposite flow transforms do not go back.
     """
     by_flow = {one.flow: one for one in flows}
     found = []
@@ -69,9 +69,9 @@ def selections_of(flows: Sequence[FlowConfig]) -> tuple[TopicSelection, ...]:
 
 
 def look_at_circles(flows: Sequence[FlowConfig], entries: Entries, findings: Findings) -> None:
-    """Warn about flows by which a topic comes back to be copied again: each plan refuses such a topic.
+    """Warn about flows by which a topic returns and would be copied again: each plan refuses such a topic.
 
-    Lists of regular expressions cannot be compared as such. Names are tried that the lists themselves suggest, those
+    Lists of regular expressions cannot be compared as such. So names that the lists themselves suggest are tried, those
     of several flows first.
     """
     selections = selections_of(flows)
@@ -103,7 +103,7 @@ def look_at_circles(flows: Sequence[FlowConfig], entries: Entries, findings: Fin
 
 
 def _remedy(selections: Sequence[TopicSelection]) -> str:
-    """What would let names show where a topic came from."""
+    """Return the remedy that would let names show where a topic came from."""
     if not all(isinstance(one.policy, DefaultReplicationPolicy) for one in selections):
         return "take DefaultReplicationPolicy for all"
     if len({one.policy.separator for one in selections if isinstance(one.policy, DefaultReplicationPolicy)}) > 1:
@@ -119,7 +119,7 @@ def _way_back(selection: TopicSelection, topic: str) -> tuple[Flow, ...]:
 
 
 def _names_of(selections: Sequence[TopicSelection]) -> list[str]:
-    """Names that the lists may take, those of most flows first."""
+    """Return names that the lists may take, those of most flows first."""
     most = max(_MOST_SAMPLES // len(selections), 2)
     names = dict.fromkeys(name for one in selections for name in samples("|".join(one.filter.include.items), most))
     counts = {name: sum(one.filter.takes(name) for one in selections) for name in names}

@@ -1,4 +1,4 @@
-"""`ferry.transforms` of one flow: each with its lines, by name."""
+"""`ferry.transforms` of one flow: each transform with its lines, by name."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _CHANGES = (("remove", Change.REMOVE), ("redact", Change.REDACT), ("hash", Chang
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransformReader:
-    """Reads the transforms of one flow; what it meets goes to `findings`, where each value came from to `settings`."""
+    """Reads the transforms of one flow; adds problems to `findings`, and the origin of each value to `settings`."""
 
     flow: Flow
     entries: Entries
@@ -58,10 +58,10 @@ class TransformReader:
     findings: Findings
     settings: list[Setting] = field(default_factory=list)
     poison: Poison = Poison.FAIL
-    """Where a transform does not say it."""
+    """The value for transforms that do not set it."""
 
     def read(self, names: tuple[str, ...]) -> tuple[TransformSpec, ...]:
-        """Those that `ferry.transforms` names, in its order."""
+        """Return the transforms that `ferry.transforms` names, in its order."""
         return tuple(self._one(name) for name in names)
 
     def _one(self, name: str) -> TransformSpec:
@@ -114,8 +114,8 @@ class TransformReader:
         )
 
     def _steps(self, name: str, *, by_record: bool) -> Iterator[Step]:
-        """The ready-made ones, in the order in which they are carried out whatever the order of lines."""
-        # What SQL or a function ahead of them makes has columns of its own.
+        """Yield the ready-made steps, in the order in which they are carried out, whatever the order of lines."""
+        # The result of SQL or a function before them has columns of its own.
         known = not self._says(name, "sql") and not self._says(name, "function")
         where = self._sql(name, "where", partial(condition_slip, columns_known=known))
         if where is not None:
@@ -143,7 +143,7 @@ class TransformReader:
             yield step
 
     def _sql(self, name: str, part: str, slip_of: Callable[[str], Slip | None]) -> str | None:
-        """Text that Spark is to understand; what is certain to be wrong with it is said without Spark."""
+        """Return text for Spark; what is certain to be wrong with it is reported without Spark."""
 
         def read(text: str) -> str | None:
             found = slip_of(text) if text.strip() else None
@@ -158,7 +158,9 @@ class TransformReader:
         return sql
 
     def _salt(self, name: str, steps: tuple[Step, ...]) -> str:
-        """As written. It is looked up here, too, so that one that is missing or short is told by its line."""
+        """Return the salt as written. It is also resolved here, so that a missing or short one is reported with its
+        line.
+        """
         entry = self._entry(name, "salt")
         self._value(name, "salt", _salt)
         hashes = any(isinstance(one, HashKey) or (isinstance(one, Json) and one.change is Change.HASH) for one in steps)
@@ -181,14 +183,14 @@ class TransformReader:
         return poison
 
     def _is_reported(self, name: str) -> bool:
-        """Whether a line of it is wrong, or misspelt: that it then does nothing is no news."""
+        """Return whether one of its lines is reported already: that it then has no effect needs no report."""
         return any(f"ferry.transform.{name}." in problem.key for problem in self.findings.problems)
 
     def _entry(self, name: str, part: str) -> Property | None:
         return self.entries.of_flow(self.flow, f"ferry.transform.{name}.{part}")
 
     def _says(self, name: str, part: str) -> bool:
-        """Whether a line says anything of it, be it wrong."""
+        """Return whether a line sets it, even wrongly."""
         entry = self._entry(name, part)
         return entry is not None and bool(entry.value.strip())
 
@@ -205,12 +207,12 @@ class TransformReader:
 
 
 _DOING = tuple(part for part in TRANSFORM_PARTS if part not in ("topics", "targets", "salt", "poison", "timeout.ms"))
-"""Keys by which a transform changes anything."""
+"""Keys with which a transform changes anything."""
 _IN_SQL = ("where", "target")
 
 
 def transform_names(text: str) -> tuple[str, ...]:
-    """Names of transforms, each once."""
+    """Read names of transforms, each once."""
     found = values.items(text)
     for one in found:
         if not _NAME.fullmatch(one):
@@ -231,7 +233,7 @@ def _function(text: str) -> str | None:
 
 
 def _percent(text: str) -> int | None:
-    """Parts per million."""
+    """Read a percentage; return parts per million."""
     if not text.strip():
         return None
     written = text.strip().removesuffix("%").strip()
@@ -252,7 +254,7 @@ def _paths(text: str) -> tuple[str, ...]:
 
 
 def targets_in_vain(name: str, targets: tuple[str, ...], partitions: int | None, *, chosen: bool) -> Iterator[str]:
-    """What is wrong with a list of topics; `chosen`: records may choose among them."""
+    """Yield what is wrong with a list of topics; `chosen`: records may choose among them."""
     if targets and partitions is None:
         yield (
             f"needs ferry.transform.{name}.partitions: records that choose their topic are dealt to its partitions "
@@ -269,7 +271,7 @@ def targets_in_vain(name: str, targets: tuple[str, ...], partitions: int | None,
 
 
 def target_names(text: str) -> tuple[str, ...]:
-    """Names of topics that records may choose, with `{topic}` and `{target}`."""
+    """Read names of topics that records may choose, with `{topic}` and `{target}`."""
     found = values.items(text)
     for one in found:
         why = illegal_name(one.replace("{topic}", "t").replace("{target}", "t"))
@@ -284,7 +286,7 @@ def target_names(text: str) -> tuple[str, ...]:
 
 
 def _casts(text: str) -> Casts:
-    """By type, in the order of the first of each, the paths; none, where it is the whole."""
+    """Return by type the paths, in the order of the first of each; none, where the whole value is meant."""
     found: dict[str, list[str]] = {}
     items = values.items(text)
     for one in items:

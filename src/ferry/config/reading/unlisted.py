@@ -1,4 +1,4 @@
-"""Transforms that a file defines and that no flow carries out: what they were to hide would be copied as it is."""
+"""Transforms that a file defines and no flow runs: what they should hide would be copied unchanged."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ _OWN = "ferry.transforms"
 
 
 def look_at_unlisted(aliases: Sequence[str], flows: Sequence[FlowConfig], entries: Entries, findings: Findings) -> None:
-    """Report each transform, at its first line, that no enabled flow lists of those that its lines could count for."""
+    """Report each transform, at its first line, that is listed by none of the enabled flows its lines could
+    count for.
+    """
     seen: dict[tuple[str, str, str], list[Property]] = {}
     known = longest_first(tuple(aliases))
     readers: dict[tuple[str, str, str], list[FlowConfig]] = {}
@@ -39,7 +41,7 @@ def look_at_unlisted(aliases: Sequence[str], flows: Sequence[FlowConfig], entrie
 
 
 def _transform_of(place: Place) -> tuple[str, str] | None:
-    """The key that lists it, and its name, where a line is of a transform."""
+    """Return the key that lists a line's transform, and its name; None for a line of no transform."""
     own = transform_key(place.name)
     if own is not None:
         return (CONNECT, CONNECT) if own[0] == CONNECT else (_OWN, own[0])

@@ -1,4 +1,4 @@
-"""Values that Java takes and nobody means: with a comment behind them, a lone backslash, quotes, two names in one."""
+"""Values that Java accepts and no user means: with a comment after them, a lone backslash, quotes, two names in one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WITHOUT_EMPTY_ITEMS = ("clusters", "topics", "topics.exclude", "groups", "group
 _EMPTY_ITEM = re.compile(r",\s*,|^\s*,|,\s*$")
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)")
 _MEANT = frozenset("\\:=#! \t\f\"'")
-"""What people escape with one backslash because the format, or JAAS, asks for it."""
+"""Characters that users escape with one backslash because the format, or JAAS, requires it."""
 _QUOTED = re.compile(rf"[{QUOTES}].*|[^\[]*[{QUOTES}]")
 _CONTROL = {"t": "a tab", "n": "a line feed", "r": "a carriage return", "f": "a form feed"}
 _OF_SEVERAL_LINES = (
@@ -33,7 +33,7 @@ _OF_SEVERAL_LINES = (
 def look_at_value(entry: Property, name: str, findings: Findings, *, torn: bool = False) -> None:
     """Warn about the value of `entry`, whose key is `name` without alias or flow. Secrets are not shown.
 
-    Where a value was `torn` from the next line, what its end looks like is told already.
+    `torn`: the value was torn from the next line, so that its end is reported already.
     """
     _look_for_backslash(entry, findings)
     if not torn:
@@ -49,7 +49,7 @@ def look_at_value(entry: Property, name: str, findings: Findings, *, torn: bool 
 
 
 def _look_for_backslash(entry: Property, findings: Findings) -> None:
-    r"""`\d` is read as d, and `C:\temp` has a tab in it."""
+    r"""Warn about a lone backslash: `\d` is read as d, and `C:\temp` has a tab in it."""
     comment = COMMENT_BEHIND.search(entry.raw)
     text = entry.raw[: comment.start()] if comment is not None else entry.raw
     may_hold_lines = entry.key.endswith(_OF_SEVERAL_LINES)
@@ -87,7 +87,7 @@ def _look_for_comment(entry: Property, findings: Findings) -> None:
         message = sentence("line.comment.shown", value=entry.value, remedy=remedy, how=how)
         findings.warn(entry, entry.key, message, correction=correction)
     elif is_secret(entry.key) and not _is_whole_jaas(entry):
-        # Whether it is a comment only its writer knows: a password may have a blank and a # in it.
+        # Only its writer knows whether it is a comment: a password may have a blank and a # in it.
         findings.warn(entry, entry.key, sentence("line.comment", remedy=remedy))
 
 
@@ -96,7 +96,7 @@ def _is_whole_jaas(entry: Property) -> bool:
 
 
 def _look_for_seconds(entry: Property, findings: Findings) -> None:
-    """Epoch seconds, which are read as milliseconds: some day of January or February 1970."""
+    """Warn about epoch seconds, which are read as milliseconds: some day of January or February 1970."""
     text = entry.value.strip()
     if re.fullmatch(r"[1-9][0-9]{8,9}", text):
         correction = (written_raw(entry.key, f"{text}000"),)
@@ -141,6 +141,6 @@ def _look_for_blanks(entry: Property, findings: Findings) -> None:
 
 
 def _items(entry: Property) -> tuple[str, ...]:
-    """The items of a list, without a comment behind it, which is told by itself."""
+    """Return the items of a list, without a comment after it, which is reported separately."""
     comment = COMMENT_BEHIND.search(entry.value)
     return values.items(entry.value if comment is None else entry.value[: comment.start()])

@@ -1,1 +1,1 @@
-"""The file as text: properties, patterns, secrets that it names, and what is said of a line that is wrong."""
+"""The file as text: properties, patterns, references to secrets, and the messages about a line that is wrong."""

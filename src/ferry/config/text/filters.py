@@ -1,6 +1,6 @@
 """Which topics (or groups) a flow takes: MirrorMaker 2's include and exclude lists.
 
-Source: `DefaultTopicFilter` and `MirrorUtils.compilePatternList` of Kafka 4.3.0: the items of a list are joined with
+Source: `DefaultTopicFilter` and `MirrorUtils.compilePatternList` of Kafka 4.3.0. The items of a list are joined with
 `|` into one regular expression, which must match the whole name; an empty list matches nothing.
 """
 
@@ -28,7 +28,7 @@ TOPICS_DEFAULT = (".*",)
 TOPICS_EXCLUDE_DEFAULT = (r"mm2.*\.internal", r".*\.replica", "__.*")
 
 LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
-"""Characters of a topic name (Kafka's `Topic.LEGAL_CHARS`): an item made of them alone is meant as a name."""
+"""Characters of a topic name (Kafka's `Topic.LEGAL_CHARS`): an item that has no other characters means a name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,11 +39,11 @@ class PatternList:
     _pattern: re.Pattern[str] | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Raises regex.NotExpressible when Java or Python cannot read the list."""
+        """Compile the list. Raises regex.NotExpressible when Java or Python cannot read it."""
         object.__setattr__(self, "_pattern", compile_java("|".join(self.items)) if self.items else None)
 
     def matches(self, name: str) -> bool:
-        """Whether the whole of `name` is matched by one item."""
+        """Return whether one item matches the whole of `name`."""
         return self._pattern is not None and self._pattern.fullmatch(name) is not None
 
 
@@ -55,7 +55,7 @@ class TopicFilter:
     exclude: PatternList
 
     def takes(self, name: str) -> bool:
-        """Whether `name` is included and not excluded."""
+        """Return whether `name` is included and not excluded."""
         return self.include.matches(name) and not self.exclude.matches(name)
 
 
@@ -67,7 +67,7 @@ class GroupFilter:
     exclude: PatternList
 
     def takes(self, group: str) -> bool:
-        """Whether the consumer group `group` is included and not excluded."""
+        """Return whether the consumer group `group` is included and not excluded."""
         return self.include.matches(group) and not self.exclude.matches(group)
 
 
@@ -79,14 +79,14 @@ class TopicSelection:
     filter: TopicFilter
     policy: ReplicationPolicy
     heartbeats: bool = True
-    """Whether heartbeat topics are copied whatever the filter says (`heartbeats.replication.enabled`)."""
+    """Whether heartbeat topics are copied even when the filter excludes them (`heartbeats.replication.enabled`)."""
     others: tuple[TopicSelection, ...] = field(default=(), repr=False, compare=False)
     """The other enabled flows of the file, where names do not show where a topic came from."""
     there: Transforming | None = field(default=None, repr=False, compare=False)
-    """What the flow the other way transforms."""
+    """What the opposite flow transforms."""
 
     def why_not(self, topic: str) -> str | None:
-        """Why the flow leaves `topic` out, as half a sentence; None when it copies it."""
+        """Return why the flow leaves `topic` out, as half a sentence; None when it copies it."""
         if is_ferry_internal(topic):
             return "it is a ledger of Ferry"
         lane = scratch_lane(topic)
@@ -104,17 +104,22 @@ class TopicSelection:
         return None if self.heartbeats and is_heartbeats_topic(self.policy, topic) else left_out
 
     def is_internal(self, topic: str) -> bool:
-        """Whether `topic` serves Kafka or MirrorMaker 2; also by a name that the policy gives and does not know."""
+        """Return whether `topic` serves Kafka or MirrorMaker 2, also by a name that the policy gives but does not
+        recognise.
+        """
         target = self.flow.target
         written = self.policy.checkpoints_topic(target), self.policy.offset_syncs_topic(target)
         return self.policy.is_internal_topic(topic) or topic in written
 
     def takes(self, topic: str) -> bool:
-        """Whether the flow copies `topic`."""
+        """Return whether the flow copies `topic`."""
         return self.why_not(topic) is None
 
     def transformed_there(self, topic: str) -> str | None:
-        """Why `topic` does not go back to where it came from, as half a sentence: it is not what came from there."""
+        """Return why `topic` does not go back to where it came from, as half a sentence; None: it may go back.
+
+        It does not go back when a transform of the opposite flow made it, because it is not what came from there.
+        """
         back = self.there
         if back is None or any(one.matches(topic) for one in back.but):
             return None
@@ -135,7 +140,9 @@ class TopicSelection:
         )
 
     def way_back(self, topic: str) -> tuple[Flow, ...]:
-        """The flows that would bring a copy of `topic` back to be copied by this flow again; empty when none do."""
+        """Return the flows that would bring a copy of `topic` back to be copied by this flow again; empty
+        when none do.
+        """
         copies = copies_of(self.policy, self.flow.source, topic)
         ways: dict[tuple[str, str], tuple[Flow, ...]] = {(self.flow.target, name): () for name in copies}
         waiting = deque(ways)
@@ -156,18 +163,19 @@ class TopicSelection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transforming:
-    """A flow's transforms, by name, with the source topics that each is for."""
+    """A flow's transforms, by name, with the source topics of each."""
 
     flow: Flow
     policy: ReplicationPolicy
     topics: tuple[tuple[str, PatternList], ...]
     but: tuple[PatternList, ...] = ()
-    """Topics that the flow which asks transforms itself: there are two wishes of equal rank."""
+    """Topics that the asking flow transforms itself: the two wishes have equal rank."""
 
     def renamer_to(self, topic: str) -> str | None:
-        """The transform that gives a copy the name `topic`, among those that name their source topics one by one.
+        """Return the transform that gives a copy the name `topic`, among those that name their source topics one by
+        one.
 
-        Of a regular expression nobody can tell: there receipts say what came from there.
+        For a regular expression it cannot be known: there the receipts show what came from there.
         """
         if not isinstance(self.policy, RoutedPolicy):
             return None
@@ -179,7 +187,7 @@ class Transforming:
 
 
 def with_others(selections: Sequence[TopicSelection]) -> tuple[TopicSelection, ...]:
-    """The selections, each knowing the others; where names show every loop by themselves they need not."""
+    """Return the selections, each with the others; without them where names show every loop by themselves."""
     separators = {one.policy.separator for one in selections if isinstance(one.policy, DefaultReplicationPolicy)}
     aliases = {alias for one in selections for alias in (one.flow.source, one.flow.target)}
     if (

@@ -1,10 +1,12 @@
-"""Replacements as Java's `Matcher.replaceFirst` reads them, as those of Python."""
+"""Replacements in the form of Java's `Matcher.replaceFirst`, as those of Python."""
 
 from __future__ import annotations
 
 
 def java_replacement(text: str) -> str:
-    """A replacement of Java's `Matcher` as one of Python's `Match.expand`. Raises ValueError for what Java refuses."""
+    """Return a replacement of Java's `Matcher` as one of Python's `Match.expand`. Raises ValueError for what Java
+    refuses.
+    """
     out: list[str] = []
     at = 0
     while at < len(text):

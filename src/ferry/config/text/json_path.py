@@ -14,7 +14,7 @@ _PART = re.compile(r"\.([^.\[\]*'\"\s]+)|\.(\*)|\[(\*)\]|\['([^'\\]*)'\]|\[\"([^
 
 
 def parse_path(text: str) -> Path:
-    """`$.a.b`, `$['a b']`, `$.list[*].x`, `$.*`. Raises BadValue."""
+    """Parse `$.a.b`, `$['a b']`, `$.list[*].x`, `$.*`. Raises BadValue."""
     found: list[str | None] = []
     at = 1
     while at < len(text):
@@ -29,5 +29,5 @@ def parse_path(text: str) -> Path:
 
 
 def written_path(name: str) -> str:
-    """The path of a field at the top level, whatever its name."""
+    """Return the path of a field at the top level, whatever its name."""
     return f'$["{name}"]' if "'" in name else f"$['{name}']"

@@ -1,4 +1,4 @@
-"""What is wrong, or looks wrong, in a configuration file: always with file, line, key and what to do about it."""
+"""What is wrong, or may be wrong, in a configuration file: always with file, line, key and what to do about it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ class Problem:
     correction: tuple[str, ...] | None = field(default=None, repr=False)
     """What to write instead of the entry (at the top, where something is missing): comments, then one entry at most.
 
-    The whole of it: of several problems of one line each has the same. None: yours to find."""
+    Several problems of one line have the same, whole correction. None: there is no clear correction.
+    """
 
     def __str__(self) -> str:
         place = self.file if self.line is None else f"{self.file}:{self.line}"
@@ -35,12 +36,16 @@ class Problem:
 
 
 def in_file_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Each finding once, an error before the warnings of its line: `--fix` takes the first correction of a line."""
+    """Return each finding once, an error before the warnings of its line: `--fix` takes the first correction
+    of a line.
+    """
     return tuple(sorted(dict.fromkeys(problems), key=lambda one: (one.line or 0, one.severity is not Severity.ERROR)))
 
 
 def once_per_slip(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Of those that correct a line in the same way the first: an error says more than a warning about one slip."""
+    """Return the first of the problems that correct a line in the same way: an error comes before a warning about one
+    slip.
+    """
     told: dict[object, Problem] = {}
     for one in problems:
         slip = (one.line, one.correction) if one.line is not None and one.correction else one

@@ -25,7 +25,7 @@ class Property:
     key: str
     value: str
     raw: str
-    """The value as the file spells it, its backslashes not yet read and its lines joined."""
+    """The value as the file spells it, with unread escapes and its lines joined."""
     line: int
     last_line: int
 
@@ -35,7 +35,7 @@ class Property:
 
 
 def parse(text: str, file: str) -> tuple[Property, ...]:
-    r"""Every entry of `text` in file order, duplicates included (Java keeps the last one).
+    r"""Return every entry of `text` in file order, duplicates included (Java keeps the last one).
 
     Source: `java.util.Properties.load(Reader)`. Raises BadInput for a malformed `\uXXXX`, the only text Java refuses.
     """
@@ -46,7 +46,10 @@ def parse(text: str, file: str) -> tuple[Property, ...]:
 
 
 def parse_all(text: str) -> tuple[tuple[Property, ...], tuple[Property, ...]]:
-    """The same, and those of the entries that Java refuses: an escape that is none stands in them as it is written."""
+    """Return every entry of `text` in file order, and those of them that Java refuses.
+
+    A malformed escape is in the value of such an entry as it is written.
+    """
     entries, malformed = [], []
     for line, last_line, logical in _logical_lines(text):
         key_end, value_start = _split(logical)
@@ -60,7 +63,7 @@ def parse_all(text: str) -> tuple[tuple[Property, ...], tuple[Property, ...]]:
 
 
 def written(key: str, value: str) -> str:
-    """A line that reads back as this entry."""
+    """Return a line that reads back as this entry."""
     text = (
         value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r").replace("\f", "\\f").replace("\t", "\\t")
     )
@@ -68,28 +71,31 @@ def written(key: str, value: str) -> str:
 
 
 def written_raw(key: str, raw: str) -> str:
-    """A line with this key and the value that another line spells as `raw` (`Property.raw`)."""
+    """Return a line with this key and the value that another line spells as `raw` (`Property.raw`)."""
     escaped = _ESCAPED.sub(r"\\\g<0>", key)
     return f"{escaped} = {raw}"
 
 
 def lines_of(text: str) -> list[str]:
-    """The physical lines of a file, which `Property.line` counts from 1."""
+    """Return the physical lines of a file, which `Property.line` counts from 1."""
     return _LINE_END.split(text)
 
 
 def is_comment(line: str) -> bool:
-    """Whether Java takes a physical line that no other one goes on with for a comment."""
+    """Return whether Java takes a physical line for a comment, unless the line continues another one."""
     return line.lstrip(_BLANKS).startswith(("#", "!"))
 
 
 def is_continued(text: str) -> bool:
-    """Whether Java goes on with the next line: the last backslash is not escaped by another one."""
+    """Return whether Java continues with the next line: the last backslash is not escaped by another one."""
     return (len(text) - len(text.rstrip("\\"))) % 2 == 1
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, int, str]]:
-    """Comments and blank lines dropped, continued lines joined, as (numbers of the first and the last line, text)."""
+    """Yield logical lines as (numbers of the first and the last line, text).
+
+    Comments and blank lines are dropped, and continued lines joined.
+    """
     begun = 0
     number = 0
     joined = ""
@@ -97,7 +103,7 @@ def _logical_lines(text: str) -> Iterator[tuple[int, int, str]]:
     alone = False
     for number, physical in enumerate(lines_of(text), start=1):
         content = physical.lstrip(_BLANKS)
-        # Java looks for a comment wherever nothing has been collected yet, even after a lone backslash.
+        # Java expects a comment wherever nothing has been collected yet, even after a lone backslash.
         if not joined and (not content or content[0] in "#!"):
             continuing = False
             continue
@@ -117,13 +123,13 @@ def _logical_lines(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _ends_in_lone_backslash(text: str) -> bool:
-    """Whether Java meets the end of the text right behind a backslash that began a line: it reads an empty entry."""
+    """Return whether the text ends right after a backslash that began a line: Java reads an empty entry."""
     lines = _LINE_END.split(text if text.endswith("\r\n") or not text.endswith(("\r", "\n")) else text[:-1])
     return lines[-1].lstrip(_BLANKS) == "\\"
 
 
 def _split(logical: str) -> tuple[int, int]:
-    """Where the key ends and where the value begins: `=`, `:` or blanks, the first that is not escaped."""
+    """Return where the key ends and where the value begins: `=`, `:` or blanks, the first that is not escaped."""
     key_end = 0
     while key_end < len(logical) and logical[key_end] not in "=:" + _BLANKS:
         key_end += 2 if logical[key_end] == "\\" else 1

@@ -26,12 +26,14 @@ _GROUP_OPENERS = ("(?:", "(?=", "(?!", "(?<=", "(?<!", "(?>")
 
 
 class NotExpressible(ValueError):
-    """The expression is wrong in Java, or means something that Python's `re` cannot say; the text says which part."""
+    """The expression is wrong in Java, or means something that Python's `re` cannot express; the text names
+    the part.
+    """
 
 
 @lru_cache(maxsize=512)
 def compile_java(pattern: str) -> re.Pattern[str]:
-    """A Python pattern whose `fullmatch` agrees with Java's `Pattern.compile(pattern).matcher(text).matches()`.
+    """Return a Python pattern whose `fullmatch` agrees with Java's `Pattern.compile(pattern).matcher(text).matches()`.
 
     Raises NotExpressible, whose text names the offending part.
     """
@@ -43,14 +45,16 @@ def compile_java(pattern: str) -> re.Pattern[str]:
 
 
 def unquoted(pattern: str) -> list[str]:
-    """The pattern as tokens: single characters, and two-character escapes; `\\Q…\\E` becomes escapes of literals."""
+    r"""Return the pattern as tokens: single characters, and two-character escapes; `\Q…\E` becomes escapes of
+    literals.
+    """
     tokens: list[str] = []
     at = 0
     while at < len(pattern):
         if pattern.startswith("\\Q", at):
             end = pattern.find("\\E", at + 2)
             quoted = pattern[at + 2 : end if end >= 0 else len(pattern)]
-            # Letters and digits stand for themselves already; escaping them would give them another meaning.
+            # Letters and digits are literals already; escaping them would give them another meaning.
             tokens += [char if char.isalnum() else f"\\{char}" for char in quoted]
             at = end + 2 if end >= 0 else len(pattern)
         elif pattern[at] == "\\" and at + 1 < len(pattern):
@@ -120,7 +124,7 @@ class _Translator:
 
     def _quantify(self, token: str) -> None:
         if token == "{":
-            # Join far enough for any sane bound; the expression matches at the front of it.
+            # Join far enough for any sensible bound; the expression matches at the front of it.
             match = _QUANTIFIER.match(self._rest(40))
             if match is None:
                 raise NotExpressible("a { that begins no {n}, {n,} or {n,m}; note that a comma ends a list item")
@@ -160,7 +164,7 @@ class _Translator:
         if end == ":":
             self._push(opener, len(flags.group()))
             return
-        # A bare (?i) holds to the end of its group, through every | in it.
+        # A bare (?i) applies to the end of its group, through every | in it.
         self.frames[-1].append(opener)
         self._emit(opener, quantifiable=False, taken=len(flags.group()))
 
@@ -193,7 +197,7 @@ class _Translator:
             self._emit(self._literal_escape(), quantifiable=True, taken=0)
 
     def _literal_escape(self) -> str:
-        """The escape at `at` that stands for one character, as Python text; moves past it."""
+        """Return the escape at `at` that means one character, as Python text; move past it."""
         char = self.chars[self.at][1]
         self.at += 1
         if char in _PLAIN_ESCAPES:

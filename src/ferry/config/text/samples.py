@@ -1,4 +1,4 @@
-"""Topic names that a Java regular expression may match, to try on others: lists cannot be compared as such."""
+"""Topic names that a Java regular expression may match, to try with others: lists cannot be compared as such."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LONGEST_NAME = 249
 _VARIANTS = 4
 """Names for each item: with the first, the last and middle characters of its classes, and each of its words."""
 _NO_TEXT = ("(?=", "(?!", "(?<=", "(?<!")
-"""Groups that match no text of their own: whether they hold is left to whoever tries the name."""
+"""Groups that match no text of their own: the caller that tries the name finds out whether they hold."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ class _Repeated:
         if is_any and self.low <= 1 and self.high > len(_ANY_TEXT):
             return _ANY_TEXT if variant or self.low else ""
         text = self.part.text(variant)
-        # One more than fits is enough to be no name.
+        # One character more than the longest name is enough for no name.
         most = _LONGEST_NAME // max(len(text), 1) + 1
         return text * min(max(self.low, 1 if variant else 0), self.high, most)
 
@@ -65,7 +65,7 @@ _Node = _Characters | _Sequence | _Choice | _Repeated
 
 @lru_cache(maxsize=64)
 def samples(pattern: str, most: int) -> tuple[str, ...]:
-    """Legal names, at most `most`, that `pattern` is likely to match; none where it is beyond this reader."""
+    """Return legal names, at most `most`, that `pattern` is likely to match; none where this reader cannot read it."""
     try:
         options = _Reader(tokens=unquoted(pattern)).options()
     except (ValueError, IndexError, RecursionError):
@@ -77,7 +77,7 @@ def samples(pattern: str, most: int) -> tuple[str, ...]:
 
 @dataclass(slots=True, kw_only=True)
 class _Reader:
-    """Reads the tokens of an expression that Java takes."""
+    """Reads the tokens of an expression that Java accepts."""
 
     tokens: list[str]
     at: int = 0
@@ -111,7 +111,7 @@ class _Reader:
         opener = "".join(self.tokens[self.at : self.at + 3])
         has_text = not f"({opener}".startswith(_NO_TEXT)
         if opener.startswith("?"):
-            # Names and flags end here; what a lookaround asks for is passed over.
+            # Names and flags end here; the condition of a lookaround is skipped.
             while self.tokens[self.at] not in ":>=!)":
                 self.at += 1
             if self.tokens[self.at] == ")":
@@ -140,7 +140,7 @@ class _Reader:
 
 @cache
 def _matching(atom: str) -> str:
-    """The characters of topic names that one character of an expression, or a class, matches."""
+    """Return the characters of topic names that one character of an expression, or a class, matches."""
     pattern = compile_java(atom)
     found = "".join(one for one in _CHARACTERS if pattern.fullmatch(one))
     if not found:

@@ -34,17 +34,19 @@ _NOT_SECRET = ("token.endpoint.url",)
 _REFERENCE = re.compile(r"\$\{([^}]*?):(?:([^}]*?):)?([^}]*?)\}")
 _PROVIDER = re.compile(r"\$\{([^}:]*):[^}]*\}")
 NO_PROVIDER = re.compile(r"\$\{([^}:]*)\}")
-"""What looks like a reference and lacks the provider, which Kafka takes for plain text."""
+"""Text in the form of a reference without the provider, which Kafka takes for plain text."""
 
 
 def is_secret(key: str) -> bool:
-    """Whether the value under `key` must never be shown."""
+    """Return whether the value under `key` must never be shown."""
     name = key.lower()
     return name.endswith(".salt") or (any(word in name for word in _SECRET_WORDS) and not name.endswith(_NOT_SECRET))
 
 
 def shown_address(url: str) -> str:
-    """An address without user, password and query: each may hold a secret. What is no address is hidden."""
+    """Return an address without user, password and query: each may hold a secret. A text that is no address
+    is hidden.
+    """
     try:
         parts = urlsplit(url)
     except ValueError:  # brackets that hold no IPv6 address
@@ -53,7 +55,7 @@ def shown_address(url: str) -> str:
 
 
 def shown_host(url: str) -> str:
-    """The same without the path, where gateways and webhooks keep their tokens."""
+    """Return an address without user, password, query and path; gateways and webhooks keep tokens in the path."""
     try:
         parts = urlsplit(shown_address(url))
     except ValueError:
@@ -64,12 +66,12 @@ def shown_host(url: str) -> str:
 
 
 def has_reference(value: str) -> bool:
-    """Whether `value` holds a `${provider:…}` that is looked up at the time of use."""
+    """Return whether `value` holds a `${provider:…}` that is resolved at the time of use."""
     return _REFERENCE.search(value) is not None
 
 
 def names_of_providers(value: str) -> frozenset[str]:
-    """The providers that the references in `value` name."""
+    """Return the providers that the references in `value` name."""
     return frozenset(_PROVIDER.findall(value))
 
 
@@ -79,7 +81,7 @@ class ClientProperties(Mapping[str, str]):
 
     values_by_key: Mapping[str, str]
     looked_up: tuple[LookedUp, ...] = ()
-    """What of the values came out of references."""
+    """The values, or parts of them, that came from references."""
 
     def __getitem__(self, key: str) -> str:
         return self.values_by_key[key]
@@ -94,11 +96,11 @@ class ClientProperties(Mapping[str, str]):
         return f"ClientProperties({self.shown()})"
 
     def told(self, message: str) -> str:
-        """`message`, which is about these properties, without what was looked up."""
+        """Return `message`, which is about these properties, without resolved values."""
         return without_values(message, self.looked_up)
 
     def shown(self) -> dict[str, str]:
-        """The properties in key order, secrets hidden: fit for a screen or a digest."""
+        """Return the properties in key order, secrets hidden: fit for a screen or a digest."""
         return {key: HIDDEN if is_secret(key) else self[key] for key in sorted(self)}
 
 
@@ -122,7 +124,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Providers:
-    """Providers by the name they are referred to; `env`, `file` and `dir` need no declaration."""
+    """Providers by the name in references; `env`, `file` and `dir` need no declaration."""
 
     kinds: Mapping[str, ProviderKind] = field(
         default_factory=lambda: {
@@ -136,11 +138,11 @@ class Providers:
     limits: Mapping[str, Limits] = field(default_factory=dict)
 
     def resolved(self, key: str, value: str, found: list[LookedUp] | None = None) -> str:
-        """`value` with every reference replaced; text that names no known provider stays as it is, as in Kafka.
+        """Return `value` with every reference replaced; text that names no known provider stays unchanged, as in Kafka.
 
-        What is looked up joins `found`. Raises BadInput, naming `key` and the reference, when a variable, file or entry
-        is missing or not allowed, or holds a reference again: Kafka looks up once, and would take that text for the
-        password.
+        Resolved values are added to `found`. Raises BadInput, naming `key` and the reference, when a variable, file or
+        entry is missing or not allowed. Also raises it when one holds a reference again: Kafka resolves once, and would
+        take that text for the password.
         """
 
         def replacement(match: re.Match[str]) -> str:
@@ -165,19 +167,19 @@ class Providers:
         return whole
 
     def variables(self, value: str) -> frozenset[str]:
-        """The environment variables that `value` refers to."""
+        """Return the environment variables that `value` refers to."""
         found = _REFERENCE.finditer(value)
         return frozenset(match.group(3) for match in found if self.kinds.get(match.group(1)) is ProviderKind.ENV)
 
     def resolve_all(self, properties: Mapping[str, str]) -> ClientProperties:
-        """`resolved` for every property."""
+        """Return all properties with their references resolved. Raises BadInput for one that cannot be."""
         found = list(properties.looked_up) if isinstance(properties, ClientProperties) else []
         values = {key: self.resolved(key, value, found) for key, value in properties.items()}
         return ClientProperties(values_by_key=values, looked_up=tuple(found))
 
 
 def _wrong(key: str, why: str) -> BadInput:
-    """What is wrong with a reference in the value of a key."""
+    """Return the error about a reference in the value of a key."""
     return BadInput(sentence("line.reference", key=key, why=why))
 
 
@@ -214,9 +216,9 @@ def _looked_up(key: str, kind: ProviderKind, limits: Limits, reference: re.Match
 
 
 def _is_allowed(path: str, allowed: tuple[Path, ...]) -> bool:
-    """Whether a path is one of the allowed ones or below one, by its name and where its links lead.
+    """Return whether a path is one of the allowed ones or below one, by its name and where its links lead.
 
-    Kafka's `AllowedPaths` looks at names alone, so that a link within a folder leads out of it.
+    Kafka's `AllowedPaths` checks names alone, so that a link within a folder leads out of it.
     """
     plain, real = Path(os.path.normpath(path)), Path(os.path.realpath(path))
     return any(plain.is_relative_to(one) and real.is_relative_to(os.path.realpath(one)) for one in allowed)

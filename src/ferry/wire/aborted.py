@@ -1,7 +1,7 @@
 """Leave out the records of aborted transactions, as a read_committed consumer does.
 
-Source: KIP-98 and Kafka's `CompletedFetch.fetchNextRecord`: a fetch answers with the aborted transactions that touch
-its range; a producer is aborted from that first offset up to its next abort marker.
+Source: KIP-98 and Kafka's `CompletedFetch.fetchNextRecord`. A fetch answer names the aborted transactions that touch
+its range. A producer's records are aborted from that first offset up to its next abort marker.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ferry.wire.batch import ABORT_MARKER, MAGIC, Batch, marker_type
 
 
 class AbortedTransactions:
-    """The aborted transactions of one partition while its batches go by in offset order."""
+    """The aborted transactions of one partition, while its batches are read in offset order."""
 
     __slots__ = ("_ahead", "_known", "_open")
 
@@ -31,7 +31,7 @@ class AbortedTransactions:
                 heapq.heappush(self._ahead, entry)
 
     def hides(self, batch: Batch) -> bool:
-        """Whether this next data batch belongs to an aborted transaction; call once per batch, in order.
+        """Return whether this next data batch belongs to an aborted transaction; call it once per batch, in order.
 
         Raises Corrupt for a marker that is none.
         """
@@ -44,5 +44,8 @@ class AbortedTransactions:
         return batch.is_transactional and batch.producer_id in self._open
 
     def leaves_out(self, batch: Batch) -> bool:
-        """Whether nothing of this next batch is copied: it is aborted, a marker, or empty; called as `hides`."""
+        """Return whether nothing of this next batch is copied: it is aborted, a marker, or empty.
+
+        Call it once per batch, in order. Raises Corrupt for a marker that is none.
+        """
         return self.hides(batch) or batch.is_control or (batch.magic == MAGIC and not batch.record_count)

@@ -14,10 +14,10 @@ _DELETE_HORIZON = 0x40
 
 
 def first_timestamp(buffer: bytes | memoryview) -> int | None:
-    """Timestamp (ms) of a buffer's first record; the buffer may end behind the header.
+    """Return the timestamp (ms) of a buffer's first record; the buffer may end after the header.
 
-    The batch's largest timestamp where the header does not tell the first one's (log append time, delete horizon).
-    None when there is none: too little was fetched, format v0, or the producer set no timestamp.
+    It is the batch's largest timestamp where the header does not hold the first one's (log append time, delete
+    horizon). None when there is none: too little was fetched, format v0, or the producer set no timestamp.
     """
     if len(buffer) > _MAGIC_AT and buffer[_MAGIC_AT] == 1 and len(buffer) >= _V1_TIMESTAMP_AT + _V1_TIMESTAMP.size:
         found: int = _V1_TIMESTAMP.unpack_from(buffer, _V1_TIMESTAMP_AT)[0]

@@ -1,4 +1,4 @@
-"""What lies in Arrow's columns, as numpy sees it where it lies: pyarrow's own way there imports pandas."""
+"""The data of Arrow's columns as numpy arrays, in place: pyarrow's own conversion imports pandas."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Longs = npt.NDArray[np.int64]
 
 
 def numbers_of(column: pa.Array) -> npt.NDArray[Any]:
-    """The values of a column of whole numbers without nulls."""
+    """Return the values of a column of whole numbers without nulls."""
     kind = np.dtype(f"i{column.type.bit_width // 8}")
     if not len(column):
         return np.zeros(0, kind)
@@ -21,10 +21,10 @@ def numbers_of(column: pa.Array) -> npt.NDArray[Any]:
 
 
 def edges_of(column: pa.Array) -> Longs:
-    """Where each row of a list, string or binary column begins in what is behind it, and where the last one ends.
+    """Return where each row of a list, string or binary column begins in its data, and where the last one ends.
 
-    Also of the large types, which Spark hands over by `spark.sql.execution.arrow.useLargeVarTypes`. TypeError for
-    columns that have no such edges, as views.
+    The large types work, too; Spark passes them with `spark.sql.execution.arrow.useLargeVarTypes`. Raises TypeError for
+    columns without such edges, such as views.
     """
     kind = column.type
     if pa.types.is_large_binary(kind) or pa.types.is_large_string(kind) or pa.types.is_large_list(kind):
@@ -40,7 +40,7 @@ def edges_of(column: pa.Array) -> Longs:
 
 
 def with_narrow_edges(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The same rows without large types. Raises ArrowInvalid for a column of more than 2 GiB."""
+    """Return the same rows without large types. Raises ArrowInvalid for a column of more than 2 GiB."""
     columns = [column.cast(_narrow(column.type)) for column in batch.columns]
     return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
@@ -58,7 +58,7 @@ def _narrow(kind: pa.DataType) -> pa.DataType:
 
 
 def valid_of(column: pa.Array) -> Flags:
-    """Which rows are not null."""
+    """Return which rows are not null."""
     if not column.null_count:
         return np.ones(len(column), np.bool_)
     bits = np.unpackbits(np.frombuffer(column.buffers()[0], np.uint8), bitorder="little")
@@ -66,14 +66,14 @@ def valid_of(column: pa.Array) -> Flags:
 
 
 def name_bytes(column: pa.Array) -> list[bytes]:
-    """A column of strings without nulls as bytes: names of headers, which some producers do not write in UTF-8.
+    """Return a column of strings without nulls as bytes: names of headers, which not all producers write in UTF-8.
 
-    Arrow and Spark carry these as they are; only what makes strings of Python of them fails.
+    Arrow and Spark carry these unchanged; only their conversion to strings of Python fails.
     """
     return column.cast(pa.binary()).to_pylist()  # type: ignore[no-any-return]
 
 
 def bytes_behind(column: pa.Array) -> npt.NDArray[np.uint8]:
-    """What the edges of a binary column count in."""
+    """Return the bytes that the edges of a binary column refer to."""
     data = column.buffers()[2]
     return np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)

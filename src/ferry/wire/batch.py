@@ -1,6 +1,6 @@
-"""The record batch, format v2 (magic 2): read its header, judge it, put it under another producer.
+"""The record batch, format v2 (magic 2): read its header, judge it, give it another producer.
 
-Source: Kafka's `DefaultRecordBatch` (KIP-98). Offsets and timestamps are int64, sizes are bytes; records stay closed.
+Source: Kafka's `DefaultRecordBatch` (KIP-98). Offsets and timestamps are int64, sizes are bytes; records stay unopened.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ COMMIT_MARKER = 1
 ABORT_MARKER = 0
 
 DAMAGED = "the source's copy is damaged; restore it from a replica, or pass it with ferry skip"
-"""What a sentence about damage says in the end."""
+"""The end of a sentence about damage."""
 
 
 class Batch(NamedTuple):
-    """One whole batch as it lies in a fetched buffer; `data` is a view, not a copy.
+    """One whole batch as it is in a fetched buffer; `data` is a view, not a copy.
 
-    Of the formats v0 and v1 it is one message. A compressed one tells the offset of the last record in it, and not how
-    many there are: `record_count` is 0, and `base_offset` too large.
+    In the formats v0 and v1 it is one message. A compressed message holds the offset of its last record, and not their
+    number: `record_count` is 0, and `base_offset` too large.
     """
 
     data: memoryview
@@ -69,12 +69,12 @@ class Batch(NamedTuple):
 
     @property
     def is_control(self) -> bool:
-        """A commit or abort marker, written by the broker; never copied."""
+        """Whether it is a commit or abort marker, written by the broker; never copied."""
         return bool(self.attributes & _CONTROL)
 
     @property
     def is_transactional(self) -> bool:
-        """Written inside a transaction of `producer_id`."""
+        """Whether it was written inside a transaction of `producer_id`."""
         return bool(self.attributes & _TRANSACTIONAL)
 
     @property
@@ -89,7 +89,7 @@ class Batch(NamedTuple):
 
     @property
     def is_wrapper(self) -> bool:
-        """A compressed message of format v0 or v1, whose first offset is in it."""
+        """Whether it is a compressed message of format v0 or v1, whose first offset is inside."""
         return self.magic != MAGIC and bool(self.codec)
 
     @property
@@ -99,10 +99,10 @@ class Batch(NamedTuple):
 
 
 def batches(buffer: bytes | bytearray | memoryview) -> Iterator[Batch]:
-    """The whole batches in a fetched buffer, in order.
+    """Yield the whole batches in a fetched buffer, in order.
 
-    A broker may cut the last batch short; that piece is left out and comes again with the next fetch.
-    Messages of magic 0 and 1 are yielded one by one.
+    A broker may cut the last batch short; that piece is left out and comes again with the next fetch. Messages of magic
+    0 and 1 are yielded one by one.
     """
     view, at, end = memoryview(buffer), 0, len(buffer)
     while end - at > _MAGIC_AT:
@@ -126,7 +126,7 @@ def batches(buffer: bytes | bytearray | memoryview) -> Iterator[Batch]:
 
 
 def whole_batch_bytes(buffer: bytes | bytearray | memoryview) -> int:
-    """Bytes that the first batch of a cut-short buffer needs in all; 0 when not even its length arrived."""
+    """Return the bytes that the first batch of a cut-short buffer needs in all; 0 when not even its length arrived."""
     if len(buffer) < BEFORE_LENGTH:
         return 0
     size: int = _SIZE.unpack_from(buffer, 8)[0]
@@ -147,10 +147,10 @@ def check(batch: Batch, topic: str, partition: int) -> None:
 
 
 def obstacle(batch: Batch) -> str | None:
-    """Why the batch must be written anew; None when it can be copied as bytes.
+    """Return why the batch must be encoded again; None when it can be copied as bytes.
 
-    The broker refuses a produced batch whose count is not lastOffsetDelta + 1 (error 87), and a batch of another
-    magic; it re-reads the timestamp type and the delete horizon from the attributes, which would change timestamps.
+    The broker refuses a produced batch whose count is not lastOffsetDelta + 1 (error 87), and a batch of another magic.
+    It reads the timestamp type and the delete horizon from the attributes again, which would change timestamps.
     """
     if batch.magic != 2:
         return f"it has the old message format {batch.magic}"
@@ -164,10 +164,10 @@ def obstacle(batch: Batch) -> str | None:
 
 
 def restamped(batch: Batch, producer_id: int, producer_epoch: int, sequence: int) -> memoryview:
-    """The batch as the transactional producer would have written it; records are untouched.
+    """Return the batch as the transactional producer would have written it; records are unchanged.
 
     Only baseOffset (0: the broker assigns), attributes (transactional), producer id, epoch, sequence and the CRC-32C
-    change. They change where the batch lies, if that can be written, as a fetched buffer can; else in a copy.
+    change. They change in place if the memory is writable, as in a fetched buffer; otherwise in a copy.
     """
     out = memoryview(bytearray(batch.data)) if batch.data.readonly else batch.data
     _BASE_OFFSET.pack_into(out, 0, 0)
@@ -178,12 +178,12 @@ def restamped(batch: Batch, producer_id: int, producer_epoch: int, sequence: int
 
 
 def extended_digest(digest: int, batch: Batch) -> int:
-    """CRC-32C of all record payloads so far, continued with this batch's (start with 0)."""
+    """Return the CRC-32C of all record payloads so far, continued with this batch's (start with 0)."""
     return crc32c(batch.payload, digest)
 
 
 def marker_type(batch: Batch) -> int:
-    """COMMIT_MARKER or ABORT_MARKER of a control batch (`ControlRecordType`); other values are not transaction ends.
+    """Return COMMIT_MARKER or ABORT_MARKER of a control batch (`ControlRecordType`); other values end no transaction.
 
     Raises Corrupt when its bytes are no marker.
     """

@@ -1,7 +1,7 @@
-"""The codecs of record batches, in the framings that Java's clients read and write: cramjam's, and libdeflate's gzip.
+"""The codecs of record batches, in the framings of Java's clients: cramjam's, and libdeflate's gzip.
 
-Sources: Kafka's `CompressionType`, `Lz4BlockInputStream` (frames of independent blocks), `SnappyFactory` (the blocks
-of snappy-java's `SnappyOutputStream`; librdkafka writes one block without them). Sizes are bytes.
+Sources: Kafka's `CompressionType`, `Lz4BlockInputStream` (frames of independent blocks), `SnappyFactory` (the blocks of
+snappy-java's `SnappyOutputStream`; librdkafka writes one block without them). Sizes are bytes.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ _LEAST_ROOM = 64 << 10
 _KEPT_ROOM = 8 << 20
 
 _GZIP_LEVEL = 5
-"""Of libdeflate: about as small as what Java writes (zlib's 6), in a third of its time."""
+"""The level of libdeflate: about the size of Java's result (zlib's 6), in a third of its time."""
 
 _JAVA_LZ4_FAST = 9
-"""`compression.lz4.level` at which Java does not compress hard, but fast; its default."""
+"""The `compression.lz4.level` at which Java compresses fast and not hard; its default."""
 
 _GZIP_MEMBER = b"\x1f\x8b\x08"
-"""What each member of a stream begins with (RFC 1952)."""
+"""The first bytes of each member of a stream (RFC 1952)."""
 
 _GZIP_SIZE = struct.Struct("<I")
-"""What a member ends with: how many bytes were compressed."""
+"""The last bytes of a member: the number of bytes that were compressed."""
 
 _XERIAL_HEADER = b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1)
 _XERIAL_MAGIC = _XERIAL_HEADER[:8]
@@ -41,7 +41,7 @@ _LZ4_STORED = 0x8000_0000
 _LZ4_BLOCK_CHECKSUM = 0x10
 _LZ4_CONTENT_SIZE = 0x08
 _LZ4_HEADER = bytes.fromhex("04224d18 60 40 82")
-"""Magic, independent blocks without checksums, 64 KiB at most in each, checksum of these two bytes."""
+"""Magic, independent blocks without checksums, 64 KiB at most in each, and the checksum of these two bytes."""
 _LZ4_BLOCK = 64 << 10
 _LZ4_BLOCK_MOST = _LZ4_BLOCK + _LZ4_BLOCK // 255 + 16  # of what cannot be compressed (LZ4_COMPRESSBOUND)
 _LZ4_BLOCK_ROOM = _LZ4_SIZE.size + _LZ4_BLOCK_MOST - _LZ4_BLOCK
@@ -49,17 +49,17 @@ _LZ4_BLOCK_BYTES = {4: 64 << 10, 5: 256 << 10, 6: 1 << 20, 7: 4 << 20}
 
 
 class Malformed(Exception):
-    """Bytes that are not what their header says; half a sentence that says how."""
+    """Bytes that are not what their header describes; half a sentence about the difference."""
 
 
 class TooLong(Exception):
-    """Decompressed, the bytes are more than what may be held; half a sentence."""
+    """The bytes are more, when decompressed, than the memory allows; half a sentence."""
 
 
 class Room:
-    """Memory that one payload after the other is decompressed into, `most` bytes of each.
+    """Memory into which one payload after the other is decompressed, `most` bytes of each.
 
-    It is used again because fresh pages for each would cost as much as the codec.
+    It is used again, because fresh pages for each payload would cost as much as the codec.
     """
 
     __slots__ = ("data", "most")
@@ -69,16 +69,16 @@ class Room:
         self.most = most
 
     def make(self, size: int, most: int | None = None) -> None:
-        """Have room for so many bytes, or for as many as are allowed; what is in it is lost."""
+        """Have room for `size` bytes, or for as many as are allowed; the content is lost."""
         size = min(size, self.most if most is None else most)
         if len(self.data) < size or len(self.data) > max(size, _KEPT_ROOM):
             self.data = bytearray(size)
 
 
 def decompress(codec: int, data: Buffer, room: Room) -> int:
-    """Put the bytes behind `data` at the beginning of `room`; how many they are.
+    """Decompress `data` into the beginning of `room`; return the number of bytes.
 
-    Raises Malformed when they cannot be had or the codec does not exist, TooLong when they are more than it takes.
+    Raises Malformed when that fails or the codec does not exist, TooLong when there are more bytes than `room` takes.
     """
     match codec:
         case Codec.NONE:
@@ -97,7 +97,10 @@ def decompress(codec: int, data: Buffer, room: Room) -> int:
 
 
 def decompressed(codec: int, data: Buffer, most: int) -> bytearray:
-    """As `decompress`, in memory of its own."""
+    """Decompress `data` into new memory, `most` bytes at most.
+
+    Raises Malformed when that fails or the codec does not exist, TooLong when there are more bytes.
+    """
     room = Room(most)
     size = decompress(codec, data, room)
     del room.data[size:]
@@ -105,7 +108,7 @@ def decompressed(codec: int, data: Buffer, most: int) -> bytearray:
 
 
 def compressed(compression: Compression, data: Buffer) -> Buffer:
-    """`data` as a batch's payload."""
+    """Return `data` as a batch's payload."""
     level = compression.level
     match compression.codec:
         case Codec.NONE:
@@ -131,7 +134,7 @@ def compressed(compression: Compression, data: Buffer) -> Buffer:
 
 
 def _lz4_frame(view: memoryview) -> memoryview:
-    """As cramjam's encoder, whose buffers cost a quarter more: block by block into one of its own."""
+    """Compress block by block into one frame; cramjam's own encoder costs a quarter more, because of its buffers."""
     out = bytearray(len(_LZ4_HEADER) + len(view) + (len(view) // _LZ4_BLOCK + 2) * _LZ4_BLOCK_ROOM)
     into = memoryview(out)
     out[: len(_LZ4_HEADER)] = _LZ4_HEADER
@@ -152,7 +155,10 @@ def _lz4_frame(view: memoryview) -> memoryview:
 
 
 def decompressed_lz4_of_magic_0(data: Buffer, most: int) -> bytearray:
-    """As `decompressed`, for lz4 in messages of format v0, whose frames have a wrong header checksum (KAFKA-3160)."""
+    """Decompress lz4 of messages of format v0, whose frames have a wrong header checksum (KAFKA-3160).
+
+    Raises Malformed when the frame cannot be read, TooLong when there are more than `most` bytes.
+    """
     view = memoryview(data)
     try:
         flags, block_bytes = view[4], _LZ4_BLOCK_BYTES[view[5] >> 4 & 7]
@@ -176,7 +182,7 @@ def decompressed_lz4_of_magic_0(data: Buffer, most: int) -> bytearray:
 
 
 def _whole(into: Callable[[Buffer, bytearray], int], data: Buffer, room: Room) -> int:
-    """Decompress into the room, into a larger one when it is too small."""
+    """Decompress into the room, and into a larger one when it is too small."""
     room.make(max(_LEAST_ROOM, 4 * len(data)))
     while True:
         try:
@@ -190,7 +196,10 @@ def _whole(into: Callable[[Buffer, bytearray], int], data: Buffer, room: Room) -
 
 
 def _one_member(data: Buffer, room: Room) -> int:
-    """As `decompress`, by libdeflate, which takes half the time; 0 when it cannot: it reads one member, not several."""
+    """Decompress a gzip stream of one member with libdeflate, in half the time; return the number of bytes.
+
+    0 when libdeflate cannot: the stream has several members, or is damaged.
+    """
     held = bytes(data)
     if len(held) < _GZIP_SIZE.size or held.find(_GZIP_MEMBER, 1) >= 0:
         return 0
@@ -199,7 +208,7 @@ def _one_member(data: Buffer, room: Room) -> int:
         return 0
     try:
         found = deflate.gzip_decompress(held, size)
-    except deflate.DeflateError:  # the other one says what is wrong
+    except deflate.DeflateError:  # the other decoder raises what is wrong
         return 0
     if len(found) != size:
         return 0

@@ -1,4 +1,4 @@
-"""The records of a batch as columns: what `ferry.wire.content` tells one by one, in less than half the time."""
+"""The records of a batch as columns: those of `ferry.wire.content`, in less than half the time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ferry.wire.varints import read_unsigned
 
 
 class Columns(NamedTuple):
-    """Fields of records, in order, as of Content."""
+    """Fields of records, in order; each has the meaning that it has in Content."""
 
     offsets: list[int]
     timestamps: list[int]
@@ -22,7 +22,11 @@ class Columns(NamedTuple):
 
 
 def columns(batch: Batch, most: int, start: int = LOWEST, end: int = HIGHEST) -> Columns:
-    """The records of a data batch whose offsets are in `[start, end)`. Raises as `contents`."""
+    """Return the records of a data batch whose offsets are in `[start, end)`.
+
+    Raises Malformed when the bytes are not what the header describes, TooLong when they are more than `most`
+    decompressed.
+    """
     if batch.magic != MAGIC:
         found = Columns([], [], [], [], [])
         for one in contents(batch, most):
@@ -34,7 +38,10 @@ def columns(batch: Batch, most: int, start: int = LOWEST, end: int = HIGHEST) ->
 
 
 def opened_columns(batch: Batch, data: bytes, start: int = LOWEST, end: int = HIGHEST) -> Columns:
-    """As `columns`, of a batch of format v2 whose payload, decompressed, is `data`. Raises Malformed."""
+    """Return the records in `[start, end)` of a batch of format v2 whose decompressed payload is `data`.
+
+    Raises Malformed when the bytes are not what the header describes.
+    """
     try:
         return _columns(batch, data, start, end)
     except IndexError as error:
@@ -44,7 +51,7 @@ def opened_columns(batch: Batch, data: bytes, start: int = LOWEST, end: int = HI
 def _columns(  # noqa: C901, PLR0912, PLR0915  # one loop over all records: calls in it would double what it costs
     batch: Batch, data: bytes, start: int, end: int
 ) -> Columns:
-    """Records of format v2: see `ferry.wire.renumber` for their layout, and for how its varints are read."""
+    """Read records of format v2: see `ferry.wire.renumber` for their layout, and for how its varints are read."""
     offsets: list[int] = []
     timestamps: list[int] = []
     keys: list[bytes | None] = []
@@ -121,7 +128,7 @@ def _columns(  # noqa: C901, PLR0912, PLR0915  # one loop over all records: call
             if stamp is None:
                 time = base_time + ((delta >> 1) ^ -(delta & 1))
                 if not LOWEST <= time <= HIGHEST:
-                    time = (time - LOWEST) % 2**64 + LOWEST  # Java's arithmetic goes round
+                    time = (time - LOWEST) % 2**64 + LOWEST  # Java's arithmetic overflows
                 timestamps.append(time)
             else:
                 timestamps.append(stamp)

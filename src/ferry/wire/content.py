@@ -14,7 +14,7 @@ from ferry.wire.renumber import HIGHEST, LOWEST
 from ferry.wire.varints import read_signed
 
 MOST_DECOMPRESSED = 64 << 20
-"""Bytes of one batch that are held decompressed, where records are read one by one."""
+"""Bytes of one batch that are kept decompressed, where records are read one by one."""
 
 _TRANSACTIONAL = 0x10
 _memcmp = ctypes.CDLL(None).memcmp
@@ -22,10 +22,10 @@ _memcmp.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
 
 
 def same_bytes(source: Batch, target: Batch) -> bool:
-    """Whether the target's batch is the source's, but for what Ferry writes into a header anew.
+    """Return whether the target's batch equals the source's, apart from the header fields that Ferry changes.
 
     Those are base offset, leader epoch, transactional bit, producer and checksum. False for a batch that cannot have
-    been copied as bytes: its records may be the same all the same.
+    been copied as bytes; its records may be equal nevertheless.
     """
     return (
         source.magic == target.magic
@@ -41,10 +41,10 @@ def same_bytes(source: Batch, target: Batch) -> bool:
 
 
 def _equal(one: memoryview, other: memoryview) -> bool:
-    """Whether two views of the same length hold the same bytes; Python compares views byte by byte, forty times slower.
+    """Return whether two views of the same length hold the same bytes; Python's comparison is forty times slower.
 
-    In place, where their addresses can be had, as of a fetched buffer: a copy of one, which compares by memcmp as well,
-    costs half as much again.
+    The bytes are compared in place where their addresses are available, as in a fetched buffer. A copy of one, which is
+    also compared by memcmp, costs half as much again.
     """
     if one.readonly or other.readonly or not len(one):
         return bytearray(one) == other
@@ -53,9 +53,10 @@ def _equal(one: memoryview, other: memoryview) -> bool:
 
 
 def contents(batch: Batch, most: int) -> Iterator[Content]:
-    """The records of a data batch, or those inside one message of the formats v0 and v1, in order.
+    """Yield the records of a data batch, or those inside one message of the formats v0 and v1, in order.
 
-    Raises Malformed when the bytes are not what the header says, TooLong when they are more than `most` decompressed.
+    Raises Malformed when the bytes are not what the header describes, TooLong when they are more than `most`
+    decompressed.
     """
     if batch.magic != MAGIC:
         for message in messages(batch.data, most):
@@ -69,7 +70,7 @@ def contents(batch: Batch, most: int) -> Iterator[Content]:
 
 
 def _records(batch: Batch, data: bytearray) -> Iterator[Content]:
-    """Records of format v2 (Kafka's `DefaultRecord`): see `ferry.wire.renumber` for their layout."""
+    """Yield records of format v2 (Kafka's `DefaultRecord`): see `ferry.wire.renumber` for their layout."""
     stamp = batch.max_timestamp if batch.has_log_append_time else None
     at = 0
     for _ in range(batch.record_count):
@@ -77,7 +78,7 @@ def _records(batch: Batch, data: bytearray) -> Iterator[Content]:
         end = at + length
         if length < 0 or end > len(data):
             raise Malformed(f"the record at byte {at} is longer than its batch")
-        delta, at = read_signed(data, at + 1)  # behind the attributes
+        delta, at = read_signed(data, at + 1)  # after the attributes
         offset, at = read_signed(data, at)
         key, at = _field(data, at, end)
         value, at = _field(data, at, end)
@@ -85,7 +86,7 @@ def _records(batch: Batch, data: bytearray) -> Iterator[Content]:
             raise Malformed(f"the record that ends at byte {end} is shorter than its fields")
         timestamp = batch.base_timestamp + delta if stamp is None else stamp
         if not LOWEST <= timestamp <= HIGHEST:
-            timestamp = (timestamp - LOWEST) % 2**64 + LOWEST  # Java's arithmetic goes round
+            timestamp = (timestamp - LOWEST) % 2**64 + LOWEST  # Java's arithmetic overflows
         yield Content(batch.base_offset + offset, timestamp, key, value, bytes(data[at:end]))
         at = end
     if at != len(data):

@@ -1,7 +1,7 @@
-"""Batches of format v2 out of columns of Arrow: what `ferry.wire.written` makes of records one by one.
+"""Batches of format v2 from columns of Arrow: what `ferry.wire.written` makes of records one by one.
 
-No object of Python is made for a record. numpy counts and writes the numbers, Arrow joins the pieces. For those alone
-who have Spark: nothing else here needs the two.
+No object of Python is made for a record. numpy counts and writes the numbers, Arrow joins the pieces. Only code that
+runs with Spark uses it: nothing else here needs the two libraries.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ferry.wire.written import RECORD_OVERHEAD
 Varints = npt.NDArray[np.uint64]
 
 _NULL = 1
-"""The length of what is null, zigzag-coded."""
+"""The length of a null field, zigzag-coded."""
 
 _EMPTY = pa.Array.from_buffers(pa.binary(), 1, [None, pa.py_buffer(bytes(8)), pa.py_buffer(b"")])[0]
 
@@ -41,7 +41,7 @@ class RecordColumns(NamedTuple):
     """list<struct<key: string, value: binary>>, values nullable."""
 
     def sizes(self) -> Longs:
-        """About how many bytes each takes before it is compressed, as of `NewRecord.size`."""
+        """Return about how many bytes each record takes before it is compressed, by the rule of `NewRecord.size`."""
         found = _lengths(self.keys) + _lengths(self.values) + RECORD_OVERHEAD
         edges = edges_of(self.headers)
         if edges[0] != edges[-1]:
@@ -53,10 +53,10 @@ class RecordColumns(NamedTuple):
 
 
 def batch_of_columns(columns: RecordColumns, compression: Compression) -> Batch:
-    """The records as one batch, in their order, as `batch_of`. Its offsets begin at 0."""
+    """Return the records as one batch, in their order. Its offsets begin at 0; producer and checksum are not set."""
     times = numbers_of(columns.timestamps)
     base, count = int(times[0]), len(times)
-    payload = compressed(compression, _payload(columns, times - base))  # goes round, as Java's
+    payload = compressed(compression, _payload(columns, times - base))  # overflows as Java's arithmetic does
     header = HEADER.pack(
         0, HEADER_BYTES + len(payload) - BEFORE_LENGTH, -1, MAGIC, 0, compression.codec, count - 1, base,
         int(times.max()), -1, -1, -1, count,
@@ -94,7 +94,7 @@ def _payload(columns: RecordColumns, deltas: Longs) -> memoryview:
 
 
 def _headers(column: pa.Array) -> pa.Array | None:
-    """The headers of each record as they are written; None when no record has any."""
+    """Return the encoded headers of each record; None when no record has any."""
     edges = edges_of(column)
     if edges[0] == edges[-1]:
         return None
@@ -117,7 +117,7 @@ def _headers(column: pa.Array) -> pa.Array | None:
 
 
 def _lengths(column: pa.Array) -> Longs:
-    """How long each is; 0 where it is null."""
+    """Return the length of each row; 0 where it is null."""
     found = np.diff(edges_of(column))
     if column.null_count:
         found[~valid_of(column)] = 0
@@ -125,7 +125,7 @@ def _lengths(column: pa.Array) -> Longs:
 
 
 def _field_varints(column: pa.Array, lengths: Longs) -> Varints:
-    """What stands before each field of a column."""
+    """Return the varint before each field of a column."""
     found = (lengths << 1).astype(np.uint64)
     if column.null_count:
         found[~valid_of(column)] = _NULL
@@ -137,7 +137,7 @@ def _zigzag(numbers: Longs) -> Varints:
 
 
 def _widths(numbers: Varints) -> Longs:
-    """How many bytes each takes as a varint."""
+    """Return how many bytes each number takes as a varint."""
     found = np.ones(len(numbers), np.int64)
     bits = 7
     while bits < 64 and (numbers >> np.uint64(bits)).any():
@@ -147,7 +147,7 @@ def _widths(numbers: Varints) -> Longs:
 
 
 def _written(columns: Sequence[Varints]) -> pa.Array:
-    """Varints of each row behind each other, as a column of bytes."""
+    """Encode the varints of each row one after the other, as a column of bytes."""
     widths = [_widths(one) for one in columns]
     ends = np.zeros(len(columns[0]) + 1, np.int64)
     np.cumsum(sum(widths), out=ends[1:])
@@ -165,12 +165,12 @@ def _written(columns: Sequence[Varints]) -> pa.Array:
 
 
 def _bare(count: int) -> pa.Array:
-    """The headers of records without any."""
+    """Return the headers of records without any."""
     ends = pa.py_buffer(np.arange(count + 1, dtype=np.int32))
     return pa.Array.from_buffers(pa.binary(), count, [None, ends, pa.py_buffer(bytes(count))])
 
 
 def _data(column: pa.Array) -> memoryview:
-    """The bytes of all rows of a column that was just made."""
+    """Return the bytes of all rows of a column that was just made."""
     ends = np.frombuffer(column.buffers()[1], np.int32)
     return memoryview(column.buffers()[2]).cast("B")[: int(ends[column.offset + len(column)])]

@@ -1,6 +1,6 @@
-"""The headers of a record, as format v2 has them: a varint count, then name and value of each, in order.
+"""The headers of a record in format v2: a varint count, then name and value of each, in order.
 
-Source: Kafka's `DefaultRecord.readHeaders` (KIP-82). Names repeat, values may be null.
+Source: Kafka's `DefaultRecord.readHeaders` (KIP-82). Names may repeat, values may be null.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from ferry.wire.codecs import Malformed
 from ferry.wire.varints import read_signed
 
 NO_HEADERS = b"\x00"
-"""Of a record without headers."""
+"""The encoded headers of a record without headers."""
 
 Header = tuple[bytes, bytes | None]
-"""Name (UTF-8, if the producer kept to the protocol) and value."""
+"""Name (UTF-8, if the producer follows the protocol) and value."""
 
 
 def parse_headers(data: bytes) -> list[Header]:
-    """The headers in order. Raises Malformed when the bytes are not just that."""
+    """Return the headers in order. Raises Malformed when the bytes are not exactly headers."""
     if data == NO_HEADERS:
         return []
     try:

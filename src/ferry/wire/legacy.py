@@ -1,8 +1,8 @@
 """Messages of the formats v0 and v1 (magic 0 and 1), read one by one.
 
-A message is `offset i64 | size i32 | crc u32 | magic i8 | attributes i8 | [timestamp i64, from v1] | key | value`, a
-compressed one has a set of messages as its value (KIP-31, KIP-32; Kafka's `AbstractLegacyRecordBatch`). Its own offset
-is that of the last one in it; those of v1 inside count from the first. The crc is CRC-32 from the magic on.
+A message is `offset i64 | size i32 | crc u32 | magic i8 | attributes i8 | [timestamp i64, from v1] | key | value`. The
+value of a compressed one is a set of messages (KIP-31, KIP-32; Kafka's `AbstractLegacyRecordBatch`). Its own offset is
+that of the last one inside; those inside count from the first in v1. The crc is CRC-32 from the magic on.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class _Entry(NamedTuple):
 
 
 def messages(data: Buffer, most: int) -> list[Message]:
-    """The records of one message as it lies in a log: itself, or the set inside; `most` bytes when decompressed.
+    """Return the records of one message of a log: itself, or the set inside, `most` bytes when decompressed.
 
-    Raises Malformed when bytes, checksums or offsets inside are wrong, TooLong when they are more.
+    Raises Malformed when bytes, checksums or offsets inside are wrong, TooLong when there are more bytes.
     """
     (wrapper,) = _entries(memoryview(data))
     codec = wrapper.attributes & CODEC_MASK
@@ -71,7 +71,7 @@ def messages(data: Buffer, most: int) -> list[Message]:
 
 
 def crc_of(data: Buffer) -> tuple[int, int]:
-    """The checksum that a message names, and that of its bytes."""
+    """Return the checksum that a message names, and that of its bytes."""
     named: int = _HEAD.unpack_from(data)[2]
     return named, zlib.crc32(memoryview(data)[_CHECKED_FROM:])
 

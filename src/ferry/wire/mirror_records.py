@@ -1,7 +1,7 @@
 """Records of MirrorMaker 2's internal topics, key and value, to bytes and back.
 
 Sources: `Checkpoint`, `Heartbeat` and `OffsetSync` of Kafka 4.3.0 (`org.apache.kafka.connect.mirror`), whose fields are
-of `org.apache.kafka.common.protocol.types`: integers are big-endian, a STRING is UTF-8 behind its length as INT16.
+of `org.apache.kafka.common.protocol.types`: integers are big-endian, a STRING is UTF-8 after its length as INT16.
 
 ```
 checkpoint   key: STRING group, STRING topic, INT32 partition    value: INT16 version (0), INT64 upstream offset,
@@ -22,13 +22,13 @@ from ferry.errors import BadInput
 from ferry.model import GroupCheckpoint, Heartbeat, OffsetSync, Record, TopicPartition
 
 VERSION = 0
-"""Of checkpoints and heartbeats; offset syncs have none."""
+"""The version of checkpoints and heartbeats; offset syncs have none."""
 
 _LONGEST_STRING = 32_767
 
 
 def checkpoint_record(checkpoint: GroupCheckpoint) -> Record:
-    """A checkpoint as MirrorMaker 2 writes it; BadInput when a text is longer than the format holds."""
+    """Encode a checkpoint in MirrorMaker 2's form. Raises BadInput when a text is longer than the format holds."""
     place = checkpoint.target
     return Record(
         key=_string(checkpoint.group) + _string(place.topic) + struct.pack(">i", place.partition),
@@ -37,7 +37,7 @@ def checkpoint_record(checkpoint: GroupCheckpoint) -> Record:
 
 
 def parse_checkpoint(key: bytes | None, value: bytes | None) -> GroupCheckpoint:
-    """Inverse of `checkpoint_record`; BadInput for bytes that are none."""
+    """Return the checkpoint of the bytes that `checkpoint_record` made. Raises BadInput for other bytes."""
     keys, values = _Reader("checkpoint", key), _Reader("checkpoint", value)
     values.version()
     group, topic = keys.string(), keys.string()
@@ -51,7 +51,7 @@ def parse_checkpoint(key: bytes | None, value: bytes | None) -> GroupCheckpoint:
 
 
 def heartbeat_record(heartbeat: Heartbeat) -> Record:
-    """A heartbeat as MirrorMaker 2 writes it; BadInput when an alias is longer than the format holds."""
+    """Encode a heartbeat in MirrorMaker 2's form. Raises BadInput when an alias is longer than the format holds."""
     return Record(
         key=_string(heartbeat.source_alias) + _string(heartbeat.target_alias),
         value=struct.pack(">hq", VERSION, heartbeat.at_ms),
@@ -59,14 +59,14 @@ def heartbeat_record(heartbeat: Heartbeat) -> Record:
 
 
 def parse_heartbeat(key: bytes | None, value: bytes | None) -> Heartbeat:
-    """Inverse of `heartbeat_record`; BadInput for bytes that are none."""
+    """Return the heartbeat of the bytes that `heartbeat_record` made. Raises BadInput for other bytes."""
     keys, values = _Reader("heartbeat", key), _Reader("heartbeat", value)
     values.version()
     return Heartbeat(source_alias=keys.string(), target_alias=keys.string(), at_ms=values.number(">q"))
 
 
 def offset_sync_record(sync: OffsetSync) -> Record:
-    """An offset sync as MirrorMaker 2 writes it."""
+    """Encode an offset sync in MirrorMaker 2's form. Raises BadInput when a text is longer than the format holds."""
     return Record(
         key=_string(sync.source.topic) + struct.pack(">i", sync.source.partition),
         value=struct.pack(">qq", sync.upstream, sync.downstream),
@@ -74,7 +74,7 @@ def offset_sync_record(sync: OffsetSync) -> Record:
 
 
 def parse_offset_sync(key: bytes | None, value: bytes | None) -> OffsetSync:
-    """Inverse of `offset_sync_record`; BadInput for bytes that are none."""
+    """Return the offset sync of the bytes that `offset_sync_record` made. Raises BadInput for other bytes."""
     keys, values = _Reader("offset sync", key), _Reader("offset sync", value)
     return OffsetSync(
         source=TopicPartition(topic=keys.string(), partition=keys.number(">i")),
@@ -93,7 +93,7 @@ def _string(text: str) -> bytes:
 
 
 class _Reader:
-    """Reads one field after the other, and says what was to be read where the bytes end."""
+    """Reads one field after the other, and names the kind of record where the bytes end."""
 
     def __init__(self, what: str, data: bytes | None) -> None:
         if data is None:

@@ -1,9 +1,9 @@
-"""The order of batches: a log's offsets only rise, and no checksum covers the base offset that a batch names.
+"""The order of batches: a log's offsets only rise, and no checksum covers the base offset of a batch.
 
-A jump forward is no proof of damage: compaction, now or formerly, removes whole batches (Kafka's `LogCleaner`). A base
-offset that was read before is one: a broker appends behind its log's end, and nowhere else. So is one by which records
-lie behind what can be read: a log ends where its last batch does. Brokers look for a batch by the same number, so
-one that leads back, and is the first that they would give, is left out by them; its offsets are counted as missing.
+A jump forward is no proof of damage: compaction, now or earlier, removes whole batches (Kafka's `LogCleaner`). A base
+offset that was read before is one: a broker appends only at its log's end. So is a base offset that puts records after
+what can be read: a log ends where its last batch does. Brokers search for a batch by the same number. So they leave out
+a batch whose number leads back if it would be their first; its offsets are counted as missing.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from ferry.wire.batch import DAMAGED, Batch
 
 
 def disorder(found: Sequence[Batch], index: int, position: int, place: TopicPartition, *, begun: bool) -> str | None:
-    """Why the batch at `index` of an answer cannot lie where it says; None when it can.
+    """Return why the batch at `index` of an answer cannot have its offsets; None when it can.
 
-    `position` is the source offset that is due. The first batch that is taken may begin before it; `begun` says that
-    there was one. Which of two batches that contradict each other is damaged is not known: neither is taken.
+    `position` is the source offset that is due. The first batch that is taken may begin before it; `begun` means that
+    there was one. Of two batches that contradict each other it is not known which is damaged: neither is taken.
     """
     batch = found[index]
     after = found[index + 1] if index + 1 < len(found) else None
@@ -34,9 +34,9 @@ def disorder(found: Sequence[Batch], index: int, position: int, place: TopicPart
 
 
 def beyond(batch: Batch, readable: int, place: TopicPartition) -> str:
-    """Why a batch that ends behind the offsets that can be read cannot lie where it says.
+    """Return why a batch that ends after the offsets that can be read cannot have its offsets.
 
-    A broker tells the end that it had before it read: that of a later answer has to be `readable`.
+    A broker reports the end that it had before it read, so `readable` must come from a later answer.
     """
     return (
         f"a batch of {place} says that it has offsets {batch.base_offset} to {batch.next_offset - 1}, and they can be "

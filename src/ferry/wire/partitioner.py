@@ -1,4 +1,4 @@
-"""Where Kafka's default partitioner puts a key; `partition_columns` says it of many keys at a time.
+"""The partition that Kafka's default partitioner gives to a key; `partition_columns` computes it for many keys at once.
 
 Sources: `Utils.murmur2` and `BuiltInPartitioner.partitionForKey` of Kafka 4.3.0, the same since 0.8.2.
 """
@@ -15,7 +15,7 @@ _WORDS = struct.Struct("<I")
 
 
 def murmur2(data: bytes) -> int:
-    """The hash of `data` as an unsigned 32-bit number; Java's is the same bits, signed."""
+    """Return the hash of `data` as an unsigned 32-bit number; Java's has the same bits, signed."""
     length = len(data)
     whole = length & ~3
     found = _SEED ^ length
@@ -31,5 +31,7 @@ def murmur2(data: bytes) -> int:
 
 
 def partition_of_key(key: bytes, partitions: int) -> int:
-    """The partition, of so many, that Kafka's default partitioner gives to a key. An empty key is one."""
+    """Return the partition, of `partitions`, that Kafka's default partitioner gives to a key. An empty key counts as
+    one.
+    """
     return (murmur2(key) & _POSITIVE) % partitions

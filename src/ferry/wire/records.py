@@ -1,7 +1,7 @@
-"""Records of Ferry's own topics, and of MirrorMaker 2's: read and built a batch at a time, both within a bound.
+"""Records of Ferry's own topics, and of MirrorMaker 2's: read and built a batch at a time, both within limits.
 
-Built here because a run may have a hundred thousand checkpoints to write, and kafka-python's builder takes eight times
-as long.
+They are built here because a run may have a hundred thousand checkpoints to write, and kafka-python's builder takes
+eight times as long.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from ferry.wire.headers import NO_HEADERS, parse_headers
 from ferry.wire.varints import varint
 
 MOST_BYTES = 32 << 20
-"""What the records of a batch of such a topic may take decompressed."""
+"""The most bytes that the records of a batch of such a topic may take decompressed."""
 MOST_RECORDS = 1 << 17
-"""How many a batch of such a topic may have: small ones would take far more memory than bytes."""
+"""The most records that a batch of such a topic may have: small ones would take far more memory than bytes."""
 
 _LEAST_MESSAGE = 32
-"""Bytes of a message of an old format, whose wrapper does not say how many it holds."""
+"""Bytes of a message of an old format, whose wrapper does not show how many it holds."""
 _UNCHECKED, _CHECKED = struct.Struct(">qiibI"), struct.Struct(">hiqqqhii")
-"""The two parts of `ferry.wire.batch.HEADER`: the checksum covers the second, and the records behind it."""
+"""The two parts of `ferry.wire.batch.HEADER`: the checksum covers the second, and the records after it."""
 _TRANSACTIONAL = 0x10
 _WORTH_PACKING = 1024
 _NO_DELTA = b"\0\0"
-"""A record's attributes, and its time behind the batch's."""
+"""A record's attributes, and its time relative to the batch's."""
 _NULL = b"\1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProducerIdentity:
-    """What a broker knows a producer by; the defaults are those of a producer without idempotence."""
+    """The identity of a producer at the broker; the defaults are those of a producer without idempotence."""
 
     producer_id: int = -1
     producer_epoch: int = -1
@@ -49,9 +49,10 @@ class ProducerIdentity:
 
 
 def open_batch(batch: Batch) -> Iterator[tuple[int, bytes, bytes | None]]:
-    """Offset, key (empty when null) and value of the records of a data batch.
+    """Return offset, key (empty when null) and value of the records of a data batch.
 
-    Raises Malformed when the bytes are not what the header says, TooLong past `MOST_BYTES` and `MOST_RECORDS`.
+    Raises Malformed when the bytes are not what the header describes, TooLong for more than `MOST_BYTES` or
+    `MOST_RECORDS`.
     """
     if batch.record_count > MOST_RECORDS:
         raise TooLong(f"it has {batch.record_count} records, more than {MOST_RECORDS}")
@@ -60,9 +61,10 @@ def open_batch(batch: Batch) -> Iterator[tuple[int, bytes, bytes | None]]:
 
 
 def record_digests(batch: Batch, most: int) -> Iterator[tuple[int, int | None, bytes]]:
-    """Offset, timestamp (ms; None: the broker's own, of log append) and a digest of key, value and headers.
+    """Yield offset, timestamp (ms; None: the broker's own log append time) and a digest of key, value and headers.
 
-    Of a data batch of format v2; of older formats there are none. Raises as `ferry.wire.content.contents`.
+    Only for a data batch of format v2; older formats yield none. Raises Malformed when the bytes are not what the
+    header describes, TooLong when they are more than `most` decompressed.
     """
     if batch.magic != MAGIC:
         return
@@ -74,7 +76,7 @@ def record_digests(batch: Batch, most: int) -> Iterator[tuple[int, int | None, b
 
 
 def build_batch(records: Sequence[Record], timestamp_ms: int, identity: ProducerIdentity) -> bytes:
-    """One batch with all the records, gzip when that is shorter (any consumer can open it).
+    """Build one batch with all the records, gzip when that is shorter (any consumer can open it).
 
     Raises BadInput for records that `open_batch` would not read again.
     """

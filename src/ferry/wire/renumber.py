@@ -1,9 +1,9 @@
-"""Records of format v2 with new offset deltas: what a batch needs that lost records, or is cut, or gets another base.
+"""Records of format v2 with new offset deltas, for a batch that lost records, is cut, or gets another base.
 
-A record is `length varint | attributes i8 | timestampDelta varlong | offsetDelta varint | key, value, headers`
-(Kafka's `DefaultRecord`, KIP-98); numbers are zigzag-coded varints. Offset deltas are the only thing in it that depends
-on its neighbours. So keys, values and headers are never opened: a delta is changed where it lies, and only where its
-width changes the bytes around it move. Timestamps are ms.
+A record is `length varint | attributes i8 | timestampDelta varlong | offsetDelta varint | key, value, headers` (Kafka's
+`DefaultRecord`, KIP-98); numbers are zigzag-coded varints. Only the offset delta depends on the neighbours of a record.
+So keys, values and headers are never opened. A delta is changed in place, and the bytes around it move only where its
+width changes. Timestamps are ms.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from ferry.wire.varints import read_unsigned, varint
 
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
 Run = tuple[int, int]
-"""Source offset of the first, and number of records without a hole."""
+"""Source offset of the first record, and the number of records without a hole."""
 
 
 class Renumbered(NamedTuple):
-    """So many records with offset deltas 0, 1, 2 …; `runs` say which source offsets they had, in order."""
+    """`records` records with offset deltas 0, 1, 2 …; `runs` have their source offsets, in order."""
 
     payload: Buffer
     records: int
@@ -39,11 +39,11 @@ def renumbered(  # noqa: C901, PLR0912, PLR0915  # one loop over all records: ca
     end: int = HIGHEST,
     stamp: int | None = None,
 ) -> Renumbered:
-    """The `count` records without those before source offset `first` and from `end` on.
+    """Return the `count` records without those before source offset `first` and from `end` on.
 
-    They are the first `size` bytes (None: all) of `records`, which is used up: the payload may be a view of it. `base`
-    and `base_timestamp` are what the deltas count from. With a `stamp` it becomes the timestamp of all.
-    Raises Malformed when the bytes are not `count` records with rising offsets.
+    They are the first `size` bytes (None: all) of `records`, which is used up: the payload may be a view of it. The
+    deltas count from `base` and `base_timestamp`. With a `stamp` it becomes the timestamp of all. Raises Malformed when
+    the bytes are not `count` records with rising offsets.
     """
     out: list[Buffer] = []
     runs: list[Run] = []
@@ -53,12 +53,12 @@ def renumbered(  # noqa: C901, PLR0912, PLR0915  # one loop over all records: ca
     cut = size  # where the records from `end` on begin
     run_start = run_count = 0
     previous, max_timestamp = -1, LOWEST
-    last_delta = -1  # no varint: the first record's is looked at
+    last_delta = -1  # no varint: the first record's is always read
     skipped, behind_end = first - base, end - base
     try:
         for _ in range(count):
             begin = at
-            # Varints of one and two bytes are read here, which nearly all are; the others by a call.
+            # Varints of one and two bytes, which nearly all are, are read here; the others by a call.
             length = records[at]
             at += 1
             if length & 0x80:
@@ -100,7 +100,7 @@ def renumbered(  # noqa: C901, PLR0912, PLR0915  # one loop over all records: ca
             if delta != last_delta:
                 last_delta = delta
                 time = base_timestamp + ((delta >> 1) ^ -(delta & 1))
-                if not LOWEST <= time <= HIGHEST:  # Java's arithmetic goes round
+                if not LOWEST <= time <= HIGHEST:  # Java's arithmetic overflows
                     time = (time - LOWEST) % 2**64 + LOWEST
                 if time > max_timestamp:
                     max_timestamp = time
@@ -147,7 +147,7 @@ def renumbered(  # noqa: C901, PLR0912, PLR0915  # one loop over all records: ca
 
 
 def boundaries(records: Buffer, count: int) -> list[int]:
-    """Where each of the records begins, and behind the last, the end."""
+    """Return where each of the records begins, and the end of the last."""
     found, at = [0], 0
     for _ in range(count):
         length, at = read_unsigned(records, at)

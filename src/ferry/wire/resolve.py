@@ -1,8 +1,8 @@
 """Read a log uncommitted and resolve it by its own control batches.
 
-A read_committed reader stops at the last stable offset, which a crashed neighbour's open transaction holds back: it
-would miss our own committed receipts behind it and copy twice. So the ledger is read to its end and every
-transactional record is judged by the next marker of its producer (KIP-98).
+A read_committed reader stops at the last stable offset, which a crashed neighbour's open transaction holds back. It
+would miss our own committed receipts after that offset, and copy twice. So the ledger is read to its end. The next
+marker of its producer decides every transactional record (KIP-98).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ferry.wire.records import open_batch
 
 
 class Resolver:
-    """Takes batches in offset order; hands out the records with their fates when the reading is over."""
+    """Takes batches in offset order; returns the records with their fates when the reading is over."""
 
     __slots__ = ("_fates", "_open", "_records")
 
@@ -25,7 +25,10 @@ class Resolver:
         self._fates: dict[int, Fate] = {}
 
     def feed(self, batch: Batch) -> None:
-        """Take in the next batch. Raises as `open_batch`, and Corrupt for a marker that is none."""
+        """Take in the next batch.
+
+        Raises Malformed and TooLong when the batch cannot be opened, and Corrupt for a marker that is none.
+        """
         if batch.is_control:
             fate = Fate.COMMITTED if marker_type(batch) == COMMIT_MARKER else Fate.ABORTED
             for index in self._open.pop(batch.producer_id, ()):
@@ -37,7 +40,7 @@ class Resolver:
             self._records.append((offset, key, value, batch.producer_id))
 
     def records(self) -> Iterable[LedgerRecord]:
-        """All records in offset order; what met no marker is OPEN."""
+        """Yield all records in offset order; those without a marker are OPEN."""
         still_open = {index for waiting in self._open.values() for index in waiting}
         for index, (offset, key, value, producer_id) in enumerate(self._records):
             fate = Fate.OPEN if index in still_open else self._fates.get(index, Fate.COMMITTED)

@@ -1,8 +1,9 @@
-"""Batches written anew: what cannot go to the target byte for byte becomes batches of format v2 that it accepts.
+"""Batches that are encoded again: those that cannot go to the target as bytes become batches of format v2.
 
-That are batches with holes (a broker takes only counts of lastOffsetDelta + 1), with records outside the range, of log
-append times, with a delete horizon for a base timestamp (KIP-534), larger than the target takes, of the formats v0 and
-v1, or in another compression than the one that is configured. Keys, values, headers and timestamps stay as they are.
+These are batches with holes (a broker takes only counts of lastOffsetDelta + 1), with records outside the range, of log
+append times, and with a delete horizon for a base timestamp (KIP-534). Others are larger than the target takes, of the
+formats v0 and v1, or in another compression than the configured one. Keys, values, headers and timestamps stay
+unchanged.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class NewBatch(NamedTuple):
 
 
 class Unsplittable(Exception):
-    """One record alone is more than the target takes."""
+    """One record alone is larger than the target takes."""
 
     def __init__(self, offset: int, size: int) -> None:
         super().__init__(f"the record at offset {offset} takes {size} bytes")
@@ -60,12 +61,12 @@ def transcoded(
     room: Room,
     begun: bool = False,
 ) -> list[NewBatch]:
-    """One batch of format v2, or messages of the old formats that follow each other, as new batches; none when empty.
+    """Return one batch of format v2, or consecutive messages of the old formats, as new batches; none when empty.
 
-    Without records before source offset `first` and from `end` on, `limit` bytes at most each, in the codec of the
-    first of `sources` unless a `compression` says another. Each source is decompressed into `room`, which bounds it.
-    `place` names the partition in errors; `begun`: something of it was taken before, so that a message before `first`
-    is damage. Raises Corrupt, TooLong, or Unsplittable.
+    Records before source offset `first` and from `end` on are left out. Each new batch has `limit` bytes at most, in
+    the codec of the first of `sources` or in `compression`. Each source is decompressed into `room`, which bounds it.
+    `place` names the partition in errors. `begun`: some of it was taken before, so that a message before `first` is
+    damage. Raises Corrupt, TooLong, or Unsplittable.
     """
     batch = sources[0]
     try:
@@ -117,11 +118,11 @@ def _of_messages(sources: Sequence[Batch], first: int, end: int, most: int, begu
 
 
 def _encoded(found: Sequence[Message]) -> Renumbered:
-    """The same records in format v2, without headers."""
+    """Return the same records in format v2, without headers."""
     base = found[0].timestamp if found else LOWEST
     out: list[Buffer] = []
     for index, (_, timestamp, key, value) in enumerate(found):
-        delta = (timestamp - base - LOWEST) % 2**64 + LOWEST  # Java's arithmetic goes round
+        delta = (timestamp - base - LOWEST) % 2**64 + LOWEST  # Java's arithmetic overflows
         head = b"\0" + varint(zigzag(delta)) + varint(index << 1)
         fields: list[Buffer] = [head]
         for field in (key, value):
@@ -139,14 +140,14 @@ def _encoded(found: Sequence[Message]) -> Renumbered:
 
 
 def _in_order(found: Renumbered, compression: Compression, limit: int | None, end: int) -> list[NewBatch]:
-    """The records as batches, and up to where each of them covers the source."""
+    """Return the records as batches, each with the source offset up to which it covers the source."""
     made = list(_fitting(found, compression, limit))
     ends = [*(part.runs[0][0] for part, _ in made[1:]), end][: len(made)]
     return [NewBatch(batch, tuple(part.runs), behind) for (part, batch), behind in zip(made, ends, strict=True)]
 
 
 def _fitting(found: Renumbered, compression: Compression, limit: int | None) -> Iterator[tuple[Renumbered, Batch]]:
-    """The records as one batch if it is small enough, else as several."""
+    """Yield the records as one batch if it is small enough, otherwise as several."""
     if not found.records:
         return
     parts = math.ceil(len(found.runs) / MOST_RUNS)
@@ -164,7 +165,7 @@ def _fitting(found: Renumbered, compression: Compression, limit: int | None) -> 
 
 
 def _split(found: Renumbered, parts: int) -> Iterator[Renumbered]:
-    """The records in about as many parts, of about equal size; two at least."""
+    """Yield the records in about as many parts, of about equal size; two at least."""
     edges = boundaries(found.payload, found.records)
     wanted = edges[-1] / max(2, parts)
     offsets = [start + index for start, count in found.runs for index in range(count)]
@@ -185,7 +186,7 @@ def _split(found: Renumbered, parts: int) -> Iterator[Renumbered]:
 
 
 def _runs(offsets: Sequence[int]) -> list[Run]:
-    """Rising offsets as runs without holes."""
+    """Return rising offsets as runs without holes."""
     found: list[list[int]] = []
     for offset in offsets:
         if found and sum(found[-1]) == offset:
@@ -196,7 +197,7 @@ def _runs(offsets: Sequence[int]) -> list[Run]:
 
 
 def _built(found: Renumbered, codec: Codec, payload: Buffer) -> Batch:
-    """A batch of format v2 around a payload; whoever sends it sets producer and checksum (`restamped`)."""
+    """Make a batch of format v2 from a payload; its sender sets producer and checksum (`restamped`)."""
     header = HEADER.pack(
         0, HEADER_BYTES + len(payload) - BEFORE_LENGTH, -1, MAGIC, 0, codec, found.records - 1, found.base_timestamp,
         found.max_timestamp, -1, -1, -1, found.records,

@@ -1,7 +1,7 @@
-"""Numbers as format v2 has them: seven bits to a byte, the lowest first; signed ones are zigzag-coded.
+"""Numbers in the form of format v2: seven bits to a byte, the lowest first; signed ones are zigzag-coded.
 
-Source: Kafka's `ByteUtils`. One takes ten bytes at most, as Java reads a long; a longer one raises Malformed. Reading
-one that the data cut off raises IndexError.
+Source: Kafka's `ByteUtils`. A number takes ten bytes at most, as a long does in Java; a longer one raises Malformed.
+Reading one that is cut off raises IndexError.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ _MOST_BITS = 70
 
 
 def varint(number: int) -> bytes:
-    """An unsigned number as a varint; `zigzag` comes before it for a signed one."""
+    """Encode an unsigned number as a varint; `zigzag` comes before it for a signed one."""
     if number < 0x80:
         return bytes((number,))
     out = bytearray()
@@ -24,12 +24,12 @@ def varint(number: int) -> bytes:
 
 
 def zigzag(number: int) -> int:
-    """A signed 64-bit number as the unsigned one that stands for it."""
+    """Return the unsigned number that encodes a signed 64-bit number."""
     return number << 1 if number >= 0 else (-number << 1) - 1
 
 
 def read_unsigned(data: Buffer, at: int) -> tuple[int, int]:
-    """A number, not zigzag-decoded, and where it ends."""
+    """Return a number, not zigzag-decoded, and where it ends."""
     number = shift = 0
     while True:
         byte = data[at]
@@ -43,7 +43,7 @@ def read_unsigned(data: Buffer, at: int) -> tuple[int, int]:
 
 
 def read_signed(data: Buffer, at: int) -> tuple[int, int]:
-    """A zigzag-coded number and where it ends."""
+    """Return a zigzag-coded number, decoded, and where it ends."""
     byte = data[at]
     at += 1
     number = byte & 0x7F

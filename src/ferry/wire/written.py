@@ -1,6 +1,6 @@
-"""Batches of format v2 made of records: key, value, timestamp and headers as they are given (KIP-98, KIP-82).
+"""Batches of format v2 made of records: key, value, timestamp and headers as given (KIP-98, KIP-82).
 
-Whoever sends a batch sets producer and checksum (`ferry.wire.batch.restamped`). Timestamps are ms, exact.
+The sender of a batch sets producer and checksum (`ferry.wire.batch.restamped`). Timestamps are ms, exact.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ferry.wire.varints import varint, zigzag
 
 _NULL = b"\1"
 RECORD_OVERHEAD = 32
-"""About what a record takes beside its key, value and headers."""
+"""About how many bytes a record takes in addition to its key, value and headers."""
 
 
 class NewRecord(NamedTuple):
@@ -36,11 +36,11 @@ class NewRecord(NamedTuple):
 
 
 def batch_of(records: Sequence[NewRecord], compression: Compression) -> Batch:
-    """The records, at least one, as one batch, in their order. Its offsets begin at 0."""
+    """Return the records, at least one, as one batch, in their order. Its offsets begin at 0."""
     base = records[0].timestamp
     out: list[bytes] = []
     for index, (timestamp, key, value, headers) in enumerate(records):
-        delta = (timestamp - base - LOWEST) % (HIGHEST - LOWEST + 1) + LOWEST  # Java's arithmetic goes round
+        delta = (timestamp - base - LOWEST) % (HIGHEST - LOWEST + 1) + LOWEST  # Java's arithmetic overflows
         body = b"".join(
             (
                 b"\0",
@@ -62,7 +62,7 @@ def batch_of(records: Sequence[NewRecord], compression: Compression) -> Batch:
 
 
 def packed_headers(headers: Sequence[Header]) -> bytes:
-    """Headers as a record has them; inverse of `ferry.wire.headers.parse_headers`."""
+    """Encode headers in a record's form, which `ferry.wire.headers.parse_headers` reads."""
     if not headers:
         return NO_HEADERS
     out = [varint(len(headers) << 1)]

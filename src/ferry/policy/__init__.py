@@ -1,4 +1,4 @@
-"""Replication policies: a topic's name at the source and its name at the target, after MirrorMaker 2."""
+"""Replication policies: a topic's name at the source and its name at the target, as in MirrorMaker 2."""
 
 from ferry.policy.choice import INTERNAL_SEPARATOR, SEPARATOR, make_policy, policy_name
 from ferry.policy.lane import LanePolicy

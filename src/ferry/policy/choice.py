@@ -14,14 +14,15 @@ INTERNAL_SEPARATOR = "replication.policy.internal.topic.separator.enabled"
 
 
 def policy_name(text: str) -> str:
-    """The name as Ferry shows it: MirrorMaker 2's own without their package."""
+    """Return the name that Ferry shows: MirrorMaker 2's own without their package."""
     return text.strip().removeprefix(JAVA_PACKAGE)
 
 
 def make_policy(text: str, properties: Mapping[str, str], secrets: Collection[str] = ()) -> ReplicationPolicy:
-    """The policy that `text` names, configured by a flow's `replication.policy.*` and `{source,target}.cluster.alias`.
+    """Return the policy that `text` names, with a flow's `replication.policy.*` and `{source,target}.cluster.alias`.
 
-    No message shows those of their values that are among `secrets`. Raises BadInput as `load_policy`.
+    No message shows those of their values that are among `secrets`. Raises BadInput for a class that is not known,
+    cannot be made, or gives an answer of another type.
     """
     separator = properties.get(SEPARATOR, DEFAULT_SEPARATOR)
     internal = properties.get(INTERNAL_SEPARATOR, "true").strip().lower()

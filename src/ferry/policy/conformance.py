@@ -1,4 +1,4 @@
-"""What every replication policy has to keep, checked on names; pure, and without a test framework."""
+"""The rules that every replication policy must keep, checked on names; pure, and without a test framework."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ SAMPLE_TOPICS = (
     "orders", "Orders", "orders.v2", "orders_v2", "orders-v2", "eu.orders", "eu_orders", "eu-orders", "a.orders",
     "b.orders", "b.a.orders", "orders.", "orders.internal", "0", "_orders", "x" * 40, HEARTBEATS,
 )  # fmt: skip
-"""Names that real clusters have, and some on the edge."""
+"""Names that real clusters have, and some unusual ones."""
 
 INTERNAL_TOPICS = ("__consumer_offsets", "__transaction_state")
-"""What no policy may let through; how MirrorMaker 2's own are spelled depends on the separator."""
+"""Topics that no policy may copy; the spelling of MirrorMaker 2's own depends on the separator."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Naming:
-    """One topic's answers: its target name, and what that name says of where it came from."""
+    """One topic's answers: its target name, and the origin that this name shows."""
 
     topic: str
     target: str
@@ -31,7 +31,7 @@ class Naming:
 
 
 def namings(policy: ReplicationPolicy, source_alias: str, topics: Iterable[str] = SAMPLE_TOPICS) -> list[Naming]:
-    """The policy's answers for `topics` of `source_alias`."""
+    """Return the policy's answers for `topics` of `source_alias`."""
     found = []
     for topic in topics:
         target = policy.format_remote_topic(source_alias, topic)
@@ -50,7 +50,7 @@ def namings(policy: ReplicationPolicy, source_alias: str, topics: Iterable[str] 
 def findings(
     policy: ReplicationPolicy, *, source_alias: str = "a", topics: Iterable[str] = SAMPLE_TOPICS, name: str = ""
 ) -> list[str]:
-    """Everything that `policy` does not keep, one sentence each; empty when it conforms.
+    """Return every rule that `policy` breaks, one sentence each; empty when it conforms.
 
     `source_alias` is the alias that the policy was configured with; `topics` are source topics, yours for example.
     """

@@ -1,4 +1,4 @@
-"""The names of a lane beside the live one: the flow's own policy, and the lane behind it."""
+"""The names of a lane other than the live one: the flow's own policy, and the lane after it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ferry.policy.wrapped import WrappedPolicy
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LanePolicy(WrappedPolicy):
-    """`orders` of `primary` becomes `primary.orders.backfill.backfill-january`; all else is as `base` says."""
+    """`orders` of `primary` becomes `primary.orders.backfill.backfill-january`; all else comes from `base`."""
 
     lane: str
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from ferry.policy.names import DEFAULT_SEPARATOR, HEARTBEATS, is_internal_name
 
 
-# Without slots: a class of the user's own that derives from one of these may have attributes of its own.
+# Without slots: a user's class that derives from one of these may have attributes of its own.
 @dataclass(frozen=True, kw_only=True)
 class DefaultReplicationPolicy:
-    """Target topics carry their source's alias: `orders` of `primary` becomes `primary.orders`."""
+    """Target topics have their source's alias in their names: `orders` of `primary` becomes `primary.orders`."""
 
     separator: str = DEFAULT_SEPARATOR
     internal_separator_enabled: bool = True
@@ -52,15 +52,16 @@ class DefaultReplicationPolicy:
 
     @property
     def internal_separator(self) -> str:
-        """What stands between the parts of an internal topic's name."""
+        """The separator between the parts of an internal topic's name."""
         return self.separator if self.internal_separator_enabled else DEFAULT_SEPARATOR
 
 
 @dataclass(frozen=True, kw_only=True)
 class IdentityReplicationPolicy:
-    """Topics keep their names, but for heartbeats. A name therefore cannot show where a topic came from.
+    """Topics keep their names, except heartbeats. So a name cannot show where a topic came from.
 
-    MirrorMaker 2 takes every topic to come from the flow's source; that alone never shows a loop between two clusters.
+    MirrorMaker 2 regards every topic as coming from the flow's source; that alone never shows a loop between two
+    clusters.
     """
 
     source_alias: str

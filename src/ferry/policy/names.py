@@ -1,4 +1,4 @@
-"""Topic names: what Kafka allows, what is internal, and what a replication policy has to say about the others.
+"""Topic names: what Kafka allows, what is internal, and what a replication policy must answer about the others.
 
 Sources: `org.apache.kafka.connect.mirror.ReplicationPolicy` and `MirrorSourceConnector.isCycle` of Kafka 4.3.0,
 `org.apache.kafka.common.internals.Topic` for legal names.
@@ -24,46 +24,48 @@ _FERRY_LEDGER = re.compile(r"ferry-(ledger|delivery).*\.internal")
 class ReplicationPolicy(Protocol):
     """How topics are named on the other side. Implementations are pure: the same names in, the same names out.
 
-    A class of your own may derive from this one and then gets `original_topic` and `is_internal_topic`, as in Java.
+    A class of your own may derive from this one. It then has `original_topic` and `is_internal_topic`, as in Java.
     docs/policies.md has an example; `ferry.testing.policy` checks a class.
     """
 
     def format_remote_topic(self, source_alias: str, topic: str) -> str:
-        """The target's name of the source's `topic`."""
+        """Return the target's name of the source's `topic`."""
         ...
 
     def topic_source(self, topic: str) -> str | None:
-        """The alias of the cluster `topic` was copied from, one hop back; None for a topic that was born here."""
+        """Return the alias of the cluster that `topic` was copied from, one hop back; None for a topic that
+        is no copy.
+        """
         ...
 
     def upstream_topic(self, topic: str) -> str | None:
-        """The name `topic` has one hop back; None when it was born here."""
+        """Return the name of `topic` one hop back; None for a topic that is no copy."""
         ...
 
     def original_topic(self, topic: str) -> str:
-        """The name `topic` was born with, all hops back."""
+        """Return the first name of `topic`, all hops back."""
         upstream = self.upstream_topic(topic)
         return topic if upstream is None or upstream == topic else self.original_topic(upstream)
 
     def is_internal_topic(self, topic: str) -> bool:
-        """Whether `topic` serves Kafka or MirrorMaker 2 itself and is never copied."""
+        """Return whether `topic` serves Kafka or MirrorMaker 2 itself and is never copied."""
         return is_internal_name(topic, DEFAULT_SEPARATOR)
 
     def heartbeats_topic(self) -> str:
-        """The topic of heartbeats, where they are born."""
+        """Return the topic of heartbeats on the cluster that writes them."""
         return HEARTBEATS
 
     def checkpoints_topic(self, source_alias: str) -> str:
-        """The topic of checkpoints on the target of the flow from `source_alias`."""
+        """Return the topic of checkpoints on the target of the flow from `source_alias`."""
         return f"{source_alias}.checkpoints.internal"
 
     def offset_syncs_topic(self, other_alias: str) -> str:
-        """The topic of offset syncs on the one cluster of a flow; `other_alias` is the other one."""
+        """Return the topic of offset syncs on the one cluster of a flow; `other_alias` is the other one."""
         return f"mm2-offset-syncs.{other_alias}.internal"
 
 
 def illegal_name(name: str) -> str | None:
-    """Why Kafka does not take `name` for a topic, as half a sentence; None when it does."""
+    """Return why Kafka does not accept `name` for a topic, as half a sentence; None when it does."""
     if not name:
         return "is empty"
     if name in (".", ".."):
@@ -76,7 +78,10 @@ def illegal_name(name: str) -> str | None:
 
 
 def is_internal_name(topic: str, separator: str) -> bool:
-    """Kafka's own topics, and MirrorMaker 2's: `mm2…internal` and `….checkpoints.internal`, with `separator`."""
+    """Return whether a topic is Kafka's own or MirrorMaker 2's: `mm2…internal` and `….checkpoints.internal`.
+
+    `separator` is the one before `checkpoints` and `internal`.
+    """
     if topic.startswith(("__", ".")):
         return True
     suffix = f"{separator}internal"
@@ -84,17 +89,19 @@ def is_internal_name(topic: str, separator: str) -> bool:
 
 
 def is_ferry_internal(topic: str) -> bool:
-    """Ferry's ledgers, which no filter and no policy may copy: each belongs to one target cluster."""
+    """Return whether a topic is a ledger of Ferry, which no filter and no policy may copy: it belongs to one target
+    cluster.
+    """
     return _FERRY_LEDGER.fullmatch(topic) is not None
 
 
 def is_heartbeats_topic(policy: ReplicationPolicy, topic: str) -> bool:
-    """Whether `topic` is a heartbeat topic, copied or not."""
+    """Return whether `topic` is a heartbeat topic, copied or not."""
     return policy.original_topic(topic) == policy.heartbeats_topic()
 
 
 def would_loop(policy: ReplicationPolicy, topic: str, target_alias: str) -> bool:
-    """Whether `topic` came through `target_alias` at any hop, so that copying it there would send it round again."""
+    """Return whether `topic` came through `target_alias` at any hop, so that a copy there would be a loop."""
     origin = policy.topic_source(topic)
     if origin is None:
         return False

@@ -1,4 +1,4 @@
-"""A replication policy of the user's own: a Python class named by its import path."""
+"""A replication policy of the user: a Python class named by its import path."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ _REMEDY = "correct the class, `ferry policy check` shows all of its answers"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnPolicy:
-    """A user's policy whose every answer is looked at: BadInput names class, topic and remedy when one is no answer.
+    """A user's policy with a check of every answer: BadInput names class, topic and remedy for an answer of another
+    type.
 
-    Two of them are equal when class and properties are.
+    Two of them are equal when class and properties are equal.
     """
 
     path: str
@@ -36,17 +37,25 @@ class OwnPolicy:
     """Values among `properties` that no message may show."""
 
     def format_remote_topic(self, source_alias: str, topic: str) -> str:
-        """As ReplicationPolicy; the answer is text, whether Kafka takes it for a name is judged by the plan."""
+        """Return the target's name of the source's `topic`.
+
+        The answer is checked to be text; the plan checks whether Kafka accepts it as a name.
+        """
         return self._asked(
             "format_remote_topic", topic, str, lambda: self.policy.format_remote_topic(source_alias, topic)
         )
 
     def topic_source(self, topic: str) -> str | None:
-        """As ReplicationPolicy."""
+        """Return the alias of the cluster that `topic` was copied from, one hop back; None for a topic that
+        is no copy.
+        """
         return self._asked("topic_source", topic, (str, type(None)), lambda: self.policy.topic_source(topic))
 
     def upstream_topic(self, topic: str) -> str | None:
-        """As ReplicationPolicy; BadInput when the hops back from `topic` do not end."""
+        """Return the name of `topic` one hop back; None for a topic that is no copy.
+
+        Raises BadInput when the hops back from `topic` do not end.
+        """
         at: str | None = topic
         for _ in range(_MOST_HOPS):
             before, at = at, self._one_hop_back(at or "")
@@ -61,27 +70,36 @@ class OwnPolicy:
         return self._asked("upstream_topic", topic, (str, type(None)), lambda: self.policy.upstream_topic(topic))
 
     def original_topic(self, topic: str) -> str:
-        """As ReplicationPolicy."""
+        """Return the first name of `topic`, all hops back."""
         return self._asked("original_topic", topic, str, lambda: self.policy.original_topic(topic))
 
     def is_internal_topic(self, topic: str) -> bool:
-        """As ReplicationPolicy."""
+        """Return whether `topic` serves Kafka or MirrorMaker 2 itself and is never copied."""
         return self._asked("is_internal_topic", topic, bool, lambda: self.policy.is_internal_topic(topic))
 
     def heartbeats_topic(self) -> str:
-        """As ReplicationPolicy, whose name counts where the class has none; BadInput when Kafka takes it for none."""
+        """Return the topic of heartbeats; ReplicationPolicy's where the class has no such method.
+
+        Raises BadInput for a name that Kafka does not accept.
+        """
         return self._internal("heartbeats_topic")
 
     def checkpoints_topic(self, source_alias: str) -> str:
-        """As `heartbeats_topic`."""
+        """Return the topic of checkpoints; ReplicationPolicy's where the class has no such method.
+
+        Raises BadInput for a name that Kafka does not accept.
+        """
         return self._internal("checkpoints_topic", source_alias)
 
     def offset_syncs_topic(self, other_alias: str) -> str:
-        """As `heartbeats_topic`."""
+        """Return the topic of offset syncs; ReplicationPolicy's where the class has no such method.
+
+        Raises BadInput for a name that Kafka does not accept.
+        """
         return self._internal("offset_syncs_topic", other_alias)
 
     def _internal(self, method: str, *aliases: str) -> str:
-        """The name of one of MirrorMaker 2's topics. A class need not have these methods."""
+        """Return the name of one of MirrorMaker 2's topics. A class need not have these methods."""
         given = getattr(self.policy, method, None)
         if not callable(given):
             return str(getattr(ReplicationPolicy, method)(self, *aliases))
@@ -108,11 +126,11 @@ class OwnPolicy:
 
 
 def load_policy(path: str, properties: Mapping[str, str], secrets: Collection[str] = ()) -> OwnPolicy:
-    """The policy of the Python class `path`, made with `properties`; every method is tried once.
+    """Make the policy of the Python class `path` with `properties`; every method is tried once.
 
     `properties` are the flow's `replication.policy.*`, `source.cluster.alias` and `target.cluster.alias`; no message
     shows those of their values that are among `secrets`. Raises BadInput for a class that is not there, cannot be made,
-    or gives an answer that is none.
+    or gives an answer of another type.
     """
     module, _, name = path.rpartition(".")
     remedy = (
@@ -134,7 +152,7 @@ def load_policy(path: str, properties: Mapping[str, str], secrets: Collection[st
 
 
 def _not_made(path: str, module: str, name: str, remedy: str, raised: _Raised, secrets: Collection[str]) -> str:
-    """Why there is no policy, as one sentence."""
+    """Return why there is no policy, as one sentence."""
     error = raised.error
     if isinstance(error, ModuleNotFoundError):
         if error.name is not None and (module == error.name or module.startswith(f"{error.name}.")):
@@ -146,7 +164,7 @@ def _not_made(path: str, module: str, name: str, remedy: str, raised: _Raised, s
 
 
 class _Raised(Exception):
-    """What a user's code raised, be it an exit: it never ends Ferry, and it is his to see, as one sentence."""
+    """What a user's code raised, even an exit: it never ends Ferry, and the user sees it as one sentence."""
 
     def __init__(self, error: BaseException) -> None:
         super().__init__(error)
@@ -154,20 +172,22 @@ class _Raised(Exception):
         self.name = type(error).__name__
 
     def said(self, secrets: Collection[str]) -> str:
-        """The message on one line, unless it shows a secret."""
+        """Return the message on one line, unless it shows a secret."""
         if _shows(self.error, secrets):
             return "its message shows a secret, so it is left out"
         return " ".join(str(self.error).split()) or "no message"
 
     def cause(self, secrets: Collection[str]) -> BaseException | None:
-        """What the sentence is chained to: with secrets about nothing, for a log prints all that is chained to it."""
+        """Return the error that the sentence is chained to; None with secrets, because a log prints all that is
+        chained.
+        """
         return None if secrets else self.error
 
 
 def _called(action: Callable[[], T]) -> T:
-    """What a user's code answers. Raises _Raised for whatever it raises but the user's own Ctrl-C.
+    """Return the answer of a user's code. Raises _Raised for whatever it raises except the user's own Ctrl-C.
 
-    What it prints goes to standard error: standard output is the answer of a command, perhaps in JSON.
+    Its prints go to standard error: standard output is the answer of a command, perhaps in JSON.
     """
     try:
         with redirect_stdout(sys.stderr):
@@ -179,13 +199,13 @@ def _called(action: Callable[[], T]) -> T:
 
 
 def _shows(thing: object, secrets: Collection[str]) -> bool:
-    """Whether the text of `thing`, as it is or escaped, has one of `secrets` in it."""
+    """Return whether the text of `thing`, unchanged or escaped, contains one of `secrets`."""
     told = f"{thing}{thing!r}"
     return any(secret in told or repr(secret)[1:-1] in told for secret in secrets if secret)
 
 
 def _try(policy: OwnPolicy, alias: str) -> None:
-    """Ask every method for some names: a policy that raises shall show where it is configured, not in a run."""
+    """Ask every method for some names, so that a policy that raises is found where it is configured, not in a run."""
     for topic in _PROBES:
         remote = policy.format_remote_topic(alias, topic)
         why = illegal_name(remote)

@@ -1,4 +1,4 @@
-"""The names of a flow whose transforms give topics other ones: the policy's own, and the route behind it."""
+"""The names of a flow whose transforms rename topics: the policy's own names, and the route after them."""
 
 from __future__ import annotations
 
@@ -10,25 +10,28 @@ from ferry.policy.wrapped import WrappedPolicy
 
 
 def _none(topic: str, target: str) -> tuple[str, ...]:
-    """No topic has several copies."""
+    """Return no names: no topic has several copies."""
     del topic, target
     return ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoutedPolicy(WrappedPolicy):
-    """`orders` of `primary` becomes what a route makes of `primary.orders`; all else is as `base` says.
+    """`orders` of `primary` becomes the name that a route gives to `primary.orders`; all else comes from `base`.
 
-    So the name of such a copy does not tell where it came from, as with MirrorMaker 2.
+    So the name of such a copy does not show where it came from, as with MirrorMaker 2.
     """
 
     route: Callable[[str, str], str] = field(repr=False, compare=False)
     """Source topic and the base's name of its copy -> the name of its copy."""
     several: Callable[[str, str], tuple[str, ...]] = field(default=_none, repr=False, compare=False)
-    """The same -> the names of its copies, where each record chooses one; the first one is what `route` says."""
+    """Source topic and the base's name of its copy -> the names of its copies, where each record chooses one.
+
+    The first one is that of `route`.
+    """
 
     def copies(self, source_alias: str, topic: str) -> tuple[str, ...]:
-        """The names of a source topic's copies, of which each record chooses one; empty: it has one copy."""
+        """Return the names of a source topic's copies, of which each record chooses one; empty: it has one copy."""
         return self.several(topic, self.base.format_remote_topic(source_alias, topic))
 
     def format_remote_topic(self, source_alias: str, topic: str) -> str:
@@ -36,6 +39,6 @@ class RoutedPolicy(WrappedPolicy):
 
 
 def copies_of(policy: ReplicationPolicy, source_alias: str, topic: str) -> tuple[str, ...]:
-    """The names of a source topic's copies: the policy's one, or several of which each record chooses one."""
+    """Return the names of a source topic's copies: the policy's one, or several of which each record chooses one."""
     several = policy.copies(source_alias, topic) if isinstance(policy, RoutedPolicy) else ()
     return several or (policy.format_remote_topic(source_alias, topic),)

@@ -1,4 +1,4 @@
-"""A policy on top of another: it names copies otherwise, and all else is as the other one says."""
+"""A policy on top of another: it gives copies other names, and all else comes from the other one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from ferry.policy.names import ReplicationPolicy
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrappedPolicy:
-    """As `base`. What derives from it names copies otherwise: by a name alone nobody can tell where it came from."""
+    """All answers are those of `base`. Subclasses give copies other names, which do not show where a topic
+    came from.
+    """
 
     base: ReplicationPolicy
 
@@ -39,7 +41,7 @@ class WrappedPolicy:
 
 
 def innermost(policy: ReplicationPolicy) -> ReplicationPolicy:
-    """The policy of the flow's file, below what names copies otherwise."""
+    """Return the policy of the flow's file, below all policies that give copies other names."""
     while isinstance(policy, WrappedPolicy):
         policy = policy.base
     return policy

@@ -1,4 +1,4 @@
-"""A table of fields between a dataclass and a JSON object: writes it, reads it, says its JSON Schema.
+"""A table of fields between a dataclass and a JSON object: writes it, reads it, makes its JSON Schema.
 
 ```
 GAP = Form(Gap, F("topic", "source.topic"), F("how", kind=enum(Lifted), default=Lifted.SKIP), ...)
@@ -26,12 +26,13 @@ REQUIRED = object()
 
 @dataclass(frozen=True, slots=True)
 class F:
-    """A field. `name`: in the object; `path`: the attribute, by default of that name; `a.b` is in another dataclass.
+    """A field. `name` is its name in the object; `path` is the attribute, by default of the same name.
 
-    A function in place of a path makes a field of the whole value, and is only written. `default`: what it is where the
-    object has no such field, as in those of earlier versions; without one it must be there. `omit`: of which whole
-    values the field is left out; it has its default then. `says` is its description in the schema, `least` its minimum
-    there where it is a whole number. Where the other dataclass may be None, the form is of values that have it.
+    A path `a.b` is an attribute of another dataclass. If that dataclass may be None, the form is for values that have
+    it. A function in place of a path makes a field of the whole value, which is only written. `default` is the value
+    where the object lacks the field, as objects of earlier versions do; a field without a default is required. `omit`
+    decides for which whole values the field is left out; it has its default then. `says` is its description in the
+    schema, and `least` its minimum there if it is a whole number.
     """
 
     name: str
@@ -44,11 +45,11 @@ class F:
 
     @property
     def attribute(self) -> str:
-        """Where it is in the value; empty where a function makes it."""
+        """The attribute of the value; empty where a function makes the field."""
         return "" if callable(self.path) else self.path or self.name
 
     def schema(self, of: type[Any]) -> Json:
-        """Its JSON Schema in a dataclass."""
+        """Return its JSON Schema in a dataclass."""
         found = self.kind.schema() if self.kind.schema else of_type(type_at(of, self.attribute), self.least)
         return described(found, self.says)
 
@@ -56,7 +57,7 @@ class F:
 class Form(Generic[T]):
     """The form of a dataclass on the wire. `closed`: a field that the table does not have is an error.
 
-    `name`: what schemas call it, by default as the dataclass.
+    `name` is its name in schemas, by default that of the dataclass.
     """
 
     def __init__(self, of: type[T], *table: F, closed: bool = False, name: str = "") -> None:
@@ -68,7 +69,7 @@ class Form(Generic[T]):
         ]
 
     def dump(self, value: T) -> Json:
-        """The value as an object, its fields in the order of the table."""
+        """Return the value as an object, its fields in the order of the table."""
         body: Json = {}
         for name, get, dump, omit in self._dumps:
             if omit is None or not omit(value):
@@ -77,10 +78,10 @@ class Form(Generic[T]):
         return body
 
     def load(self, body: Json, **given: Any) -> T:
-        """The value of an object; `given` are attributes that are not in it, but in its key.
+        """Return the value of an object; `given` are attributes that are not in it, but in its key.
 
-        Fields that the table does not have are passed over, unless it is closed. Raises KeyError for a field that is
-        missing; TypeError, ValueError or BadInput for one of another kind, and for what is no object.
+        Fields that the table does not have are skipped, unless it is closed. Raises KeyError for a field that is
+        missing. Raises TypeError, ValueError or BadInput for one of another kind, and for a body that is no object.
         """
         if not isinstance(body, dict):
             raise TypeError(f"{body!r:.40} is no object")
@@ -91,7 +92,7 @@ class Form(Generic[T]):
 
     @cached_property
     def _load(self) -> Callable[[Json, Json], Any]:
-        """What makes a value: one expression, compiled once, because a loop takes half as long again."""
+        """The function that makes a value: one expression, compiled once, because a loop takes half as long again."""
         names: dict[str, Any] = {"of": self._of}
         hints = get_type_hints(self._of)
         plain: list[str] = []
@@ -116,11 +117,11 @@ class Form(Generic[T]):
 
     @cached_property
     def kind(self) -> Kind:
-        """A value of this form as a field of another one."""
+        """The kind of a value of this form as a field of another one."""
         return Kind(self.dump, self.load, self.schema)
 
     def within(self, path: str) -> tuple[F, ...]:
-        """Its fields, for the form of a dataclass that has such a value as attribute `path`."""
+        """Return its fields, for the form of a dataclass that has such a value as attribute `path`."""
         value = attrgetter(path)
 
         def of(made: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -136,6 +137,6 @@ class Form(Generic[T]):
         )
 
     def schema(self) -> Json:
-        """JSON Schema of the objects, with the name of the form as title."""
+        """Return the JSON Schema of the objects, with the name of the form as title."""
         optional = frozenset(one.name for one in self.table if one.omit)
         return {"title": self._name, **object_of({one.name: one.schema(self._of) for one in self.table}, optional)}

@@ -1,4 +1,4 @@
-"""How one value is written in JSON and read. Reading raises TypeError, ValueError or BadInput for what it is not."""
+"""How one value is written in JSON and read. Reading raises TypeError, ValueError or BadInput for other values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ferry.model import Flow
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of value. None: it is in JSON as it is, and its schema follows from the type of its attribute."""
+    """A kind of value. None: it is in JSON unchanged, and its schema follows from the type of its attribute."""
 
     dump: Callable[[Any], Any] | None = None
     load: Callable[[Any], Any] | None = None
@@ -23,14 +23,14 @@ class Kind:
 
 
 PLAIN = Kind()
-"""Texts, numbers, and what is JSON already."""
+"""Texts, numbers, and values that are JSON already."""
 
 FLOW = Kind(str, Flow.parse, lambda: of_type(str))
 """`source->target`."""
 
 
 SECONDS = Kind(schema=lambda: {"type": "number", "minimum": 0})
-"""So many seconds, with fractions; not below 0."""
+"""Seconds with fractions; not below 0."""
 
 
 def _two(values: Any) -> tuple[Any, Any]:
@@ -43,22 +43,22 @@ PAIR = Kind(list, _two)
 
 
 def typed(hint: Any, least: int | None = 0) -> Kind:
-    """What is in JSON as it is, of a type; whole numbers are not below `least`."""
+    """Return the kind of a value that is in JSON unchanged, of a type; whole numbers are not below `least`."""
     return Kind(schema=lambda: of_type(hint, least))
 
 
 def const(value: Any) -> Kind:
-    """What is the same in all objects of a form."""
+    """Return the kind of a value that is the same in all objects of a form."""
     return Kind(schema=lambda: {"const": value})
 
 
 def enum(of: type[Enum], *, more: bool = False) -> Kind:
-    """A member by its value. `more`: later versions may have others."""
+    """Return the kind of an enum member, written as its value. `more`: later versions may have others."""
     return Kind(lambda one: one.value, of, lambda: of_type(str if more else of))
 
 
 def filled(empty: Any) -> Kind:
-    """A value, null where it is `empty`."""
+    """Return the kind of a value that is null where it is `empty`."""
     return Kind(
         lambda value: None if value == empty else value,
         lambda value: empty if value is None else value,
@@ -67,7 +67,7 @@ def filled(empty: Any) -> Kind:
 
 
 def optional(kind: Kind) -> Kind:
-    """A value or null."""
+    """Return the kind of a value or null."""
     dump, load, schema = kind.dump, kind.load, kind.schema
     return Kind(
         None if dump is None else lambda value: None if value is None else dump(value),
@@ -77,7 +77,7 @@ def optional(kind: Kind) -> Kind:
 
 
 def many(kind: Kind = PLAIN) -> Kind:
-    """A tuple as an array."""
+    """Return the kind of a tuple, written as an array."""
     dump, load, schema = kind.dump, kind.load, kind.schema
     return Kind(
         list if dump is None else lambda values: [dump(one) for one in values],
@@ -87,7 +87,7 @@ def many(kind: Kind = PLAIN) -> Kind:
 
 
 def row(of: type[Any], least: int | None = 0) -> Kind:
-    """A dataclass of plain fields as an array of them, in their order."""
+    """Return the kind of a dataclass of plain fields, written as an array of them in their order."""
     names = tuple(of.__dataclass_fields__)
     get = attrgetter(*names)
 
@@ -102,7 +102,9 @@ def row(of: type[Any], least: int | None = 0) -> Kind:
 
 
 def fields(of: type[Any], **says: str) -> Kind:
-    """A dataclass of plain fields as an object of them, with what the schema says of some."""
+    """Return the kind of a dataclass of plain fields, written as an object; `says` describes some of them in the
+    schema.
+    """
     names = tuple(of.__dataclass_fields__)
 
     def schema() -> Json:

@@ -14,7 +14,7 @@ _PLAIN: dict[Any, str] = {str: "string", bool: "boolean", float: "number", types
 
 
 def of_type(hint: Any, least: int | None = 0) -> Json:
-    """The schema of a value that is in JSON as it is. Whole numbers are not below `least`; None: they may be."""
+    """Return the schema of a value that is in JSON unchanged. Whole numbers are not below `least`; None: no minimum."""
     if hint is Any:
         return {}
     if hint is int:
@@ -29,7 +29,7 @@ def of_type(hint: Any, least: int | None = 0) -> Json:
 
 
 def _of_parts(origin: Any, parts: tuple[Any, ...], least: int | None) -> Json:
-    """Of what is made of other types."""
+    """Return the schema of a type that is made of other types."""
     if origin is Literal:
         return {"enum": list(parts)}
     if origin in (Union, types.UnionType):
@@ -45,12 +45,12 @@ def _of_parts(origin: Any, parts: tuple[Any, ...], least: int | None) -> Json:
 
 
 def described(schema: Json, says: str | None) -> Json:
-    """A schema with a description, if there is one."""
+    """Return a schema with a description, if there is one."""
     return {**schema, "description": says} if says else schema
 
 
 def nullable(schema: Json) -> Json:
-    """The schema of a value or null."""
+    """Return the schema of a value or null."""
     if "enum" in schema:
         return {**schema, "enum": [*schema["enum"], None]}
     if "type" not in schema or "title" in schema:
@@ -59,13 +59,13 @@ def nullable(schema: Json) -> Json:
 
 
 def object_of(properties: Mapping[str, Json], left_out: frozenset[str] = frozenset()) -> Json:
-    """The schema of an object; those that are `left_out` at times are not required."""
+    """Return the schema of an object; fields that are `left_out` at times are not required."""
     required = [name for name in properties if name not in left_out]
     return {"type": "object", "required": required, "properties": dict(properties)}
 
 
 def type_at(of: Any, path: str) -> Any:
-    """The type of an attribute, also of one that is in another value (`a.b`), or a property."""
+    """Return the type of an attribute, also of one in another value (`a.b`), or of a property."""
     for name in path.split("."):
         own = getattr(of, name, None)
         of = present(get_type_hints(own.fget)["return"] if isinstance(own, property) else get_type_hints(of)[name])
@@ -73,6 +73,6 @@ def type_at(of: Any, path: str) -> Any:
 
 
 def present(hint: Any) -> Any:
-    """The dataclass of a value that may be None; other types as they are."""
+    """Return the dataclass of a value that may be None; other types unchanged."""
     found = [one for one in get_args(hint) if one is not types.NoneType]
     return found[0] if len(found) == 1 and dataclasses.is_dataclass(found[0]) else hint

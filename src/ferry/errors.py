@@ -2,14 +2,14 @@
 
 ```
 FerryError
- +- BadInput         the user's file, flag or value: correct it and start again      (exit 2)
- +- Refused          Ferry will not do this: the sentence says what to change        (exit 2)
- |   +- FilterInVain the flow takes no topic: nothing to look at is no health       (exit 1)
- +- Superseded       a newer run, or a newer attempt at this one, took over: stop    (exit 2)
- +- Unreachable      a cluster does not answer: look at the network, then retry      (exit 3)
- +- Fenced           a broker turns this writer away: stop writing, ask the ledger who took its place
+ +- BadInput         the user's file, flag or value: correct it and start again       (exit 2)
+ +- Refused          Ferry will not do this: the sentence names what to change        (exit 2)
+ |   +- EmptyFilter  the flow takes no topic: it cannot be called healthy             (exit 1)
+ +- Superseded       a newer run, or a newer attempt at this one, took over: stop     (exit 2)
+ +- Unreachable      a cluster does not answer: check the network, then retry         (exit 3)
+ +- Fenced           a broker refuses this writer: stop writing, and read from the ledger which one took its place
  +- Retryable        the same attempt may succeed a moment later
- +- OutcomeUnknown   it may or may not have happened: re-read, never guess
+ +- OutcomeUnknown   it may or may not have happened: read again, never guess
  +- Corrupt          bytes that must not be copied: topic, partition and offset named
 ```
 
@@ -30,17 +30,17 @@ class BadInput(FerryError):
 
     exit_code = 2
     of_run = False
-    """Whether it is what one run was asked for that is wrong: its flow may be well."""
+    """Whether the input of one run is wrong, and not the flow itself."""
 
 
 class Refused(FerryError):
-    """Ferry declines to act because a guard or a permission stands against it."""
+    """Ferry declines to act because a guard or a permission forbids it."""
 
     exit_code = 2
 
 
 class EmptyFilter(Refused):
-    """A flow takes no topic and has no reason to wait for one: what a plan of it would refuse (ADR 25)."""
+    """A flow takes no topic and has no reason to wait for one: a plan of it would refuse that (ADR 25)."""
 
     exit_code = 1
 
@@ -58,9 +58,10 @@ class Unreachable(FerryError):
 
 
 class Fenced(FerryError):
-    """The broker refuses a writer's epoch: somebody took its transactional id, or its transaction ran out of time.
+    """The broker refuses a writer's epoch: another writer took its transactional id, or its transaction timed out.
 
-    Which of the two only the ledger knows; `ferry.protocol.slot` asks it and raises Superseded or Retryable instead.
+    Only the ledger shows which of the two it was; `ferry.protocol.slot` reads it and raises Superseded or Retryable
+    instead.
     """
 
 
@@ -69,7 +70,7 @@ class Retryable(FerryError):
 
 
 class OutcomeUnknown(FerryError):
-    """An action may or may not have taken effect; re-read the ledger before deciding."""
+    """An action may or may not have taken effect; read the ledger again before deciding."""
 
 
 class Corrupt(FerryError):
@@ -77,5 +78,6 @@ class Corrupt(FerryError):
 
 
 MALFORMED = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError)
-"""What reading a value that others have written raises, where it is of another form than is expected: a field missing,
-of another kind, infinite, too deep."""
+"""The errors of reading a value that others have written in another form: a field missing, of another kind, infinite,
+or too deep.
+"""

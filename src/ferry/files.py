@@ -13,15 +13,15 @@ _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 def is_full(error: OSError) -> bool:
-    """Whether there was no room: a full disk, a quota that is used up, a limit on the size of files."""
+    """Return whether there was no room: a full disk, a quota that is used up, a limit on the size of files."""
     return error.errno in _NO_ROOM
 
 
 def write_whole(path: Path, text: str, *, mode: int = 0o666, durable: bool = False) -> None:
-    """Write `text` to `path` by way of a rename, so that a reader never sees half of it.
+    """Write `text` to `path` through a rename, so that a reader never sees half of it.
 
-    `mode` is narrowed by the umask, as for any new file; with `durable` it is on the disk when this returns. OSError
-    when it cannot be; then nothing of it is left.
+    `mode` is narrowed by the umask, as for any new file. With `durable` the file is on the disk when this returns.
+    Raises OSError when it cannot be written; then nothing of it is left.
     """
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
@@ -40,14 +40,16 @@ def write_whole(path: Path, text: str, *, mode: int = 0o666, durable: bool = Fal
 
 
 def new_draft(path: Path, what: str) -> Path:
-    """An empty file beside `path`, of a name that cannot be known before, that its owner alone can read. OSError."""
+    """Make an empty file next to `path`, with a name that cannot be predicted, readable by its owner alone. Raises
+    OSError.
+    """
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=f".{what}", dir=path.absolute().parent)
     os.close(descriptor)
     return Path(name)
 
 
 def sync_folder(path: Path) -> None:
-    """The names in a folder, too, are on the disk when this returns: what was made or renamed in it."""
+    """Put the names in a folder on the disk, too, for files that were made or renamed in it."""
     folder = os.open(path, os.O_RDONLY)
     try:
         os.fsync(folder)

@@ -1,4 +1,4 @@
-"""Python's collector of reference cycles, kept from looking through what is known to live on."""
+"""Python's collector of reference cycles, paused while objects are made that stay alive."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from contextlib import contextmanager
 
 _lock = threading.Lock()
 _blocks: list[bool] = []
-"""Of each block that is under way, whether the collector was on when the first of them began."""
+"""For each block that is under way, whether the collector was on when the first of them began."""
 
 
 @contextmanager
 def left_uncollected() -> Iterator[None]:
     """Leave garbage in cycles uncollected while the block makes hundreds of thousands of objects that live to its end.
 
-    The collector would go through all of them again and again: of a pass over many groups it took up to two fifths, and
-    no other thread of the process goes on meanwhile. What has no cycle, which is nearly all, goes at once as ever; the
-    rest goes after the block, or after the last one where several threads have one.
+    The collector would check all of them again and again: it took up to two fifths of a pass over many groups, and no
+    other thread of the process runs meanwhile. Objects without a cycle, which are nearly all, are freed at once as
+    always. The rest is freed after the block, or after the last one where several threads have one.
     """
     with _lock:
         _blocks.append(_blocks[0] if _blocks else gc.isenabled())

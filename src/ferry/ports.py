@@ -8,17 +8,16 @@ from ferry.errors import Refused
 
 LOOPBACK = "127.0.0.1"
 # Below the range that Linux, macOS and IANA give to outgoing connections (from 32768). A broker that is killed and
-# started again keeps its ports: from that range a client could own one by then, or, while it reconnects to the dead
-# broker, even reach itself.
+# started again keeps its ports. From that range, a client could own one by then, or could even reach itself while it
+# reconnects to the dead broker.
 FIRST, LAST = 20_000, 32_000
 TRIES = 1_000
 
 
 def free_ports(count: int) -> list[int]:
-    """`count` distinct ports that nobody listens on now; somebody else may still take one before it is used.
+    """Return `count` distinct ports on which no process listens now; another process may still take one before its use.
 
-    Raises:
-        Refused: nearly all ports of the range are taken.
+    Raises Refused when nearly all ports of the range are taken.
     """
     ports: list[int] = []
     with ExitStack() as held:

@@ -14,7 +14,7 @@ from ferry.cli.stopping import COPYING, hold_signals
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command line, by default this process's own, and exit.
 
-    A signal that comes while the program is imported is one to the command, if that is a run.
+    A signal that arrives while the program is imported goes to the command, if that is a run.
     """
     if arguments is None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 @cache
 def program() -> Any:
-    """All commands, built once: a process may run several command lines."""
+    """Return all commands, built once: a process may run several command lines."""
     from ferry.cli.app import built  # noqa: PLC0415 - as in main
     from ferry.commands import COMMANDS  # noqa: PLC0415 - as above
 

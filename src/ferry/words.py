@@ -1,4 +1,4 @@
-"""Counts, names and times as sentences have them."""
+"""Counts, names and times in the form of sentences."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ _COUNTED = re.compile(
 
 
 def count_of(number: int, noun: str) -> str:
-    """`1 slice`, `2 slices`."""
+    """Return `1 slice`, `2 slices`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def thousands(value: float) -> str:
-    """A number as people read it: its thousands apart, by a narrow space that does not break."""
+    """Return a number with its thousands separated by a narrow space that does not break."""
     return f"{value:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
 
 
 def readable(sentence: str) -> str:
-    """A sentence of a log or of JSON as people read it: how many there are of something, thousands apart.
+    """Return a sentence of a log or of JSON for people: counts of things have their thousands separated.
 
-    Offsets, names and addresses stay as they can be copied from it.
+    Offsets, names and addresses stay unchanged, so that they can be copied.
     """
     return _COUNTED.sub(lambda found: thousands(int(found[0])), sentence)
 
 
 def size(count: float) -> str:
-    """Bytes in decimal units, as disks and networks are sold: `12.3 MB`."""
+    """Return bytes in decimal units, the units in which disks and networks are sold: `12.3 MB`."""
     value = float(count)
     for unit in ("B", "kB", "MB", "GB"):
         if abs(value) < 1000:
@@ -43,7 +43,7 @@ def size(count: float) -> str:
 
 
 def whole_size(count: int) -> str:
-    """The same without fractions, rounded down: `5 GB`."""
+    """Return bytes in decimal units without fractions, rounded down: `5 GB`."""
     for unit in ("B", "kB", "MB", "GB"):
         if count < 1000:
             return f"{count:.0f} {unit}"
@@ -52,12 +52,12 @@ def whole_size(count: int) -> str:
 
 
 def several(names: Sequence[str]) -> str:
-    """Names for a sentence: the first few, and how many more there are."""
+    """Return names for a sentence: the first few, and how many more there are."""
     told = ", ".join(names[:_NAMES_TOLD])
     more = len(names) - _NAMES_TOLD
     return f"{told} and {more} more" if more > 0 else told
 
 
 def to_the_second(at_ms: int) -> str:
-    """A time (ms since the epoch) of the ledger or of a report, in UTC: `2026-11-22T12:00:00Z`."""
+    """Return a time (ms since the epoch) of the ledger or of a report, in UTC: `2026-11-22T12:00:00Z`."""
     return f"{datetime.fromtimestamp(at_ms / 1000, UTC):%Y-%m-%dT%H:%M:%SZ}"
